@@ -1,0 +1,179 @@
+//! loom's atomics and cells.
+
+use crate::Checked;
+use loom::sync::atomic as la;
+use machine::{Atomic, AtomicInt, AtomicPair, Atomics, Ordering, SharedCell};
+use std::sync::Mutex;
+
+macro_rules! atomic {
+    ($name:ident, $inner:ty, $value:ty) => {
+        /// A loom atomic.
+        pub struct $name($inner);
+        impl Atomic<$value> for $name {
+            #[track_caller]
+            fn new(value: $value) -> Self {
+                $name(<$inner>::new(value))
+            }
+            #[track_caller]
+            fn load(&self, order: Ordering) -> $value {
+                self.0.load(order)
+            }
+            #[track_caller]
+            fn store(&self, value: $value, order: Ordering) {
+                self.0.store(value, order)
+            }
+            #[track_caller]
+            fn swap(&self, value: $value, order: Ordering) -> $value {
+                self.0.swap(value, order)
+            }
+            #[track_caller]
+            fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.0.compare_exchange(current, new, success, failure)
+            }
+            #[track_caller]
+            fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.0.compare_exchange_weak(current, new, success, failure)
+            }
+            #[track_caller]
+            fn publish(&self, value: $value) {
+                self.0.store(value, Ordering::Release);
+                la::fence(Ordering::SeqCst);
+            }
+        }
+    };
+}
+
+macro_rules! integer {
+    ($name:ident, $inner:ty, $value:ty) => {
+        atomic!($name, $inner, $value);
+        impl AtomicInt<$value> for $name {
+            #[track_caller]
+            fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                self.0.fetch_add(value, order)
+            }
+            #[track_caller]
+            fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                self.0.fetch_sub(value, order)
+            }
+            #[track_caller]
+            fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                self.0.fetch_and(value, order)
+            }
+            #[track_caller]
+            fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                self.0.fetch_or(value, order)
+            }
+        }
+    };
+}
+
+integer!(U8, la::AtomicU8, u8);
+integer!(U16, la::AtomicU16, u16);
+integer!(U32, la::AtomicU32, u32);
+integer!(U64, la::AtomicU64, u64);
+integer!(Usize, la::AtomicUsize, usize);
+atomic!(Ptr, la::AtomicPtr<()>, *mut ());
+
+/// A pair of words: loom has none, so each value ever stored gets a number, and
+/// the number is the loom atomic. Order and visibility are then loom's own.
+pub struct Pair {
+    current: la::AtomicUsize,
+    values: Mutex<Vec<[u64; 2]>>,
+}
+
+impl Pair {
+    fn value(&self, number: usize) -> [u64; 2] {
+        self.values.lock().unwrap()[number]
+    }
+}
+
+impl AtomicPair for Pair {
+    fn new(value: [u64; 2]) -> Self {
+        Pair {
+            current: la::AtomicUsize::new(0),
+            values: Mutex::new(vec![value]),
+        }
+    }
+
+    fn load(&self) -> [u64; 2] {
+        // The instruction is a locked read-modify-write: it sees the last value.
+        self.value(self.current.fetch_add(0, Ordering::SeqCst))
+    }
+
+    fn compare_exchange(&self, current: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], [u64; 2]> {
+        let number = self.current.fetch_add(0, Ordering::SeqCst);
+        let mut seen = number;
+        loop {
+            let old = self.value(seen);
+            if old != current {
+                return Err(old);
+            }
+            let next = {
+                let mut values = self.values.lock().unwrap();
+                values.push(new);
+                values.len() - 1
+            };
+            match self
+                .current
+                .compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst)
+            {
+                Ok(_) => return Ok(old),
+                Err(other) => seen = other,
+            }
+        }
+    }
+}
+
+/// A loom cell: a read that races with a write ends the model.
+pub struct Cell<T>(loom::cell::UnsafeCell<T>);
+
+// SAFETY: loom itself checks every access for races.
+unsafe impl<T: Send> Send for Cell<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Cell<T> {}
+
+impl<T: Send> SharedCell<T> for Cell<T> {
+    #[track_caller]
+    fn new(value: T) -> Self {
+        Cell(loom::cell::UnsafeCell::new(value))
+    }
+    #[track_caller]
+    fn read(&self) -> *const T {
+        self.0.with(|p| p)
+    }
+    #[track_caller]
+    fn write(&self) -> *mut T {
+        self.0.with_mut(|p| p)
+    }
+    fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl Atomics for Checked {
+    type AtomicU8 = U8;
+    type AtomicU16 = U16;
+    type AtomicU32 = U32;
+    type AtomicU64 = U64;
+    type AtomicUsize = Usize;
+    type AtomicPtr = Ptr;
+    type AtomicPair = Pair;
+    type Cell<T: Send> = Cell<T>;
+
+    #[track_caller]
+    fn fence(order: Ordering) {
+        la::fence(order);
+    }
+}

@@ -1,0 +1,189 @@
+//! CPUs: who runs this code, and how it waits.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The most CPUs one machine may have.
+pub const MAX_CPUS: usize = 1024;
+
+/// Bits of a [`CpuId`] that number the CPU within its machine.
+const INDEX_BITS: u32 = 16;
+
+/// One CPU of one machine, unique in the process: two machines never share an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CpuId(u64);
+
+impl CpuId {
+    /// The id of code that runs on no CPU; no [`CpuRange`] contains it.
+    pub const NONE: CpuId = CpuId(u64::MAX);
+
+    /// The CPU's number within its machine, from 0.
+    #[inline]
+    pub const fn index(self) -> usize {
+        (self.0 & ((1 << INDEX_BITS) - 1)) as usize
+    }
+}
+
+/// The CPUs of one machine: consecutive ids.
+///
+/// Structures indexed by CPU keep the range of their machine. Looking a CPU up
+/// costs one subtraction and the bounds check an array needs anyway, and a CPU
+/// of another machine, or no CPU at all, can not be mistaken for one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuRange {
+    base: u64,
+    count: u16,
+}
+
+impl CpuRange {
+    /// Claims ids for a new machine of `count` CPUs.
+    ///
+    /// # Panics
+    /// If `count` is 0 or above [`MAX_CPUS`].
+    pub fn claim(count: usize) -> Self {
+        assert!(
+            (1..=MAX_CPUS).contains(&count),
+            "a machine has 1 to {MAX_CPUS} CPUs, not {count}"
+        );
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        CpuRange {
+            base: serial << INDEX_BITS,
+            count: count as u16,
+        }
+    }
+
+    /// How many CPUs there are.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // a range is never empty
+    pub const fn len(self) -> usize {
+        self.count as usize
+    }
+
+    /// The `index`-th CPU.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn cpu(self, index: usize) -> CpuId {
+        assert!(index < self.len(), "no CPU {index} among {}", self.count);
+        CpuId(self.base + index as u64)
+    }
+
+    /// The place of `cpu` in an array indexed by this range; at or above
+    /// [`CpuRange::len`] if it is not a CPU of this machine.
+    #[inline]
+    pub const fn index_of(self, cpu: CpuId) -> usize {
+        cpu.0.wrapping_sub(self.base) as usize
+    }
+}
+
+/// The CPU that runs the calling code.
+///
+/// # Safety
+/// While a [`Cpus::Pin`] lives, no other task may hold a pin of the same CPU:
+/// per-CPU data relies on it.
+pub unsafe trait Cpus {
+    /// Proof that the task stays on one CPU, and has it alone, while it lives.
+    /// A kernel disables preemption; a machine whose tasks own a CPU does nothing.
+    type Pin: Pinned;
+
+    /// Pins the calling task to its CPU.
+    fn pin() -> Self::Pin;
+
+    /// Waits a moment for another CPU to change what the caller has read since
+    /// its last `relax`; `round` counts the caller's relaxations in this wait.
+    ///
+    /// A real machine pauses. One whose CPUs can be preempted gives its time
+    /// away from some round on. A simulator sleeps until a line changes.
+    fn relax(round: u32);
+
+    /// Lets about `pauses` pause instructions pass, whatever others do.
+    fn delay(pauses: u32);
+
+    /// Waits until `condition` holds. It should only read shared memory.
+    #[inline]
+    fn spin_until(mut condition: impl FnMut() -> bool) {
+        let mut round = 0;
+        while !condition() {
+            Self::relax(round);
+            round = round.saturating_add(1);
+        }
+    }
+}
+
+/// What a pin knows.
+pub trait Pinned {
+    /// The CPU the task is pinned to; [`CpuId::NONE`] if the caller runs on no CPU.
+    fn cpu(&self) -> CpuId;
+}
+
+/// Which CPUs a machine has.
+pub trait Topology {
+    /// The CPUs of this machine.
+    fn cpus(&self) -> CpuRange;
+}
+
+/// A set of CPUs of one machine, by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CpuSet {
+    words: [u64; MAX_CPUS / 64],
+}
+
+impl CpuSet {
+    /// Words in a set; [`CpuSet::word`] counts from 0 to here.
+    pub const WORDS: usize = MAX_CPUS / 64;
+
+    /// The empty set.
+    pub const EMPTY: CpuSet = CpuSet {
+        words: [0; Self::WORDS],
+    };
+
+    /// Adds the CPU with this index.
+    #[inline]
+    pub fn insert(&mut self, index: usize) {
+        self.words[index / 64] |= 1 << (index % 64);
+    }
+
+    /// Removes the CPU with this index.
+    #[inline]
+    pub fn remove(&mut self, index: usize) {
+        self.words[index / 64] &= !(1 << (index % 64));
+    }
+
+    /// Whether the CPU with this index is in the set.
+    #[inline]
+    pub fn contains(&self, index: usize) -> bool {
+        self.words[index / 64] & (1 << (index % 64)) != 0
+    }
+
+    /// Whether the set is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&w| w == 0)
+    }
+
+    /// How many CPUs are in the set.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// The 64 CPUs from `64 * word` on, as bits.
+    #[inline]
+    pub fn word(&mut self, word: usize) -> &mut u64 {
+        &mut self.words[word]
+    }
+
+    /// The indices in the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            core::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    i * 64 + bit
+                })
+            })
+        })
+    }
+}

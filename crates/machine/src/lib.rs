@@ -1,0 +1,59 @@
+//! The contract between scalevm and whatever it runs on.
+//!
+//! `sync` and `vm` are written once and run on hosted threads, on a simulated
+//! many-core machine, under an exhaustive checker and on bare metal. Each of
+//! these is a *machine*: a type that implements the small capability traits
+//! below. There is no implementation in this crate, only the contract and the
+//! [`conformance`] suite that says whether a machine keeps it.
+//!
+//! | capability | what it offers | kind |
+//! |---|---|---|
+//! | [`Atomics`] | atomic integers, pointers, pairs and plain shared cells | types |
+//! | [`Cpus`] | the current CPU, pinning, relaxing | static: "this CPU" |
+//! | [`Tasks`] | parking and unparking, task-local words | static: "this task" |
+//! | [`Clock`] | monotonic nanoseconds | static |
+//! | [`Topology`] | which CPUs a machine has | instance |
+//! | [`Memory`] | physical frames | instance |
+//! | [`Mmu`] | address translation, TLB flush and shootdown | instance |
+//! | [`Execute`] | run one job on each CPU | instance |
+//!
+//! What concerns "the CPU that runs this code" is static, because a kernel
+//! finds its CPU in a register; what concerns a particular machine (how many
+//! CPUs, which memory) is a value, so that one process can hold several.
+//!
+//! # Ordering
+//! Orderings mean what they mean in [`core::sync::atomic`]. One operation is
+//! added: [`Atomic::publish`], a store followed by a full fence, which real
+//! hardware does in one instruction.
+#![no_std]
+
+extern crate alloc;
+
+mod anchor;
+mod atomic;
+pub mod conformance;
+mod cpu;
+mod memory;
+mod mmu;
+mod native;
+pub mod pte;
+mod task;
+
+pub use anchor::Anchor;
+pub use atomic::{Atomic, AtomicInt, AtomicPair, Atomics, ConstInit, SharedCell};
+pub use core::sync::atomic::Ordering;
+pub use cpu::{CpuId, CpuRange, CpuSet, Cpus, MAX_CPUS, Pinned, Topology};
+pub use memory::{Frame, Memory, PAGE_SHIFT, PAGE_SIZE, WORDS_PER_FRAME};
+pub use mmu::{Access, Asid, Flush, Mmu, PageFault, VaRange};
+pub use native::NativeCell;
+#[cfg(target_arch = "x86_64")]
+pub use native::NativePair;
+pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};
+
+/// All that locks and epochs need.
+pub trait Machine: Atomics + Cpus + Tasks + Clock + Send + Sync + 'static {}
+impl<M: Atomics + Cpus + Tasks + Clock + Send + Sync + 'static> Machine for M {}
+
+/// All that the virtual-memory subsystem needs.
+pub trait Platform: Machine + Topology + Memory + Mmu {}
+impl<M: Machine + Topology + Memory + Mmu> Platform for M {}

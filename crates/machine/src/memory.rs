@@ -1,0 +1,59 @@
+//! Physical memory.
+
+use crate::Atomics;
+use core::ptr::NonNull;
+
+/// log2 of [`PAGE_SIZE`].
+pub const PAGE_SHIFT: u32 = 12;
+/// Bytes in a page and in a frame.
+pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
+/// 64-bit words in a frame.
+pub const WORDS_PER_FRAME: usize = PAGE_SIZE / 8;
+
+/// The number of a physical page frame: its physical address / [`PAGE_SIZE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame(pub u32);
+
+impl Frame {
+    /// The physical address of the frame's first byte.
+    #[inline]
+    pub const fn address(self) -> u64 {
+        (self.0 as u64) << PAGE_SHIFT
+    }
+
+    /// The frame that holds a physical address.
+    #[inline]
+    pub const fn containing(address: u64) -> Frame {
+        Frame((address >> PAGE_SHIFT) as u32)
+    }
+
+    /// The frame's number, to index arrays with.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Physical memory: frames `0 .. frame_count()`, all of them RAM.
+///
+/// # Safety
+/// [`Memory::direct_map`] must point to [`PAGE_SIZE`] bytes, page-aligned,
+/// disjoint for different frames, valid while the machine lives; `word` must be
+/// the `index`-th word of that memory, or, on a machine whose atomics are no
+/// plain words, behave as if it were among accesses through `word`.
+pub unsafe trait Memory: Atomics {
+    /// How many frames there are.
+    fn frame_count(&self) -> usize;
+
+    /// Where the kernel sees the frame's bytes.
+    fn direct_map(&self, frame: Frame) -> NonNull<u8>;
+
+    /// The frame's `index`-th 64-bit word: a page-table entry, or task data.
+    fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64;
+
+    /// Fills the frame with zeroes. The caller owns it.
+    fn zero(&self, frame: Frame);
+
+    /// Copies `from` to `to`. The caller owns `to` and nobody writes `from`.
+    fn copy(&self, from: Frame, to: Frame);
+}

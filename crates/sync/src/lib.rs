@@ -1,0 +1,18 @@
+//! Locks, epochs and per-CPU state for kernels that must scale.
+//!
+//! Everything is generic over a [`machine::Machine`], so the very same source
+//! runs on hosted threads, on a simulated many-core machine and under an
+//! exhaustive checker.
+#![no_std]
+
+extern crate alloc;
+
+pub mod epoch;
+mod padded;
+mod percpu;
+mod raw;
+pub mod spin;
+
+pub use padded::Padded;
+pub use percpu::PerCpu;
+pub use raw::RawLock;

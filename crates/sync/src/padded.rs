@@ -1,0 +1,26 @@
+//! Keeping what different CPUs write on different lines.
+
+use core::ops::{Deref, DerefMut};
+
+/// A value with cache lines of its own.
+///
+/// 128 bytes, not 64: x86 prefetches lines in pairs, so the neighbour of a line
+/// that another CPU writes is pulled away with it.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Padded<T>(pub T);
+
+impl<T> Deref for Padded<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Padded<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}

@@ -1,0 +1,63 @@
+//! One value for each CPU of a machine.
+
+use crate::Padded;
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use machine::{CpuRange, Cpus, Pinned};
+
+/// One `T` a CPU, each on lines of its own (128 bytes at least).
+///
+/// All values may be read by all CPUs; which of their fields only the owner may
+/// touch is the value's own protocol, and a pin is the proof of being the owner.
+pub struct PerCpu<T, C> {
+    cpus: CpuRange,
+    values: Box<[Padded<T>]>,
+    on: PhantomData<fn() -> C>,
+}
+
+impl<T, C: Cpus> PerCpu<T, C> {
+    /// A value for each of `cpus`, made by `make` from the CPU's index.
+    pub fn new(cpus: CpuRange, make: impl FnMut(usize) -> T) -> Self {
+        PerCpu {
+            cpus,
+            values: (0..cpus.len()).map(make).map(Padded).collect(),
+            on: PhantomData,
+        }
+    }
+
+    /// The value of the CPU that `pin` holds.
+    ///
+    /// # Panics
+    /// If that is no CPU of the machine this belongs to.
+    #[inline]
+    pub fn get(&self, pin: &C::Pin) -> &T {
+        match self.values.get(self.cpus.index_of(pin.cpu())) {
+            Some(value) => value,
+            None => foreign_cpu(),
+        }
+    }
+
+    /// The CPUs.
+    #[inline]
+    pub fn cpus(&self) -> CpuRange {
+        self.cpus
+    }
+
+    /// The value of the CPU with this index, whoever calls.
+    #[inline]
+    pub fn of(&self, index: usize) -> &T {
+        &self.values[index]
+    }
+
+    /// All values, by CPU index.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().map(|padded| &padded.0)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn foreign_cpu() -> ! {
+    panic!("the calling task runs on no CPU of the machine this structure belongs to");
+}

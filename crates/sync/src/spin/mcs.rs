@@ -1,0 +1,110 @@
+//! The MCS queue lock (Mellor-Crummey and Scott, 1991).
+//!
+//! Waiters form a list; each spins on a flag in its own node, so a release
+//! touches one other CPU's line however many wait. FIFO.
+//!
+//! ```text
+//! lock:    node.next = null; node.waiting = 1
+//!          pred = swap(tail, node)
+//!          if pred: pred.next = node; wait until node.waiting == 0
+//! unlock:  if node.next == null:
+//!              if cas(tail, node, null): done
+//!              wait until node.next != null
+//!          node.next.waiting = 0
+//! ```
+
+use core::marker::PhantomData;
+use core::ptr;
+use machine::{Atomic, Machine, Ordering};
+
+/// The lock: 8 bytes, a pointer to the last node in the queue or null.
+pub struct Mcs<M: Machine> {
+    tail: M::AtomicPtr,
+}
+
+/// A place in the queue; it must not move or die between `lock` and `unlock`.
+pub struct McsNode<M: Machine> {
+    /// The successor; written by it, read by the node's owner.
+    next: M::AtomicPtr,
+    /// 1 until the predecessor hands the lock over; cleared by it.
+    waiting: M::AtomicU32,
+    machine: PhantomData<M>,
+}
+
+impl<M: Machine> Default for McsNode<M> {
+    fn default() -> Self {
+        McsNode {
+            next: M::AtomicPtr::new(ptr::null_mut()),
+            waiting: M::AtomicU32::new(0),
+            machine: PhantomData,
+        }
+    }
+}
+
+impl<M: Machine> Mcs<M> {
+    /// An unlocked lock.
+    pub fn new() -> Self {
+        Mcs {
+            tail: M::AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Acquires the lock with `node` as the place in the queue.
+    ///
+    /// # Safety
+    /// `node` is in no queue, and stays valid and in place until
+    /// [`Mcs::unlock_with`] returns.
+    #[inline]
+    pub unsafe fn lock_with(&self, node: &McsNode<M>) {
+        node.next.store(ptr::null_mut(), Ordering::Relaxed);
+        node.waiting.store(1, Ordering::Relaxed);
+        let this = ptr::from_ref(node).cast_mut().cast::<()>();
+        // Acquire: pairs with the releasing exchange of an unlock that left the queue
+        // empty. Release: whoever finds this node as predecessor sees it initialised.
+        let predecessor = self.tail.swap(this, Ordering::AcqRel);
+        if !predecessor.is_null() {
+            // SAFETY: a predecessor waits in `unlock_with` until it has seen `next`.
+            let predecessor = unsafe { &*predecessor.cast::<McsNode<M>>() };
+            // Release: pairs with the acquire loads of `next` in `unlock_with`.
+            predecessor.next.store(this, Ordering::Release);
+            // Acquire: pairs with the release store in `unlock_with`.
+            M::spin_until(|| node.waiting.load(Ordering::Acquire) == 0);
+        }
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    /// The caller holds the lock by [`Mcs::lock_with`] of this `node`.
+    #[inline]
+    pub unsafe fn unlock_with(&self, node: &McsNode<M>) {
+        let this = ptr::from_ref(node).cast_mut().cast::<()>();
+        let mut next = node.next.load(Ordering::Acquire);
+        if next.is_null() {
+            // Release: pairs with the acquiring swap in `lock_with`.
+            let emptied = self.tail.compare_exchange(
+                this,
+                ptr::null_mut(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            if emptied.is_ok() {
+                return;
+            }
+            M::spin_until(|| {
+                next = node.next.load(Ordering::Acquire);
+                !next.is_null()
+            });
+        }
+        // SAFETY: the successor waits in `lock_with` until `waiting` is cleared.
+        let next = unsafe { &*next.cast::<McsNode<M>>() };
+        // Release: pairs with the acquire of the successor's spin.
+        next.waiting.store(0, Ordering::Release);
+    }
+}
+
+impl<M: Machine> Default for Mcs<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,5 @@
+//! Spin locks.
+
+mod mcs;
+
+pub use mcs::{Mcs, McsNode};

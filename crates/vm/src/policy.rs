@@ -1,0 +1,66 @@
+//! What the systems of the field do differently, as traits.
+
+use machine::{CpuRange, Frame, Machine};
+
+/// How removal by the reverse map learns that no TLB keeps a page it finds
+/// unmapped (*delayed invalidation* in FreeBSD's pmap).
+///
+/// A CPU that takes mappings away does it inside a *block*: it clears the entry and
+/// takes the PV entry off the page's list under the page's PV lock, releases that
+/// lock, and flushes TLBs before the block ends. In between, the page's PV list may
+/// be empty while another CPU still writes the page through its TLB. Whoever finds
+/// the list empty calls [`Invalidation::wait`]; when it returns, every block that
+/// had noted the page before the call has ended.
+///
+/// # Safety
+/// `wait` keeps that promise: the VM frees and launders frames on the strength of it.
+pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
+    /// An open block; ends when dropped.
+    type Block<'a>;
+    /// Held while a mapping is made; ends when dropped.
+    type Enter<'a>;
+    /// Held while mappings are removed by the reverse map; ends when dropped.
+    type Reverse<'a>;
+    /// What each page keeps for this policy.
+    type Page: Send + Sync;
+
+    /// The policy's state for a machine.
+    fn new(cpus: CpuRange, frames: usize) -> Self;
+
+    /// The state of a page that no block has noted.
+    fn new_page() -> Self::Page;
+
+    /// Opens a block. Before the pmap lock is taken; at most one a task.
+    fn begin(&self) -> Self::Block<'_>;
+
+    /// A mapping of `page` (frame `frame`) goes in this block. Under the page's PV lock.
+    fn note(&self, block: &Self::Block<'_>, frame: Frame, page: &Self::Page);
+
+    /// Before the pmap lock is taken to make a mapping.
+    fn enter(&self) -> Self::Enter<'_>;
+
+    /// Before the PV lock of a page is taken to remove all its mappings.
+    fn reverse(&self) -> Self::Reverse<'_>;
+
+    /// Waits until each block that has noted `page` and is still open has ended. The
+    /// caller holds no PV lock, no pmap lock and no block, but may hold `Reverse`.
+    fn wait(&self, frame: Frame, page: &Self::Page);
+}
+
+/// Accounting of the swap space that private writable mappings may come to need.
+///
+/// The limit is exact: the sum of successful reservations minus releases is never
+/// above it, and a reservation that fits beside all others is not refused.
+pub trait Reservation<M: Machine>: Send + Sync + 'static {
+    /// An account of `limit` pages.
+    fn new(cpus: CpuRange, limit: u64) -> Self;
+
+    /// Takes `pages` from the account, or nothing if they are not there.
+    fn reserve(&self, pages: u64) -> bool;
+
+    /// Gives back what was reserved, perhaps on another CPU, perhaps in parts.
+    fn release(&self, pages: u64);
+
+    /// Pages reserved now; exact while nobody reserves or releases.
+    fn reserved(&self) -> u64;
+}
