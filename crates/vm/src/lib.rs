@@ -1,6 +1,28 @@
 //! A virtual-memory subsystem that scales.
+//!
+//! [`Vm`] is a machine's memory, [`Space`] an address space in it. What the systems of
+//! the field do differently are [`policy`] traits; the defaults, [`Best`], are ours.
 #![no_std]
 
 extern crate alloc;
 
+mod error;
+mod frames;
+pub mod invalidation;
+mod lock;
+mod page;
+mod pmap;
 pub mod policy;
+mod prot;
+mod space;
+pub mod swap;
+mod vm;
+
+pub use error::{Error, Resource};
+pub use frames::{Content, Frames};
+pub use page::Page;
+pub use pmap::{Pmap, Removed};
+pub use policy::{Best, Policies};
+pub use prot::Prot;
+pub use space::{HEAP_START, HIGHEST, LOWEST, Region, Space};
+pub use vm::{Hold, Vm};

@@ -64,3 +64,19 @@ pub trait Reservation<M: Machine>: Send + Sync + 'static {
     /// Pages reserved now; exact while nobody reserves or releases.
     fn reserved(&self) -> u64;
 }
+
+/// A choice of all policies.
+pub trait Policies<M: Machine>: 'static {
+    /// How removal by the reverse map waits.
+    type Invalidation: Invalidation<M>;
+    /// How swap space is reserved.
+    type Swap: Reservation<M>;
+}
+
+/// Our best of each.
+pub struct Best;
+
+impl<M: Machine> Policies<M> for Best {
+    type Invalidation = crate::invalidation::Snapshots<M>;
+    type Swap = crate::swap::PerCpuSwap<M>;
+}

@@ -1,0 +1,82 @@
+//! What can go wrong, and the errno a POSIX system gives for it.
+
+use core::fmt;
+use machine::PageFault;
+
+/// Why an operation was refused. Whatever is refused leaves the space as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// No frame, no kernel memory, or no address-space tag is left. `ENOMEM`.
+    OutOfMemory(Resource),
+    /// The swap space that the mapping might need is not there. `ENOMEM`.
+    OverCommit {
+        /// Pages asked for.
+        pages: u64,
+    },
+    /// No gap of this size is left in the address space. `ENOMEM`.
+    NoAddresses {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+    /// Part of the range is not mapped. `ENOMEM`, as `mprotect` says.
+    NotMapped {
+        /// The first address that is not.
+        address: usize,
+    },
+    /// An address or length that is unaligned, empty or out of bounds. `EINVAL`.
+    Invalid {
+        /// What is wrong with the request.
+        reason: &'static str,
+    },
+    /// A task accessed what it must not. `SIGSEGV`.
+    Segv(PageFault),
+}
+
+/// What ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Physical frames.
+    Frames,
+    /// The kernel's heap.
+    Heap,
+    /// Address-space identifiers.
+    Asids,
+}
+
+impl Error {
+    /// The errno (Linux numbering); a fault maps to `EFAULT`.
+    pub const fn errno(&self) -> i32 {
+        match self {
+            Error::OutOfMemory(_)
+            | Error::OverCommit { .. }
+            | Error::NoAddresses { .. }
+            | Error::NotMapped { .. } => 12,
+            Error::Invalid { .. } => 22,
+            Error::Segv(_) => 14,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::OutOfMemory(Resource::Frames) => write!(f, "out of physical frames"),
+            Error::OutOfMemory(Resource::Heap) => write!(f, "out of kernel memory"),
+            Error::OutOfMemory(Resource::Asids) => write!(f, "out of address-space identifiers"),
+            Error::OverCommit { pages } => write!(f, "no swap space to reserve for {pages} pages"),
+            Error::NoAddresses { bytes } => write!(f, "no free range of {bytes} bytes"),
+            Error::NotMapped { address } => write!(f, "{address:#x} is not mapped"),
+            Error::Invalid { reason } => write!(f, "invalid request: {reason}"),
+            Error::Segv(fault) => write!(f, "segmentation fault: {fault}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Error::Segv(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! One CPU's free frames.
+
+use super::Content;
+use machine::Frame;
+
+/// Frames that move between a cache and the pool at once.
+pub(super) const BATCH: usize = 32;
+/// Frames of one kind that a cache may hold.
+const CAPACITY: usize = 2 * BATCH;
+
+/// A stack of fixed capacity.
+struct Stack {
+    frames: [Frame; CAPACITY],
+    len: usize,
+}
+
+impl Default for Stack {
+    fn default() -> Self {
+        Stack {
+            frames: [Frame(0); CAPACITY],
+            len: 0,
+        }
+    }
+}
+
+impl Stack {
+    fn pop(&mut self) -> Option<Frame> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.frames[self.len])
+    }
+
+    /// Pushes; what does not fit any more comes back: the older half.
+    fn push(&mut self, frame: Frame) -> Option<[Frame; BATCH]> {
+        let mut surplus = None;
+        if self.len == CAPACITY {
+            let mut oldest = [Frame(0); BATCH];
+            oldest.copy_from_slice(&self.frames[..BATCH]);
+            self.frames.copy_within(BATCH.., 0);
+            self.len -= BATCH;
+            surplus = Some(oldest);
+        }
+        self.frames[self.len] = frame;
+        self.len += 1;
+        surplus
+    }
+}
+
+/// The two stacks: last freed, first used, while its lines are warm.
+#[derive(Default)]
+pub(super) struct Cache {
+    zeroed: Stack,
+    plain: Stack,
+}
+
+impl Cache {
+    /// A frame, and whether it is zero; one of the wanted kind if there is one.
+    pub(super) fn pop(&mut self, content: Content) -> Option<(Frame, bool)> {
+        let zeroed = |cache: &mut Cache| cache.zeroed.pop().map(|frame| (frame, true));
+        let plain = |cache: &mut Cache| cache.plain.pop().map(|frame| (frame, false));
+        match content {
+            Content::Zeroed => zeroed(self).or_else(|| plain(self)),
+            Content::Any => plain(self).or_else(|| zeroed(self)),
+        }
+    }
+
+    /// A frame that needs zeroing.
+    pub(super) fn pop_plain(&mut self) -> Option<Frame> {
+        self.plain.pop()
+    }
+
+    /// Takes a frame in; what must go to the pool comes back.
+    pub(super) fn push(&mut self, frame: Frame, zeroed: bool) -> Option<[Frame; BATCH]> {
+        if zeroed {
+            self.zeroed.push(frame)
+        } else {
+            self.plain.push(frame)
+        }
+    }
+
+    /// Takes up to [`BATCH`] frames of unknown content from the pool.
+    pub(super) fn refill(&mut self, frames: impl Iterator<Item = Frame>) {
+        for frame in frames.take(BATCH) {
+            let surplus = self.plain.push(frame);
+            debug_assert!(surplus.is_none(), "a cache is refilled when empty");
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.zeroed.len + self.plain.len
+    }
+}

@@ -1,0 +1,135 @@
+//! Physical frames: per-CPU caches over a global pool.
+//!
+//! Each CPU keeps two stacks of free frames, *zeroed* and *plain*, and touches no
+//! other line until one runs empty or full; then a batch moves from or to the
+//! pool. A frame that is free and known to be all zero stays known as such, so page
+//! tables, which are empty when they are freed, are never zeroed twice, and
+//! [`Frames::zero_ahead`] can do a fault's zeroing in idle time.
+//!
+//! Frames are never refused while one is free: when the pool is empty the caller
+//! takes from the other CPUs' caches.
+
+mod cache;
+
+use crate::lock::{CacheLock, PoolLock};
+use alloc::vec::Vec;
+use cache::{BATCH, Cache};
+use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+use sync::PerCpu;
+
+/// What a frame must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// All zero.
+    Zeroed,
+    /// Anything; the caller overwrites it.
+    Any,
+}
+
+/// The allocator.
+pub struct Frames<M: Platform> {
+    caches: PerCpu<CacheLock<M, Cache>, M>,
+    /// Free frames that are in no cache. Reserved for all frames, so it never grows.
+    pool: PoolLock<M, Vec<Frame>>,
+    total: usize,
+    /// How many allocations succeed before one fails; 0 means all do. Written by
+    /// tests only, so its line is shared by all CPUs.
+    fail_in: M::AtomicU64,
+}
+
+impl<M: Platform> Frames<M> {
+    /// All frames of `machine`, free and of unknown content.
+    pub fn new(machine: &M) -> Self {
+        let total = machine.frame_count();
+        // Popped from the end, so frames go out in ascending order.
+        let pool = (0..total as u32).rev().map(Frame).collect();
+        Frames {
+            caches: PerCpu::new(machine.cpus(), |_| CacheLock::<M, _>::new(Cache::default())),
+            pool: PoolLock::<M, _>::new(pool),
+            total,
+            fail_in: M::AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
+    #[inline]
+    pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
+        if self.fail_in.load(Ordering::Relaxed) != 0 && self.must_fail() {
+            return None;
+        }
+        let (frame, zeroed) = self.take(content)?;
+        if content == Content::Zeroed && !zeroed {
+            machine.zero(frame);
+        }
+        Some(frame)
+    }
+
+    /// Gives a frame back. `zeroed` says it is all zero.
+    #[inline]
+    pub fn free(&self, frame: Frame, zeroed: bool) {
+        let mut cache = self.caches.get(&M::pin()).lock();
+        if let Some(surplus) = cache.push(frame, zeroed) {
+            self.pool.lock().extend_from_slice(&surplus);
+        }
+    }
+
+    /// Zeroes up to `count` of this CPU's plain frames; returns how many it did. For
+    /// idle time.
+    pub fn zero_ahead(&self, machine: &M, count: usize) -> usize {
+        let cache = self.caches.get(&M::pin());
+        for done in 0..count {
+            let Some(frame) = cache.lock().pop_plain() else {
+                return done;
+            };
+            machine.zero(frame);
+            self.free(frame, true);
+        }
+        count
+    }
+
+    /// How many frames there are.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// How many are free; exact while nobody allocates or frees. O(CPUs).
+    pub fn free_count(&self) -> usize {
+        let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
+        cached + self.pool.lock().len()
+    }
+
+    /// Makes the `nth` allocation from now fail (1 = the next); 0 switches it off.
+    pub fn fail_after(&self, nth: u64) {
+        self.fail_in.store(nth, Ordering::Relaxed);
+    }
+
+    fn take(&self, content: Content) -> Option<(Frame, bool)> {
+        let own = self.caches.get(&M::pin());
+        let mut cache = own.lock();
+        if let Some(found) = cache.pop(content) {
+            return Some(found);
+        }
+        {
+            let mut pool = self.pool.lock();
+            let left = pool.len().saturating_sub(BATCH);
+            cache.refill(pool.drain(left..).rev());
+        }
+        if let Some(found) = cache.pop(content) {
+            return Some(found);
+        }
+        drop(cache);
+        self.steal(content)
+    }
+
+    /// Takes a frame from whichever cache has one. The caller holds no cache's lock,
+    /// so the locks are taken one at a time.
+    #[cold]
+    fn steal(&self, content: Content) -> Option<(Frame, bool)> {
+        self.caches.iter().find_map(|cache| cache.lock().pop(content))
+    }
+
+    #[cold]
+    fn must_fail(&self) -> bool {
+        self.fail_in.fetch_sub(1, Ordering::Relaxed) == 1
+    }
+}

@@ -1,0 +1,44 @@
+//! Which CPUs may have a pmap's translations in their TLB.
+
+use core::array;
+use machine::{Atomic, AtomicInt, CpuSet, Machine, Ordering};
+
+/// A set of CPUs that only grows while the pmap lives: TLB entries are tagged, so a
+/// CPU that runs another pmap keeps ours. 128 bytes.
+///
+/// A CPU enters the set before it translates; a flush clears entries before it reads
+/// the set. With a full fence between on both sides, the flush sees the CPU or the
+/// CPU sees the cleared entries.
+pub(super) struct ActiveCpus<M: Machine> {
+    words: [M::AtomicU64; CpuSet::WORDS],
+}
+
+impl<M: Machine> ActiveCpus<M> {
+    pub(super) fn new() -> Self {
+        ActiveCpus {
+            words: array::from_fn(|_| M::AtomicU64::new(0)),
+        }
+    }
+
+    /// Adds the calling CPU.
+    pub(super) fn insert(&self, cpu: usize) {
+        let (word, bit) = (&self.words[cpu / 64], 1 << (cpu % 64));
+        // Only this CPU sets its bit, so a set bit is one it has fenced behind.
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+            // Pairs with the fence in `get`.
+            M::fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The set; what the caller cleared before is out of reach of CPUs not in it.
+    pub(super) fn get(&self) -> CpuSet {
+        // Pairs with the fence in `insert`.
+        M::fence(Ordering::SeqCst);
+        let mut set = CpuSet::EMPTY;
+        for (index, word) in self.words.iter().enumerate() {
+            *set.word(index) = word.load(Ordering::Relaxed);
+        }
+        set
+    }
+}

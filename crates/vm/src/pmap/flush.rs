@@ -1,0 +1,103 @@
+//! Flushing, and what may be freed only afterwards.
+
+use super::Pmap;
+use crate::policy::Policies;
+use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
+
+/// Frames gathered before a flush is forced.
+const CAPACITY: usize = 128;
+
+/// What a removal has taken out of the tables but not yet out of the TLBs.
+///
+/// Frames in here may still be written by other CPUs. [`Pmap::settle`] flushes and
+/// frees; a gather must not be dropped with something in it.
+pub(super) struct Gather {
+    range: Option<VaRange>,
+    pages: [Frame; CAPACITY],
+    page_count: usize,
+    /// Emptied page tables: a walker may be in them until the flush.
+    tables: [Frame; TABLES],
+    table_count: usize,
+}
+
+/// At most three tables become empty with one page.
+const TABLES: usize = CAPACITY / 4;
+
+impl Gather {
+    pub(super) fn new() -> Self {
+        Gather {
+            range: None,
+            pages: [Frame(0); CAPACITY],
+            page_count: 0,
+            tables: [Frame(0); TABLES],
+            table_count: 0,
+        }
+    }
+
+    /// A page that was mapped at `address`.
+    pub(super) fn page(&mut self, address: usize, frame: Frame) {
+        self.touch(address);
+        self.pages[self.page_count] = frame;
+        self.page_count += 1;
+    }
+
+    /// A page at `address` whose translation changed.
+    pub(super) fn touch(&mut self, address: usize) {
+        let page = VaRange::sized(address, PAGE_SIZE);
+        self.range = Some(self.range.map_or(page, |range| VaRange {
+            start: range.start.min(page.start),
+            end: range.end.max(page.end),
+        }));
+    }
+
+    pub(super) fn table(&mut self, frame: Frame) {
+        self.tables[self.table_count] = frame;
+        self.table_count += 1;
+    }
+
+    /// Whether the next page might not fit.
+    pub(super) fn is_full(&self) -> bool {
+        self.page_count == CAPACITY || self.table_count + 3 > TABLES
+    }
+}
+
+impl Drop for Gather {
+    fn drop(&mut self) {
+        debug_assert!(self.range.is_none(), "gathered pages were not flushed");
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Flushes what was gathered from all TLBs that may have it, then frees it.
+    /// Under the pmap's lock.
+    pub(super) fn settle(&self, gather: &mut Gather) {
+        let Some(range) = gather.range.take() else {
+            return;
+        };
+        self.flush(Flush::Range(range));
+        for &frame in &gather.pages[..gather.page_count] {
+            self.vm.release_page(frame);
+        }
+        for &frame in &gather.tables[..gather.table_count] {
+            // An emptied table is all zero: it goes back as such.
+            self.vm.frames().free(frame, true);
+        }
+        gather.page_count = 0;
+        gather.table_count = 0;
+    }
+
+    /// Flushes on every CPU that may have translations of this pmap, and returns when
+    /// all have. Interrupts no CPU but those.
+    pub(super) fn flush(&self, what: Flush) {
+        let pin = M::pin();
+        let mut others = self.active.get();
+        let own = pin.cpu().index();
+        if others.contains(own) {
+            others.remove(own);
+            self.vm.machine().flush_local(self.asid, what);
+        }
+        if !others.is_empty() {
+            self.vm.machine().shootdown(&others, self.asid, what);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a task may do with a page.
+
+use core::fmt;
+use machine::pte;
+
+/// A set of rights.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prot(u8);
+
+impl Prot {
+    /// Nothing.
+    pub const NONE: Prot = Prot(0);
+    /// Reading.
+    pub const READ: Prot = Prot(1);
+    /// Reading and writing (x86 has no write-only pages).
+    pub const READ_WRITE: Prot = Prot(3);
+    /// Reading and execution.
+    pub const READ_EXECUTE: Prot = Prot(5);
+
+    const WRITE_BIT: u8 = 2;
+    const EXECUTE_BIT: u8 = 4;
+
+    /// Whether reading is allowed.
+    pub const fn reads(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Whether writing is allowed.
+    pub const fn writes(self) -> bool {
+        self.0 & Self::WRITE_BIT != 0
+    }
+
+    /// Whether execution is allowed.
+    pub const fn executes(self) -> bool {
+        self.0 & Self::EXECUTE_BIT != 0
+    }
+
+    /// The rights as page-table bits. A page without any stays present, so that its
+    /// frame is not forgotten, but is not a task's to use.
+    pub(crate) const fn bits(self) -> u64 {
+        let user = if self.reads() { pte::USER } else { 0 };
+        let writable = if self.writes() { pte::WRITABLE } else { 0 };
+        let no_execute = if self.executes() { 0 } else { pte::NO_EXECUTE };
+        user | writable | no_execute
+    }
+
+    /// All bits that [`Prot::bits`] may set.
+    pub(crate) const MASK: u64 = pte::USER | pte::WRITABLE | pte::NO_EXECUTE;
+}
+
+impl fmt::Debug for Prot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Prot {
+    /// As `/proc/PID/maps` shows it: `rwx`, `r--`, …
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |on, letter| if on { letter } else { '-' };
+        write!(
+            f,
+            "{}{}{}",
+            letter(self.reads(), 'r'),
+            letter(self.writes(), 'w'),
+            letter(self.executes(), 'x')
+        )
+    }
+}

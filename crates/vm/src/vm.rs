@@ -1,0 +1,155 @@
+//! The machine's memory as one whole: frames, pages, and the policies' state.
+
+use crate::error::{Error, Resource};
+use crate::frames::{Content, Frames};
+use crate::lock::PoolLock;
+use crate::page::Page;
+use crate::policy::{Invalidation, Policies, Reservation};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use machine::{Asid, Frame, Platform};
+
+/// The VM of one machine.
+pub struct Vm<M: Platform, P: Policies<M>> {
+    machine: M,
+    frames: Frames<M>,
+    pages: Box<[Page<M, P::Invalidation>]>,
+    invalidation: P::Invalidation,
+    swap: P::Swap,
+    asids: PoolLock<M, Asids>,
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// A VM with its policies' own defaults, and as much swap as memory.
+    pub fn new(machine: M) -> Arc<Self> {
+        let (cpus, frames) = (machine.cpus(), machine.frame_count());
+        let invalidation = P::Invalidation::new(cpus, frames);
+        let swap = P::Swap::new(cpus, 2 * frames as u64);
+        Self::with(machine, invalidation, swap)
+    }
+
+    /// A VM with these policies.
+    pub fn with(machine: M, invalidation: P::Invalidation, swap: P::Swap) -> Arc<Self> {
+        let frames = Frames::new(&machine);
+        let pages = (0..machine.frame_count()).map(|_| Page::new()).collect();
+        Arc::new(Vm {
+            frames,
+            pages,
+            invalidation,
+            swap,
+            asids: PoolLock::<M, _>::new(Asids::default()),
+            machine,
+        })
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Physical memory.
+    pub fn frames(&self) -> &Frames<M> {
+        &self.frames
+    }
+
+    /// The frame's descriptor.
+    pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
+        &self.pages[frame.index()]
+    }
+
+    /// The delayed-invalidation policy.
+    pub fn invalidation(&self) -> &P::Invalidation {
+        &self.invalidation
+    }
+
+    /// The account of swap space.
+    pub fn swap(&self) -> &P::Swap {
+        &self.swap
+    }
+
+    /// Takes a frame for a page, with one reference.
+    pub(crate) fn allocate_page(&self, content: Content) -> Result<Frame, Error> {
+        let frame = self.allocate(content)?;
+        self.page(frame).begin();
+        Ok(frame)
+    }
+
+    /// Takes a frame that is no page: a table, a chunk.
+    pub(crate) fn allocate(&self, content: Content) -> Result<Frame, Error> {
+        let frame = self.frames.allocate(&self.machine, content);
+        frame.ok_or(Error::OutOfMemory(Resource::Frames))
+    }
+
+    /// Drops a reference to a page, and frees its frame with the last.
+    pub(crate) fn release_page(&self, frame: Frame) {
+        if self.page(frame).release() {
+            self.frames.free(frame, false);
+        }
+    }
+
+    /// Keeps a page from being freed; `None` if it has been.
+    pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<M, P>> {
+        self.page(frame).try_retain().then(|| Hold {
+            vm: self.clone(),
+            frame,
+        })
+    }
+
+    /// A page of zeroes that no space has mapped.
+    pub fn new_page(self: &Arc<Self>) -> Result<Hold<M, P>, Error> {
+        let frame = self.allocate_page(Content::Zeroed)?;
+        let vm = self.clone();
+        Ok(Hold { vm, frame })
+    }
+
+    pub(crate) fn allocate_asid(&self) -> Result<Asid, Error> {
+        self.asids.lock().take()
+    }
+
+    /// Gives a tag back. No TLB has an entry of it any more.
+    pub(crate) fn free_asid(&self, asid: Asid) {
+        self.asids.lock().free.push(asid);
+    }
+}
+
+/// A reference to a page.
+pub struct Hold<M: Platform, P: Policies<M>> {
+    vm: Arc<Vm<M, P>>,
+    frame: Frame,
+}
+
+impl<M: Platform, P: Policies<M>> Hold<M, P> {
+    /// The page's frame.
+    pub fn frame(&self) -> Frame {
+        self.frame
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Hold<M, P> {
+    fn drop(&mut self) {
+        self.vm.release_page(self.frame);
+    }
+}
+
+/// Tags of TLB entries; 0 is never given out.
+#[derive(Default)]
+struct Asids {
+    free: Vec<Asid>,
+    last: u16,
+}
+
+impl Asids {
+    fn take(&mut self) -> Result<Asid, Error> {
+        if let Some(asid) = self.free.pop() {
+            return Ok(asid);
+        }
+        // Room for every tag handed out, so that giving one back can not fail.
+        self.free
+            .try_reserve(usize::from(self.last) + 1)
+            .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+        let next = self.last.checked_add(1);
+        self.last = next.ok_or(Error::OutOfMemory(Resource::Asids))?;
+        Ok(Asid(self.last))
+    }
+}
