@@ -7,12 +7,16 @@
 
 extern crate alloc;
 
+pub mod ecosystem;
 pub mod epoch;
+mod locals;
+mod mutex;
 mod padded;
 mod percpu;
 mod raw;
 pub mod spin;
 
+pub use mutex::{Mutex, MutexGuard};
 pub use padded::Padded;
 pub use percpu::PerCpu;
 pub use raw::RawLock;

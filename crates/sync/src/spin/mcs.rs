@@ -12,10 +12,16 @@
 //!              wait until node.next != null
 //!          node.next.waiting = 0
 //! ```
+//!
+//! Two ways to use it: with a node of the caller's, on its stack
+//! ([`Mcs::lock_with`]), or as a [`RawLock`], with a node from the task's pool.
 
+use super::pool::{self, Slot};
+use crate::ecosystem::impl_lock_api;
+use crate::{RawLock, locals};
 use core::marker::PhantomData;
-use core::ptr;
-use machine::{Atomic, Machine, Ordering};
+use core::ptr::{self, NonNull};
+use machine::{Atomic, ConstInit, Machine, Ordering};
 
 /// The lock: 8 bytes, a pointer to the last node in the queue or null.
 pub struct Mcs<M: Machine> {
@@ -25,9 +31,9 @@ pub struct Mcs<M: Machine> {
 /// A place in the queue; it must not move or die between `lock` and `unlock`.
 pub struct McsNode<M: Machine> {
     /// The successor; written by it, read by the node's owner.
-    next: M::AtomicPtr,
+    pub(super) next: M::AtomicPtr,
     /// 1 until the predecessor hands the lock over; cleared by it.
-    waiting: M::AtomicU32,
+    pub(super) waiting: M::AtomicU32,
     machine: PhantomData<M>,
 }
 
@@ -72,6 +78,20 @@ impl<M: Machine> Mcs<M> {
         }
     }
 
+    /// Acquires the lock with `node` if it is free.
+    ///
+    /// # Safety
+    /// As [`Mcs::lock_with`], if it returns `true`.
+    #[inline]
+    pub unsafe fn try_lock_with(&self, node: &McsNode<M>) -> bool {
+        node.next.store(ptr::null_mut(), Ordering::Relaxed);
+        let this = ptr::from_ref(node).cast_mut().cast::<()>();
+        // Acquire and release: as in `lock_with`.
+        self.tail
+            .compare_exchange(ptr::null_mut(), this, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
     /// Releases the lock.
     ///
     /// # Safety
@@ -103,8 +123,70 @@ impl<M: Machine> Mcs<M> {
     }
 }
 
+impl<M: Machine> pool::Node for McsNode<M> {
+    const WORD: usize = locals::MCS_NODES;
+    /// Only neighbours in the queue touch a node, and its owner waits for them.
+    const PEEKED: bool = false;
+}
+
+/// An acquisition of an [`Mcs`] as a [`RawLock`]: its node.
+pub struct McsHeld<M: Machine>(NonNull<Slot<McsNode<M>>>);
+
+// SAFETY: the tail is exchanged from null by one, and the lock handed over by the
+// holder to its one successor. A node from the pool stays in place until `unlock`
+// gives it back; that of a forgotten acquisition, for ever.
+unsafe impl<M: Machine> RawLock<M> for Mcs<M> {
+    type Held = McsHeld<M>;
+    const NAME: &'static str = "mcs";
+
+    fn new() -> Self {
+        Mcs::new()
+    }
+
+    #[inline]
+    fn lock(&self) -> McsHeld<M> {
+        let slot = pool::take::<M, McsNode<M>>();
+        // SAFETY: just taken, and given back after the release only.
+        unsafe { self.lock_with(&slot.as_ref().node) };
+        McsHeld(slot)
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<McsHeld<M>> {
+        if self.is_locked() {
+            return None;
+        }
+        let slot = pool::take::<M, McsNode<M>>();
+        // SAFETY: as in `lock`.
+        if unsafe { self.try_lock_with(&slot.as_ref().node) } {
+            Some(McsHeld(slot))
+        } else {
+            // SAFETY: it did not get into the queue.
+            unsafe { pool::give::<M, _>(slot) };
+            None
+        }
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, held: McsHeld<M>) {
+        // SAFETY: the node the lock was acquired with; after the release it is in no
+        // queue any more.
+        unsafe {
+            self.unlock_with(&held.0.as_ref().node);
+            pool::give::<M, _>(held.0);
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        !self.tail.load(Ordering::Relaxed).is_null()
+    }
+}
+
 impl<M: Machine> Default for Mcs<M> {
     fn default() -> Self {
         Self::new()
     }
 }
+
+impl_lock_api!([M: Machine<AtomicPtr: ConstInit>] Mcs<M> = Mcs { tail: ConstInit::ZERO });

@@ -1,5 +1,50 @@
 //! Spin locks.
+//!
+//! | lock | bytes | order | waits on | uncontended release |
+//! |---|---|---|---|---|
+//! | [`TestAndSet`] | 1 | any | the lock | store |
+//! | [`Ticket`] | 8 | FIFO | the lock | store |
+//! | [`Proportional`] | 8 | FIFO | the lock, delayed | store |
+//! | [`Conbo`] | 8 | FIFO | the lock, delayed unless next in line | store |
+//! | [`Mcs`] | 8 + a node a holder or waiter | FIFO | its own node | compare-and-swap |
+//! | [`Clh`] | 8 + a node a lock, holder or waiter | FIFO | its predecessor's node | store |
+//! | [`K42`] | 16 + a node on a waiter's stack | FIFO | its own node | compare-and-swap |
+//!
+//! Time to hand over with `n` waiters: O(n) for the first three (all of them fetch
+//! the line again), O(1) for the queue locks.
+//!
+//! # Preemption
+//! A FIFO lock goes to the waiter whose turn it is, running or not. If that waiter, or
+//! the holder, has lost its CPU, all others wait for the scheduler: with more tasks
+//! than CPUs each acquisition can cost a time slice. So the contract is:
+//!
+//! - *A kernel* disables preemption from before `lock` until after `unlock` (holds a
+//!   [`machine::Cpus::Pin`]). Then no more CPUs compete than exist, and everyone in the queue
+//!   runs.
+//! - *Hosted threads* can not do that. There [`machine::Cpus::relax`] gives the time slice
+//!   away after a bounded number of pauses, so every wait ends; but slowly: FIFO spin locks
+//!   lose two orders of magnitude when oversubscribed, [`TestAndSet`] one. Use a
+//!   parking lock where tasks may outnumber CPUs.
+//! - No spin lock is held across a park, or taken by an interrupt handler which may
+//!   have interrupted its holder.
+//!
+//! [`Mcs`] and [`Clh`] take nodes from the calling task's words, so they must not be used
+//! while the task's words are being destroyed.
 
+mod clh;
+mod conbo;
+mod k42;
 mod mcs;
+pub(crate) mod pool;
+mod proportional;
+mod tas;
+mod ticket;
 
-pub use mcs::{Mcs, McsNode};
+pub(crate) use clh::ClhNode;
+pub use clh::{Clh, ClhHeld};
+pub use conbo::{Conbo, ConboPace};
+pub use k42::K42;
+pub use mcs::{Mcs, McsHeld, McsNode};
+pub use proportional::{Proportional, ProportionalPace};
+pub use tas::TestAndSet;
+pub use ticket::{Eager, Pace, Ticket, TicketLock};

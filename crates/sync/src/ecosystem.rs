@@ -1,0 +1,73 @@
+//! The raw locks as the ecosystem's: `lock_api` 0.5.
+//!
+//! On a machine whose atomics have constants, each lock is a
+//! [`lock_api::RawMutex`], so `lock_api::Mutex<Ticket<Hosted>, T>` has its guards,
+//! mapped guards and `const` constructor. What an acquisition carries is
+//! `lock_api`'s guard state, so queue locks fit as well.
+
+use core::marker::PhantomData;
+
+/// An acquisition as `lock_api`'s guard state.
+///
+/// Not `Send`: a spin lock is released on the CPU, a watched one by the task, that
+/// acquired it.
+pub struct Acquisition<H> {
+    pub(crate) held: H,
+    not_send: PhantomData<*mut ()>,
+}
+
+// SAFETY: there is nothing to do with a shared reference to one.
+unsafe impl<H> Sync for Acquisition<H> {}
+
+impl<H> Acquisition<H> {
+    #[inline]
+    pub(crate) fn new(held: H) -> Self {
+        Acquisition {
+            held,
+            not_send: PhantomData,
+        }
+    }
+}
+
+/// Implements [`lock_api::RawMutex`] by a lock's [`crate::RawLock`]:
+/// `impl_lock_api!([M: Machine<AtomicU8: ConstInit>] Lock<M> = UNLOCKED_CONSTANT);`.
+/// The machine's name has to be `M`.
+///
+/// The lock must bear being moved and dropped while a forgotten guard holds it, so it
+/// must not store its own address, nor free what a holder still has.
+macro_rules! impl_lock_api {
+    ([$($generics:tt)*] $lock:ty = $unlocked:expr) => {
+        // SAFETY: `RawLock` asks for the same exclusion and ordering; `lock` and
+        // `unlock` do not unwind while they own the lock; about moving and dropping
+        // see the macro's contract.
+        unsafe impl<$($generics)*> lock_api::RawMutex for $lock {
+            #[allow(clippy::declare_interior_mutable_const)]
+            const INIT: Self = $unlocked;
+
+            type Guard = $crate::ecosystem::Acquisition<<Self as $crate::RawLock<M>>::Held>;
+
+            #[inline]
+            fn lock(&self) -> Self::Guard {
+                $crate::ecosystem::Acquisition::new($crate::RawLock::lock(self))
+            }
+
+            #[inline]
+            fn try_lock(&self) -> Option<Self::Guard> {
+                $crate::RawLock::try_lock(self).map($crate::ecosystem::Acquisition::new)
+            }
+
+            #[inline]
+            unsafe fn unlock(&self, guard: Self::Guard) {
+                // SAFETY: the caller hands over the state of this acquisition.
+                unsafe { $crate::RawLock::unlock(self, guard.held) }
+            }
+
+            #[inline]
+            fn is_locked(&self) -> bool {
+                $crate::RawLock::is_locked(self)
+            }
+        }
+    };
+}
+
+pub(crate) use impl_lock_api;

@@ -1,0 +1,236 @@
+//! The CLH queue lock (Craig, 1993; Landin and Hagersten, 1994).
+//!
+//! The queue is implicit: a waiter knows only its predecessor, and spins on the
+//! predecessor's node. A release is one store, uncontended or not, and never
+//! waits. FIFO. The node in the tail belongs to the lock; who follows a node owns it
+//! afterwards, so nodes wander from task to task.
+//!
+//! ```text
+//! state of a node:  FREE;  HELD (by its task, or it waits);  else left: the node to follow instead
+//!
+//! lock:    node.state = HELD;  pred = swap(tail, node);  follow pred
+//! follow:  wait until pred.state != HELD
+//!          if pred.state == FREE: done, pred is ours;  else pred, ours = pred.state, follow that
+//! unlock:  node.state = FREE
+//! try:     pred = tail;  if pred.state == HELD: no
+//!          node.state = HELD;  if !cas(tail, pred, node): no
+//!          if pred is FREE (it nearly always is): done
+//!          leave: if !cas(tail, node, pred): node.state = pred;  no
+//! ```
+//!
+//! The last two lines of `try` are needed because between the look and the exchange
+//! `pred` may have been taken away, reused, and queued in the same lock again: then
+//! the attempt is queued behind a holder, and steps out without waiting. For the
+//! look itself, nodes are never given back to the allocator while the machine lives.
+
+use super::pool::{self, Slot};
+use crate::ecosystem::impl_lock_api;
+use crate::{RawLock, locals};
+use core::ptr::{self, NonNull};
+use machine::{Atomic, ConstInit, Machine, Ordering};
+
+/// Whoever follows the node may go.
+const FREE: *mut () = ptr::null_mut();
+/// Whoever follows the node must wait. No node is at address 1.
+const HELD: *mut () = ptr::without_provenance_mut(1);
+
+/// The lock: 8 bytes, and the node of its last holder (128 bytes) once it has had one.
+pub struct Clh<M: Machine> {
+    /// The last node in the queue; null before the first acquisition.
+    tail: M::AtomicPtr,
+}
+
+/// A place in the queue.
+pub(crate) struct ClhNode<M: Machine> {
+    /// [`FREE`], [`HELD`] or the node to follow instead. Written by the node's task.
+    state: M::AtomicPtr,
+}
+
+impl<M: Machine> Default for ClhNode<M> {
+    fn default() -> Self {
+        ClhNode {
+            state: M::AtomicPtr::new(HELD),
+        }
+    }
+}
+
+impl<M: Machine> pool::Node for ClhNode<M> {
+    const WORD: usize = locals::CLH_NODES;
+    const PEEKED: bool = true;
+}
+
+/// An acquisition of a [`Clh`]: its node.
+pub struct ClhHeld<M: Machine>(Place<M>);
+
+type Place<M> = NonNull<Slot<ClhNode<M>>>;
+
+/// The state of a node.
+///
+/// # Safety
+/// `place` was a node once (then it still is one).
+#[inline]
+unsafe fn state<M: Machine>(place: &Place<M>) -> &M::AtomicPtr {
+    // SAFETY: nodes live as long as the machine, and this field is atomic.
+    unsafe { &place.as_ref().node.state }
+}
+
+impl<M: Machine> Clh<M> {
+    /// A node that is ready to be queued.
+    #[inline]
+    fn node() -> Place<M> {
+        let node = pool::take::<M, ClhNode<M>>();
+        // SAFETY: just taken.
+        unsafe { state(&node) }.store(HELD, Ordering::Relaxed);
+        node
+    }
+
+    /// Goes along nodes whose tasks have left, from `pred`, which the caller's node is
+    /// queued behind. Says in `Ok` that the lock is the caller's, in `Err` behind whom
+    /// it must wait.
+    #[inline]
+    fn follow(mut pred: Place<M>) -> Result<(), Place<M>> {
+        loop {
+            // SAFETY: it is the caller's predecessor.
+            // Acquire: pairs with the release stores in `unlock` and `leave`.
+            let next = unsafe { state(&pred) }.load(Ordering::Acquire);
+            if next == HELD {
+                return Err(pred);
+            }
+            // SAFETY: nobody else follows `pred`, and its task is done with it.
+            unsafe { pool::give::<M, _>(pred) };
+            match NonNull::new(next.cast()) {
+                None => return Ok(()),
+                Some(next) => pred = next,
+            }
+        }
+    }
+
+    #[cold]
+    fn wait(mut pred: Place<M>) {
+        let mut round = 0;
+        while let Err(behind) = Self::follow(pred) {
+            pred = behind;
+            M::relax(round);
+            round = round.saturating_add(1);
+        }
+    }
+
+    /// Steps out of the queue, from behind `pred`.
+    #[cold]
+    fn leave(&self, node: Place<M>, pred: Place<M>) {
+        let this = node.as_ptr().cast();
+        // Release: who finds `pred` in the tail sees it initialised, as we did.
+        match self.tail.compare_exchange(
+            this,
+            pred.as_ptr().cast(),
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
+            // SAFETY: nobody has queued behind it, and now nobody can.
+            Ok(_) => unsafe { pool::give::<M, _>(node) },
+            // Release: pairs with the acquire in `follow`. The node is the follower's.
+            // SAFETY: still ours.
+            Err(_) => unsafe { state(&node) }.store(pred.as_ptr().cast(), Ordering::Release),
+        }
+    }
+}
+
+// SAFETY: each node is followed by one other at most, and only when its task has
+// released the lock, or stepped out and named the one before it.
+unsafe impl<M: Machine> RawLock<M> for Clh<M> {
+    type Held = ClhHeld<M>;
+    const NAME: &'static str = "clh";
+
+    fn new() -> Self {
+        Clh {
+            tail: M::AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    #[inline]
+    fn lock(&self) -> ClhHeld<M> {
+        let node = Self::node();
+        // Release: the successor sees the node as HELD, not as it was in an earlier life.
+        // Acquire: so do we with the predecessor's.
+        let pred = self.tail.swap(node.as_ptr().cast(), Ordering::AcqRel);
+        if let Some(pred) = NonNull::new(pred.cast())
+            && let Err(pred) = Self::follow(pred)
+        {
+            Self::wait(pred);
+        }
+        ClhHeld(node)
+    }
+
+    fn try_lock(&self) -> Option<ClhHeld<M>> {
+        let pred = self.tail.load(Ordering::Acquire);
+        let place = NonNull::new(pred.cast());
+        if let Some(pred) = &place
+            // SAFETY: what was in a tail is a node. Relaxed: a guess, made sure of below.
+            && unsafe { state::<M>(pred) }.load(Ordering::Relaxed) == HELD
+        {
+            return None;
+        }
+        let node = Self::node();
+        // AcqRel: as in `lock`.
+        if self
+            .tail
+            .compare_exchange(
+                pred,
+                node.as_ptr().cast(),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_err()
+        {
+            // SAFETY: it was not queued.
+            unsafe { pool::give::<M, _>(node) };
+            return None;
+        }
+        if let Some(pred) = place
+            && let Err(pred) = Self::follow(pred)
+        {
+            self.leave(node, pred);
+            return None;
+        }
+        Some(ClhHeld(node))
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, held: ClhHeld<M>) {
+        // Release: pairs with the acquire in `follow`.
+        // SAFETY: the holder's node; from here on it is the lock's or a successor's.
+        unsafe { state(&held.0) }.store(FREE, Ordering::Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        let mut place = NonNull::new(self.tail.load(Ordering::Acquire).cast());
+        while let Some(node) = place {
+            // SAFETY: what was in a tail, or was followed, is a node.
+            let next = unsafe { state::<M>(&node) }.load(Ordering::Acquire);
+            if next == HELD {
+                return true;
+            }
+            place = NonNull::new(next.cast());
+        }
+        false
+    }
+}
+
+impl<M: Machine> Drop for Clh<M> {
+    fn drop(&mut self) {
+        let mut place = NonNull::new(self.tail.load(Ordering::Acquire).cast());
+        while let Some(node) = place {
+            // SAFETY: the tail's node is the lock's.
+            let next = unsafe { state::<M>(&node) }.load(Ordering::Acquire);
+            if next == HELD {
+                // A guard was forgotten: its node is lost with it.
+                return;
+            }
+            // SAFETY: as above; nobody can queue behind it any more.
+            unsafe { pool::discard::<M, _>(node) };
+            place = NonNull::new(next.cast());
+        }
+    }
+}
+
+impl_lock_api!([M: Machine<AtomicPtr: ConstInit>] Clh<M> = Clh { tail: ConstInit::ZERO });

@@ -1,0 +1,86 @@
+//! Test-and-test-and-set with bounded exponential backoff.
+//!
+//! ```text
+//! lock:    while swap(held, 1) != 0:
+//!              wait until held == 0; after a lost race, delay 1, 2, 4 … 64 pauses
+//! unlock:  held = 0
+//! ```
+//!
+//! Waiters read, so they share the line until a release; they write only when the
+//! lock looked free. Not fair: the CPU that released last often wins again, which
+//! is good for throughput and lets others starve.
+
+use crate::RawLock;
+use crate::ecosystem::impl_lock_api;
+use machine::{Atomic, ConstInit, Machine, Ordering};
+
+/// The longest delay after a lost race, in pauses.
+const MAX_BACKOFF: u32 = 64;
+
+/// The lock: 1 byte.
+pub struct TestAndSet<M: Machine> {
+    /// 1 while somebody holds the lock.
+    held: M::AtomicU8,
+}
+
+impl<M: Machine> TestAndSet<M> {
+    #[inline]
+    fn take(&self) -> bool {
+        // Acquire: pairs with the release in `unlock`.
+        self.held.swap(1, Ordering::Acquire) == 0
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        let mut round = 0;
+        let mut backoff = 1;
+        loop {
+            while self.held.load(Ordering::Relaxed) != 0 {
+                M::relax(round);
+                round = round.saturating_add(1);
+            }
+            if self.take() {
+                return;
+            }
+            M::delay(backoff);
+            backoff = (backoff * 2).min(MAX_BACKOFF);
+        }
+    }
+}
+
+// SAFETY: only the exchange of 0 for 1 acquires, and only the holder writes 0.
+unsafe impl<M: Machine> RawLock<M> for TestAndSet<M> {
+    type Held = ();
+    const NAME: &'static str = "tas";
+
+    fn new() -> Self {
+        TestAndSet {
+            held: M::AtomicU8::new(0),
+        }
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if !self.take() {
+            self.lock_contended();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        (!self.is_locked() && self.take()).then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        // Release: pairs with the acquire in `take`.
+        self.held.store(0, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.held.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl_lock_api!([M: Machine<AtomicU8: ConstInit>] TestAndSet<M> = TestAndSet { held: ConstInit::ZERO });
