@@ -7,16 +7,23 @@
 
 extern crate alloc;
 
+pub mod adaptive;
+mod blocking;
 pub mod ecosystem;
 pub mod epoch;
 mod locals;
 mod mutex;
+pub mod obm;
 mod padded;
 mod percpu;
 mod raw;
+pub mod rwlock;
+pub mod sleepq;
 pub mod spin;
+pub mod turnstile;
 
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::Padded;
 pub use percpu::PerCpu;
 pub use raw::RawLock;
+pub use rwlock::RwLock;
