@@ -2,9 +2,9 @@
 
 use super::Pmap;
 use super::flush::Gather;
-use crate::policy::Policies;
+use crate::policy::{Invalidation, Policies};
 use crate::prot::Prot;
-use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the mapped pages of `range` the rights `prot`. When it returns, no CPU
