@@ -1,0 +1,113 @@
+//! Physical memory of loom atomics.
+
+use crate::{Checked, U64};
+use core::ptr::NonNull;
+use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, WORDS_PER_FRAME};
+use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Words one model may touch, in all its frames together.
+const WORDS: usize = 96;
+
+/// The memory of one machine.
+///
+/// loom wants every access ordered behind the creation of its atomic, and a frame's
+/// 512 atomics would be too many for it. So the thread that makes the machine makes a
+/// few, all 0, and each word that is first touched gets the next of them.
+pub(crate) struct Frames {
+    count: usize,
+    spare: Box<[U64]>,
+    /// Which of `spare` a word is.
+    names: Mutex<BTreeMap<(Frame, usize), usize>>,
+    /// Bytes behind the direct map, beside the words.
+    pages: Mutex<BTreeMap<Frame, Box<Page>>>,
+}
+
+#[repr(align(4096))]
+struct Page(UnsafeCell<[u8; PAGE_SIZE]>);
+
+// SAFETY: a page is only handed out as a raw pointer.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+/// Locks what is no part of the model. Never held across an access that loom sees.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Frames {
+    pub(crate) fn new(count: usize) -> Self {
+        let words = if count == 0 { 0 } else { WORDS };
+        Frames {
+            count,
+            spare: (0..words).map(|_| U64::new(0)).collect(),
+            names: Mutex::default(),
+            pages: Mutex::default(),
+        }
+    }
+
+    /// The words of a frame that have been touched.
+    fn touched(&self, frame: Frame) -> Vec<usize> {
+        let range = (frame, 0)..(frame, WORDS_PER_FRAME);
+        let names = lock(&self.names);
+        names.range(range).map(|(&(_, index), _)| index).collect()
+    }
+}
+
+// SAFETY: pages are boxed, aligned, one a frame, and kept until the machine's drop.
+// `word` is beside them: whoever mixes both kinds of access on one frame sees two
+// memories, which is why only owners of a frame, through `zero` and `copy`, have both.
+unsafe impl Memory for Checked {
+    fn frame_count(&self) -> usize {
+        self.inner.frames.count
+    }
+
+    fn direct_map(&self, frame: Frame) -> NonNull<u8> {
+        let frames = &self.inner.frames;
+        assert!(frame.index() < frames.count, "no {frame:?}");
+        let mut pages = lock(&frames.pages);
+        let page = pages
+            .entry(frame)
+            .or_insert_with(|| Box::new(Page(UnsafeCell::new([0; PAGE_SIZE]))));
+        NonNull::new(page.0.get()).expect("a box").cast()
+    }
+
+    fn word(&self, frame: Frame, index: usize) -> &U64 {
+        let frames = &self.inner.frames;
+        assert!(frame.index() < frames.count, "no {frame:?}");
+        assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
+        let mut names = lock(&frames.names);
+        let next = names.len();
+        let name = *names.entry((frame, index)).or_insert(next);
+        assert!(
+            name < WORDS,
+            "a model may touch {WORDS} words of memory at most"
+        );
+        &frames.spare[name]
+    }
+
+    fn zero(&self, frame: Frame) {
+        for index in self.inner.frames.touched(frame) {
+            self.word(frame, index).store(0, Ordering::Relaxed);
+        }
+        // SAFETY: the page is PAGE_SIZE bytes, and the caller owns the frame.
+        unsafe { self.direct_map(frame).write_bytes(0, PAGE_SIZE) };
+    }
+
+    fn copy(&self, from: Frame, to: Frame) {
+        let frames = &self.inner.frames;
+        for index in [frames.touched(from), frames.touched(to)].concat() {
+            let value = self.word(from, index).load(Ordering::Relaxed);
+            self.word(to, index).store(value, Ordering::Relaxed);
+        }
+        // SAFETY: both are PAGE_SIZE bytes and disjoint; the caller owns `to`, and
+        // nobody writes `from`.
+        unsafe {
+            let bytes = self.direct_map(from);
+            self.direct_map(to)
+                .copy_from_nonoverlapping(bytes, PAGE_SIZE);
+        }
+    }
+}

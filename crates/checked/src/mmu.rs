@@ -1,0 +1,220 @@
+//! Translation: a TLB that forgets nothing, a page walk, and shootdown.
+//!
+//! A CPU's state word is odd while it performs an access. An access makes it odd and
+//! fences, looks whether its doorbell has rung since it last looked and carries out
+//! what was asked, translates, accesses, and makes the state even. A shootdown notes
+//! the request, rings the targets' doorbells, fences, and waits for each target whose
+//! state is odd to change it. The hosted machine's `shootdown` module argues why that
+//! is enough; here the checker looks for a counterexample.
+
+use crate::memory::lock;
+use crate::{Checked, U64};
+use machine::{
+    Access, Asid, Atomic, AtomicInt, Atomics, CpuSet, Cpus, Flush, Frame, Memory, Mmu, Ordering,
+    PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, VaRange, pte,
+};
+use std::sync::Mutex;
+
+/// The translation hardware of one CPU.
+pub(crate) struct CpuMmu {
+    /// Odd while the CPU performs an access.
+    state: U64,
+    /// Grows with each request.
+    doorbell: U64,
+    /// Requests not yet carried out. No part of the model: a CPU that has heard one
+    /// ring may see requests whose ring is still to come, and flushes more.
+    requests: Mutex<Vec<(Asid, Flush)>>,
+    /// The owner's alone.
+    own: Mutex<Own>,
+}
+
+#[derive(Default)]
+struct Own {
+    active: Option<(Frame, Asid)>,
+    tlb: Vec<Entry>,
+    heard: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    asid: Asid,
+    page: usize,
+    frame: Frame,
+    writable: bool,
+    dirty: bool,
+}
+
+impl CpuMmu {
+    pub(crate) fn new() -> Self {
+        CpuMmu {
+            state: U64::new(0),
+            doorbell: U64::new(0),
+            requests: Mutex::default(),
+            own: Mutex::default(),
+        }
+    }
+
+    fn flush(&self, asid: Asid, what: Flush) {
+        let range = match what {
+            Flush::All => VaRange {
+                start: 0,
+                end: pte::USER_END,
+            },
+            Flush::Range(range) => range,
+        };
+        let doomed = |e: &Entry| e.asid == asid && range.contains(e.page << PAGE_SHIFT);
+        lock(&self.own).tlb.retain(|entry| !doomed(entry));
+    }
+
+    fn serve(&self) {
+        // Acquire: pairs with the release of the ring; the tables are seen as changed.
+        let rung = self.doorbell.load(Ordering::Acquire);
+        if rung != core::mem::replace(&mut lock(&self.own).heard, rung) {
+            let requests = core::mem::take(&mut *lock(&self.requests));
+            for (asid, what) in requests {
+                self.flush(asid, what);
+            }
+        }
+    }
+}
+
+impl Checked {
+    fn mmu(&self) -> &CpuMmu {
+        let index = self.cpus.index_of(Checked::pin().cpu());
+        let mmu = self.inner.mmus.get(index);
+        mmu.expect("translation on no CPU of this machine, or on a machine without memory")
+    }
+
+    fn perform<R>(
+        &self,
+        address: usize,
+        access: Access,
+        op: impl FnOnce(&U64) -> R,
+    ) -> Result<R, PageFault> {
+        let mmu = self.mmu();
+        let before = mmu.state.load(Ordering::Relaxed);
+        // Pairs with the fence in `shootdown`.
+        mmu.state.publish(before + 1);
+        mmu.serve();
+        let frame = self.translate(mmu, address, access);
+        let result = frame.map(|frame| op(self.word(frame, (address % PAGE_SIZE) / 8)));
+        // Release: pairs with the acquire in `shootdown`; the access is performed.
+        mmu.state.store(before + 2, Ordering::Release);
+        result
+    }
+
+    fn translate(&self, mmu: &CpuMmu, address: usize, access: Access) -> Result<Frame, PageFault> {
+        let fault = |present| PageFault {
+            address,
+            access,
+            present,
+        };
+        let (root, asid) = lock(&mmu.own).active.ok_or(fault(false))?;
+        let page = address >> PAGE_SHIFT;
+        let is_it = |entry: &Entry| entry.asid == asid && entry.page == page;
+        let cached = lock(&mmu.own).tlb.iter().copied().find(is_it);
+        if let Some(entry) = cached
+            && (access == Access::Read || entry.dirty)
+        {
+            return Ok(entry.frame);
+        }
+        lock(&mmu.own).tlb.retain(|entry| !is_it(entry));
+        if cached.is_some_and(|entry| !entry.writable) {
+            return Err(fault(true));
+        }
+        let (leaf, writable) = self.walk(root, address, access).map_err(fault)?;
+        let frame = pte::frame(leaf);
+        lock(&mmu.own).tlb.push(Entry {
+            asid,
+            page,
+            frame,
+            writable,
+            dirty: leaf & pte::DIRTY != 0,
+        });
+        Ok(frame)
+    }
+
+    /// The mapping entry as the walk leaves it and whether writes are allowed, or
+    /// whether a present entry forbids the access. Pages of 4 KiB only.
+    fn walk(&self, root: Frame, address: usize, access: Access) -> Result<(u64, bool), bool> {
+        if address >= pte::USER_END {
+            return Err(false);
+        }
+        let mut entry = pte::PRESENT | pte::WRITABLE | pte::USER | root.address();
+        let mut writable = true;
+        for level in (0..pte::LEVELS).rev() {
+            let word = self.word(pte::frame(entry), pte::index(address, level));
+            // Acquire (here and below): pairs with the release of who linked the entry.
+            let mut found = word.load(Ordering::Acquire);
+            loop {
+                if found & pte::PRESENT == 0 {
+                    return Err(false);
+                }
+                let write_forbidden = !writable || found & pte::WRITABLE == 0;
+                if found & pte::USER == 0 || (access == Access::Write && write_forbidden) {
+                    return Err(true);
+                }
+                let dirties = level == 0 && access == Access::Write;
+                entry = found | pte::ACCESSED | if dirties { pte::DIRTY } else { 0 };
+                if entry == found {
+                    break;
+                }
+                // Release: who takes the entry away sees the bits set.
+                match word.compare_exchange(found, entry, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => break,
+                    Err(changed) => found = changed,
+                }
+            }
+            writable &= entry & pte::WRITABLE != 0;
+        }
+        Ok((entry, writable))
+    }
+}
+
+/// The calling thread must be a CPU of the machine, and the machine have memory;
+/// every operation panics otherwise.
+impl Mmu for Checked {
+    fn activate(&self, root: Frame, asid: Asid) {
+        lock(&self.mmu().own).active = Some((root, asid));
+    }
+
+    fn deactivate(&self) {
+        lock(&self.mmu().own).active = None;
+    }
+
+    fn flush_local(&self, asid: Asid, what: Flush) {
+        self.mmu().flush(asid, what);
+    }
+
+    fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
+        let me = self.cpus.index_of(Checked::pin().cpu());
+        let others = || targets.iter().filter(|&cpu| cpu != me);
+        if targets.contains(me) {
+            self.mmu().flush(asid, what);
+        }
+        for target in others().map(|cpu| &self.inner.mmus[cpu]) {
+            lock(&target.requests).push((asid, what));
+            // Release: pairs with the acquire in `serve`.
+            target.doorbell.fetch_add(1, Ordering::Release);
+        }
+        // Pairs with the publication of the state in `perform`.
+        Checked::fence(Ordering::SeqCst);
+        for target in others().map(|cpu| &self.inner.mmus[cpu]) {
+            // Acquire (both): pairs with the release that ends an access.
+            let seen = target.state.load(Ordering::Acquire);
+            if seen % 2 == 1 {
+                Checked::spin_until(|| target.state.load(Ordering::Acquire) != seen);
+            }
+        }
+    }
+
+    fn load(&self, address: usize) -> Result<u64, PageFault> {
+        self.perform(address, Access::Read, |word| word.load(Ordering::Acquire))
+    }
+
+    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+        self.perform(address, Access::Write, |word| {
+            word.store(value, Ordering::Release);
+        })
+    }
+}

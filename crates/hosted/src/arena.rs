@@ -1,0 +1,164 @@
+//! Physical memory: one anonymous mapping, cut into frames.
+
+use crate::Hosted;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
+use std::io;
+
+/// The frames of a machine, zero at first, unmapped at drop.
+///
+/// The mapping reserves addresses only; the host gives memory to a frame when it
+/// is first touched.
+pub(crate) struct Arena {
+    base: NonNull<u8>,
+    frames: usize,
+}
+
+// SAFETY: the arena is memory, touched through atomics or by a frame's owner.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// No memory at all.
+    pub(crate) const EMPTY: Arena = Arena {
+        base: NonNull::dangling(),
+        frames: 0,
+    };
+
+    /// An arena of `bytes`, rounded up to whole frames.
+    pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+        let frames = bytes.div_ceil(PAGE_SIZE);
+        if u32::try_from(frames).is_err() {
+            let text = format!("{bytes} bytes are more frames than a 32-bit number counts");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        if frames == 0 {
+            return Ok(Self::EMPTY);
+        }
+        // SAFETY: a new anonymous mapping at an address of the host's choice.
+        let base = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                frames * PAGE_SIZE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Arena { base, frames })
+    }
+
+    /// The first byte of `frame`.
+    #[inline]
+    fn at(&self, frame: Frame) -> NonNull<u8> {
+        assert!(frame.index() < self.frames, "no {frame:?} in this machine");
+        // SAFETY: the frame lies in the mapping.
+        unsafe { self.base.add(frame.index() * PAGE_SIZE) }
+    }
+
+    /// Word `index` of `frame`.
+    #[inline]
+    pub(crate) fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+        assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
+        // SAFETY: the word lies in the frame, which is mapped and aligned and lives as
+        // long as the arena; words that are shared are accessed atomically.
+        unsafe { self.at(frame).cast::<AtomicU64>().add(index).as_ref() }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.frames > 0 {
+            // SAFETY: nobody borrows the arena any more.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.frames * PAGE_SIZE) };
+        }
+    }
+}
+
+// SAFETY: frames are disjoint page-aligned parts of a mapping that lives as long as
+// the machine, and `word` points into them.
+unsafe impl Memory for Hosted {
+    #[inline]
+    fn frame_count(&self) -> usize {
+        self.inner.arena.frames
+    }
+
+    #[inline]
+    fn direct_map(&self, frame: Frame) -> NonNull<u8> {
+        self.inner.arena.at(frame)
+    }
+
+    #[inline]
+    fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+        self.inner.arena.word(frame, index)
+    }
+
+    fn zero(&self, frame: Frame) {
+        fill_zero(self.direct_map(frame).cast());
+    }
+
+    fn copy(&self, from: Frame, to: Frame) {
+        copy_frame(self.direct_map(from).cast(), self.direct_map(to).cast());
+    }
+}
+
+// Filling and copying count as one relaxed access for each word: a task that a
+// faulty kernel left a stale translation may touch the frame meanwhile, and this
+// must show as a wrong value, not as a data race. The string instructions do that
+// (they are opaque to the compiler) at full speed.
+
+#[cfg(target_arch = "x86_64")]
+fn fill_zero(to: NonNull<AtomicU64>) {
+    // SAFETY: the caller passes the first word of a frame.
+    unsafe {
+        core::arch::asm!(
+            "rep stosq",
+            inout("rcx") WORDS_PER_FRAME => _,
+            inout("rdi") to.as_ptr() => _,
+            in("rax") 0u64,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn copy_frame(from: NonNull<AtomicU64>, to: NonNull<AtomicU64>) {
+    // SAFETY: the caller passes the first words of two frames.
+    unsafe {
+        core::arch::asm!(
+            "rep movsq",
+            inout("rcx") WORDS_PER_FRAME => _,
+            inout("rsi") from.as_ptr() => _,
+            inout("rdi") to.as_ptr() => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn fill_zero(to: NonNull<AtomicU64>) {
+    for i in 0..WORDS_PER_FRAME {
+        // SAFETY: the caller passes the first word of a frame.
+        unsafe { to.add(i).as_ref() }.store(0, core::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn copy_frame(from: NonNull<AtomicU64>, to: NonNull<AtomicU64>) {
+    use core::sync::atomic::Ordering::Relaxed;
+    for i in 0..WORDS_PER_FRAME {
+        // SAFETY: the caller passes the first words of two frames.
+        unsafe {
+            to.add(i)
+                .as_ref()
+                .store(from.add(i).as_ref().load(Relaxed), Relaxed)
+        };
+    }
+}

@@ -1,0 +1,237 @@
+//! Translation: each access goes through the CPU's TLB, then the tables.
+
+use crate::shootdown::{Gate, Order, Outcome};
+use crate::stats::Counters;
+use crate::tlb::{Entry, SETS, Tlb};
+use crate::walk::walk;
+use crate::{Hosted, Probe};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+use machine::{
+    Access, Asid, CpuSet, Cpus, Flush, Frame, Mmu, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, pte,
+};
+
+/// The translation hardware of one CPU.
+pub(crate) struct CpuMmu {
+    /// What other CPUs touch.
+    gate: Gate<Hosted>,
+    own: Owned,
+    pub(crate) counters: Counters,
+}
+
+/// What only the CPU's thread touches, on lines of its own.
+#[repr(align(128))]
+struct Owned(UnsafeCell<State>);
+
+struct State {
+    /// The tables in use, and the tag of their entries.
+    active: Option<(Frame, Asid)>,
+    tlb: Tlb,
+}
+
+// SAFETY: `CpuMmu::own` is the only way to the cell, and its callers run on the CPU
+// whose it is; the claim of a CPU hands it from thread to thread.
+unsafe impl Sync for Owned {}
+
+impl CpuMmu {
+    pub(crate) fn new() -> Self {
+        CpuMmu {
+            gate: Gate::new(),
+            own: Owned(UnsafeCell::new(State {
+                active: None,
+                tlb: Tlb::new(SETS),
+            })),
+            counters: Counters::default(),
+        }
+    }
+
+    /// What only the owner touches.
+    ///
+    /// # Safety
+    /// The caller runs on this CPU, and lets go of the result before the next call.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn own(&self) -> &mut State {
+        // SAFETY: one thread at a time is the CPU (see `Hosted::attach`).
+        unsafe { &mut *self.own.0.get() }
+    }
+
+    /// Carries out what other CPUs have asked for.
+    ///
+    /// # Safety
+    /// As for [`CpuMmu::own`].
+    #[inline]
+    unsafe fn serve(&self) {
+        // SAFETY: the caller's promise.
+        let tlb = || unsafe { &mut self.own().tlb };
+        let served = self.gate.serve(|order| match order {
+            Order::Flush(asid, what) => tlb().flush(asid, what),
+            Order::Everything => {
+                tlb().clear();
+                self.counters.overflows.add(1);
+            }
+        });
+        if served > 0 {
+            self.counters.served.add(served);
+        }
+    }
+}
+
+impl State {
+    /// The entry that allows the access.
+    #[inline]
+    fn translate(
+        &mut self,
+        machine: &Hosted,
+        counters: &Counters,
+        address: usize,
+        access: Access,
+    ) -> Result<Entry, PageFault> {
+        let fault = |present| PageFault {
+            address,
+            access,
+            present,
+        };
+        let (root, asid) = self.active.ok_or(fault(false))?;
+        let page = address >> PAGE_SHIFT;
+        // Beyond the user half a page number might look like another's.
+        let cached = (address < pte::USER_END).then(|| self.tlb.lookup(asid, page));
+        if let Some(entry) = cached.flatten() {
+            if access == Access::Read || entry.dirty {
+                counters.hits.add(1);
+                return Ok(entry);
+            }
+            if !entry.writable {
+                self.tlb.remove(asid, page);
+                return Err(fault(true));
+            }
+        }
+        counters.walks.add(1);
+        let walked = walk(machine, root, address, access);
+        match walked {
+            Ok(entry) => self.tlb.insert(asid, page, entry),
+            // As hardware does: what was cached for a faulting address is dropped.
+            Err(_) => self.tlb.remove(asid, page),
+        }
+        walked
+    }
+}
+
+impl Hosted {
+    /// The translation hardware of the CPU that runs this.
+    #[inline]
+    fn mmu(&self) -> &CpuMmu {
+        let index = self.inner.cpus.index_of(Hosted::pin().cpu());
+        match self.inner.mmus.get(index) {
+            Some(mmu) => mmu,
+            None => no_mmu(),
+        }
+    }
+
+    /// Performs one access of a task: `op` on the word at `address`.
+    #[inline]
+    fn perform<R>(
+        &self,
+        address: usize,
+        access: Access,
+        op: impl FnOnce(&AtomicU64) -> R,
+    ) -> Result<R, PageFault> {
+        let mmu = self.mmu();
+        // Ends when dropped, after `op`, or by a panic (a table that names no frame).
+        let _access = mmu.gate.begin();
+        // SAFETY: we run on the CPU, and hold no result of `own` here.
+        unsafe { mmu.serve() };
+        // SAFETY: as above; neither the walk nor `op` comes back here.
+        let state = unsafe { mmu.own() };
+        match state.translate(self, &mmu.counters, address, access) {
+            Ok(entry) => {
+                let word = (address % PAGE_SIZE) / size_of::<u64>();
+                Ok(op(self.inner.arena.word(entry.frame, word)))
+            }
+            Err(fault) => {
+                mmu.counters.faults.add(1);
+                Err(fault)
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_mmu() -> ! {
+    panic!("translation on no CPU of this machine, or on a machine without memory")
+}
+
+/// The calling thread must be a CPU of the machine, and the machine have memory;
+/// every operation panics otherwise.
+///
+/// An access costs one `xchg` and a TLB look-up. Loads acquire and stores release,
+/// as on x86. Larger pages are cached in 4 KiB pieces, so a flush must name the
+/// whole of a large page. An access that a cached entry forbids faults, even if the
+/// tables allow it by now, and the fault drops the entry: a handler must take such
+/// spurious faults, as on x86.
+impl Mmu for Hosted {
+    fn activate(&self, root: Frame, asid: Asid) {
+        // SAFETY: we run on the CPU, and hold no result of `own`.
+        unsafe { self.mmu().own() }.active = Some((root, asid));
+    }
+
+    fn deactivate(&self) {
+        // SAFETY: as in `activate`.
+        unsafe { self.mmu().own() }.active = None;
+    }
+
+    fn flush_local(&self, asid: Asid, what: Flush) {
+        let mmu = self.mmu();
+        mmu.counters.local_flushes.add(1);
+        // SAFETY: as in `activate`.
+        unsafe { mmu.own() }.tlb.flush(asid, what);
+    }
+
+    fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
+        let mmu = self.mmu();
+        let me = self.inner.cpus.index_of(Hosted::pin().cpu());
+        self.inner.hook.reach(Probe::BeforeShootdown { cpu: me });
+        let others = || targets.iter().filter(|&cpu| cpu != me);
+        let gate = |cpu: usize| &self.inner.mmus[cpu].gate;
+
+        mmu.counters.shootdowns.add(1);
+        if targets.contains(me) {
+            // SAFETY: as in `activate`.
+            unsafe { mmu.own() }.tlb.flush(asid, what);
+        }
+        others().for_each(|cpu| gate(cpu).post(asid, what));
+        // Pairs with the fence at the begin of an access; see `shootdown`.
+        fence(Ordering::SeqCst);
+        for cpu in others() {
+            // Nobody waits for us, but the mailbox shall not fill up meanwhile.
+            // SAFETY: as in `activate`.
+            let outcome = gate(cpu).settle(|| unsafe { mmu.serve() });
+            mmu.counters.requests.add(1);
+            match outcome {
+                Outcome::Acknowledged => mmu.counters.acknowledged.add(1),
+                Outcome::Deferred => mmu.counters.deferred.add(1),
+            }
+        }
+    }
+
+    #[inline]
+    fn load(&self, address: usize) -> Result<u64, PageFault> {
+        debug_assert!(
+            address.is_multiple_of(size_of::<u64>()),
+            "{address:#x} is not aligned"
+        );
+        self.perform(address, Access::Read, |word| word.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+        debug_assert!(
+            address.is_multiple_of(size_of::<u64>()),
+            "{address:#x} is not aligned"
+        );
+        self.perform(address, Access::Write, |word| {
+            word.store(value, Ordering::Release);
+        })
+    }
+}
