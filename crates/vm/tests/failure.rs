@@ -1,0 +1,151 @@
+//! Every allocation of map, fault, protect, unmap and space creation fails once: the
+//! call returns an error, nothing leaks, the space is as before.
+
+use hosted::Hosted;
+use machine::{PAGE_SIZE, VaRange};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use vm::policy::Reservation;
+use vm::{Best, Error, Prot, Resource, Space, Vm};
+
+/// The system's allocator, except that a thread can have one allocation refused.
+struct Refusing;
+
+thread_local! {
+    /// Allocations until the refused one; 0 means none is.
+    static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
+}
+
+fn refused() -> bool {
+    REFUSE_IN.with(|left| {
+        let now = left.get();
+        left.set(now.saturating_sub(1));
+        now == 1
+    })
+}
+
+// SAFETY: defers to the system's allocator, or returns null as an allocator may.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if refused() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if refused() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+type TestVm = Arc<Vm<Hosted, Best>>;
+type TestSpace = Space<Hosted, Best>;
+
+fn vm() -> TestVm {
+    let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
+    machine.attach(0);
+    Vm::new(machine)
+}
+
+/// What must not change when a call fails.
+fn state(vm: &TestVm, space: &TestSpace) -> impl PartialEq + std::fmt::Debug + use<> {
+    let resident = space.pmap().resident();
+    let free = vm.frames().free_count();
+    (space.regions(), resident, free, vm.swap().reserved())
+}
+
+/// Fails each frame allocation of `call` in turn, until it needs no more.
+fn each_frame(vm: &TestVm, space: &TestSpace, call: impl Fn() -> Result<(), Error>) -> u64 {
+    for nth in 1.. {
+        let before = state(vm, space);
+        vm.frames().fail_after(nth);
+        let result = call();
+        vm.frames().fail_after(0);
+        match result {
+            Ok(()) => return nth - 1,
+            Err(error) => assert_eq!(error, Error::OutOfMemory(Resource::Frames)),
+        }
+        assert_eq!(state(vm, space), before, "frame allocation {nth}");
+    }
+    unreachable!()
+}
+
+/// Fails each heap allocation of `call` in turn, until it needs no more.
+fn each_heap(vm: &TestVm, space: &TestSpace, call: impl Fn() -> Result<(), Error>) -> u64 {
+    for nth in 1.. {
+        let before = state(vm, space);
+        REFUSE_IN.set(nth);
+        let result = call();
+        REFUSE_IN.set(0);
+        match result {
+            Ok(()) => return nth - 1,
+            Err(error) => assert_eq!(error, Error::OutOfMemory(Resource::Heap)),
+        }
+        assert_eq!(state(vm, space), before, "heap allocation {nth}");
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_fault_that_fails_changes_nothing() {
+    let vm = vm();
+    let space = Space::new(&vm).expect("a space");
+    space.activate();
+    let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    // The page, three tables below the root, and a chunk of PV entries.
+    assert_eq!(each_frame(&vm, &space, || space.store(at, 5)), 5);
+    assert_eq!(space.load(at), Ok(5));
+}
+
+#[test]
+fn a_map_that_fails_changes_nothing() {
+    let vm = vm();
+    let space = Space::new(&vm).expect("a space");
+    let sites = each_heap(&vm, &space, || {
+        space.map(PAGE_SIZE, Prot::READ_WRITE).map(|_| ())
+    });
+    assert!(sites > 0, "the first region needs the heap");
+    assert_eq!(space.regions().len(), 1);
+}
+
+#[test]
+fn changes_that_split_regions_fail_cleanly() {
+    let vm = vm();
+    let space = Space::new(&vm).expect("a space");
+    space.activate();
+    let at = space.map(64 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    let page = |index: usize| VaRange::sized(at + index * PAGE_SIZE, PAGE_SIZE);
+    space.store(at, 1).expect("store");
+    let (mut unmaps, mut protects) = (0, 0);
+    for index in (1..63).step_by(4) {
+        unmaps += each_heap(&vm, &space, || space.unmap(page(index)));
+        protects += each_heap(&vm, &space, || space.protect(page(index + 2), Prot::READ));
+    }
+    assert!(unmaps > 0 && protects > 0, "splitting needs the heap");
+    assert_eq!(space.load(at), Ok(1));
+}
+
+#[test]
+fn a_space_that_can_not_be_made_leaves_nothing() {
+    let vm = vm();
+    let free = vm.frames().free_count();
+    vm.frames().fail_after(1);
+    let error = Space::new(&vm).err();
+    vm.frames().fail_after(0);
+    assert_eq!(error, Some(Error::OutOfMemory(Resource::Frames)));
+    assert_eq!(vm.frames().free_count(), free);
+}
