@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod counter;
 pub mod epoch;
 mod padded;
 mod percpu;
