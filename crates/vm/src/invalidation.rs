@@ -30,33 +30,15 @@ pub struct Snapshots<M: Machine> {
     domain: Domain<M>,
 }
 
-/// What a stamp says.
-enum Stamp {
-    Nobody,
-    One(SectionId),
-    Many(Snapshot),
-}
-
-/// Tells a snapshot from a section id, which never has the bit.
-const MANY: u64 = 1 << 63;
-
-impl Stamp {
-    fn from_bits(bits: u64) -> Self {
-        match bits {
-            0 => Stamp::Nobody,
-            bits if bits & MANY != 0 => Stamp::Many(Snapshot::from_bits(bits & !MANY)),
-            bits => Stamp::One(SectionId::from_bits(bits)),
-        }
-    }
-}
-
 impl<M: Machine> Snapshots<M> {
     /// Whether all that the stamp stands for has ended.
-    fn is_over(&self, bits: u64) -> bool {
-        match Stamp::from_bits(bits) {
-            Stamp::Nobody => true,
-            Stamp::One(section) => self.domain.has_left(section),
-            Stamp::Many(snapshot) => self.domain.has_passed(&snapshot),
+    fn is_over(&self, stamp: u64) -> bool {
+        if let Some(section) = SectionId::from_bits(stamp) {
+            self.domain.has_left(section)
+        } else if let Some(snapshot) = Snapshot::from_bits(stamp) {
+            self.domain.has_passed(&snapshot)
+        } else {
+            true
         }
     }
 }
@@ -94,7 +76,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
         let stamp = if self.is_over(old) {
             mine
         } else {
-            MANY | self.domain.snapshot().to_bits()
+            self.domain.snapshot().to_bits()
         };
         page.store(stamp, Ordering::Relaxed);
     }
