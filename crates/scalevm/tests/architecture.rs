@@ -21,7 +21,13 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 /// The project's own normal dependencies of each of its library crates.
 fn own_dependencies() -> Graph {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");

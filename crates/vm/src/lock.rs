@@ -16,7 +16,7 @@
 use sync::adaptive::Adaptive;
 use sync::obm::Obm;
 use sync::rwlock::SpinParkRw;
-use sync::spin::{Ticket, TestAndSet};
+use sync::spin::{TestAndSet, Ticket};
 
 /// Readers fault, writers change what is mapped.
 pub(crate) type SpaceLock<M, T> = sync::RwLock<M, SpinParkRw<M>, T>;

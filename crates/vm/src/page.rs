@@ -38,8 +38,16 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 
     /// The page flags that an entry's accessed and dirty bits stand for.
     pub(crate) fn harvest(entry: u64) -> u8 {
-        let dirty = if entry & pte::DIRTY != 0 { Self::DIRTY } else { 0 };
-        let used = if entry & pte::ACCESSED != 0 { Self::REFERENCED } else { 0 };
+        let dirty = if entry & pte::DIRTY != 0 {
+            Self::DIRTY
+        } else {
+            0
+        };
+        let used = if entry & pte::ACCESSED != 0 {
+            Self::REFERENCED
+        } else {
+            0
+        };
         dirty | used
     }
 
@@ -122,11 +130,7 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
     }
 
     /// `pmap`'s mapping at `address`, or any of `pmap`'s.
-    pub(crate) fn find(
-        &self,
-        pmap: *const (),
-        address: Option<usize>,
-    ) -> Option<Pv<M>> {
+    pub(crate) fn find(&self, pmap: *const (), address: Option<usize>) -> Option<Pv<M>> {
         // SAFETY: the PV lock is held.
         unsafe { self.head().find(pmap, address) }
     }

@@ -130,11 +130,15 @@ fn changes_that_split_regions_fail_cleanly() {
     let at = space.map(64 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     let page = |index: usize| VaRange::sized(at + index * PAGE_SIZE, PAGE_SIZE);
     space.store(at, 1).expect("store");
-    let (mut unmaps, mut protects) = (0, 0);
-    for index in (1..63).step_by(4) {
-        unmaps += each_heap(&vm, &space, || space.unmap(page(index)));
-        protects += each_heap(&vm, &space, || space.protect(page(index + 2), Prot::READ));
-    }
+    let split = |index: usize, change: &dyn Fn(VaRange) -> Result<(), Error>| {
+        each_heap(&vm, &space, || change(page(index)))
+    };
+    let unmaps: u64 = (1..31)
+        .step_by(2)
+        .map(|i| split(i, &|r| space.unmap(r)))
+        .sum();
+    let read_only = |r| space.protect(r, Prot::READ);
+    let protects: u64 = (33..63).step_by(2).map(|i| split(i, &read_only)).sum();
     assert!(unmaps > 0 && protects > 0, "splitting needs the heap");
     assert_eq!(space.load(at), Ok(1));
 }

@@ -38,7 +38,9 @@ fn memory_is_zero_then_what_was_written() {
     let at = space.map(3 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     for page in 0..3 {
         assert_eq!(space.load(at + page * PAGE_SIZE + 8), Ok(0));
-        space.store(at + page * PAGE_SIZE, page as u64 + 7).expect("store");
+        space
+            .store(at + page * PAGE_SIZE, page as u64 + 7)
+            .expect("store");
     }
     for page in 0..3 {
         assert_eq!(space.load(at + page * PAGE_SIZE), Ok(page as u64 + 7));
@@ -55,7 +57,9 @@ fn unmapped_memory_is_out_of_reach_and_its_frames_are_free() {
     for page in 0..8 {
         space.store(at + page * PAGE_SIZE, 1).expect("store");
     }
-    space.unmap(VaRange::sized(at, 8 * PAGE_SIZE)).expect("unmap");
+    space
+        .unmap(VaRange::sized(at, 8 * PAGE_SIZE))
+        .expect("unmap");
     segv(space.load(at), Access::Read);
     segv(space.store(at, 1), Access::Write);
     drop(space);
@@ -69,7 +73,9 @@ fn unmapping_the_middle_leaves_both_ends() {
     let space = space(&vm);
     let at = space.map(4 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     for page in 0..4 {
-        space.store(at + page * PAGE_SIZE, 10 + page as u64).expect("store");
+        space
+            .store(at + page * PAGE_SIZE, 10 + page as u64)
+            .expect("store");
     }
     let middle = VaRange::sized(at + PAGE_SIZE, 2 * PAGE_SIZE);
     space.unmap(middle).expect("unmap");
@@ -108,7 +114,12 @@ fn protecting_a_hole_changes_nothing() {
     let space = space(&vm);
     let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
     let error = space.protect(VaRange::sized(at, 2 * PAGE_SIZE), Prot::READ);
-    assert_eq!(error, Err(Error::NotMapped { address: at + PAGE_SIZE }));
+    assert_eq!(
+        error,
+        Err(Error::NotMapped {
+            address: at + PAGE_SIZE
+        })
+    );
     space.store(at, 1).expect("still writable");
 }
 
@@ -119,12 +130,17 @@ fn discarded_pages_are_zero_again() {
     let at = space.map(2 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     space.store(at, 5).expect("store");
     space.store(at + PAGE_SIZE, 6).expect("store");
-    space.discard(VaRange::sized(at, PAGE_SIZE)).expect("discard");
+    space
+        .discard(VaRange::sized(at, PAGE_SIZE))
+        .expect("discard");
     assert_eq!(space.load(at), Ok(0));
     assert_eq!(space.load(at + PAGE_SIZE), Ok(6));
     let beyond = VaRange::sized(at, 3 * PAGE_SIZE);
     let hole = at + 2 * PAGE_SIZE;
-    assert_eq!(space.discard(beyond), Err(Error::NotMapped { address: hole }));
+    assert_eq!(
+        space.discard(beyond),
+        Err(Error::NotMapped { address: hole })
+    );
     assert_eq!(space.load(at + PAGE_SIZE), Ok(6));
 }
 
@@ -163,12 +179,18 @@ fn swap_space_is_reserved_exactly() {
     let vm = Vm::<Hosted, Best>::new(machine);
     let space = space(&vm);
     let limit = 2 * vm.frames().total();
-    let at = space.map(limit * PAGE_SIZE, Prot::READ_WRITE).expect("all of it");
+    let at = space
+        .map(limit * PAGE_SIZE, Prot::READ_WRITE)
+        .expect("all of it");
     let refused = space.map(PAGE_SIZE, Prot::READ_WRITE);
     assert_eq!(refused, Err(Error::OverCommit { pages: 1 }));
-    space.map(PAGE_SIZE, Prot::READ).expect("read-only needs none");
+    space
+        .map(PAGE_SIZE, Prot::READ)
+        .expect("read-only needs none");
     space.unmap(VaRange::sized(at, PAGE_SIZE)).expect("unmap");
-    space.map(PAGE_SIZE, Prot::READ_WRITE).expect("there is room for one");
+    space
+        .map(PAGE_SIZE, Prot::READ_WRITE)
+        .expect("there is room for one");
 }
 
 #[test]
@@ -180,13 +202,30 @@ fn bad_requests_are_refused_with_the_reason() {
         assert_eq!(result.map_err(|e| e.errno()), Err(22));
     };
     invalid(space.map(0, Prot::READ).map(|_| ()));
-    invalid(space.unmap(VaRange { start: 1 << 20 | 1, end: 2 << 20 }));
-    invalid(space.unmap(VaRange { start: 2 << 20, end: 1 << 20 }));
-    invalid(space.unmap(VaRange { start: 0, end: 1 << 20 }));
-    invalid(space.map_fixed(VaRange { start: 1 << 46, end: 1 << 60 }, Prot::READ));
+    invalid(space.unmap(VaRange {
+        start: 1 << 20 | 1,
+        end: 2 << 20,
+    }));
+    invalid(space.unmap(VaRange {
+        start: 2 << 20,
+        end: 1 << 20,
+    }));
+    invalid(space.unmap(VaRange {
+        start: 0,
+        end: 1 << 20,
+    }));
+    invalid(space.map_fixed(
+        VaRange {
+            start: 1 << 46,
+            end: 1 << 60,
+        },
+        Prot::READ,
+    ));
     let huge = space.map(usize::MAX, Prot::READ);
     assert_eq!(huge.map_err(|e| e.errno()), Err(12));
-    space.unmap(VaRange::sized(1 << 30, PAGE_SIZE)).expect("a hole is no error");
+    space
+        .unmap(VaRange::sized(1 << 30, PAGE_SIZE))
+        .expect("a hole is no error");
 }
 
 #[test]
@@ -205,8 +244,12 @@ fn memory_is_refused_only_when_it_is_out() {
     assert_eq!(error, Error::OutOfMemory(vm::Resource::Frames));
     assert!(vm.frames().free_count() < 4, "refused with frames left");
     assert_eq!(space.load(at), Ok(1), "the space works on");
-    space.discard(VaRange::sized(at, PAGE_SIZE)).expect("discard");
-    space.store(at + touched * PAGE_SIZE, 2).expect("a frame is free again");
+    space
+        .discard(VaRange::sized(at, PAGE_SIZE))
+        .expect("discard");
+    space
+        .store(at + touched * PAGE_SIZE, 2)
+        .expect("a frame is free again");
 }
 
 #[test]
@@ -215,12 +258,16 @@ fn zeroed_frames_are_kept_and_made_ahead() {
     let space = space(&vm);
     let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
     space.store(at, 77).expect("store");
-    space.discard(VaRange::sized(at, PAGE_SIZE)).expect("discard");
+    space
+        .discard(VaRange::sized(at, PAGE_SIZE))
+        .expect("discard");
     assert!(vm.frames().zero_ahead(vm.machine(), 4) > 0);
     for _ in 0..64 {
         assert_eq!(space.load(at), Ok(0), "a kept frame was not zero");
         space.store(at, 78).expect("store");
-        space.discard(VaRange::sized(at, PAGE_SIZE)).expect("discard");
+        space
+            .discard(VaRange::sized(at, PAGE_SIZE))
+            .expect("discard");
     }
 }
 
@@ -232,18 +279,30 @@ fn removal_by_the_reverse_map_takes_every_mapping_and_the_dirty_bit() {
     for space in [&a, &b] {
         let entered = space.pmap().enter(1 << 30, page.frame(), Prot::READ_WRITE);
         assert_eq!(entered, Ok(true));
-        assert_eq!(space.pmap().enter(1 << 30, page.frame(), Prot::READ), Ok(false));
+        assert_eq!(
+            space.pmap().enter(1 << 30, page.frame(), Prot::READ),
+            Ok(false)
+        );
     }
     a.activate();
     assert_eq!(vm.machine().load(1 << 30), Ok(0));
     let clean = vm.remove_all(&page);
-    assert_eq!((clean.mappings, clean.dirty, clean.referenced), (2, false, true));
-    a.pmap().enter(1 << 30, page.frame(), Prot::READ_WRITE).expect("enter");
+    assert_eq!(
+        (clean.mappings, clean.dirty, clean.referenced),
+        (2, false, true)
+    );
+    a.pmap()
+        .enter(1 << 30, page.frame(), Prot::READ_WRITE)
+        .expect("enter");
     a.store(1 << 30, 4).expect("store");
     let dirty = vm.remove_all(&page);
     assert_eq!((dirty.mappings, dirty.dirty), (1, true));
     let nothing = vm.remove_all(&page);
-    assert_eq!((nothing.mappings, nothing.dirty), (0, false), "bits were handed over");
+    assert_eq!(
+        (nothing.mappings, nothing.dirty),
+        (0, false),
+        "bits were handed over"
+    );
     segv(a.load(1 << 30), Access::Read);
     assert_eq!((a.pmap().resident(), b.pmap().resident()), (0, 0));
 }

@@ -123,7 +123,11 @@ impl<M: Machine, P: Protocol> Section<'_, M, P> {
     #[inline]
     pub fn id(&self) -> SectionId {
         let pin: &M::Pin = &self.pin;
-        let cpu = self.domain.records.cpus().index_of(machine::Pinned::cpu(pin));
+        let cpu = self
+            .domain
+            .records
+            .cpus()
+            .index_of(machine::Pinned::cpu(pin));
         // Relaxed: the owner reads what it wrote.
         SectionId::new(cpu, self.record.section.load(Ordering::Relaxed))
     }

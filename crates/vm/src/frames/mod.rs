@@ -125,7 +125,9 @@ impl<M: Platform> Frames<M> {
     /// so the locks are taken one at a time.
     #[cold]
     fn steal(&self, content: Content) -> Option<(Frame, bool)> {
-        self.caches.iter().find_map(|cache| cache.lock().pop(content))
+        self.caches
+            .iter()
+            .find_map(|cache| cache.lock().pop(content))
     }
 
     #[cold]

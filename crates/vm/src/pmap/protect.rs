@@ -33,9 +33,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// not explain.
     pub(crate) fn refresh(&self, address: usize) {
         let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        self.vm
-            .machine()
-            .flush_local(self.asid, Flush::Range(page));
+        self.vm.machine().flush_local(self.asid, Flush::Range(page));
     }
 }
 

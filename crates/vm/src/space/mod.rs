@@ -86,7 +86,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// What `range` may be in a request.
     fn check(range: VaRange) -> Result<(), Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
-        if range.start % PAGE_SIZE != 0 {
+        if !range.start.is_multiple_of(PAGE_SIZE) {
             return invalid("the address is not page-aligned");
         }
         if range.end <= range.start {
