@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) frame: Frame,
     /// Whether tasks may write.
     pub(crate) writable: bool,
-    /// Whether the walker has set the dirty bit for this entry.
+    /// Whether a write needs no walk: allowed, and the dirty bit is set.
     pub(crate) dirty: bool,
 }
 

@@ -63,7 +63,8 @@ pub(crate) fn walk<M: Memory>(
                 return Ok(Entry {
                     frame: Frame(pte::frame(entry).0 + inside as u32),
                     writable,
-                    dirty: used & pte::DIRTY != 0,
+                    // A page may be dirty from before it was made read-only.
+                    dirty: writable && used & pte::DIRTY != 0,
                 });
             }
             table = pte::frame(entry);
