@@ -8,10 +8,12 @@
 extern crate alloc;
 
 pub mod epoch;
+mod locals;
 mod padded;
 mod percpu;
 mod raw;
 pub mod spin;
+pub mod watch;
 
 pub use padded::Padded;
 pub use percpu::PerCpu;
