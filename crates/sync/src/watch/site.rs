@@ -47,12 +47,8 @@ impl Site {
                 // Relaxed: the word is the whole entry; what it points to is constant.
                 let mut found = SLOTS[slot].load(Ordering::Relaxed);
                 if found == 0 {
-                    let put = SLOTS[slot].compare_exchange(
-                        0,
-                        key,
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
+                    let put =
+                        SLOTS[slot].compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
                     found = put.err().unwrap_or(key);
                 }
                 if found == key {

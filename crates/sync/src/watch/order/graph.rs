@@ -85,12 +85,8 @@ pub(super) fn say(
     let sites = held_at.0 as u64 | (taken_at.0 as u64) << 16;
     let bad = if ranks_kept { 0 } else { BAD };
     // Sequentially consistent: see above; pairs with the loads in `search`.
-    let said = MATRIX[from][to].compare_exchange(
-        0,
-        SET | bad | sites,
-        Ordering::SeqCst,
-        Ordering::SeqCst,
-    );
+    let said =
+        MATRIX[from][to].compare_exchange(0, SET | bad | sites, Ordering::SeqCst, Ordering::SeqCst);
     if said.is_err() {
         return Verdict::Fine; // somebody said it a moment ago, and answers for it
     }

@@ -113,10 +113,14 @@ impl<M: Machine> Stack<M> {
     pub(super) fn pop(&self, class: usize, lock: usize) -> bool {
         M::with_locals(|locals| {
             let (entries, lost) = depth(locals);
-            let found = (0..entries).rev().find(|&i| {
-                let entry = Entry::read(locals, i);
-                entry.site.class_id() == class && (entry.run || entry.lock == lock)
-            });
+            let latest = |fits: &dyn Fn(Entry) -> bool| {
+                (0..entries).rev().find(|&i| {
+                    let entry = Entry::read(locals, i);
+                    entry.site.class_id() == class && fits(entry)
+                })
+            };
+            // A run knows its last lock only, so it has what no other entry has.
+            let found = latest(&|entry| entry.lock == lock).or_else(|| latest(&|entry| entry.run));
             let Some(found) = found else {
                 set_depth(locals, (entries, lost.saturating_sub(1)));
                 return lost > 0;

@@ -106,7 +106,10 @@ impl fmt::Display for Edge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = (Name(self.from), Name(self.to));
         let (held, taken) = (At(self.held_at), At(self.taken_at));
-        write!(f, "{from}, taken {held}, is held; {to} is waited for {taken}")
+        write!(
+            f,
+            "{from}, taken {held}, is held; {to} is waited for {taken}"
+        )
     }
 }
 
@@ -123,22 +126,34 @@ impl fmt::Display for Violation<'_> {
             Violation::Rank { now } => {
                 let rank = |class: Option<&ClassState>| class.and_then(|c| c.rank()).unwrap_or(0);
                 let (from, to) = (rank(now.from), rank(now.to));
-                write!(f, "declared lock order broken (rank {from}, then {to}): {now}")
+                write!(
+                    f,
+                    "declared lock order broken (rank {from}, then {to}): {now}"
+                )
             }
             Violation::Recursion { now } => write!(f, "waits for its own lock: {now}"),
             Violation::Nested { now } => {
                 write!(f, "two locks of a class that does not nest: {now}")
             }
             Violation::Descending { now } => {
-                write!(f, "locks of one class not taken by ascending address: {now}")
+                write!(
+                    f,
+                    "locks of one class not taken by ascending address: {now}"
+                )
             }
             Violation::NotHeld { class, lock } => {
                 let name = class.name();
-                write!(f, "\"{name}\" lock {lock:#x} released, but the task does not hold it")
+                write!(
+                    f,
+                    "\"{name}\" lock {lock:#x} released, but the task does not hold it"
+                )
             }
             Violation::TooDeep { class, site } => {
                 let name = class.name();
-                write!(f, "too many locks held to check their order: \"{name}\", taken at {site}")
+                write!(
+                    f,
+                    "too many locks held to check their order: \"{name}\", taken at {site}"
+                )
             }
         }
     }

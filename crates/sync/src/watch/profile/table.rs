@@ -45,8 +45,7 @@ const _: () = assert!(size_of::<Table>() == SITES * 64 && SITES * 64 == 72 << 10
 type Table = [Counters; SITES];
 
 /// The tables, by CPU index. Places fill from the front; a table is never freed.
-static TABLES: [AtomicPtr<Table>; MAX_CPUS] =
-    [const { AtomicPtr::new(null_mut()) }; MAX_CPUS];
+static TABLES: [AtomicPtr<Table>; MAX_CPUS] = [const { AtomicPtr::new(null_mut()) }; MAX_CPUS];
 /// How many there are.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -138,7 +137,9 @@ pub fn reset() {
                 max_wait,
                 hold,
             } = row;
-            for counter in [free, contended, refused, spins, sleeps, wait, max_wait, hold] {
+            for counter in [
+                free, contended, refused, spins, sleeps, wait, max_wait, hold,
+            ] {
                 counter.store(0, Relaxed);
             }
         }
