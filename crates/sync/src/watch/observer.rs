@@ -59,8 +59,9 @@ pub struct Wait {
 ///
 /// Nothing here may use a watched lock.
 pub trait Observer<M: Machine>: 'static {
-    /// Carried from an acquisition to its release.
-    type Ticket;
+    /// Carried from an acquisition to its release. Where a lock's interface can not
+    /// carry it (one whose release takes nothing), the release gets the default.
+    type Ticket: Default;
 
     /// Whether it must be known if a lock was free. A blocking acquisition then
     /// tries first, and is timed if that fails.

@@ -4,7 +4,8 @@
 //! with a count (a run), so that locking all 512 pages of a superpage is one entry.
 
 use crate::locals::{HELD_DEPTH, HELD_FIRST, HELD_MAX};
-use crate::watch::site::Site;
+use crate::watch::MAX_CLASSES;
+use crate::watch::site::{SITES, Site};
 use core::marker::PhantomData;
 use machine::{Locals, Machine};
 
@@ -16,6 +17,8 @@ pub(super) struct Stack<M>(PhantomData<(*mut (), M)>);
 pub(super) struct Entry {
     /// Where it, or the first of the run, was taken.
     pub site: Site,
+    /// The number of its class.
+    pub class: usize,
     /// Its address; in a run, that of the last one, or 0 once that is released.
     pub lock: usize,
     /// How many locks beyond the first.
@@ -24,24 +27,30 @@ pub(super) struct Entry {
     run: bool,
 }
 
-/// First word: site in bits 0–15, `run` in bit 16, `more` in the high half.
-const RUN: usize = 1 << 16;
+/// First word: site in bits 0–15, class in bits 16–30, `run` in bit 31, `more` in the
+/// high half. Second word: the lock.
+const CLASS: u32 = 16;
+const RUN: usize = 1 << 31;
 const MORE: u32 = 32;
+const _: () = assert!(SITES <= 1 << CLASS && MAX_CLASSES << CLASS <= RUN);
 
 impl Entry {
+    #[inline]
     fn read(locals: &Locals, i: usize) -> Entry {
-        let [word, lock] = [0, 1].map(|w| locals.words[HELD_FIRST + 2 * i + w].get());
+        let word = locals.words[HELD_FIRST + 2 * i].get();
         Entry {
             site: Site(word as u16),
-            lock,
+            class: (word & (RUN - 1)) >> CLASS,
+            lock: locals.words[HELD_FIRST + 2 * i + 1].get(),
             more: (word >> MORE) as u32,
             run: word & RUN != 0,
         }
     }
 
+    #[inline]
     fn write(self, locals: &Locals, i: usize) {
         let run = if self.run { RUN } else { 0 };
-        let word = self.site.0 as usize | run | (self.more as usize) << MORE;
+        let word = self.site.0 as usize | self.class << CLASS | run | (self.more as usize) << MORE;
         locals.words[HELD_FIRST + 2 * i].set(word);
         locals.words[HELD_FIRST + 2 * i + 1].set(self.lock);
     }
@@ -79,12 +88,12 @@ impl<M: Machine> Stack<M> {
     /// Adds a lock; false if there was no room, and none before that has been lost
     /// (one report is enough).
     #[must_use]
-    pub(super) fn push(&self, site: Site, lock: usize, run: bool) -> bool {
+    pub(super) fn push(&self, class: usize, site: Site, lock: usize, run: bool) -> bool {
         M::with_locals(|locals| {
             let (entries, lost) = depth(locals);
             if run && entries > 0 {
                 let mut top = Entry::read(locals, entries - 1);
-                if top.run && top.site.class_id() == site.class_id() {
+                if top.run && top.class == class {
                     top.more += 1;
                     top.lock = top.lock.max(lock);
                     top.write(locals, entries - 1);
@@ -96,13 +105,14 @@ impl<M: Machine> Stack<M> {
                 return lost > 0;
             }
             let more = 0;
-            let entry = Entry {
+            Entry {
                 site,
+                class,
                 lock,
                 more,
                 run,
-            };
-            entry.write(locals, entries);
+            }
+            .write(locals, entries);
             set_depth(locals, (entries + 1, lost));
             true
         })
@@ -113,14 +123,19 @@ impl<M: Machine> Stack<M> {
     pub(super) fn pop(&self, class: usize, lock: usize) -> bool {
         M::with_locals(|locals| {
             let (entries, lost) = depth(locals);
-            let latest = |fits: &dyn Fn(Entry) -> bool| {
-                (0..entries).rev().find(|&i| {
-                    let entry = Entry::read(locals, i);
-                    entry.site.class_id() == class && fits(entry)
-                })
-            };
-            // A run knows its last lock only, so it has what no other entry has.
-            let found = latest(&|entry| entry.lock == lock).or_else(|| latest(&|entry| entry.run));
+            // The latest with this address. A run knows its last lock only, so it has
+            // what no other entry has.
+            let mut found = None;
+            for i in (0..entries).rev() {
+                let entry = Entry::read(locals, i);
+                if entry.class == class && entry.lock == lock {
+                    found = Some(i);
+                    break;
+                }
+                if entry.class == class && entry.run && found.is_none() {
+                    found = Some(i);
+                }
+            }
             let Some(found) = found else {
                 set_depth(locals, (entries, lost.saturating_sub(1)));
                 return lost > 0;

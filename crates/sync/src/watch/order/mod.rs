@@ -42,12 +42,12 @@ pub fn held<M: Machine>() -> usize {
 }
 
 /// The pair of a held lock and a wanted one.
-fn edge(held: Entry, class: &'static ClassState, site: Site) -> Edge {
+fn edge(held: Entry, attempt: &Attempt) -> Edge {
     Edge {
         from: held.site.class(),
         held_at: held.site.location(),
-        to: Some(class),
-        taken_at: site.location(),
+        to: Some(attempt.class),
+        taken_at: Some(attempt.site),
     }
 }
 
@@ -71,7 +71,8 @@ impl<M: Machine> Observer<M> for Order {
     fn acquired(attempt: &Attempt, _: Acquired) {
         let site = Site::of(attempt.class, attempt.site);
         let run = attempt.class.nesting() == Nesting::ByAddress && !attempt.nested;
-        if !Stack::<M>::new().push(site, attempt.lock, run) {
+        let class = attempt.class.id();
+        if !Stack::<M>::new().push(class, site, attempt.lock, run) {
             violation::report(&Violation::TooDeep {
                 class: attempt.class,
                 site: attempt.site,
@@ -98,20 +99,20 @@ fn check<M: Machine>(attempt: &Attempt, stack: &Stack<M>) {
     if wanted == 0 {
         return;
     }
-    let site = Site::of(attempt.class, attempt.site);
     stack.for_each(|held| {
-        let from = held.site.class_id();
-        if from == wanted {
-            check_nesting(attempt, held, site);
-        } else if let Some(from) = class(from) {
-            check_pair(from, held, attempt.class, site);
+        if held.class == wanted {
+            check_nesting(attempt, held);
+        } else if graph::is_known(held.class, wanted) {
+            // Said before, and checked then.
+        } else if let Some(from) = class(held.class) {
+            check_pair(from, held, attempt);
         }
     });
 }
 
 /// Both of one class.
-fn check_nesting(attempt: &Attempt, held: Entry, site: Site) {
-    let now = || edge(held, attempt.class, site);
+fn check_nesting(attempt: &Attempt, held: Entry) {
+    let now = || edge(held, attempt);
     if held.lock == attempt.lock {
         violation::report(&Violation::Recursion { now: now() });
     } else if !attempt.nested {
@@ -125,11 +126,11 @@ fn check_nesting(attempt: &Attempt, held: Entry, site: Site) {
     }
 }
 
-/// Of different classes.
-fn check_pair(from: &'static ClassState, held: Entry, to: &'static ClassState, site: Site) {
-    if graph::is_known(from.id(), to.id()) {
-        return;
-    }
+/// Of different classes, for the first time.
+#[cold]
+fn check_pair(from: &'static ClassState, held: Entry, attempt: &Attempt) {
+    let to = attempt.class;
+    let site = Site::of(to, attempt.site);
     let ranks_kept = match (from.rank(), to.rank()) {
         (Some(held), Some(wanted)) => held < wanted,
         _ => true,
@@ -137,10 +138,10 @@ fn check_pair(from: &'static ClassState, held: Entry, to: &'static ClassState, s
     match graph::say(from.id(), held.site, to.id(), site, ranks_kept) {
         Verdict::Fine => {}
         Verdict::Rank => violation::report(&Violation::Rank {
-            now: edge(held, to, site),
+            now: edge(held, attempt),
         }),
         Verdict::Cycle(before) => violation::report(&Violation::Cycle {
-            now: edge(held, to, site),
+            now: edge(held, attempt),
             before: &before,
         }),
     }

@@ -54,6 +54,7 @@ pub fn is_running() -> bool {
 
 /// From a contended acquisition to its release: where it was, and since when the
 /// lock has been held.
+#[derive(Default)]
 pub struct Ticket(Option<Holding>);
 
 struct Holding {
