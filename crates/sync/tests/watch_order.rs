@@ -312,7 +312,7 @@ fn waiting_for_an_own_lock_is_reported_before_it_hangs() {
     lock_class!(Own = "own", nesting Allowed);
     let lock: Lock<Own> = new();
     let held = lock.lock();
-    let again = std::panic::AssertUnwindSafe(|| drop(lock.lock()));
+    let again = std::panic::AssertUnwindSafe(|| _ = lock.lock());
     assert!(std::panic::catch_unwind(again).is_err());
     // SAFETY: locked above.
     unsafe { lock.unlock(held) };

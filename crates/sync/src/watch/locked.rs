@@ -15,8 +15,11 @@ use machine::Machine;
 /// `R` has.
 pub struct Watched<M, R, C, O = DefaultObserver> {
     pub(super) raw: R,
-    types: PhantomData<fn() -> (M, C, O)>,
+    types: PhantomData<Types<M, C, O>>,
 }
+
+/// Types only: `Watched` is `Send` and `Sync` as the lock is.
+type Types<M, C, O> = fn() -> (M, C, O);
 
 /// What the holder of a watched lock gives back: the lock's part and the observer's.
 ///
@@ -110,7 +113,7 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
 
 impl<H, T> Held<H, T> {
     #[inline(always)]
-    fn new(raw: H, ticket: T) -> Self {
+    pub(super) fn new(raw: H, ticket: T) -> Self {
         Held {
             raw,
             ticket,

@@ -3,6 +3,7 @@
 use super::table;
 use crate::watch::site::{SITES, Site};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// What happened at one call site of one class; times in ns.
@@ -99,6 +100,6 @@ pub fn report() -> Vec<Row> {
         }
         same
     });
-    rows.sort_by(|a, b| (b.wait, b.acquisitions).cmp(&(a.wait, a.acquisitions)));
+    rows.sort_by_key(|row| Reverse((row.wait, row.acquisitions)));
     rows
 }
