@@ -22,6 +22,7 @@ pub mod rwlock;
 pub mod sleepq;
 pub mod spin;
 pub mod turnstile;
+pub mod watch;
 
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::Padded;

@@ -1,14 +1,33 @@
-//! Who uses which of a task's words, and how they are given up when it ends.
+//! Who uses which task-local word ([`machine::Locals`]), and how they are given up
+//! when the task ends.
+//!
+//! | words | user |
+//! |---|---|
+//! | 0 | the task's unused MCS nodes ([`crate::spin::Mcs`]) |
+//! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
+//! | 2, 3, 61 | free |
+//! | 4–60 | `watch::Order`: the locks the task holds |
+//! | 62–63 | `watch`: how often the task has spun and slept for locks |
 
 use crate::spin::pool;
 use machine::{Locals, Machine};
 
-/// The task's unused MCS nodes ([`crate::spin::Mcs`]).
+/// The task's unused MCS nodes.
 pub(crate) const MCS_NODES: usize = 0;
-/// The task's unused CLH nodes ([`crate::spin::Clh`]).
+/// The task's unused CLH nodes.
 pub(crate) const CLH_NODES: usize = 1;
-// Words 2 and 3 are free for queue locks to come; 4 to 63 are the stack of held
-// locks.
+/// How many locks the task holds (low 32 bits) and how many more did not fit (high).
+pub(crate) const HELD_DEPTH: usize = 4;
+/// The first word of the held locks, two a lock.
+pub(crate) const HELD_FIRST: usize = 5;
+/// How many held locks fit.
+pub(crate) const HELD_MAX: usize = 28;
+/// Rounds of spinning, wrapping.
+pub(crate) const SPINS: usize = 62;
+/// Sleeps, wrapping.
+pub(crate) const SLEEPS: usize = 63;
+
+const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= SPINS && SLEEPS < machine::LOCAL_WORDS);
 
 /// Makes sure that what this crate keeps in the task's words is given up when
 /// the task ends. Cheap and idempotent; call it when a word gets an owned value.

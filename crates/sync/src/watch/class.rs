@@ -1,0 +1,154 @@
+//! Lock classes: locks that play the same part, under one name.
+
+use core::ptr::{from_ref, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
+
+/// How many classes can be told apart. Locks of further classes are counted
+/// together in a profile, and their order is not checked.
+pub const MAX_CLASSES: usize = 128;
+
+/// Whether a task may hold two locks of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nesting {
+    /// No, except by [`crate::watch::Watched::lock_nested`].
+    Never,
+    /// Yes, if they are taken at ascending addresses (all pages of a superpage).
+    ByAddress,
+    /// Yes; whoever takes them has an order of his own.
+    Allowed,
+}
+
+/// A class of locks. Made by [`crate::lock_class!`].
+pub trait LockClass: 'static {
+    /// The name in reports.
+    const NAME: &'static str;
+    /// The place in the declared lock order, if it has one: while a lock is held,
+    /// only locks of greater rank may be waited for.
+    const RANK: Option<u16> = None;
+    /// Whether locks of this class nest.
+    const NESTING: Nesting = Nesting::Never;
+
+    /// The class at run time: always the same one.
+    fn state() -> &'static ClassState;
+}
+
+/// Declares lock classes.
+///
+/// ```
+/// use sync::lock_class;
+/// lock_class!(pub PvList = "pv list");
+/// lock_class!(pub PmapLock = "pmap", rank 20);
+/// lock_class!(
+///     /// Each page has one.
+///     pub PageLock = "page", rank 30, nesting ByAddress
+/// );
+/// ```
+#[macro_export]
+macro_rules! lock_class {
+    ($(#[$meta:meta])* $vis:vis $class:ident = $name:literal
+     $(, rank $rank:literal)? $(, nesting $nesting:ident)? $(,)?) => {
+        $(#[$meta])*
+        #[doc = concat!("\n\nLock class \"", $name, "\".")]
+        #[derive(Clone, Copy, Debug)]
+        $vis enum $class {}
+
+        impl $crate::watch::LockClass for $class {
+            const NAME: &'static str = $name;
+            $(const RANK: ::core::option::Option<u16> = ::core::option::Option::Some($rank);)?
+            $(const NESTING: $crate::watch::Nesting = $crate::watch::Nesting::$nesting;)?
+
+            fn state() -> &'static $crate::watch::ClassState {
+                static STATE: $crate::watch::ClassState =
+                    $crate::watch::ClassState::of::<$class>();
+                &STATE
+            }
+        }
+    };
+}
+
+/// A class at run time. Numbered at its first use.
+#[derive(Debug)]
+pub struct ClassState {
+    name: &'static str,
+    rank: Option<u16>,
+    nesting: Nesting,
+    /// 0 until numbered; then its place in [`CLASSES`], or [`NO_ROOM`].
+    id: AtomicU16,
+}
+
+/// The id of classes beyond [`MAX_CLASSES`].
+const NO_ROOM: u16 = u16::MAX;
+
+/// The numbered classes. Place 0 stays empty: it stands for all without a number.
+/// Places fill from the front and never empty.
+static CLASSES: [AtomicPtr<ClassState>; MAX_CLASSES] =
+    [const { AtomicPtr::new(null_mut()) }; MAX_CLASSES];
+
+impl ClassState {
+    /// The state of class `C`, for its static.
+    pub const fn of<C: LockClass>() -> Self {
+        ClassState {
+            name: C::NAME,
+            rank: C::RANK,
+            nesting: C::NESTING,
+            id: AtomicU16::new(0),
+        }
+    }
+
+    /// The name in reports.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The declared place in the lock order.
+    pub fn rank(&self) -> Option<u16> {
+        self.rank
+    }
+
+    /// Whether locks of this class nest.
+    pub fn nesting(&self) -> Nesting {
+        self.nesting
+    }
+
+    /// The class's number, 1 to [`MAX_CLASSES`] - 1, or 0 if there was no room for it.
+    #[inline]
+    pub fn id(&'static self) -> usize {
+        // Relaxed: the number says all; who reads `CLASSES` acquires there.
+        match self.id.load(Ordering::Relaxed) {
+            0 => self.register(),
+            NO_ROOM => 0,
+            id => id as usize,
+        }
+    }
+
+    #[cold]
+    fn register(&'static self) -> usize {
+        let this = from_ref(self).cast_mut();
+        for (id, place) in CLASSES.iter().enumerate().skip(1) {
+            // Two CPUs that register one class walk the same places, so the second
+            // finds what the first has put there.
+            // Release: pairs with the acquire in `class`.
+            let was =
+                place.compare_exchange(null_mut(), this, Ordering::Release, Ordering::Relaxed);
+            if was.is_ok() || was == Err(this) {
+                self.id.store(id as u16, Ordering::Relaxed);
+                return id;
+            }
+        }
+        self.id.store(NO_ROOM, Ordering::Relaxed);
+        0
+    }
+}
+
+/// The class with this number.
+pub(crate) fn class(id: usize) -> Option<&'static ClassState> {
+    // Acquire: pairs with the release in `register`.
+    let class = CLASSES.get(id)?.load(Ordering::Acquire);
+    // SAFETY: only references to statics are put there.
+    unsafe { class.as_ref() }
+}
+
+/// The classes used so far, by number.
+pub fn classes() -> impl Iterator<Item = &'static ClassState> {
+    (1..MAX_CLASSES).map_while(class)
+}

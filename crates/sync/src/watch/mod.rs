@@ -1,0 +1,65 @@
+//! Watching locks: who waits for which lock, where, and in which order locks nest.
+//!
+//! [`Watched`] wraps a lock and tells an [`Observer`] of each acquisition, with the
+//! lock's class and the caller's source line. [`Profile`] counts and times (as
+//! FreeBSD's LOCK_PROFILING), [`Order`] finds lock orders that can deadlock (as
+//! FreeBSD's WITNESS and Linux's lockdep), [`Both`] does both, and [`Off`] is not
+//! there at all: the wrapper then has the size of the lock and takes its
+//! instructions.
+//!
+//! The observer is a type, so one binary can hold watched and unwatched locks, and
+//! a test names the one it means in any build. [`DefaultObserver`] is what a build
+//! chooses: [`Order`] with debug assertions or feature `lock-order`, [`Profile`] with
+//! feature `lock-profile`, [`Both`] with both, else [`Off`].
+//!
+//! What observers keep is of `core`'s types, not of the machine's, and belongs to
+//! the process: a simulator does not charge for being watched, a checker does not
+//! see it as part of the program, and watching takes no lock.
+//!
+//! A call site is the caller of `lock`, by `#[track_caller]`; a function between the
+//! user and [`Watched`] needs the attribute too, to be looked through.
+
+mod class;
+mod effort;
+mod locked;
+mod observer;
+pub mod order;
+pub mod profile;
+mod shared;
+mod site;
+
+pub use class::{ClassState, LockClass, MAX_CLASSES, Nesting, classes};
+pub use effort::{note_sleep, note_spins};
+pub use locked::{Held, Watched};
+pub use observer::{Acquired, Attempt, Both, Kind, Observer, Off, Wait};
+pub use order::Order;
+pub use profile::Profile;
+pub use site::MAX_SITES;
+
+#[doc(inline)]
+pub use crate::lock_class;
+
+/// The observer of this build.
+#[cfg(all(
+    any(debug_assertions, feature = "lock-order"),
+    not(feature = "lock-profile")
+))]
+pub type DefaultObserver = Order;
+
+/// The observer of this build.
+#[cfg(all(
+    any(debug_assertions, feature = "lock-order"),
+    feature = "lock-profile"
+))]
+pub type DefaultObserver = Both<Order, Profile>;
+
+/// The observer of this build.
+#[cfg(all(
+    not(any(debug_assertions, feature = "lock-order")),
+    feature = "lock-profile"
+))]
+pub type DefaultObserver = Profile;
+
+/// The observer of this build.
+#[cfg(not(any(debug_assertions, feature = "lock-order", feature = "lock-profile")))]
+pub type DefaultObserver = Off;

@@ -1,0 +1,164 @@
+//! All orders that were ever said: a matrix of class pairs.
+//!
+//! ```text
+//! say(a, b):  if matrix[a][b] is set: known
+//!             set matrix[a][b]
+//!             look for a path b → … → a over set, not bad, pairs
+//!             if there is one: mark matrix[a][b] bad
+//! ```
+//! Whoever closes a cycle finds it without a lock: of the pairs in the cycle one is
+//! set last, and the search that follows it sees all the others. Setting and
+//! searching are sequentially consistent for that: with two CPUs that say `a → b`
+//! and `b → a` at once it is Dekker's pattern. Both may then report.
+//!
+//! A bad pair stays known, so it is reported once, but no path leads over it: what
+//! others say later is not blamed on it.
+
+use crate::watch::ClassState;
+use crate::watch::class::{MAX_CLASSES, class};
+use crate::watch::site::Site;
+use core::panic::Location;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// 0, or [`SET`], perhaps [`BAD`], the site where `from` was held in bits 0–15 and
+/// the one where `to` was taken in bits 16–31.
+static MATRIX: [[AtomicU64; MAX_CLASSES]; MAX_CLASSES] =
+    [const { [const { AtomicU64::new(0) }; MAX_CLASSES] }; MAX_CLASSES];
+
+const SET: u64 = 1 << 32;
+const BAD: u64 = 1 << 33;
+
+/// A step in the order: somebody held `from` and waited for `to`.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The class of the lock held; [`None`] if it has no number.
+    pub from: Option<&'static ClassState>,
+    /// Where that was taken; [`None`] if there were more sites than are recorded.
+    pub held_at: Option<&'static Location<'static>>,
+    /// The class of the lock waited for.
+    pub to: Option<&'static ClassState>,
+    /// Where that was waited for.
+    pub taken_at: Option<&'static Location<'static>>,
+}
+
+/// Steps, each from where the one before leads to.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// The classes from the end back to the start.
+    reversed: [u8; MAX_CLASSES],
+    len: usize,
+}
+
+impl Path {
+    /// The steps, each as it was first taken.
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        let pairs = self.reversed[..self.len].windows(2).rev();
+        pairs.filter_map(|pair| recorded(pair[1] as usize, pair[0] as usize))
+    }
+}
+
+/// What comes of saying an order.
+pub(super) enum Verdict {
+    Fine,
+    /// It breaks the declared order.
+    Rank,
+    /// The path is the opposite order, said before.
+    Cycle(Path),
+}
+
+/// Whether this order was said before.
+#[inline]
+pub(super) fn is_known(from: usize, to: usize) -> bool {
+    // Relaxed: nothing is read on the strength of it.
+    MATRIX[from][to].load(Ordering::Relaxed) != 0
+}
+
+/// Says that `from`, taken at `held_at`, comes before `to`, waited for at `taken_at`.
+#[cold]
+pub(super) fn say(
+    from: usize,
+    held_at: Site,
+    to: usize,
+    taken_at: Site,
+    ranks_kept: bool,
+) -> Verdict {
+    let sites = held_at.0 as u64 | (taken_at.0 as u64) << 16;
+    let bad = if ranks_kept { 0 } else { BAD };
+    // Sequentially consistent: see above; pairs with the loads in `search`.
+    let said =
+        MATRIX[from][to].compare_exchange(0, SET | bad | sites, Ordering::SeqCst, Ordering::SeqCst);
+    if said.is_err() {
+        return Verdict::Fine; // somebody said it a moment ago, and answers for it
+    }
+    if !ranks_kept {
+        return Verdict::Rank;
+    }
+    match search(to, from) {
+        None => Verdict::Fine,
+        Some(path) => {
+            MATRIX[from][to].fetch_or(BAD, Ordering::SeqCst);
+            Verdict::Cycle(path)
+        }
+    }
+}
+
+/// A shortest path, breadth first.
+fn search(start: usize, end: usize) -> Option<Path> {
+    /// Not visited.
+    const NEW: u8 = u8::MAX;
+    const _: () = assert!(MAX_CLASSES <= NEW as usize);
+    let mut parent = [NEW; MAX_CLASSES];
+    let mut queue = [0u8; MAX_CLASSES];
+    let (mut first, mut last) = (0, 1);
+    queue[0] = start as u8;
+    parent[start] = start as u8;
+    while first < last {
+        let at = queue[first] as usize;
+        first += 1;
+        if at == end {
+            return Some(trace(&parent, start, end));
+        }
+        for (next, pair) in MATRIX[at].iter().enumerate() {
+            if parent[next] == NEW && pair.load(Ordering::SeqCst) & (SET | BAD) == SET {
+                parent[next] = at as u8;
+                queue[last] = next as u8;
+                last += 1;
+            }
+        }
+    }
+    None
+}
+
+/// The path that `parent` describes.
+fn trace(parent: &[u8; MAX_CLASSES], start: usize, end: usize) -> Path {
+    let mut path = Path {
+        reversed: [0; MAX_CLASSES],
+        len: 1,
+    };
+    path.reversed[0] = end as u8;
+    let mut at = end;
+    while at != start {
+        at = parent[at] as usize;
+        path.reversed[path.len] = at as u8;
+        path.len += 1;
+    }
+    path
+}
+
+/// The step as it was first taken, if it was.
+fn recorded(from: usize, to: usize) -> Option<Edge> {
+    let pair = MATRIX[from][to].load(Ordering::SeqCst);
+    (pair & SET != 0).then(|| Edge {
+        from: class(from),
+        held_at: Site(pair as u16).location(),
+        to: class(to),
+        taken_at: Site((pair >> 16) as u16).location(),
+    })
+}
+
+/// The lock order as it was seen so far: each pair of classes, with the sites that
+/// were the first to show it.
+pub fn edges() -> impl Iterator<Item = Edge> {
+    let pairs = (1..MAX_CLASSES).flat_map(|from| (1..MAX_CLASSES).map(move |to| (from, to)));
+    pairs.filter_map(|(from, to)| recorded(from, to))
+}

@@ -1,0 +1,148 @@
+//! The lock-order checker.
+//!
+//! Whoever waits for a lock of class `b` while holding one of class `a` says that
+//! `a` comes before `b`. All that was ever said is a graph of classes, and a cycle
+//! in it is a deadlock that needs only bad luck, so it is reported when first
+//! said, with the call sites of each step, whether or not anybody is stuck.
+//! (FreeBSD's WITNESS, Linux's lockdep.)
+//!
+//! Also reported: two locks of one class, unless the class or the call allows it; a
+//! lock waited for by its own holder; a declared rank not kept; a lock released by a
+//! task that does not hold it; more locks held than can be kept track of.
+//!
+//! `try_lock` does not wait, so it says nothing; but what is waited for while a lock
+//! so taken is held comes after it. Readers count as writers: a writer that waits
+//! between two readers makes them deadlock as writers would.
+//!
+//! An acquisition whose pairs are known costs a site look-up and, for each lock held,
+//! one load from a matrix that is hardly ever written.
+
+mod graph;
+mod held;
+mod violation;
+
+pub use graph::{Edge, Path, edges};
+pub use violation::{Violation, set_handler};
+
+use super::class::class;
+use super::site::Site;
+use super::{Acquired, Attempt, ClassState, Nesting, Observer};
+use graph::Verdict;
+use held::{Entry, Stack};
+use machine::Machine;
+
+/// Checks the order in which locks are taken.
+#[derive(Clone, Copy, Debug)]
+pub enum Order {}
+
+/// How many locks the calling task holds. Locks of a [`Nesting::ByAddress`] class that
+/// were taken one after the other count as one.
+pub fn held<M: Machine>() -> usize {
+    Stack::<M>::new().depth()
+}
+
+/// The pair of a held lock and a wanted one.
+fn edge(held: Entry, attempt: &Attempt) -> Edge {
+    Edge {
+        from: held.site.class(),
+        held_at: held.site.location(),
+        to: Some(attempt.class),
+        taken_at: Some(attempt.site),
+    }
+}
+
+impl<M: Machine> Observer<M> for Order {
+    type Ticket = ();
+
+    #[inline]
+    fn asks_contention() -> bool {
+        false
+    }
+
+    #[inline]
+    fn before(attempt: &Attempt) {
+        let stack = Stack::<M>::new();
+        if stack.depth() > 0 {
+            check(attempt, &stack);
+        }
+    }
+
+    #[inline]
+    fn acquired(attempt: &Attempt, _: Acquired) {
+        let site = Site::of(attempt.class, attempt.site);
+        let run = attempt.class.nesting() == Nesting::ByAddress && !attempt.nested;
+        let class = attempt.class.id();
+        if !Stack::<M>::new().push(class, site, attempt.lock, run) {
+            violation::report(&Violation::TooDeep {
+                class: attempt.class,
+                site: attempt.site,
+            });
+        }
+    }
+
+    #[inline]
+    fn refused(_: &Attempt) {}
+
+    #[inline]
+    fn releasing(class: &'static ClassState, lock: usize, (): &mut ()) {
+        if !Stack::<M>::new().pop(class.id(), lock) {
+            violation::report(&Violation::NotHeld { class, lock });
+        }
+    }
+
+    #[inline]
+    fn released((): ()) {}
+}
+
+fn check<M: Machine>(attempt: &Attempt, stack: &Stack<M>) {
+    let wanted = attempt.class.id();
+    if wanted == 0 {
+        return;
+    }
+    stack.for_each(|held| {
+        if held.class == wanted {
+            check_nesting(attempt, held);
+        } else if graph::is_known(held.class, wanted) {
+            // Said before, and checked then.
+        } else if let Some(from) = class(held.class) {
+            check_pair(from, held, attempt);
+        }
+    });
+}
+
+/// Both of one class.
+fn check_nesting(attempt: &Attempt, held: Entry) {
+    let now = || edge(held, attempt);
+    if held.lock == attempt.lock {
+        violation::report(&Violation::Recursion { now: now() });
+    } else if !attempt.nested {
+        match attempt.class.nesting() {
+            Nesting::Never => violation::report(&Violation::Nested { now: now() }),
+            Nesting::ByAddress if held.lock > attempt.lock => {
+                violation::report(&Violation::Descending { now: now() });
+            }
+            Nesting::ByAddress | Nesting::Allowed => {}
+        }
+    }
+}
+
+/// Of different classes, for the first time.
+#[cold]
+fn check_pair(from: &'static ClassState, held: Entry, attempt: &Attempt) {
+    let to = attempt.class;
+    let site = Site::of(to, attempt.site);
+    let ranks_kept = match (from.rank(), to.rank()) {
+        (Some(held), Some(wanted)) => held < wanted,
+        _ => true,
+    };
+    match graph::say(from.id(), held.site, to.id(), site, ranks_kept) {
+        Verdict::Fine => {}
+        Verdict::Rank => violation::report(&Violation::Rank {
+            now: edge(held, attempt),
+        }),
+        Verdict::Cycle(before) => violation::report(&Violation::Cycle {
+            now: edge(held, attempt),
+            before: &before,
+        }),
+    }
+}
