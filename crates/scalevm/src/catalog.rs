@@ -54,8 +54,3 @@ pub const LOCKS: &[Entry] = &[
     entry("obm", "one-byte mutex on shared turnstiles (seed 002)"),
     entry("adaptive", "spins while the owner runs, then a turnstile"),
 ];
-
-/// The names of `entries`.
-pub fn names(entries: &'static [Entry]) -> impl Iterator<Item = &'static str> {
-    entries.iter().map(|entry| entry.name)
-}

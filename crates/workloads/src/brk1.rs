@@ -9,7 +9,7 @@ use crate::{Counter, Error, Needs, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "brk1",
     description: "brk increase/decrease of one page",
-    unit: "brk",
+    unit: "brk calls",
     needs: Needs {
         brk: true,
         ..Needs::NOTHING

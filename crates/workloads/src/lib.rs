@@ -56,7 +56,7 @@ pub struct Workload {
     pub name: &'static str,
     /// What will-it-scale prints behind `testcase:`.
     pub description: &'static str,
-    /// What the counter counts.
+    /// What the counter counts, in the plural.
     pub unit: &'static str,
     /// What the system must offer.
     pub needs: Needs,

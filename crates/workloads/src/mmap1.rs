@@ -9,7 +9,7 @@ use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "mmap1",
     description: "Anonymous memory mmap/munmap of 128MB",
-    unit: "map and unmap",
+    unit: "mappings",
     needs: Needs::NOTHING,
     body: crate::Body::Mmap1,
 };

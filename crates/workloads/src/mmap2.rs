@@ -6,7 +6,7 @@ use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "mmap2",
     description: "Separate file mmap/munmap of 128MB",
-    unit: "map and unmap",
+    unit: "mappings",
     needs: Needs {
         files: true,
         ..Needs::NOTHING

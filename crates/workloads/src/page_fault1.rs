@@ -6,7 +6,7 @@ use crate::{Backing, Counter, Error, Needs, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "page_fault1",
     description: "Anonymous memory page fault",
-    unit: "page fault",
+    unit: "page faults",
     needs: Needs::NOTHING,
     body: crate::Body::PageFault1,
 };

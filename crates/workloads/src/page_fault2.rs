@@ -6,7 +6,7 @@ use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "page_fault2",
     description: "Separate file private mapping page fault",
-    unit: "page fault",
+    unit: "page faults",
     needs: Needs {
         files: true,
         ..Needs::NOTHING

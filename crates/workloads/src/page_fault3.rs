@@ -6,7 +6,7 @@ use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "page_fault3",
     description: "Separate file shared mapping page fault",
-    unit: "page fault",
+    unit: "page faults",
     needs: Needs {
         files: true,
         ..Needs::NOTHING

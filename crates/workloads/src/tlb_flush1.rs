@@ -9,7 +9,7 @@ use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "tlb_flush1",
     description: "TLB flush of separated file private mapping",
-    unit: "flush",
+    unit: "flushes",
     needs: Needs {
         files: true,
         discard: true,

@@ -19,6 +19,7 @@ use places::Affinity;
 use shared::Area;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use system::Linux;
 
 /// The kernel of this computer as a target.
@@ -29,10 +30,17 @@ pub struct Os {
 
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
+        self.start_in(plan, std::env::temp_dir())
+    }
+}
+
+impl Os {
+    /// As [`Target::start`], with the files in `directory`.
+    fn start_in(&self, plan: &Plan, directory: PathBuf) -> Result<Box<dyn Running>, Failure> {
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
         let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
-        let system = Linux::new(std::env::temp_dir());
+        let system = Linux::new(directory);
         Ok(match plan.mode {
             Mode::Processes => Box::new(processes::start(plan, &places, area, &gate, &system)?),
             Mode::Threads => Box::new(threads::start(plan, &places, area, gate, &system)?),

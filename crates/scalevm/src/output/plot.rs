@@ -32,7 +32,7 @@ pub fn curves(series: &[Series]) -> String {
             Chart::new_with_y_range(WIDTH, HEIGHT, 0.0, most_tasks as f32, 0.0, highest as f32);
         let chart = chart.lineplot(&shape);
         chart.borders();
-        chart.axis();
+        chart.figures();
         let _ = writeln!(text, "{}", one.label); // a String takes everything
         let picture = chart.frame();
         for (row, line) in picture.lines().enumerate() {

@@ -17,7 +17,8 @@ pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
     else {
         return lines;
     };
-    lines.push(format!("peak {} at {tasks} tasks", short(peak)));
+    let noun = if tasks == 1 { "task" } else { "tasks" };
+    lines.push(format!("peak {} at {tasks} {noun}", short(peak)));
     if curve.len() < 2 || peak <= 0.0 {
         return lines;
     }
@@ -64,7 +65,7 @@ mod tests {
     fn a_rising_curve_has_only_a_peak() {
         let expected = ["peak 4.000 at 4 tasks"];
         assert_eq!(describe(&[(1, 1.0), (2, 2.0), (4, 4.0)]), expected);
-        assert_eq!(describe(&[(1, 2.0)]), ["peak 2.000 at 1 tasks"]);
+        assert_eq!(describe(&[(1, 2.0)]), ["peak 2.000 at 1 task"]);
         assert!(describe(&[]).is_empty());
     }
 }
