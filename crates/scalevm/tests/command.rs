@@ -161,9 +161,13 @@ fn bad_usage_is_told_and_exits_with_2() {
 
 #[test]
 fn too_many_tasks_are_warned_of_and_run() {
-    let output = output("run brk1 -t 700 -s 1 --duration 0.01 --warmup 0 --processes");
+    let cpus = std::thread::available_parallelism().expect("a count").get();
+    let tasks = 2 * cpus + 1;
+    let arguments = format!("run brk1 -t {tasks} -s 1 --duration 0.01 --warmup 0");
+    let output = output(&arguments);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("700 tasks on "));
+    let warning = text(&output.stderr);
+    assert!(warning.contains(&format!("{tasks} tasks on ")), "{warning}");
 }
 
 #[test]
@@ -196,9 +200,10 @@ fn a_failing_call_is_reported_with_its_cause() {
 }
 
 /// A run that goes on until something happens to it, and its child processes.
-fn endless() -> (Child, Vec<i32>) {
+fn endless(affinity: &[&str]) -> (Child, Vec<i32>) {
     let mut command = scalevm();
     command.args("run mmap1 -t 2 -s 0 --duration 0.05 --warmup 1 --processes".split(' '));
+    command.args(affinity);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut run = command.spawn().expect("the command starts");
     let stdout = run.stdout.as_mut().expect("piped");
@@ -231,7 +236,7 @@ fn assert_gone(children: &[i32]) {
     let ours = |pid: &i32| {
         std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "scalevm\n")
             && std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| line.contains("mmap1\0-t\02\0-s\00"))
+                .is_ok_and(|line| line.replace('\0', " ").contains("mmap1 -t 2 -s 0"))
     };
     while children.iter().any(ours) {
         assert!(Instant::now() < deadline, "children outlive the run");
@@ -239,9 +244,44 @@ fn assert_gone(children: &[i32]) {
     }
 }
 
+/// The CPUs a process may use, as the kernel prints them.
+fn allowed(pid: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let mut fields = status.lines();
+    let field = fields.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    field.expect("a field of every process").trim().to_owned()
+}
+
+#[test]
+fn tasks_are_dealt_over_the_cpus() {
+    let own = allowed("self");
+    let several = std::thread::available_parallelism().expect("a count").get() > 1;
+    for (option, pinned) in [("--smt", true), ("--no-affinity", false)] {
+        let (mut run, children) = endless(&[option]);
+        let places = children.iter().map(|child| allowed(&child.to_string()));
+        let places: Vec<String> = places.collect();
+        if pinned {
+            assert!(
+                places.iter().all(|cpu| cpu.parse::<usize>().is_ok()),
+                "{places:?}"
+            );
+            assert_eq!(places[0] != places[1], several, "{places:?}");
+        } else {
+            assert_eq!(places, [own.clone(), own.clone()]);
+        }
+        assert_eq!(
+            allowed(&run.id().to_string()),
+            own,
+            "the run itself is not pinned"
+        );
+        run.kill().expect("killed");
+        run.wait().expect("reaped");
+    }
+}
+
 #[test]
 fn a_child_that_dies_is_reported() {
-    let (run, children) = endless();
+    let (run, children) = endless(&[]);
     kill(children[1], libc::SIGKILL);
     let output = run.wait_with_output().expect("the end");
     let errors = text(&output.stderr);
@@ -254,7 +294,7 @@ fn a_child_that_dies_is_reported() {
 #[test]
 fn ctrl_c_keeps_what_is_finished() {
     for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-        let (run, children) = endless();
+        let (run, children) = endless(&[]);
         kill(run.id() as i32, signal);
         let output = run.wait_with_output().expect("the end");
         assert_eq!(output.status.code(), Some(code));
@@ -267,7 +307,7 @@ fn ctrl_c_keeps_what_is_finished() {
 
 #[test]
 fn children_do_not_outlive_a_killed_run() {
-    let (mut run, children) = endless();
+    let (mut run, children) = endless(&[]);
     run.kill().expect("killed");
     run.wait().expect("reaped");
     assert_gone(&children);

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The task alone writes the count, so counting is a plain load and store. The
 /// limit lies on the same line: the task owns that line anyway, so asking whether
 /// to go on costs no miss until somebody says stop. May lie in memory shared
-/// between processes; all zeroes is a counter that is stopped at 0.
+/// between processes.
 ///
 /// Relaxed throughout: the numbers order nothing else.
 #[repr(C, align(128))]
@@ -47,11 +47,6 @@ impl Counter {
     /// What has been counted.
     pub fn get(&self) -> u64 {
         self.count.load(Relaxed)
-    }
-
-    /// Lets the task go on without a limit; before it starts.
-    pub fn unlimit(&self) {
-        self.limit.store(u64::MAX, Relaxed);
     }
 
     /// Asks the task to stop; it does at its next [`Counter::add`].

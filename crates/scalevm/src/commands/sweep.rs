@@ -85,7 +85,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
             Ok(outcome) if outcome.interrupted => break,
             Ok(outcome) => {
                 if common.json {
-                    json::print_summary(&subject, &outcome);
+                    progress.aside(|| json::print_summary(&subject, &outcome));
                 }
                 series[which].points.push(Point { tasks, outcome });
             }

@@ -41,10 +41,11 @@ pub fn start(
     // SAFETY: no arguments in memory.
     let parent = unsafe { libc::getpid() };
     for (task, slot) in running.area.slots().iter().enumerate() {
+        let system = system.clone();
         let fork = || {
             // SAFETY: the child calls nothing but `child`, which never returns.
             match unsafe { libc::fork() } {
-                0 => child(parent, plan.workload, slot, gate, system.clone()),
+                0 => child(parent, plan.workload, slot, gate, system),
                 pid if pid < 0 => Err(io::Error::last_os_error()),
                 pid => Ok(pid),
             }
@@ -60,8 +61,9 @@ pub fn start(
     Ok(running)
 }
 
-/// What a child does. The parent had one thread (or holds no lock that the child
-/// needs: libc looks after its own in `fork`), so the child may do what it likes.
+/// What a child does. Should the parent have other threads, locks they held at the
+/// fork stay locked here: up to the workload this makes system calls only, and the
+/// workloads allocate at most, whose locks libc's `fork` looks after.
 fn child(
     parent: libc::pid_t,
     workload: &Workload,

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workloads::{Backing, Call, Error, Prot, System};
 
 /// One task's handle of the kernel.
@@ -97,8 +97,14 @@ impl System for Linux {
     }
 
     fn program_break(&mut self) -> Result<usize, Error> {
-        static BASE: OnceLock<usize> = OnceLock::new();
-        let base = *BASE.get_or_init(|| kernel_break(0).next_multiple_of(self.page) + GAP);
+        /// One for the process, so that threads move one break; 0 until chosen.
+        /// Not a `OnceLock`: a child forked while that is filled would wait for ever.
+        static BASE: AtomicUsize = AtomicUsize::new(0);
+        let ours = kernel_break(0).next_multiple_of(self.page) + GAP;
+        let base = match BASE.compare_exchange(0, ours, Relaxed, Relaxed) {
+            Ok(_) => ours,
+            Err(theirs) => theirs,
+        };
         self.set_program_break(base)?;
         Ok(base)
     }

@@ -22,10 +22,8 @@ fn faults() -> i64 {
 fn each_iteration_takes_the_faults_it_should() {
     // One fault a page, whatever this computer does with huge pages.
     // SAFETY: changes nothing but how this process's faults are served.
-    assert_eq!(
-        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) },
-        0
-    );
+    let disabled = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+    assert_eq!(disabled, 0);
     const ITERATIONS: u64 = 2000;
     const STRAY: i64 = 200; // libc, the stack, the counter
     for (name, per_iteration) in [

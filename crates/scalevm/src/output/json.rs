@@ -119,7 +119,11 @@ impl Watch for Samples<'_> {
                 max,
                 total,
             };
-            print("sample", self.subject, numbers);
+            let print = || print("sample", self.subject, numbers);
+            match &self.progress {
+                Some(progress) => progress.aside(print),
+                None => print(),
+            }
         }
     }
 }

@@ -24,6 +24,11 @@ impl Progress {
         self.bar.tick();
     }
 
+    /// Prints a line on stdout while the bar is out of the way.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// Takes the bar away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
