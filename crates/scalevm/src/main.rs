@@ -1,2 +1,29 @@
-//! The command.
-fn main() {}
+//! scalevm: why does a memory operation not scale, and did the change fix it?
+
+mod catalog;
+mod cli;
+mod commands;
+mod harness;
+mod os;
+mod output;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // `scalevm … | head` ends quietly, as other tools do.
+    // SAFETY: no handler is involved, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    let result = match cli::Cli::parse().command {
+        cli::Command::List(args) => commands::list::run(&args),
+        cli::Command::Run(args) => commands::run::run(&args),
+        cli::Command::Sweep(args) => commands::sweep::run(&args),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("scalevm: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

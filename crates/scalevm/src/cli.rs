@@ -1,0 +1,217 @@
+//! The command line.
+
+use crate::catalog;
+use crate::harness::{Mode, Schedule};
+use crate::os::places::Affinity;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::time::Duration;
+use workloads::Workload;
+
+/// The most tasks one measurement may have, as in will-it-scale.
+pub const MAX_TASKS: u32 = 2048;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 2 bad usage or input, 4 a task or the target failed, \
+130 interrupted (what was finished is kept).";
+
+/// Why does a memory operation not scale, and did the change fix it?
+#[derive(Parser)]
+#[command(name = "scalevm", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show workloads, systems, presets, locks and topologies
+    List(ListArgs),
+    /// Run a workload as will-it-scale does
+    Run(RunArgs),
+    /// Run a workload with more and more tasks and draw the curve
+    Sweep(SweepArgs),
+}
+
+/// `list`.
+#[derive(Args)]
+pub struct ListArgs {
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `run`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Which workload (see `scalevm list`)
+    #[arg(value_parser = workload())]
+    pub workload: &'static Workload,
+    /// How many tasks
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
+    pub tasks: u32,
+    /// How our VM is built; implies `--on hosted`
+    #[arg(long, value_name = "PRESET", value_parser = preset())]
+    pub vm: Option<String>,
+    /// The rest.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// `sweep`.
+#[derive(Args)]
+pub struct SweepArgs {
+    /// Which workload (see `scalevm list`)
+    #[arg(value_parser = workload())]
+    pub workload: &'static Workload,
+    /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
+    pub cpus: Vec<u32>,
+    /// How our VM is built, one curve each; implies `--on hosted`
+    #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
+    pub vm: Vec<String>,
+    /// The rest.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// What `run` and `sweep` have in common.
+#[derive(Args)]
+pub struct CommonArgs {
+    /// How many samples count; 0 goes on until Ctrl-C
+    #[arg(short, long, value_name = "S", default_value_t = 5)]
+    pub samples: u32,
+    /// Tasks are processes, each with its own address space [default]
+    #[arg(long, conflicts_with = "threads")]
+    pub processes: bool,
+    /// Tasks are threads in one address space
+    #[arg(long)]
+    pub threads: bool,
+    /// What the workload runs on [default: os]
+    #[arg(long, value_name = "SYSTEM")]
+    pub on: Option<On>,
+    /// Samples before those that count
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub warmup: u32,
+    /// Length of a sample
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub duration: Duration,
+    /// Pin tasks to hardware threads (default: to cores)
+    #[arg(short = 'm', long)]
+    pub smt: bool,
+    /// Do not pin tasks
+    #[arg(short, long, conflicts_with = "smt")]
+    pub no_affinity: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a workload runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// The kernel of this computer.
+    Os,
+    /// Our VM on threads.
+    Hosted,
+}
+
+impl On {
+    /// Its name and line in the catalogue.
+    pub fn entry(self) -> &'static catalog::Entry {
+        &catalog::SYSTEMS[self as usize]
+    }
+}
+
+impl ValueEnum for On {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[On::Os, On::Hosted] // in the order of the catalogue
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.entry().name).help(self.entry().about))
+    }
+}
+
+impl CommonArgs {
+    /// What the tasks are.
+    pub fn mode(&self) -> Mode {
+        match self.threads {
+            true => Mode::Threads,
+            false => Mode::Processes,
+        }
+    }
+
+    /// Where tasks are pinned.
+    pub fn affinity(&self) -> Affinity {
+        match (self.no_affinity, self.smt) {
+            (true, _) => Affinity::None,
+            (false, true) => Affinity::Cpus,
+            (false, false) => Affinity::Cores,
+        }
+    }
+
+    /// How long to measure.
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
+            warmup: self.warmup,
+            samples: self.samples,
+            duration: self.duration,
+        }
+    }
+}
+
+fn workload() -> impl TypedValueParser<Value = &'static Workload> {
+    let names = workloads::all()
+        .iter()
+        .map(|workload| PossibleValue::new(workload.name).help(workload.description));
+    PossibleValuesParser::new(names)
+        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
+}
+
+fn preset() -> impl TypedValueParser<Value = String> {
+    let preset = |entry: &catalog::Entry| PossibleValue::new(entry.name).help(entry.about);
+    PossibleValuesParser::new(catalog::PRESETS.iter().map(preset))
+}
+
+fn tasks() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(MAX_TASKS))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    const DAY: f64 = 86_400.0;
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=DAY).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Ok(_) => Err("a sample lasts from 0.001 to 86400 seconds".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn systems_stand_in_the_order_of_the_catalogue() {
+        let variants = On::value_variants();
+        assert_eq!(variants.len(), catalog::SYSTEMS.len());
+        assert_eq!(On::Os.entry().name, "os");
+        assert_eq!(On::Hosted.entry().name, "hosted");
+    }
+
+    #[test]
+    fn seconds_are_checked() {
+        assert_eq!(seconds("0.05"), Ok(Duration::from_millis(50)));
+        for bad in ["0", "-1", "nan", "inf", "1e9", "x", ""] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Why there is no measurement.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::{fmt, io};
+use workloads::{Call, Error};
+
+/// Why there is no measurement.
+#[derive(Debug)]
+pub enum Failure {
+    /// The target can not run this; another choice would help.
+    Unavailable(String),
+    /// The tasks could not be started.
+    Start {
+        /// What was attempted.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A call of the workload failed.
+    Task {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0.
+        task: usize,
+        /// What failed.
+        error: Error,
+    },
+    /// A task ended on its own.
+    Died {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0.
+        task: usize,
+        /// How, if it was a process.
+        status: Option<ExitStatus>,
+    },
+}
+
+impl Failure {
+    /// Names the step that failed.
+    pub fn start(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
+        move |source| Failure::Start { what, source }
+    }
+
+    /// The exit code of the command: 2 for a bad choice, 4 for a failed target.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Unavailable(_) => 2,
+            _ => 4,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Unavailable(why) => f.write_str(why),
+            Failure::Start { what, source } => write!(f, "{what}: {source}"),
+            Failure::Task {
+                workload,
+                task,
+                error,
+            } => {
+                write!(f, "{workload}: task {task}: ")?;
+                match *error {
+                    Error::Failed(call, errno) => {
+                        let cause = io::Error::from_raw_os_error(errno);
+                        write!(f, "{}: {cause}", call.name())?;
+                        if call == Call::File {
+                            let directory = std::env::temp_dir();
+                            write!(f, " (in {}, from TMPDIR)", directory.display())?;
+                        }
+                        Ok(())
+                    }
+                    other => other.fmt(f),
+                }
+            }
+            Failure::Died {
+                workload,
+                task,
+                status,
+            } => {
+                write!(f, "{workload}: task {task} ended on its own")?;
+                let Some(status) = status else { return Ok(()) };
+                write!(f, ": {status}")?;
+                if status.signal() == Some(libc::SIGBUS) {
+                    f.write_str("; is the file system of TMPDIR full?")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Failure::Start { source, .. } => Some(source),
+            Failure::Task { error, .. } => Some(error),
+            Failure::Unavailable(_) | Failure::Died { .. } => None,
+        }
+    }
+}

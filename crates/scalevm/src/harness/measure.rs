@@ -1,0 +1,275 @@
+//! Warm-up, samples, rates.
+
+use super::{Failure, Plan, Target, interrupt};
+use std::time::Duration;
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// Samples that are shown but not counted; will-it-scale takes 6.
+    pub warmup: u32,
+    /// Samples that count; 0 means until interrupted.
+    pub samples: u32,
+    /// The length of a sample.
+    pub duration: Duration,
+}
+
+impl Schedule {
+    /// Samples of both kinds, if there is an end.
+    pub fn total(&self) -> Option<u64> {
+        (self.samples > 0).then(|| u64::from(self.warmup) + u64::from(self.samples))
+    }
+}
+
+/// Whether a sample counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It does not.
+    Warmup,
+    /// It does.
+    Measurement,
+}
+
+/// Iterations a second in one interval: over the *measured* interval, which under
+/// load may be well above what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The slowest task.
+    pub min: f64,
+    /// The fastest task.
+    pub max: f64,
+    /// All tasks together.
+    pub total: f64,
+    /// The interval in seconds.
+    pub seconds: f64,
+}
+
+impl Sample {
+    /// The rates between two readings of the counters.
+    fn between(before: &[u64], after: &[u64], interval: Duration) -> Self {
+        let seconds = interval.as_secs_f64().max(1e-9);
+        let rates = before
+            .iter()
+            .zip(after)
+            .map(|(before, after)| after.wrapping_sub(*before) as f64 / seconds);
+        let mut sample = Sample {
+            min: f64::INFINITY,
+            max: 0.0,
+            total: 0.0,
+            seconds,
+        };
+        for rate in rates {
+            sample.min = sample.min.min(rate);
+            sample.max = sample.max.max(rate);
+            sample.total += rate;
+        }
+        sample
+    }
+}
+
+/// Who is told while a measurement runs.
+pub trait Watch {
+    /// The samples from here on are of this phase.
+    fn phase(&mut self, phase: Phase);
+    /// A sample was taken; `index` counts from 0 in its phase.
+    fn sample(&mut self, phase: Phase, index: u32, sample: &Sample);
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The samples that count.
+    pub samples: Vec<Sample>,
+    /// Whether the user cut it short.
+    pub interrupted: bool,
+}
+
+impl Outcome {
+    /// The mean of the samples' totals; none without samples.
+    pub fn average(&self) -> Option<f64> {
+        let count = self.samples.len();
+        (count > 0).then(|| self.samples.iter().map(|s| s.total).sum::<f64>() / count as f64)
+    }
+
+    /// The standard deviation of the samples' totals (n − 1); none below two samples.
+    pub fn stddev(&self) -> Option<f64> {
+        let mean = self.average()?;
+        let squares: f64 = self.samples.iter().map(|s| (s.total - mean).powi(2)).sum();
+        let count = self.samples.len();
+        (count > 1).then(|| (squares / (count - 1) as f64).sqrt())
+    }
+}
+
+/// Starts the tasks of `plan` on `target`, takes the samples, ends the tasks.
+///
+/// An interrupt drops the sample it falls into and keeps those before.
+pub fn measure(
+    target: &dyn Target,
+    plan: &Plan,
+    schedule: &Schedule,
+    watch: &mut dyn Watch,
+) -> Result<Outcome, Failure> {
+    let mut running = target.start(plan)?;
+    let mut before = vec![0; plan.tasks];
+    let mut after = vec![0; plan.tasks];
+    let mut outcome = Outcome {
+        samples: Vec::new(),
+        interrupted: false,
+    };
+    running.counts(&mut before);
+    let mut last = running.now();
+    'phases: for (phase, count) in [
+        (Phase::Warmup, Some(schedule.warmup)),
+        (
+            Phase::Measurement,
+            (schedule.samples > 0).then_some(schedule.samples),
+        ),
+    ] {
+        watch.phase(phase);
+        for index in 0..count.unwrap_or(u32::MAX) {
+            running.advance(schedule.duration);
+            if interrupt::pending().is_some() {
+                outcome.interrupted = true;
+                break 'phases;
+            }
+            running.check()?;
+            running.counts(&mut after);
+            let now = running.now();
+            let sample = Sample::between(&before, &after, now - last);
+            watch.sample(phase, index, &sample);
+            if phase == Phase::Measurement {
+                outcome.samples.push(sample);
+            }
+            (before, after) = (after, before);
+            last = now;
+        }
+    }
+    // After Ctrl-C the tasks may have been told to end as well: no news.
+    match outcome.interrupted {
+        true => drop(running),
+        false => running.stop()?,
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Mode, Running};
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Two tasks in virtual time; each `advance` takes twice what was asked for.
+    struct Virtual {
+        now: Duration,
+        log: Rc<RefCell<Vec<String>>>,
+        dies_at: Duration,
+    }
+
+    impl Running for Virtual {
+        fn counts(&self, into: &mut [u64]) {
+            let seconds = self.now.as_secs();
+            into.copy_from_slice(&[100 * seconds, 300 * seconds]);
+        }
+        fn now(&self) -> Duration {
+            self.now
+        }
+        fn advance(&mut self, span: Duration) {
+            self.now += 2 * span;
+        }
+        fn check(&mut self) -> Result<(), Failure> {
+            if self.now >= self.dies_at {
+                return Err(Failure::Died {
+                    workload: "mmap1",
+                    task: 1,
+                    status: None,
+                });
+            }
+            Ok(())
+        }
+        fn stop(self: Box<Self>) -> Result<(), Failure> {
+            self.log.borrow_mut().push("stop".into());
+            Ok(())
+        }
+    }
+
+    struct Fixture {
+        log: Rc<RefCell<Vec<String>>>,
+        dies_at: Duration,
+    }
+
+    impl Target for Fixture {
+        fn start(&self, _: &Plan) -> Result<Box<dyn Running>, Failure> {
+            Ok(Box::new(Virtual {
+                now: Duration::from_secs(5),
+                log: Rc::clone(&self.log),
+                dies_at: self.dies_at,
+            }))
+        }
+    }
+
+    struct Log(Rc<RefCell<Vec<String>>>);
+
+    impl Watch for Log {
+        fn phase(&mut self, phase: Phase) {
+            self.0.borrow_mut().push(format!("{phase:?}"));
+        }
+        fn sample(&mut self, phase: Phase, index: u32, _: &Sample) {
+            self.0.borrow_mut().push(format!("{phase:?} {index}"));
+        }
+    }
+
+    fn run(dies_at: u64) -> (Result<Outcome, Failure>, Vec<String>) {
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let target = Fixture {
+            log: Rc::clone(&log),
+            dies_at: Duration::from_secs(dies_at),
+        };
+        let plan = Plan {
+            workload: workloads::find("mmap1").expect("a known workload"),
+            tasks: 2,
+            mode: Mode::Threads,
+        };
+        let schedule = Schedule {
+            warmup: 1,
+            samples: 2,
+            duration: Duration::from_secs(1),
+        };
+        let outcome = measure(&target, &plan, &schedule, &mut Log(Rc::clone(&log)));
+        let log = log.borrow().clone();
+        (outcome, log)
+    }
+
+    #[test]
+    fn rates_are_over_the_measured_interval() {
+        let (outcome, log) = run(1000);
+        let outcome = outcome.expect("nobody dies");
+        let sample = Sample {
+            min: 100.0,
+            max: 300.0,
+            total: 400.0,
+            seconds: 2.0,
+        };
+        assert_eq!(outcome.samples, [sample, sample]);
+        assert_eq!(
+            (outcome.average(), outcome.stddev()),
+            (Some(400.0), Some(0.0))
+        );
+        let expected = [
+            "Warmup",
+            "Warmup 0",
+            "Measurement",
+            "Measurement 0",
+            "Measurement 1",
+            "stop",
+        ];
+        assert_eq!(log, expected);
+    }
+
+    #[test]
+    fn a_death_ends_the_measurement() {
+        let (outcome, log) = run(8);
+        assert!(matches!(outcome, Err(Failure::Died { task: 1, .. })));
+        assert_eq!(log, ["Warmup", "Warmup 0", "Measurement"]);
+    }
+}

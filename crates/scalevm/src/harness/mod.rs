@@ -1,0 +1,71 @@
+//! Measuring a workload on a target, as will-it-scale does.
+//!
+//! A [`Target`] starts tasks and hands out a [`Running`]; [`measure()`] reads the
+//! counters of that at intervals. Neither knows what the other is made of, so the
+//! kernel of this computer, scalevm's own VM on threads and a simulated machine in
+//! virtual time are measured by the same code.
+
+mod failure;
+pub mod interrupt;
+mod measure;
+
+pub use failure::Failure;
+pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
+
+use std::time::Duration;
+use workloads::Workload;
+
+/// What the tasks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Each task has an address space of its own.
+    Processes,
+    /// All tasks share one address space.
+    Threads,
+}
+
+impl Mode {
+    /// The word used in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Processes => "processes",
+            Mode::Threads => "threads",
+        }
+    }
+}
+
+/// What to run.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// The loop.
+    pub workload: &'static Workload,
+    /// How many tasks run it.
+    pub tasks: usize,
+    /// Whether they share an address space.
+    pub mode: Mode,
+}
+
+/// Something that runs workloads.
+pub trait Target {
+    /// Starts the tasks; when this returns, all of them are in their loops or about
+    /// to enter them.
+    fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure>;
+}
+
+/// Tasks at work. Dropping it ends them.
+pub trait Running {
+    /// What each task has counted so far.
+    fn counts(&self, into: &mut [u64]);
+
+    /// The target's clock: real, or virtual.
+    fn now(&self) -> Duration;
+
+    /// Lets the tasks work for about `span`; shorter if the user interrupts.
+    fn advance(&mut self, span: Duration);
+
+    /// Whether each task is still at work.
+    fn check(&mut self) -> Result<(), Failure>;
+
+    /// Ends the tasks. A task that had failed by then is an error.
+    fn stop(self: Box<Self>) -> Result<(), Failure>;
+}

@@ -1,0 +1,154 @@
+//! Whether the kernel does the work that is counted.
+
+use super::Os;
+use super::places::Affinity;
+use super::system::Linux;
+use crate::harness::{Failure, Mode, Plan, Running, Target};
+use std::time::{Duration, Instant};
+use workloads::{Backing, Call, Counter, Error, Prot, System};
+
+/// Page faults of this thread so far, with and without disk.
+fn faults() -> i64 {
+    // SAFETY: a zeroed rusage is valid and is filled by the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &mut usage), 0);
+        usage
+    };
+    usage.ru_minflt + usage.ru_majflt
+}
+
+#[test]
+fn each_iteration_takes_the_faults_it_should() {
+    // One fault a page, whatever this computer does with huge pages.
+    // SAFETY: changes nothing but how this process's faults are served.
+    let disabled = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+    assert_eq!(disabled, 0);
+    const ITERATIONS: u64 = 2000;
+    const STRAY: i64 = 200; // libc, the stack, the counter
+    for (name, per_iteration) in [
+        ("brk1", 0),
+        ("mmap1", 0),
+        ("mmap2", 0),
+        ("page_fault1", 1),
+        ("page_fault2", 1),
+        ("page_fault3", 1),
+        ("tlb_flush1", 2),
+    ] {
+        let workload = workloads::find(name).expect("a known workload");
+        let tick = Counter::with_limit(ITERATIONS);
+        let mut system = Linux::new(std::env::temp_dir());
+        let before = faults();
+        assert_eq!(workload.run(&mut system, &tick), Ok(()), "{name}");
+        let taken = faults() - before;
+        let expected = per_iteration * ITERATIONS as i64;
+        assert!(
+            (expected..=expected + STRAY).contains(&taken),
+            "{name}: {taken} faults, not about {expected}"
+        );
+    }
+}
+
+#[test]
+fn rights_and_files_are_the_kernels() {
+    let mut system = Linux::new(std::env::temp_dir());
+    let page = system.page_size();
+    let file = system.file(2 * page).expect("a file");
+    let shared = system.map(2 * page, Prot::ReadWrite, Backing::SharedFile(&file));
+    let private = system.map(2 * page, Prot::ReadWrite, Backing::PrivateFile(&file));
+    let (shared, private) = (shared.expect("shared"), private.expect("private"));
+    system.write(shared + page, 7).expect("mapped");
+    assert_eq!(system.read(private + page), Ok(7));
+    system.write(private + page, 9).expect("mapped");
+    assert_eq!(system.read(shared + page), Ok(7));
+    system.discard(private + page, page).expect("mapped");
+    assert_eq!(system.read(private + page), Ok(7));
+    for prot in [Prot::Read, Prot::None, Prot::ReadWrite] {
+        system.protect(private, page, prot).expect("mapped");
+    }
+    system.unmap(private, 2 * page).expect("mapped");
+    system.unmap(shared, 2 * page).expect("mapped");
+    let error = system.protect(shared, page, Prot::Read);
+    assert_eq!(error, Err(Error::Failed(Call::Protect, libc::ENOMEM)));
+    let error = system.unmap(1, page);
+    assert_eq!(error, Err(Error::Failed(Call::Unmap, libc::EINVAL)));
+}
+
+#[test]
+fn malloc_and_a_moving_break_do_not_meet() {
+    let mut system = Linux::new(std::env::temp_dir());
+    let low = system.program_break().expect("a break");
+    let mut kept = Vec::new();
+    for round in 0..200_u8 {
+        system
+            .set_program_break(low + system.page_size())
+            .expect("room");
+        kept.push(vec![round; 20_000]); // below malloc's threshold for mmap
+        system.set_program_break(low).expect("room");
+        kept.push(vec![round; 20_000]);
+    }
+    for (index, block) in kept.iter().enumerate() {
+        assert!(block.iter().all(|&byte| usize::from(byte) == index / 2));
+    }
+}
+
+/// Waits until each task has counted.
+fn all_counted(running: &dyn Running, tasks: usize) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut counts = vec![0; tasks];
+    while Instant::now() < deadline {
+        running.counts(&mut counts);
+        if counts.iter().all(|&count| count > 0) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+#[test]
+fn every_workload_runs_in_both_modes_with_every_affinity() {
+    for (index, workload) in workloads::all().iter().enumerate() {
+        for mode in [Mode::Processes, Mode::Threads] {
+            let affinity = [Affinity::Cores, Affinity::Cpus, Affinity::None][index % 3];
+            let tasks = 3;
+            let plan = Plan {
+                workload,
+                tasks,
+                mode,
+            };
+            let mut running = Os { affinity }.start(&plan).expect("started");
+            assert!(all_counted(&*running, tasks), "{} {mode:?}", workload.name);
+            running.check().expect("all at work");
+            running.stop().expect("all at work until the end");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_can_not_be_made_is_reported_by_both_modes() {
+    let workload = workloads::find("page_fault3").expect("a known workload");
+    for mode in [Mode::Processes, Mode::Threads] {
+        let plan = Plan {
+            workload,
+            tasks: 2,
+            mode,
+        };
+        let os = Os {
+            affinity: Affinity::Cores,
+        };
+        let nowhere = "/nonexistent".into();
+        let mut running = os.start_in(&plan, nowhere).expect("started");
+        let failure = loop {
+            match running.check() {
+                Ok(()) => std::thread::sleep(Duration::from_millis(1)),
+                Err(failure) => break failure,
+            }
+        };
+        let expected = Error::Failed(Call::File, libc::ENOENT);
+        assert!(
+            matches!(failure, Failure::Task { error, .. } if error == expected),
+            "{failure}"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Tasks as threads of this process.
+
+use super::places::{Mask, born_at};
+use super::shared::{Area, Slot};
+use super::{Gate, Linux};
+use crate::harness::{Failure, Plan, Running, interrupt};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use workloads::Workload;
+
+/// Threads at work; stopped and joined when dropped.
+pub struct Threads {
+    workload: &'static Workload,
+    area: Arc<Area>,
+    gate: Arc<Gate>,
+    threads: Vec<JoinHandle<()>>,
+    began: Instant,
+}
+
+/// Creates a thread for each task and opens the gate when all stand before it.
+pub fn start(
+    plan: &Plan,
+    places: &[Mask],
+    area: Area,
+    gate: Gate,
+    system: &Linux,
+) -> Result<Threads, Failure> {
+    report_bus_errors();
+    let mut running = Threads {
+        workload: plan.workload,
+        area: Arc::new(area),
+        gate: Arc::new(gate),
+        threads: Vec::with_capacity(plan.tasks),
+        began: Instant::now(),
+    };
+    for task in 0..plan.tasks {
+        let (area, gate) = (Arc::clone(&running.area), Arc::clone(&running.gate));
+        let (workload, mut system) = (plan.workload, system.clone());
+        let body = move || {
+            block_signals();
+            let slot = &area.slots()[task];
+            slot.ready();
+            gate.pass();
+            if let Err(error) = workload.run(&mut system, &slot.counter) {
+                slot.fail(error);
+            }
+        };
+        let builder = thread::Builder::new().name(format!("task {task}"));
+        let thread =
+            born_at(places, task, || builder.spawn(body)).map_err(Failure::start("thread"))?;
+        running.threads.push(thread);
+    }
+    while !running.area.slots().iter().all(Slot::is_ready) {
+        running.check()?;
+        thread::sleep(Duration::from_millis(1));
+    }
+    running.gate.open().map_err(Failure::start("pipe"))?;
+    Ok(running)
+}
+
+/// Leaves all signals to the main thread, whose sleep they shall end.
+fn block_signals() {
+    // SAFETY: a zeroed set is filled before use; the old one is not asked for.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+}
+
+/// Says why when a page of a file can not be supplied. Such an access ends the
+/// whole process, so there is nothing to measure any more.
+fn report_bus_errors() {
+    extern "C" fn report(_: libc::c_int) {
+        const TEXT: &str = "scalevm: a page of a temporary file could not be supplied; \
+                            is the file system of TMPDIR full?\n";
+        // SAFETY: both calls may be made in a signal handler.
+        unsafe {
+            libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
+            libc::_exit(4);
+        }
+    }
+    // SAFETY: the handler makes only calls that are safe in one.
+    unsafe { libc::signal(libc::SIGBUS, report as *const () as libc::sighandler_t) };
+}
+
+impl Threads {
+    fn end(&mut self) {
+        for slot in self.area.slots() {
+            slot.counter.stop();
+        }
+        // Threads that still wait do one iteration and leave. If the pipe should be
+        // broken they can not be told; then they go when the process does.
+        if self.gate.open().is_ok() {
+            for thread in self.threads.drain(..) {
+                // A panic has been printed by the thread; `check` reports it.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Running for Threads {
+    fn counts(&self, into: &mut [u64]) {
+        self.area.counts(into);
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn advance(&mut self, span: Duration) {
+        interrupt::sleep(span);
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        let workload = self.workload.name;
+        for (task, thread) in self.threads.iter().enumerate() {
+            if !thread.is_finished() {
+                continue;
+            }
+            return Err(match self.area.slots()[task].error() {
+                Some(error) => Failure::Task {
+                    workload,
+                    task,
+                    error,
+                },
+                None => Failure::Died {
+                    workload,
+                    task,
+                    status: None,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), Failure> {
+        self.check()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,42 @@
+//! will-it-scale's lines, word for word, so that scripts which read them go on
+//! working. The numbers are operations a second over the measured interval.
+
+use crate::harness::{Outcome, Phase, Sample, Watch};
+
+/// Prints as the measurement goes.
+pub struct Lines {
+    description: &'static str,
+}
+
+impl Lines {
+    /// For a workload with this description.
+    pub fn new(description: &'static str) -> Self {
+        Lines { description }
+    }
+
+    /// The last line; none if no sample was finished.
+    pub fn average(&self, outcome: &Outcome) {
+        if let Some(average) = outcome.average() {
+            println!("average:{average:.0}");
+        }
+    }
+}
+
+impl Watch for Lines {
+    fn phase(&mut self, phase: Phase) {
+        match phase {
+            Phase::Warmup => {
+                println!("testcase:{}", self.description);
+                println!("warmup");
+            }
+            Phase::Measurement => println!("measurement"),
+        }
+    }
+
+    fn sample(&mut self, _: Phase, _: u32, sample: &Sample) {
+        println!(
+            "min:{:.0} max:{:.0} total:{:.0}",
+            sample.min, sample.max, sample.total
+        );
+    }
+}

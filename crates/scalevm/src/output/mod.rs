@@ -1,0 +1,40 @@
+//! How results are shown: data on stdout, progress on stderr.
+
+pub mod json;
+pub mod lines;
+pub mod plot;
+pub mod progress;
+pub mod shape;
+pub mod table;
+
+/// A rate in few characters: `1.719 M`, `341 k`.
+pub fn short(rate: f64) -> String {
+    let (value, unit) = match rate {
+        r if r >= 999.5e6 => (r / 1e9, " G"),
+        r if r >= 999.5e3 => (r / 1e6, " M"),
+        r if r >= 999.5 => (r / 1e3, " k"),
+        r => (r, ""),
+    };
+    let digits = match value {
+        v if v < 9.9995 => 3,
+        v if v < 99.995 => 2,
+        v if v < 999.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn four_figures_are_kept() {
+        assert_eq!(short(1_719_000.0), "1.719 M");
+        assert_eq!(short(341_234.0), "341.2 k");
+        assert_eq!(short(999_499.0), "999.5 k");
+        assert_eq!(short(999_999.0), "1.000 M");
+        assert_eq!(short(12.345), "12.35");
+        assert_eq!(short(0.0), "0.000");
+    }
+}

@@ -1,0 +1,24 @@
+//! mmap1: map and unmap anonymous memory that nobody touches.
+//!
+//! The subject of seed 000: an munmap of pages that were never there still walks
+//! through the pmap's delayed invalidation.
+
+use crate::system::with_mapping;
+use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "mmap1",
+    description: "Anonymous memory mmap/munmap of 128MB",
+    unit: "mappings",
+    needs: Needs::NOTHING,
+    body: crate::Body::Mmap1,
+};
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    loop {
+        with_mapping(system, SIZE, Backing::Anonymous, |_, _| Ok(()))?;
+        if !tick.add(1) {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! page_fault2: copy each page of a private mapping of the task's own file by writing it.
+
+use crate::system::fault_each_page;
+use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "page_fault2",
+    description: "Separate file private mapping page fault",
+    unit: "page faults",
+    needs: Needs {
+        files: true,
+        ..Needs::NOTHING
+    },
+    body: crate::Body::PageFault2,
+};
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    let file = system.file(SIZE)?;
+    fault_each_page(system, tick, Backing::PrivateFile(&file))
+}

@@ -1,0 +1,20 @@
+//! page_fault3: write each page of a shared mapping of the task's own file.
+
+use crate::system::fault_each_page;
+use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "page_fault3",
+    description: "Separate file shared mapping page fault",
+    unit: "page faults",
+    needs: Needs {
+        files: true,
+        ..Needs::NOTHING
+    },
+    body: crate::Body::PageFault3,
+};
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    let file = system.file(SIZE)?;
+    fault_each_page(system, tick, Backing::SharedFile(&file))
+}

@@ -1,0 +1,244 @@
+//! Each workload does the calls that will-it-scale's loop does, no more, no less.
+
+use workloads::{Backing, Call, Counter, Error, Needs, Prot, SIZE, System};
+
+const PAGE: usize = 4096;
+const BASE: usize = 1 << 30;
+const BREAK: usize = 0x1000_0000;
+
+/// What a call was, without the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Map(&'static str),
+    Unmap,
+    Write(usize, u8),
+    Discard(usize),
+    Read(usize),
+    Break(usize),
+    File,
+}
+use Event::*;
+
+/// A system with one mapping that writes down what it is asked.
+#[derive(Default)]
+struct Recorder {
+    events: Vec<Event>,
+    mapped: bool,
+    /// This call fails with ENOMEM.
+    fail: Option<Call>,
+    /// Discarding does nothing: a kernel that forgets to flush.
+    keep_discarded: bool,
+    last: u8,
+}
+
+impl Recorder {
+    fn record(&mut self, call: Call, event: Event) -> Result<(), Error> {
+        if self.fail == Some(call) {
+            return Err(Error::Failed(call, 12));
+        }
+        self.events.push(event);
+        Ok(())
+    }
+
+    fn page(&self, address: usize) -> usize {
+        assert!(self.mapped, "access at {address:#x} without a mapping");
+        assert!((BASE..BASE + SIZE).contains(&address));
+        (address - BASE) / PAGE
+    }
+}
+
+impl System for Recorder {
+    type File = ();
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+
+    fn map(&mut self, len: usize, prot: Prot, backing: Backing<'_, ()>) -> Result<usize, Error> {
+        assert_eq!((len, prot), (SIZE, Prot::ReadWrite));
+        let what = match backing {
+            Backing::Anonymous => "anonymous",
+            Backing::PrivateFile(()) => "private",
+            Backing::SharedFile(()) => "shared",
+        };
+        self.record(Call::Map, Map(what))?;
+        assert!(!self.mapped, "the loops keep one mapping");
+        self.mapped = true;
+        Ok(BASE)
+    }
+
+    fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        assert_eq!((start, len, self.mapped), (BASE, SIZE, true));
+        self.mapped = false;
+        self.record(Call::Unmap, Unmap)
+    }
+
+    fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Protect))
+    }
+
+    fn discard(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        assert_eq!(len, PAGE);
+        let page = self.page(start);
+        if !self.keep_discarded {
+            self.last = 0;
+        }
+        self.record(Call::Discard, Discard(page))
+    }
+
+    fn program_break(&mut self) -> Result<usize, Error> {
+        Ok(BREAK)
+    }
+
+    fn set_program_break(&mut self, to: usize) -> Result<(), Error> {
+        self.record(Call::Brk, Break(to - BREAK))
+    }
+
+    fn file(&mut self, len: usize) -> Result<(), Error> {
+        assert_eq!(len, SIZE);
+        self.record(Call::File, File)
+    }
+
+    fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
+        let page = self.page(address);
+        self.last = value;
+        self.record(Call::Touch, Write(page, value))
+    }
+
+    fn read(&mut self, address: usize) -> Result<u8, Error> {
+        let page = self.page(address);
+        self.record(Call::Touch, Read(page))?;
+        Ok(self.last)
+    }
+}
+
+fn run(name: &str, iterations: u64) -> Vec<Event> {
+    let mut system = Recorder::default();
+    let tick = Counter::with_limit(iterations);
+    let workload = workloads::find(name).expect("a known workload");
+    workload.run(&mut system, &tick).expect("no call fails");
+    assert_eq!(tick.get(), iterations);
+    assert!(!system.mapped, "{name} left a mapping behind");
+    system.events
+}
+
+#[test]
+fn mmap_workloads_touch_nothing() {
+    let round = [Map("anonymous"), Unmap];
+    assert_eq!(run("mmap1", 2), [round, round].concat());
+    let round = [Map("private"), Unmap];
+    assert_eq!(run("mmap2", 2), [&[File][..], &round, &round].concat());
+}
+
+#[test]
+fn brk1_goes_up_and_down_and_counts_both() {
+    let round = [Break(PAGE), Break(0)];
+    assert_eq!(run("brk1", 4), [round, round].concat());
+}
+
+#[test]
+fn page_fault_workloads_write_each_page_once_a_round() {
+    let pages = SIZE / PAGE;
+    for (name, backing, file) in [
+        ("page_fault1", "anonymous", false),
+        ("page_fault2", "private", true),
+        ("page_fault3", "shared", true),
+    ] {
+        let mut expected: Vec<Event> = Vec::new();
+        expected.extend(file.then_some(File));
+        expected.push(Map(backing));
+        expected.extend((0..pages).map(|page| Write(page, 0)));
+        expected.extend([Unmap, Map(backing), Write(0, 0), Unmap]);
+        assert_eq!(run(name, pages as u64 + 1), expected, "{name}");
+    }
+}
+
+#[test]
+fn tlb_flush1_reads_back_what_it_dropped() {
+    let round = |page| [Write(page, 1), Discard(page), Read(page)];
+    let expected = [&[File, Map("private")][..], &round(0), &round(1), &[Unmap]].concat();
+    assert_eq!(run("tlb_flush1", 2), expected);
+}
+
+#[test]
+fn tlb_flush1_notices_a_stale_page() {
+    let mut system = Recorder {
+        keep_discarded: true,
+        ..Recorder::default()
+    };
+    let workload = workloads::find("tlb_flush1").expect("a known workload");
+    let error = workload.run(&mut system, &Counter::new()).unwrap_err();
+    let (found, expected) = (1, 0);
+    assert_eq!(
+        error,
+        Error::Wrong {
+            address: BASE,
+            found,
+            expected
+        }
+    );
+    assert!(!system.mapped);
+}
+
+#[test]
+fn the_first_failure_ends_the_loop_and_leaves_no_mapping() {
+    let mut failures = 0;
+    for workload in workloads::all() {
+        for call in [
+            Call::Map,
+            Call::Unmap,
+            Call::Discard,
+            Call::Brk,
+            Call::File,
+            Call::Touch,
+        ] {
+            let mut system = Recorder {
+                fail: Some(call),
+                ..Recorder::default()
+            };
+            let tick = Counter::with_limit(10);
+            match workload.run(&mut system, &tick) {
+                Ok(()) => assert_eq!(tick.get(), 10),
+                Err(error) => {
+                    assert_eq!(error, Error::Failed(call, 12), "{}", workload.name);
+                    assert!(tick.get() == 0 || call == Call::Unmap);
+                    failures += 1;
+                }
+            }
+            assert!(!system.mapped, "{} {call:?}", workload.name);
+        }
+    }
+    // mmap1 2, mmap2 3, page_fault1 3, page_fault2/3 4 each, brk1 1, tlb_flush1 5.
+    assert_eq!(failures, 22);
+}
+
+#[test]
+fn needs_say_what_is_called() {
+    for workload in workloads::all() {
+        let events = run(workload.name, 2);
+        let needs = Needs {
+            files: events.contains(&File),
+            brk: events.iter().any(|event| matches!(event, Break(_))),
+            discard: events.iter().any(|event| matches!(event, Discard(_))),
+        };
+        assert_eq!(workload.needs, needs, "{}", workload.name);
+    }
+}
+
+#[test]
+fn a_stopped_counter_ends_the_loop_at_once() {
+    let tick = Counter::new();
+    tick.stop();
+    let mut system = Recorder::default();
+    let workload = workloads::find("page_fault1").expect("a known workload");
+    assert_eq!(workload.run(&mut system, &tick), Ok(()));
+    assert_eq!(tick.get(), 1);
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for workload in workloads::all() {
+        assert_eq!(workloads::find(workload.name), Some(workload));
+    }
+    assert_eq!(workloads::find("mmap"), None);
+}
