@@ -140,8 +140,9 @@ pub use pair::NativePair;
 #[cfg(target_arch = "x86_64")]
 mod pair {
     use crate::AtomicPair;
+    use core::arch::asm;
     use core::cell::UnsafeCell;
-    use core::sync::atomic::Ordering::SeqCst;
+    use core::sync::atomic::Ordering::{self, SeqCst};
 
     /// Two words under `lock cmpxchg16b`.
     #[repr(C, align(16))]
@@ -170,6 +171,12 @@ mod pair {
             // SAFETY: the cell is 16-byte aligned, valid, and only accessed here.
             unsafe { core::arch::x86_64::cmpxchg16b(self.0.get(), current, new, SeqCst, SeqCst) }
         }
+
+        #[inline]
+        fn word(&self, index: usize) -> *mut u64 {
+            assert!(index < 2, "a pair has words 0 and 1");
+            self.0.get().cast::<u64>().wrapping_add(index)
+        }
     }
 
     impl AtomicPair for NativePair {
@@ -183,6 +190,36 @@ mod pair {
             // SAFETY: every x86-64 CPU since 2006 has the instruction, and the
             // systems this runs on require it. Exchanging 0 for 0 writes nothing new.
             unpack(unsafe { self.exchange(0, 0) })
+        }
+
+        // The language has no atomics of two sizes on one place, the processor has: an
+        // aligned 8-byte access is single, a load acquires, a store releases, `xchg`
+        // fences. So these two are written in its language.
+        #[inline]
+        fn load_word(&self, index: usize, _order: Ordering) -> u64 {
+            let value: u64;
+            // SAFETY: an aligned load from the pair's own memory. It is not marked
+            // `readonly`: nothing may be moved up over an acquiring load.
+            unsafe {
+                asm!("mov {value}, [{word}]", value = out(reg) value, word = in(reg) self.word(index),
+                     options(nostack, preserves_flags));
+            }
+            value
+        }
+
+        #[inline]
+        fn store_word(&self, index: usize, value: u64, order: Ordering) {
+            let word = self.word(index);
+            // SAFETY: an aligned store to the pair's own memory, which is shared only
+            // as an atomic.
+            unsafe {
+                match order {
+                    SeqCst => asm!("xchg {value}, [{word}]", value = inout(reg) value => _,
+                                   word = in(reg) word, options(nostack, preserves_flags)),
+                    _ => asm!("mov [{word}], {value}", value = in(reg) value,
+                              word = in(reg) word, options(nostack, preserves_flags)),
+                }
+            }
         }
 
         #[inline]
