@@ -20,6 +20,7 @@
 //! under the same lock before it wakes: no wake-up is lost.
 
 use crate::regions::Hashed;
+use crate::{Sound, Steps};
 use core::marker::PhantomData;
 use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sync::adaptive::Adaptive;
@@ -34,7 +35,7 @@ use vm::policy::Invalidation;
 ///
 /// FreeBSD keeps the list element in the thread. Here it is the CPU's, and the block's
 /// pin keeps the task there; a task has one block at most, so the list is the same.
-pub struct Di<M: Machine> {
+pub struct Di<M: Machine, S: Steps = Sound> {
     /// `invl_gen_mtx`: guards all links and the order of generations.
     mutex: Padded<Adaptive<M>>,
     /// The newest open block's CPU, or [`NONE`]. Written under the mutex. It lies beside
@@ -42,6 +43,7 @@ pub struct Di<M: Machine> {
     globals: Padded<Globals<M>>,
     blocks: PerCpu<Element<M>, M>,
     pages: Hashed<M>,
+    steps: PhantomData<S>,
 }
 
 struct Globals<M: Machine> {
@@ -66,14 +68,14 @@ const NONE: usize = usize::MAX;
 
 /// An open block of [`Di`].
 #[must_use = "the block ends when this is dropped"]
-pub struct DiBlock<'a, M: Machine> {
-    di: &'a Di<M>,
+pub struct DiBlock<'a, M: Machine, S: Steps = Sound> {
+    di: &'a Di<M, S>,
     cpu: usize,
     _pin: M::Pin,
     machine: PhantomData<M>,
 }
 
-impl<M: Machine> Di<M> {
+impl<M: Machine, S: Steps> Di<M, S> {
     /// What waiters' turnstile is known by.
     fn turnstile(&self) -> *const () {
         (&raw const self.globals.published).cast()
@@ -109,9 +111,10 @@ impl<M: Machine> Di<M> {
         let generation = element.generation.load(Ordering::Relaxed);
         let newer = element.newer.load(Ordering::Relaxed);
         let older = element.older.load(Ordering::Relaxed);
-        if older == NONE {
+        if older == NONE || !S::HANDS_ON {
             self.publish(generation);
-        } else {
+        }
+        if older != NONE {
             let older = self.blocks.of(older);
             older.generation.store(generation, Ordering::Relaxed);
             older.newer.store(newer, Ordering::Relaxed);
@@ -127,7 +130,7 @@ impl<M: Machine> Di<M> {
     }
 
     fn publish(&self, generation: u64) {
-        let chain = Turnstiles::<M>::global().lock(self.turnstile());
+        let mut chain = Turnstiles::<M>::global().lock(self.turnstile());
         // Release: pairs with the acquire of a wait. What this block and, through the
         // mutex, those that handed their generation on did is over.
         self.globals.published.store(generation, Ordering::Release);
@@ -135,17 +138,18 @@ impl<M: Machine> Di<M> {
     }
 }
 
-// SAFETY: a note raises the page's number to the block's generation at least, and
+// SAFETY: (of `Sound` steps) a note raises the page's number to the block's generation
+// at least, and
 // nothing publishes that generation before the block has finished; `wait` returns only
 // when the published generation has reached the page's number.
-unsafe impl<M: Machine> Invalidation<M> for Di<M> {
-    type Block<'a> = DiBlock<'a, M>;
+unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
+    type Block<'a> = DiBlock<'a, M, S>;
     type Enter<'a> = ();
     type Reverse<'a> = ();
     type Page = ();
     type Config = ();
 
-    fn new(_: &(), cpus: CpuRange, _frames: usize) -> Self {
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
         Di {
             mutex: Padded(Adaptive::new()),
             globals: Padded(Globals {
@@ -157,13 +161,14 @@ unsafe impl<M: Machine> Invalidation<M> for Di<M> {
                 newer: M::AtomicUsize::new(NONE),
                 older: M::AtomicUsize::new(NONE),
             }),
-            pages: Hashed::new(),
+            pages: Hashed::new(frames),
+            steps: PhantomData,
         }
     }
 
     fn new_page() {}
 
-    fn begin(&self) -> DiBlock<'_, M> {
+    fn begin(&self) -> DiBlock<'_, M, S> {
         let pin = M::pin();
         let cpu = self.blocks.index(&pin);
         self.start(cpu);
@@ -179,7 +184,7 @@ unsafe impl<M: Machine> Invalidation<M> for Di<M> {
     /// newer block's finish; the older number does as well, since this block will
     /// publish or hand on nothing below it.
     #[inline]
-    fn note(&self, block: &DiBlock<'_, M>, frame: Frame, _page: &()) {
+    fn note(&self, block: &DiBlock<'_, M, S>, frame: Frame, _page: &()) {
         let element = self.blocks.of(block.cpu);
         let generation = element.generation.load(Ordering::Relaxed);
         self.pages.of(frame).raise(generation);
@@ -200,14 +205,14 @@ unsafe impl<M: Machine> Invalidation<M> for Di<M> {
         let open = || page.get() > self.globals.published.load(Ordering::Acquire);
         while open() {
             let chain = Turnstiles::<M>::global().lock(self.turnstile());
-            if open() {
+            if open() || !S::CHECKS_AGAIN {
                 chain.wait();
             }
         }
     }
 }
 
-impl<M: Machine> Drop for DiBlock<'_, M> {
+impl<M: Machine, S: Steps> Drop for DiBlock<'_, M, S> {
     fn drop(&mut self) {
         self.di.finish(self.cpu);
     }

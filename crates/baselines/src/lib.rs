@@ -25,9 +25,11 @@ mod lockless_di;
 mod pvh;
 mod regions;
 pub mod selected;
+mod steps;
 pub mod swap;
 
 pub use di::{Di, DiBlock};
 pub use epoch_di::EpochDi;
 pub use lockless_di::{LocklessBlock, LocklessDi};
-pub use pvh::Pvh;
+pub use pvh::{Exclusive, Pvh, Shared};
+pub use steps::{Sound, Steps};

@@ -30,6 +30,7 @@
 //! (FreeBSD reads the head plainly and arms a one-tick callout for the race.)
 
 use crate::regions::PerRegion;
+use crate::{Sound, Steps};
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, AtomicPair, CpuRange, Frame, Machine, Ordering};
 use sync::turnstile::Turnstiles;
@@ -52,7 +53,7 @@ const HEAD: u64 = 0;
 /// and links are CPU numbers; the block's pin keeps the task there. The pin also does
 /// what FreeBSD's critical section is for: a block that is entering or leaving is not
 /// taken off its CPU. FreeBSD also lends an entering thread priority; tasks have none here.
-pub struct LocklessDi<M: Machine> {
+pub struct LocklessDi<M: Machine, S: Steps = Sound> {
     /// `pmap_invl_gen_head`.
     head: Padded<M::AtomicPair>,
     /// `pmap_invl_waiters`: who waits, or is about to.
@@ -61,12 +62,13 @@ pub struct LocklessDi<M: Machine> {
     pages: PerRegion<M>,
     /// The most pauses of one delay.
     longest_delay: u32,
+    steps: PhantomData<S>,
 }
 
 /// An open block of [`LocklessDi`].
 #[must_use = "the block ends when this is dropped"]
-pub struct LocklessBlock<'a, M: Machine> {
-    di: &'a LocklessDi<M>,
+pub struct LocklessBlock<'a, M: Machine, S: Steps = Sound> {
+    di: &'a LocklessDi<M, S>,
     place: u64,
     _pin: M::Pin,
     machine: PhantomData<M>,
@@ -96,7 +98,7 @@ impl Delay {
     }
 }
 
-impl<M: Machine> LocklessDi<M> {
+impl<M: Machine, S: Steps> LocklessDi<M, S> {
     fn element(&self, place: u64) -> &M::AtomicPair {
         match place {
             HEAD => &self.head,
@@ -167,7 +169,7 @@ impl<M: Machine> LocklessDi<M> {
                 delay.met::<M>();
                 continue;
             };
-            let [generation, next] = invalidate(own);
+            let [generation, next] = mark(own, S::MARKS);
             // The exchange below acquires what the block behind did before it handed its
             // generation to this one, and releases it with this block's own to the one
             // that publishes it.
@@ -178,13 +180,20 @@ impl<M: Machine> LocklessDi<M> {
             {
                 break;
             }
-            own.store_word(NEXT, next, Ordering::Release);
+            if S::MARKS {
+                own.store_word(NEXT, next, Ordering::Release);
+            }
             delay.lost(M::delay);
+        }
+        if !S::MARKS {
+            own.store_word(NEXT, INVALID, Ordering::Release);
         }
         // Relaxed: see "Waking". The exchange was first, and it acquired the count if a
         // waiter's exchange came before it.
         if self.waiters.load(Ordering::Relaxed) != 0 {
-            Turnstiles::<M>::global().lock(self.turnstile()).broadcast();
+            Turnstiles::<M>::global()
+                .lock(self.turnstile())
+                .broadcast();
         }
     }
 
@@ -195,26 +204,28 @@ impl<M: Machine> LocklessDi<M> {
 }
 
 /// Sets the element's [`INVALID`] and returns what it was before; from then on only the
-/// owner writes it.
-fn invalidate(own: &impl AtomicPair) -> [u64; 2] {
+/// owner writes it. (Only looks if `!marks`.)
+fn mark(own: &impl AtomicPair, marks: bool) -> [u64; 2] {
     let mut seen = [
         own.load_word(GENERATION, Ordering::Relaxed),
         own.load_word(NEXT, Ordering::Relaxed),
     ];
+    let bit = if marks { INVALID } else { 0 };
     loop {
-        match own.compare_exchange(seen, [seen[GENERATION], seen[NEXT] | INVALID]) {
+        match own.compare_exchange(seen, [seen[GENERATION], seen[NEXT] | bit]) {
             Ok(before) => return before,
             Err(newer) => seen = newer,
         }
     }
 }
 
-// SAFETY: a note raises the page's number to the block's generation at least. The head
+// SAFETY: (of `Sound` steps) a note raises the page's number to the block's generation
+// at least. The head
 // reaches a generation only when the block that started with it, and all before it, have
 // left the list: each leaves by handing its number to its predecessor only. `wait`
 // returns when the head has reached the page's number.
-unsafe impl<M: Machine> Invalidation<M> for LocklessDi<M> {
-    type Block<'a> = LocklessBlock<'a, M>;
+unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
+    type Block<'a> = LocklessBlock<'a, M, S>;
     type Enter<'a> = ();
     type Reverse<'a> = ();
     type Page = ();
@@ -228,12 +239,13 @@ unsafe impl<M: Machine> Invalidation<M> for LocklessDi<M> {
             pages: PerRegion::new(frames),
             // FreeBSD: the power of two above the number of CPUs, times 256, bounded.
             longest_delay: (((cpus.len() + 1).next_power_of_two() * 256) as u32).min(32_678),
+            steps: PhantomData,
         }
     }
 
     fn new_page() {}
 
-    fn begin(&self) -> LocklessBlock<'_, M> {
+    fn begin(&self) -> LocklessBlock<'_, M, S> {
         let pin = M::pin();
         let place = self.blocks.index(&pin) as u64 + 1;
         self.start(place);
@@ -248,7 +260,7 @@ unsafe impl<M: Machine> Invalidation<M> for LocklessDi<M> {
     /// The generation may just be raised by a newer block's finish; the older number
     /// does as well, since this block will hand on nothing below it.
     #[inline]
-    fn note(&self, block: &LocklessBlock<'_, M>, frame: Frame, _page: &()) {
+    fn note(&self, block: &LocklessBlock<'_, M, S>, frame: Frame, _page: &()) {
         let own = self.element(block.place);
         let generation = own.load_word(GENERATION, Ordering::Relaxed);
         self.pages.of(frame).raise(generation);
@@ -276,7 +288,11 @@ unsafe impl<M: Machine> Invalidation<M> for LocklessDi<M> {
             // Before the exchange below, which releases it: see "Waking".
             self.waiters.fetch_add(1, Ordering::Relaxed);
             let chain = Turnstiles::<M>::global().lock(self.turnstile());
-            if page.get() > self.head.load()[GENERATION] {
+            let published = match S::EXCHANGES {
+                true => self.head.load()[GENERATION],
+                false => self.head.load_word(GENERATION, Ordering::Acquire),
+            };
+            if page.get() > published || !S::CHECKS_AGAIN {
                 chain.wait();
             } else {
                 drop(chain);
@@ -286,7 +302,7 @@ unsafe impl<M: Machine> Invalidation<M> for LocklessDi<M> {
     }
 }
 
-impl<M: Machine> Drop for LocklessBlock<'_, M> {
+impl<M: Machine, S: Steps> Drop for LocklessBlock<'_, M, S> {
     fn drop(&mut self) {
         self.di.finish(self.place);
     }

@@ -81,7 +81,7 @@ impl<M: Machine> Drop for Shared<'_, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: read-locked when this was made.
-        unsafe { self.0.unlock_read() };
+        unsafe { self.0.read_unlock() };
     }
 }
 
@@ -89,6 +89,6 @@ impl<M: Machine> Drop for Exclusive<'_, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: write-locked when this was made.
-        unsafe { self.0.unlock_write() };
+        unsafe { self.0.write_unlock() };
     }
 }

@@ -14,6 +14,11 @@ const REGION_SHIFT: u32 = 9;
 /// was `MAXCPU`.
 pub(crate) const PV_LIST_LOCKS: usize = 256;
 
+/// The 2 MiB regions that `frames` frames reach into; one at least.
+fn regions(frames: usize) -> usize {
+    frames.div_ceil(1 << REGION_SHIFT).max(1)
+}
+
 /// A generation for the pages of a 2 MiB region, and perhaps of others.
 pub(crate) struct Generation<M: Machine>(M::AtomicU64);
 
@@ -51,18 +56,19 @@ impl<M: Machine> Generation<M> {
     }
 }
 
-/// [`PV_LIST_LOCKS`] generations, 2 MiB regions hashed onto them; 2 KiB, eight to a
-/// 64-byte line, as FreeBSD packs them.
+/// [`PV_LIST_LOCKS`] generations (fewer if memory has fewer regions), 2 MiB regions hashed
+/// onto them; 2 KiB, eight to a 64-byte line, as FreeBSD packs them.
 pub(crate) struct Hashed<M: Machine>(Box<[Generation<M>]>);
 
 impl<M: Machine> Hashed<M> {
-    pub(crate) fn new() -> Self {
-        Hashed((0..PV_LIST_LOCKS).map(|_| Generation::new()).collect())
+    pub(crate) fn new(frames: usize) -> Self {
+        let count = regions(frames).min(PV_LIST_LOCKS);
+        Hashed((0..count).map(|_| Generation::new()).collect())
     }
 
     #[inline]
     pub(crate) fn of(&self, frame: Frame) -> &Generation<M> {
-        &self.0[(frame.index() >> REGION_SHIFT) % PV_LIST_LOCKS]
+        &self.0[(frame.index() >> REGION_SHIFT) % self.0.len()]
     }
 }
 
@@ -73,8 +79,7 @@ pub(crate) struct PerRegion<M: Machine>(Box<[Padded<Generation<M>>]>);
 
 impl<M: Machine> PerRegion<M> {
     pub(crate) fn new(frames: usize) -> Self {
-        let regions = (frames >> REGION_SHIFT) + 1;
-        PerRegion((0..regions).map(|_| Padded(Generation::new())).collect())
+        PerRegion((0..regions(frames)).map(|_| Padded(Generation::new())).collect())
     }
 
     /// The region's generation; frames beyond memory share the last one.
