@@ -7,12 +7,19 @@
 
 extern crate alloc;
 
+pub mod adaptive;
+mod blocking;
 pub mod epoch;
+pub mod obm;
 mod padded;
 mod percpu;
 mod raw;
+pub mod rwlock;
+pub mod sleepq;
 pub mod spin;
+pub mod turnstile;
 
 pub use padded::Padded;
 pub use percpu::PerCpu;
 pub use raw::RawLock;
+pub use rwlock::RwLock;

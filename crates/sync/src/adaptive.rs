@@ -1,0 +1,118 @@
+//! The adaptive mutex: it knows its owner, spins while that may be running, then blocks
+//! on a turnstile (FreeBSD's `mutex(9)`).
+//!
+//! The word holds the owner's identity, so a waiter sees the lock change hands, which
+//! proves that it moves, and spins on; an owner that stays for a whole spin is
+//! taken for one that does not run. (FreeBSD asks the scheduler instead; a machine here
+//! does not say which task runs.)
+
+use crate::RawLock;
+use crate::blocking::{Blocking, Pointer};
+use core::ptr;
+use lock_api::GuardNoSend;
+use machine::{ConstInit, Machine};
+
+/// Rounds of spinning on one owner before a task blocks.
+const SPINS: u32 = 12;
+
+/// A mutex of 8 bytes that knows its owner. It must be released by the task that took it.
+///
+/// `SPINS` is how many rounds a task spins on one and the same owner before it blocks.
+pub struct Adaptive<M: Machine, const SPINS: u32 = { self::SPINS }> {
+    inner: Blocking<M, Pointer<M>, SPINS>,
+}
+
+/// The calling task: the address of its local words, which is its own while it lives
+/// and has the low bits free.
+#[inline]
+fn me<M: Machine>() -> usize {
+    M::with_locals(|locals| ptr::from_ref(locals) as usize)
+}
+
+// SAFETY: `Blocking`'s protocol: an owner enters the word by a compare-and-swap of a value
+// that has none, with acquire, and leaves it with release.
+unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Adaptive<M, SPINS> {
+    type Held = ();
+    const NAME: &'static str = "adaptive";
+
+    fn new() -> Self {
+        Adaptive {
+            inner: Blocking::new(),
+        }
+    }
+
+    #[inline]
+    fn lock(&self) {
+        let me = me::<M>();
+        if !self.inner.lock_fast(me) {
+            self.lock_slow(me);
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.inner.try_lock(me::<M>()).then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        let owner = self.inner.owner();
+        debug_assert_eq!(owner, me::<M>(), "released by a task that does not own it");
+        if !self.inner.unlock_fast(owner) {
+            self.unlock_slow();
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.inner.owner() != 0
+    }
+}
+
+impl<M: Machine, const SPINS: u32> Adaptive<M, SPINS> {
+    /// Whether the calling task holds the lock. Exact.
+    pub fn is_mine(&self) -> bool {
+        self.inner.owner() == me::<M>()
+    }
+
+    #[cold]
+    fn lock_slow(&self, me: usize) {
+        debug_assert_ne!(self.inner.owner(), me, "taken twice by one task");
+        self.inner.lock_slow(me);
+    }
+
+    #[cold]
+    fn unlock_slow(&self) {
+        self.inner.unlock_slow();
+    }
+}
+
+// SAFETY: as for `RawLock`, which it forwards to.
+unsafe impl<M: Machine, const SPINS: u32> lock_api::RawMutex for Adaptive<M, SPINS>
+where
+    M::AtomicUsize: ConstInit,
+{
+    const INIT: Self = Adaptive {
+        inner: Blocking::ZERO,
+    };
+    type Guard = GuardNoSend;
+
+    #[inline]
+    fn lock(&self) -> GuardNoSend {
+        RawLock::lock(self);
+        GuardNoSend::new()
+    }
+    #[inline]
+    fn try_lock(&self) -> Option<GuardNoSend> {
+        RawLock::try_lock(self).map(|()| GuardNoSend::new())
+    }
+    #[inline]
+    unsafe fn unlock(&self, _: GuardNoSend) {
+        // SAFETY: the caller holds the lock.
+        unsafe { RawLock::unlock(self, ()) };
+    }
+    #[inline]
+    fn is_locked(&self) -> bool {
+        RawLock::is_locked(self)
+    }
+}

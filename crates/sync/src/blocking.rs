@@ -1,0 +1,252 @@
+//! What the blocking mutexes have in common: a word, and a turnstile when it is taken.
+//!
+//! # Protocol
+//! The word holds the owner (0: free) and two bits.
+//!
+//! | bit | meaning | set by | cleared by |
+//! |---|---|---|---|
+//! | `CONTESTED` | tasks stand in the turnstile | a waiter, under the chain lock | a release that takes the last, under the chain lock |
+//! | `WAKING` | a task was woken and has not taken the lock yet | the release that wakes it | that task: it takes the lock or goes back to the queue |
+//!
+//! ```text
+//! lock:    cas(0, owner)
+//!          else, for some rounds: if free: cas(word, owner + bits)
+//!          lock the chain; if free: again; set CONTESTED; wait; from the top, with WAKING
+//! unlock:  cas(owner, 0)
+//!          if WAKING or not CONTESTED: cas(word, bits)          (nobody to wake)
+//!          else lock the chain; take the first waiter; word = bits; unlock it; unpark
+//! ```
+//! The lock is not handed over: whoever comes first takes it, the woken one or one that
+//! never slept, so a holder's CPU need not wait for another task to be scheduled. As
+//! long as one woken task is on its way, releases wake no other: with all CPUs busy,
+//! waking costs once per scheduling of a waiter, not once per release. A task woken in
+//! vain goes back to the head of the queue.
+//!
+//! No wake-up is lost: `CONTESTED` is set under the chain lock while the word is taken,
+//! so the holder's exchange of the plain owner fails, and it comes to the chain; or it
+//! sees `WAKING`, and then the woken task, awake, will take the lock and release it, or
+//! will give `WAKING` back under the chain lock while another holds the lock.
+//! Nothing touches the word after the store that frees it: the next owner may free its
+//! memory.
+
+use crate::turnstile::Turnstiles;
+use core::marker::PhantomData;
+use core::ptr;
+use machine::{Atomic, ConstInit, Machine, Ordering};
+
+/// Tasks stand in the turnstile.
+pub(crate) const CONTESTED: usize = 1;
+/// A woken task is on its way.
+pub(crate) const WAKING: usize = 2;
+/// The bits that are not the owner's.
+const BITS: usize = CONTESTED | WAKING;
+
+/// The variable a mutex is made of.
+pub(crate) trait Word: Send + Sync {
+    fn new(value: usize) -> Self;
+    fn load(&self) -> usize;
+    fn exchange(&self, current: usize, new: usize, success: Ordering) -> bool;
+    fn store(&self, value: usize, order: Ordering);
+}
+
+/// One byte: owners below 256.
+pub(crate) struct Byte<M: Machine>(M::AtomicU8);
+
+/// A pointer-sized word.
+pub(crate) struct Pointer<M: Machine>(M::AtomicUsize);
+
+macro_rules! word {
+    ($word:ident, $atomic:ident, $value:ty) => {
+        impl<M: Machine> Word for $word<M> {
+            #[inline(always)]
+            fn new(value: usize) -> Self {
+                $word(M::$atomic::new(value as $value))
+            }
+            #[inline(always)]
+            fn load(&self) -> usize {
+                self.0.load(Ordering::Relaxed) as usize
+            }
+            #[inline(always)]
+            fn exchange(&self, current: usize, new: usize, success: Ordering) -> bool {
+                let (current, new) = (current as $value, new as $value);
+                let done = self
+                    .0
+                    .compare_exchange(current, new, success, Ordering::Relaxed);
+                done.is_ok()
+            }
+            #[inline(always)]
+            fn store(&self, value: usize, order: Ordering) {
+                self.0.store(value as $value, order);
+            }
+        }
+
+        impl<M: Machine> ConstInit for $word<M>
+        where
+            M::$atomic: ConstInit,
+        {
+            const ZERO: Self = $word(ConstInit::ZERO);
+        }
+    };
+}
+
+word!(Byte, AtomicU8, u8);
+word!(Pointer, AtomicUsize, usize);
+
+/// The mutex without a name. `SPINS`: rounds before blocking, while the owner is the same.
+pub(crate) struct Blocking<M: Machine, W: Word, const SPINS: u32> {
+    word: W,
+    machine: PhantomData<fn() -> M>,
+}
+
+impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
+    pub(crate) fn new() -> Self {
+        Blocking {
+            word: W::new(0),
+            machine: PhantomData,
+        }
+    }
+
+    /// The owner, 0 for none.
+    #[inline]
+    pub(crate) fn owner(&self) -> usize {
+        self.word.load() & !BITS
+    }
+
+    /// Takes a lock that is free and wanted by nobody: one compare-and-swap.
+    #[inline(always)]
+    pub(crate) fn lock_fast(&self, owner: usize) -> bool {
+        // Acquire: pairs with the release of whoever freed the lock.
+        self.word.exchange(0, owner, Ordering::Acquire)
+    }
+
+    /// Frees a lock that nobody waits for: one compare-and-swap.
+    #[inline(always)]
+    pub(crate) fn unlock_fast(&self, owner: usize) -> bool {
+        // Release: pairs with the acquire of the next owner.
+        self.word.exchange(owner, 0, Ordering::Release)
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    pub(crate) fn try_lock(&self, owner: usize) -> bool {
+        loop {
+            let word = self.word.load();
+            if word & !BITS != 0 {
+                return false;
+            }
+            // Acquire: as in `lock_fast`.
+            if self.word.exchange(word, word | owner, Ordering::Acquire) {
+                return true;
+            }
+        }
+    }
+
+    /// Takes the lock however long it takes.
+    pub(crate) fn lock_slow(&self, owner: usize) {
+        // WAKING while this task is the woken one.
+        let mut mine = 0;
+        loop {
+            if self.spin(owner, mine) {
+                return;
+            }
+            let chain = Turnstiles::<M>::global().lock(self.key());
+            if self.contest(mine) {
+                if mine == 0 {
+                    chain.wait();
+                } else {
+                    chain.wait_first();
+                }
+                mine = WAKING;
+            }
+        }
+    }
+
+    /// Tries to take the lock for some rounds; a new owner means that the lock moves,
+    /// and starts them anew.
+    fn spin(&self, owner: usize, mine: usize) -> bool {
+        let mut seen = 0;
+        let mut round = 0;
+        loop {
+            let word = self.word.load();
+            if word & !BITS == 0 {
+                // Acquire: as in `lock_fast`.
+                let taken = owner | (word & !mine);
+                if self.word.exchange(word, taken, Ordering::Acquire) {
+                    return true;
+                }
+            } else if word & !BITS != seen {
+                seen = word & !BITS;
+                round = 0;
+            }
+            if round == SPINS {
+                return false;
+            }
+            back_off::<M>(round);
+            round += 1;
+        }
+    }
+
+    /// Under the chain lock: says that a task is about to wait, and gives WAKING back
+    /// if it is `mine`. Fails if the lock is free.
+    fn contest(&self, mine: usize) -> bool {
+        loop {
+            let word = self.word.load();
+            if word & !BITS == 0 {
+                return false;
+            }
+            let contested = word & !mine | CONTESTED;
+            // If nothing is to change, an old value does no harm: CONTESTED is cleared,
+            // and releases that wake happen, under the chain lock only, and with WAKING
+            // set somebody else is awake. Relaxed: the chain lock orders it.
+            if word == contested || self.word.exchange(word, contested, Ordering::Relaxed) {
+                return true;
+            }
+        }
+    }
+
+    /// Frees a lock that somebody may wait for. Whether it woke a task.
+    ///
+    /// The caller owns the lock.
+    pub(crate) fn unlock_slow(&self) -> bool {
+        loop {
+            let word = self.word.load();
+            if word & BITS == CONTESTED {
+                break;
+            }
+            // Release: as in `unlock_fast`.
+            if self.word.exchange(word, word & BITS, Ordering::Release) {
+                return false;
+            }
+        }
+        // From here the word is ours: it is taken, so nobody takes it; CONTESTED is
+        // set already, and nobody is woken who could give WAKING back.
+        let mut chain = Turnstiles::<M>::global().lock(self.key());
+        let woken = chain.signal();
+        let contested = if chain.has_waiters() { CONTESTED } else { 0 };
+        let waking = if woken { WAKING } else { 0 };
+        // Release: as in `unlock_fast`. The chain only compares the address from here on.
+        self.word.store(contested | waking, Ordering::Release);
+        woken
+    }
+
+    fn key(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+}
+
+impl<M: Machine, W: Word + ConstInit, const SPINS: u32> ConstInit for Blocking<M, W, SPINS> {
+    const ZERO: Self = Blocking {
+        word: W::ZERO,
+        machine: PhantomData,
+    };
+}
+
+/// Pauses that double, then the CPU for somebody else.
+#[inline]
+pub(crate) fn back_off<M: Machine>(round: u32) {
+    if round < 5 {
+        M::delay(4 << round);
+    } else {
+        M::yield_now();
+    }
+}

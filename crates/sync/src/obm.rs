@@ -1,0 +1,150 @@
+//! OBM: the one-byte mutex (seed 002).
+//!
+//! Small enough for one in each page. Taking and releasing it uncontended is one inline
+//! compare-and-swap each; a task that finds it taken spins a little and then blocks on a
+//! turnstile, and takes its chance again when woken. Seed 002's sharing of
+//! turnstiles between neighbouring pages is not needed: the turnstile is
+//! keyed by the byte's own address, so nobody is woken for a neighbour.
+
+use crate::blocking::{Blocking, Byte};
+use crate::{Padded, RawLock};
+use core::sync::atomic::AtomicU64;
+use lock_api::GuardNoSend;
+use machine::{ConstInit, Machine, Ordering, Pinned};
+
+/// Rounds of spinning before a task blocks.
+const SPINS: u32 = 10;
+
+/// The byte when somebody holds the lock (beside the bits of `blocking`).
+const LOCKED: usize = 4;
+
+/// A mutex in one byte.
+///
+/// `SPINS` is how many rounds a task spins before it blocks: pauses that double, then
+/// yields. Not FIFO: a running task may overtake a sleeping one, but sleepers are woken
+/// in turn.
+pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }> {
+    inner: Blocking<M, Byte<M>, SPINS>,
+}
+
+// SAFETY: `Blocking`'s protocol: the byte is made LOCKED by a compare-and-swap of a value
+// that is not, with acquire, and freed by the owner with release.
+unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
+    type Held = ();
+    const NAME: &'static str = "obm";
+
+    fn new() -> Self {
+        Obm {
+            inner: Blocking::new(),
+        }
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if !self.inner.lock_fast(LOCKED) {
+            self.lock_slow();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.inner.try_lock(LOCKED).then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        if !self.inner.unlock_fast(LOCKED) {
+            self.unlock_slow();
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.inner.owner() != 0
+    }
+}
+
+impl<M: Machine, const SPINS: u32> Obm<M, SPINS> {
+    #[cold]
+    fn lock_slow(&self) {
+        count::<M>(|counts| &counts.lock);
+        self.inner.lock_slow(LOCKED);
+    }
+
+    #[cold]
+    fn unlock_slow(&self) {
+        self.inner.unlock_slow();
+        count::<M>(|counts| &counts.unlock);
+    }
+}
+
+// SAFETY: as for `RawLock`, which it forwards to.
+unsafe impl<M: Machine, const SPINS: u32> lock_api::RawMutex for Obm<M, SPINS>
+where
+    M::AtomicU8: ConstInit,
+{
+    const INIT: Self = Obm {
+        inner: Blocking::ZERO,
+    };
+    type Guard = GuardNoSend;
+
+    #[inline]
+    fn lock(&self) -> GuardNoSend {
+        RawLock::lock(self);
+        GuardNoSend::new()
+    }
+    #[inline]
+    fn try_lock(&self) -> Option<GuardNoSend> {
+        RawLock::try_lock(self).map(|()| GuardNoSend::new())
+    }
+    #[inline]
+    unsafe fn unlock(&self, _: GuardNoSend) {
+        // SAFETY: the caller holds the lock.
+        unsafe { RawLock::unlock(self, ()) };
+    }
+    #[inline]
+    fn is_locked(&self) -> bool {
+        RawLock::is_locked(self)
+    }
+}
+
+/// How often the one compare-and-swap did not do, on all one-byte mutexes of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SlowPaths {
+    /// Acquisitions that found the byte taken, or others waiting.
+    pub slow_lock: u64,
+    /// Releases that found a waiter noted in the byte.
+    pub slow_unlock: u64,
+}
+
+/// The counts since the machine began; each is exact when nobody is counting.
+pub fn slow_paths<M: Machine>() -> SlowPaths {
+    let mut sum = SlowPaths::default();
+    for stripe in &counters::<M>().0 {
+        sum.slow_lock += stripe.lock.load(Ordering::Relaxed);
+        sum.slow_unlock += stripe.unlock.load(Ordering::Relaxed);
+    }
+    sum
+}
+
+/// Counters that CPUs mostly have for themselves: 128 bytes each. `core`'s atomics, not
+/// the machine's: they are about the run, no part of what a checker explores.
+struct Counters([Padded<Counts>; STRIPES]);
+
+/// A power of two.
+const STRIPES: usize = 64;
+
+#[derive(Default)]
+struct Counts {
+    lock: AtomicU64,
+    unlock: AtomicU64,
+}
+
+fn counters<M: Machine>() -> &'static Counters {
+    M::anchor().get_or_init(|| Counters(core::array::from_fn(|_| Padded::default())))
+}
+
+fn count<M: Machine>(which: impl FnOnce(&Counts) -> &AtomicU64) {
+    let stripe = M::pin().cpu().index() % STRIPES;
+    which(&counters::<M>().0[stripe]).fetch_add(1, Ordering::Relaxed);
+}

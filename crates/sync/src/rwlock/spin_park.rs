@@ -1,0 +1,331 @@
+//! A reader-writer lock that spins, then parks: 4 bytes.
+//!
+//! # Protocol
+//! | bits | meaning |
+//! |---|---|
+//! | `WRITER` | a writer has the lock, or has claimed it and waits for the readers to leave |
+//! | `PARKED` | tasks stand in the turnstile's queue 0 (readers) or 1 (writers) |
+//! | `DRAIN` | the writer that claimed the lock stands in queue 2 |
+//! | the rest | how many readers there are |
+//!
+//! ```text
+//! read:          if not WRITER: cas(word, word + READER)
+//!                else spin; lock the chain; if still WRITER: set PARKED, wait: the lock is ours
+//! read unlock:   sub(READER); if that left DRAIN and no reader: signal queue 2
+//! write:         if not WRITER: cas(word, word + WRITER), then wait for the readers to leave:
+//!                    spin; lock the chain; if there still are some: set DRAIN, wait
+//!                else spin; lock the chain; if still WRITER: set PARKED, wait, from the top
+//! write unlock:  cas(WRITER, 0)
+//!                else lock the chain; take all readers and the first writer;
+//!                     word = those readers + PARKED if writers remain; unlock it; unpark
+//! ```
+//! A claim stops new readers, so a writer waits for those inside only. A
+//! writer's release gives the lock to all readers that wait then, so a reader waits for
+//! one writer once it is queued (phase-fair: Brandenburg and Anderson, 2010), and wakes
+//! one writer, which claims the lock next or queues again at the head. So whenever
+//! somebody stands in queue 0 or 1, WRITER is set or a writer is awake to set it.
+//!
+//! PARKED and DRAIN are set under the chain lock, by a compare-and-swap that fails if
+//! what is waited for has happened. No release touches the word after the step
+//! that frees the lock.
+
+use super::RawRw;
+use crate::blocking::back_off;
+use crate::turnstile::Turnstiles;
+use core::ptr;
+use lock_api::GuardNoSend;
+use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
+
+const WRITER: u32 = 1;
+const PARKED: u32 = 2;
+const DRAIN: u32 = 4;
+/// One reader.
+const READER: u32 = 8;
+/// Readers beyond this are a leak of acquisitions.
+const READERS_MAX: u32 = u32::MAX / READER / 2;
+
+/// Queues of the turnstile.
+const READERS: usize = 0;
+const WRITERS: usize = 1;
+const DRAINING: usize = 2;
+
+/// Rounds of spinning before a task blocks.
+const SPINS: u32 = 10;
+
+/// A reader-writer lock of 4 bytes: shared readers, no starvation of writers, phase-fair
+/// to readers that wait.
+///
+/// `SPINS` is how many rounds a task spins before it blocks.
+pub struct SpinParkRw<M: Machine, const SPINS: u32 = { self::SPINS }> {
+    word: M::AtomicU32,
+}
+
+// SAFETY: the protocol above: WRITER is set by a compare-and-swap of a word without it,
+// and the writer goes on when no reader is left; readers are added to words without it
+// only, or by the writer that gives the lock up.
+unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SpinParkRw<M, SPINS> {
+    const NAME: &'static str = "spin-park-rw";
+
+    fn new() -> Self {
+        SpinParkRw {
+            word: M::AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    fn read(&self) {
+        if !self.try_read() {
+            self.read_slow();
+        }
+    }
+
+    #[inline]
+    fn try_read(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & WRITER == 0 {
+            if word / READER >= READERS_MAX {
+                too_many_readers();
+            }
+            // Acquire: pairs with the release of the last writer.
+            match self.word.compare_exchange_weak(
+                word,
+                word + READER,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(other) => word = other,
+            }
+        }
+        false
+    }
+
+    #[inline]
+    unsafe fn read_unlock(&self) {
+        // Release: pairs with the acquire of the writer that finds no reader.
+        let left = self.word.fetch_sub(READER, Ordering::Release) - READER;
+        if left & DRAIN != 0 && left / READER == 0 {
+            self.drained();
+        }
+    }
+
+    #[inline]
+    fn write(&self) {
+        // Acquire: pairs with the releases of the readers and the writer before.
+        let free = self
+            .word
+            .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed);
+        if free.is_err() {
+            self.write_slow();
+        }
+    }
+
+    #[inline]
+    fn try_write(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & !PARKED == 0 {
+            // Acquire: as in `write`.
+            match self.word.compare_exchange(
+                word,
+                word | WRITER,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(other) => word = other,
+            }
+        }
+        false
+    }
+
+    #[inline]
+    unsafe fn write_unlock(&self) {
+        // Release: pairs with the acquire of the next readers or writer.
+        let alone = self
+            .word
+            .compare_exchange(WRITER, 0, Ordering::Release, Ordering::Relaxed);
+        if alone.is_err() {
+            self.write_unlock_slow();
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & !PARKED != 0
+    }
+
+    #[inline]
+    fn is_write_locked(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & WRITER != 0
+    }
+}
+
+impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
+    fn key(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
+    #[cold]
+    fn read_slow(&self) {
+        loop {
+            if self.spin_while(WRITER) && self.try_read() {
+                return;
+            }
+            let mut chain = Turnstiles::<M>::global().lock(self.key());
+            if self.note(WRITER, PARKED) {
+                chain.select(READERS);
+                // The writer that wakes us has counted us among the readers.
+                chain.wait();
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    fn write_slow(&self) {
+        let mut woken = false;
+        loop {
+            if self.spin_while(WRITER) && self.claim() {
+                return self.wait_for_readers();
+            }
+            let mut chain = Turnstiles::<M>::global().lock(self.key());
+            if self.note(WRITER, PARKED) {
+                chain.select(WRITERS);
+                if woken {
+                    chain.wait_first();
+                } else {
+                    chain.wait();
+                }
+                woken = true;
+            }
+        }
+    }
+
+    /// Sets WRITER, if it is not.
+    fn claim(&self) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        // Acquire: as in `write`; readers still inside follow in `wait_for_readers`.
+        word & WRITER == 0
+            && self
+                .word
+                .compare_exchange(word, word | WRITER, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// The caller has set WRITER, so readers only leave.
+    fn wait_for_readers(&self) {
+        if !self.spin_while(!(WRITER | PARKED)) {
+            let mut chain = Turnstiles::<M>::global().lock(self.key());
+            if self.note(!(WRITER | PARKED | DRAIN), DRAIN) {
+                chain.select(DRAINING);
+                chain.wait();
+                self.word.fetch_and(!DRAIN, Ordering::Relaxed);
+            }
+        }
+        // Acquire, after the relaxed loads that saw no reader: pairs with the releases
+        // in `read_unlock`.
+        M::fence(Ordering::Acquire);
+    }
+
+    /// The last reader has left, and a writer stands in queue 2 or is about to: it has
+    /// set DRAIN under the chain lock. The lock is that writer's.
+    #[cold]
+    fn drained(&self) {
+        let mut chain = Turnstiles::<M>::global().lock(self.key());
+        chain.select(DRAINING).signal();
+    }
+
+    #[cold]
+    fn write_unlock_slow(&self) {
+        let mut chain = Turnstiles::<M>::global().lock(self.key());
+        // PARKED is set, and the chain is locked: nobody else changes the word.
+        let readers = chain.select(READERS).broadcast() as u32 * READER;
+        chain.select(WRITERS).signal();
+        let parked = if chain.has_waiters() { PARKED } else { 0 };
+        // Release: as in `write_unlock`.
+        self.word.store(readers | parked, Ordering::Release);
+    }
+
+    /// Spins for some rounds while one of `bits` is set; whether none is.
+    fn spin_while(&self, bits: u32) -> bool {
+        for round in 0..SPINS {
+            if self.word.load(Ordering::Relaxed) & bits == 0 {
+                return true;
+            }
+            back_off::<M>(round);
+        }
+        self.word.load(Ordering::Relaxed) & bits == 0
+    }
+
+    /// Under the chain lock: sets `bit` if one of `bits` still is set; whether it was.
+    fn note(&self, bits: u32, bit: u32) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & bits != 0 {
+            // Relaxed: the chain lock orders it. Exchanged even if nothing changes, so
+            // that the value is the newest.
+            match self
+                .word
+                .compare_exchange(word, word | bit, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(other) => word = other,
+            }
+        }
+        false
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn too_many_readers() -> ! {
+    panic!("a reader-writer lock has too many readers: read acquisitions are leaking");
+}
+
+// SAFETY: as for `RawRw`, which it forwards to.
+unsafe impl<M: Machine, const SPINS: u32> lock_api::RawRwLock for SpinParkRw<M, SPINS>
+where
+    M::AtomicU32: ConstInit,
+{
+    const INIT: Self = SpinParkRw {
+        word: ConstInit::ZERO,
+    };
+    type SharedGuard = GuardNoSend;
+    type ExclusiveGuard = GuardNoSend;
+
+    #[inline]
+    fn lock_shared(&self) -> GuardNoSend {
+        self.read();
+        GuardNoSend::new()
+    }
+    #[inline]
+    fn try_lock_shared(&self) -> Option<GuardNoSend> {
+        self.try_read().then(GuardNoSend::new)
+    }
+    #[inline]
+    unsafe fn unlock_shared(&self, _: GuardNoSend) {
+        // SAFETY: the caller has a read acquisition.
+        unsafe { self.read_unlock() };
+    }
+    #[inline]
+    fn lock_exclusive(&self) -> GuardNoSend {
+        self.write();
+        GuardNoSend::new()
+    }
+    #[inline]
+    fn try_lock_exclusive(&self) -> Option<GuardNoSend> {
+        self.try_write().then(GuardNoSend::new)
+    }
+    #[inline]
+    unsafe fn unlock_exclusive(&self, _: GuardNoSend) {
+        // SAFETY: the caller has the write acquisition.
+        unsafe { self.write_unlock() };
+    }
+    #[inline]
+    fn is_locked(&self) -> bool {
+        RawRw::is_locked(self)
+    }
+    #[inline]
+    fn is_locked_exclusive(&self) -> bool {
+        RawRw::is_write_locked(self)
+    }
+}

@@ -1,0 +1,345 @@
+//! Turnstiles: queues of blocked tasks, found by the address they wait for.
+//!
+//! A lock that wants to be small can not hold a queue. It holds one bit, "somebody
+//! waits", and the queue stands in a table shared by all locks, found by hashing the
+//! lock's address (seeds 000 and 002; FreeBSD's `turnstile(9)`).
+//!
+//! # Protocol
+//! The table has *chains*, each under a spin lock. A chain holds a *turnstile* for
+//! each address somebody waits for, each a FIFO queue. The nodes are on the waiters'
+//! stacks; the first waiter's node also is the turnstile, so nothing is allocated and
+//! other addresses in the chain cost one step each, however many tasks wait for them.
+//!
+//! ```text
+//! waiter: lock the chain; if the condition still asks for waiting: enqueue, unlock, park
+//! waker:  lock the chain; change the condition; dequeue; unlock; mark woken; unpark
+//! ```
+//! The waiter checks and enqueues under the lock under which the waker changes and
+//! dequeues, so no wake-up falls in between. A node dies once its `woken` is set;
+//! the waker reads all it needs before that, and unparks when no lock is held.
+
+use crate::Padded;
+use alloc::boxed::Box;
+use core::ptr::{self, null};
+use machine::{Atomic, Machine, Ordering, SharedCell};
+
+/// Chains in the machine's table.
+const CHAINS: usize = 128;
+
+/// A table of turnstiles: 128 bytes a chain.
+pub struct Turnstiles<M: Machine> {
+    chains: Box<[Padded<Slot<M>>]>,
+}
+
+/// One chain: a test-and-set lock and what it guards.
+struct Slot<M: Machine> {
+    /// 1 while locked.
+    locked: M::AtomicU32,
+    /// The first turnstile.
+    first: M::Cell<Link<M>>,
+}
+
+/// A blocked task; on its stack, in place until `woken` is set.
+struct Waiter<M: Machine> {
+    key: usize,
+    task: M::Task,
+    /// Set to 1 by the waker, as the last thing it does with the node.
+    woken: M::AtomicU32,
+    /// Guarded by the chain; once dequeued, by whoever dequeued it.
+    links: M::Cell<Links<M>>,
+}
+
+/// Where a waiter stands.
+struct Links<M: Machine> {
+    /// The next waiter for the same key, or to be woken after this one.
+    next: Link<M>,
+    /// The first waiter for a key: the last one. Meaningless for others.
+    last: Link<M>,
+    /// The first waiter for a key: the first for another key. Meaningless for others.
+    sibling: Link<M>,
+}
+
+/// A waiter, or null.
+struct Link<M: Machine>(*const Waiter<M>);
+
+impl<M: Machine> Clone for Link<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Machine> Copy for Link<M> {}
+
+impl<M: Machine> Link<M> {
+    const NULL: Self = Link(null());
+}
+
+// SAFETY: a link is only followed under the chain's lock, or by who dequeued its target.
+unsafe impl<M: Machine> Send for Link<M> {}
+
+/// A locked chain, with a key. Dropping it unlocks the chain and then wakes what
+/// [`Chain::signal`] and [`Chain::broadcast`] have taken from the queue.
+///
+/// It is a spin lock and the task is pinned: do not block, and be short.
+#[must_use = "the chain is unlocked when this is dropped"]
+pub struct Chain<'a, M: Machine> {
+    slot: &'a Slot<M>,
+    /// The address the chain was locked for.
+    base: usize,
+    /// The key of the queue in use: `base` plus a small number.
+    key: usize,
+    /// Dequeued, to be woken: the first and the last, linked by `next`.
+    woken: (Link<M>, Link<M>),
+    _pin: M::Pin,
+}
+
+impl<M: Machine> Turnstiles<M> {
+    /// A table of at least `chains` chains (rounded up to a power of two).
+    pub fn new(chains: usize) -> Self {
+        let slot = || Slot {
+            locked: M::AtomicU32::new(0),
+            first: M::Cell::new(Link::NULL),
+        };
+        let count = chains.max(1).next_power_of_two();
+        Turnstiles {
+            chains: (0..count).map(|_| Padded(slot())).collect(),
+        }
+    }
+
+    /// The table that all locks of the machine share.
+    pub fn global() -> &'static Self {
+        M::anchor().get_or_init(|| Self::new(CHAINS))
+    }
+
+    /// Locks the chain of `key`. The key is only compared, never followed.
+    pub fn lock(&self, key: *const ()) -> Chain<'_, M> {
+        let base = key as usize;
+        // Fibonacci hashing: the upper half of the product depends on all bits of
+        // the address. The table's length is a power of two below 2^32.
+        let hash = (base as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let slot = &*self.chains[hash as usize & (self.chains.len() - 1)];
+        let pin = M::pin();
+        slot.lock();
+        Chain {
+            slot,
+            base,
+            key: base,
+            woken: (Link::NULL, Link::NULL),
+            _pin: pin,
+        }
+    }
+}
+
+impl<M: Machine> Slot<M> {
+    fn lock(&self) {
+        // Acquire: pairs with the release in `unlock`.
+        while self.locked.swap(1, Ordering::Acquire) != 0 {
+            M::spin_until(|| self.locked.load(Ordering::Relaxed) == 0);
+        }
+    }
+
+    fn unlock(&self) {
+        // Release: pairs with the acquire in `lock`.
+        self.locked.store(0, Ordering::Release);
+    }
+}
+
+impl<M: Machine> Chain<'_, M> {
+    /// Turns to another queue of the same object, in the same chain.
+    ///
+    /// An object of n bytes may use n queues: 0, the one a chain is locked with, to
+    /// n − 1. They are keyed by the addresses of its bytes, so they are nobody else's.
+    pub fn select(&mut self, queue: usize) -> &mut Self {
+        self.key = self.base.wrapping_add(queue);
+        self
+    }
+
+    /// Enqueues the calling task as the last, unlocks the chain, and blocks until the
+    /// task is woken. What the waker did before is then visible.
+    pub fn wait(self) {
+        self.block(Place::Last);
+    }
+
+    /// As [`Chain::wait`], but as the first: for a task that was woken in vain, so that
+    /// it does not lose its turn.
+    pub fn wait_first(self) {
+        self.block(Place::First);
+    }
+
+    fn block(self, place: Place) {
+        let waiter = Waiter {
+            key: self.key,
+            task: M::current_task(),
+            woken: M::AtomicU32::new(0),
+            links: M::Cell::new(Links {
+                next: Link::NULL,
+                last: Link::NULL,
+                sibling: Link::NULL,
+            }),
+        };
+        // SAFETY: the node stays until `woken` is set.
+        unsafe { self.enqueue(&waiter, place) };
+        drop(self);
+        // Acquire: pairs with the release in `wake`; the node is ours again.
+        while waiter.woken.load(Ordering::Acquire) == 0 {
+            M::park();
+        }
+    }
+
+    /// Takes the first waiter from the queue; it is woken when the chain is dropped.
+    /// Whether there was one.
+    pub fn signal(&mut self) -> bool {
+        let (before, first) = self.find();
+        if first.0.is_null() {
+            return false;
+        }
+        // SAFETY: queued nodes live, and the chain is locked.
+        unsafe {
+            let links = (*first.0).links.write();
+            let next = (*links).next;
+            let (last, sibling) = ((*links).last, (*links).sibling);
+            if next.0.is_null() {
+                self.relink(before, sibling);
+            } else {
+                // The second becomes the turnstile.
+                let links = (*next.0).links.write();
+                (*links).last = last;
+                (*links).sibling = sibling;
+                self.relink(before, next);
+            }
+            (*links).next = Link::NULL;
+        }
+        self.collect(first, first);
+        true
+    }
+
+    /// Takes all waiters from the queue; they are woken, first come first, when the
+    /// chain is dropped. How many there were.
+    pub fn broadcast(&mut self) -> usize {
+        let (before, first) = self.find();
+        if first.0.is_null() {
+            return 0;
+        }
+        let mut count = 0;
+        // SAFETY: queued nodes live, and the chain is locked.
+        let last = unsafe {
+            let links = (*first.0).links.read();
+            let (last, sibling) = ((*links).last, (*links).sibling);
+            self.relink(before, sibling);
+            let mut waiter = first;
+            while !waiter.0.is_null() {
+                count += 1;
+                waiter = (*(*waiter.0).links.read()).next;
+            }
+            last
+        };
+        self.collect(first, last);
+        count
+    }
+
+    /// Whether somebody waits in the queue.
+    pub fn has_waiters(&self) -> bool {
+        !self.find().1.0.is_null()
+    }
+
+    /// The turnstile of the key, and the one before it in the chain; null for none.
+    fn find(&self) -> (Link<M>, Link<M>) {
+        let mut before = Link::NULL;
+        // SAFETY: the chain is locked, so its cells are ours and queued nodes live.
+        unsafe {
+            let mut here = *self.slot.first.read();
+            while !here.0.is_null() && (*here.0).key != self.key {
+                before = here;
+                here = (*(*here.0).links.read()).sibling;
+            }
+            (before, here)
+        }
+    }
+
+    /// Lets the chain go on with `to` behind `before` (null: at its beginning).
+    ///
+    /// # Safety
+    /// Both are null or queued here.
+    unsafe fn relink(&self, before: Link<M>, to: Link<M>) {
+        // SAFETY: the chain is locked; the caller answers for the nodes.
+        unsafe {
+            if before.0.is_null() {
+                *self.slot.first.write() = to;
+            } else {
+                (*(*before.0).links.write()).sibling = to;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The waiter stays valid and in place until its `woken` is set.
+    unsafe fn enqueue(&self, waiter: &Waiter<M>, place: Place) {
+        let this = Link(ptr::from_ref(waiter));
+        let (before, first) = self.find();
+        // SAFETY: the chain is locked, and queued nodes live.
+        unsafe {
+            if first.0.is_null() {
+                let links = waiter.links.write();
+                (*links).last = this;
+                (*links).sibling = *self.slot.first.read();
+                *self.slot.first.write() = this;
+                return;
+            }
+            let head = (*first.0).links.write();
+            match place {
+                Place::Last => {
+                    let last = (*head).last;
+                    (*head).last = this;
+                    (*(*last.0).links.write()).next = this;
+                }
+                Place::First => {
+                    *waiter.links.write() = Links {
+                        next: first,
+                        last: (*head).last,
+                        sibling: (*head).sibling,
+                    };
+                    self.relink(before, this);
+                }
+            }
+        }
+    }
+
+    /// Notes the dequeued nodes `first` to `last` for waking.
+    fn collect(&mut self, first: Link<M>, last: Link<M>) {
+        if self.woken.0.0.is_null() {
+            self.woken.0 = first;
+        } else {
+            // SAFETY: a dequeued node lives until we wake it.
+            unsafe { (*(*self.woken.1.0).links.write()).next = first };
+        }
+        self.woken.1 = last;
+    }
+}
+
+/// Where a waiter goes in its queue.
+enum Place {
+    First,
+    Last,
+}
+
+impl<M: Machine> Drop for Chain<'_, M> {
+    fn drop(&mut self) {
+        self.slot.unlock();
+        let mut next = self.woken.0;
+        while !next.0.is_null() {
+            // SAFETY: we dequeued it and have not woken it yet.
+            let waiter = unsafe { &*next.0 };
+            // SAFETY: its links are ours since we dequeued it.
+            next = unsafe { (*waiter.links.read()).next };
+            wake(waiter);
+        }
+    }
+}
+
+/// Lets a dequeued waiter go; the node is dead afterwards.
+fn wake<M: Machine>(waiter: &Waiter<M>) {
+    let task = waiter.task;
+    // Release: pairs with the acquire in `block`. The node may be gone from here on.
+    waiter.woken.store(1, Ordering::Release);
+    M::unpark(task);
+}
