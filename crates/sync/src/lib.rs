@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod adaptive;
 mod blocking;
+pub mod counter;
 pub mod epoch;
 pub mod obm;
 mod padded;

@@ -1,26 +1,90 @@
 //! Epochs: waiting until every reader that might still look has left.
 //!
-//! # Protocol
-//! Each CPU has a record; each [`Domain`] has a global epoch `g`.
+//! Epoch-based reclamation as seed 000 describes it: readers mark *sections*;
+//! whoever has unlinked something waits ([`Domain::wait`]), polls
+//! ([`Domain::snapshot`], [`Domain::has_left`]) or leaves a callback
+//! ([`Domain::call`]) for the moment at which no section can still see it.
 //!
-//! - **enter** (outermost): read `g` into `record.epoch`, then make
-//!   `record.section` odd and fence. From the fence on, whoever scans the records
-//!   sees the section, or the section sees all that he did before his own fence.
+//! # Protocol
+//! Each CPU has a record; each [`Domain`] has a global epoch `g`, which only grows.
+//!
+//! - **enter** (outermost): read `g` into `record.epoch`, then *publish*
+//!   `record.section` odd: a store and a full fence.
 //! - **exit** (outermost): make `record.section` even, with release.
-//! - **advance**: fence; if every odd record's epoch equals `g`, exchange `g` for
-//!   `g + 1`. So a section that entered at `e` keeps `g` at or below `e + 1`.
+//! - **scan**: after a full fence, find the oldest epoch among odd records.
+//! - **advance**: read `g`, fence, scan; if no odd record is older than `g`,
+//!   exchange `g` for `g + 1`.
+//! - **stamp**: after what is to be reclaimed was unlinked: fence, read `g`.
+//! - a stamp `e` **has passed** when `g >= e + 2`, or when a scan made after the
+//!   stamp finds no odd record at `e` or below.
+//!
+//! # Why it holds
+//! Let `X` be a section with recorded epoch `x`, and `P` the fence of its
+//! publication; let `F` be the fence of a stamp, `e` the epoch it read. Fences
+//! have one order that all CPUs agree on.
+//!
+//! 1. If `F` comes before `P`, what `X` reads is not older than what was written
+//!    before `F`: `X` can not find what was unlinked. Only sections with `P`
+//!    before `F` matter.
+//! 2. For these `x <= e`: `X` read `g` before `P`, the stamp read it after `F`, and
+//!    `g` only grows.
+//! 3. A scan whose fence is `F` or later sees `X` odd at `x`, or sees that it has
+//!    ended. So a scan that finds no odd record at `e` or below proves the end of
+//!    every such `X`.
+//! 4. When `g` becomes `e + 2`, somebody had read `e + 1`, *then* fenced and scanned.
+//!    The stamp read `e` after `F`, so that fence is later than `F`; the scan found
+//!    no odd record below `e + 1`; by 3 every such `X` had ended. (One step, to
+//!    `e + 1`, proves nothing: a section at `e` does not hinder it.)
+//! 5. Whoever sees the end sees what the section did: exit is a release, the scan
+//!    acquires, and the exchanges of `g` hand that on to those who read `g`.
 //!
 //! `g` may have moved on between the read and the publication; the record is then
-//! behind, which delays an advance and never permits one.
+//! behind, which delays an advance and never permits one. For the same reason a
+//! stamp must not be taken from the caller's own record: see [`Domain::call`].
+//!
+//! A record's two words are not read as one. A scan that reads `section` odd and
+//! then the `epoch` of a *later* section takes the first for ended, and it has; the
+//! store of `epoch` is a release so that the scan also sees what it did.
+//!
+//! # Cost
+//! Enter and exit write one line of the CPU's own and read the line of `g`, which
+//! changes only while somebody waits. A scan reads one line a CPU.
+
+mod barrier;
+mod defer;
+mod protocol;
+mod queue;
+mod section;
+mod snapshot;
+mod stall;
+mod wait;
+
+pub use defer::{Deferred, Full};
+pub use protocol::{Protocol, Standard};
+pub use section::Section;
+pub use snapshot::{SectionId, Snapshot};
+pub use stall::{Options, Stall};
+
 use crate::{Padded, PerCpu};
 use core::marker::PhantomData;
-use machine::{Atomic, CpuRange, Machine, Ordering, SharedCell};
+use machine::{Atomic, CpuRange, Machine, Pinned, SharedCell};
+use queue::Queue;
 
 /// A set of sections and those who wait for them.
-pub struct Domain<M: Machine> {
+///
+/// 256 bytes a CPU, and a line for the global epoch. Domains are independent: a
+/// section of one delays nobody in another.
+///
+/// Dropping a domain runs the callbacks that are still pending: with the domain
+/// borrowed by nobody, no section of it is left.
+pub struct Domain<M: Machine, P: Protocol = Standard> {
     /// The global epoch, from 1. Advanced by whoever waits.
     epoch: Padded<M::AtomicU64>,
     records: PerCpu<Record<M>, M>,
+    /// Callbacks, on lines apart from the records: others drain them.
+    queues: PerCpu<Queue<M>, M>,
+    options: Options,
+    protocol: PhantomData<fn() -> P>,
 }
 
 /// One CPU's part in a domain.
@@ -30,8 +94,10 @@ struct Record<M: Machine> {
     /// The global epoch the current section saw. Written by the owner, before
     /// `section` is published; read by scanners after they saw `section` odd.
     epoch: M::AtomicU64,
-    /// How deep sections are nested. The owner's alone.
+    /// How deep sections are nested, and [`section::DUE`]. The owner's alone.
     nesting: M::Cell<u32>,
+    /// Whether the CPU is running callbacks. The owner's alone.
+    running: M::Cell<bool>,
 }
 
 impl<M: Machine> Record<M> {
@@ -40,81 +106,62 @@ impl<M: Machine> Record<M> {
             section: M::AtomicU64::new(0),
             epoch: M::AtomicU64::new(0),
             nesting: M::Cell::new(0),
+            running: M::Cell::new(false),
         }
     }
-}
 
-/// Proof of being in a section; the section ends when the last one is dropped.
-#[must_use = "the section ends when this is dropped"]
-pub struct Section<'a, M: Machine> {
-    record: &'a Record<M>,
-    /// The task stays on the CPU whose record it is.
-    _pin: M::Pin,
-    machine: PhantomData<M>,
+    /// Whether the calling CPU, the record's owner, is in a section.
+    fn inside(&self, _pin: &M::Pin) -> bool {
+        // SAFETY: the pin makes this CPU the only one at `nesting`.
+        unsafe { *self.nesting.read() != 0 }
+    }
+
+    /// Whether the calling CPU, the record's owner, is running callbacks.
+    fn running(&self, _pin: &M::Pin) -> bool {
+        // SAFETY: as above, for `running`.
+        unsafe { *self.running.read() }
+    }
 }
 
 impl<M: Machine> Domain<M> {
-    /// A domain for the CPUs of a machine.
+    /// A domain for the CPUs of a machine, with default [`Options`].
     pub fn new(cpus: CpuRange) -> Self {
+        Self::with_options(cpus, Options::default())
+    }
+
+    /// A domain for the CPUs of a machine.
+    pub fn with_options(cpus: CpuRange, options: Options) -> Self {
+        Self::with_protocol(cpus, options)
+    }
+}
+
+impl<M: Machine, P: Protocol> Domain<M, P> {
+    /// A domain that keeps to `P`; there is one good choice, [`Standard`].
+    #[doc(hidden)]
+    pub fn with_protocol(cpus: CpuRange, options: Options) -> Self {
         Domain {
             epoch: Padded(M::AtomicU64::new(1)),
             records: PerCpu::new(cpus, |_| Record::new()),
+            queues: PerCpu::new(cpus, |_| Queue::new()),
+            options,
+            protocol: PhantomData,
         }
     }
 
-    /// Enters a section; sections nest.
-    ///
-    /// # Panics
-    /// If the caller runs on no CPU of the domain's machine.
-    #[inline]
-    pub fn enter(&self) -> Section<'_, M> {
+    /// The index of the CPU that `pin` holds, if it is one of the domain's.
+    fn index(&self, pin: &M::Pin) -> Option<usize> {
+        let index = self.records.cpus().index_of(pin.cpu());
+        (index < self.records.cpus().len()).then_some(index)
+    }
+
+    /// Panics if the caller is where `what` would wait for itself.
+    fn assert_outside(&self, what: &str) {
         let pin = M::pin();
-        let record = self.records.get(&pin);
-        let nesting = record.nesting.write();
-        // SAFETY: the pin makes this CPU the only one at the record's `nesting`, and
-        // no reference to it outlives the statement.
-        unsafe {
-            if *nesting == 0 {
-                record.begin(self.epoch.load(Ordering::Relaxed));
-            }
-            *nesting += 1;
-        }
-        Section {
-            record,
-            _pin: pin,
-            machine: PhantomData,
-        }
-    }
-}
-
-impl<M: Machine> Record<M> {
-    #[inline]
-    fn begin(&self, epoch: u64) {
-        self.epoch.store(epoch, Ordering::Relaxed);
-        let section = self.section.load(Ordering::Relaxed);
-        // Pairs with the fence of a scan: it sees this section, or the section sees
-        // what was unlinked before the scan.
-        self.section.publish(section + 1);
-    }
-
-    #[inline]
-    fn end(&self) {
-        let section = self.section.load(Ordering::Relaxed);
-        // Release: pairs with a scan's acquire load; what the section did is over.
-        self.section.store(section + 1, Ordering::Release);
-    }
-}
-
-impl<M: Machine> Drop for Section<'_, M> {
-    #[inline]
-    fn drop(&mut self) {
-        let nesting = self.record.nesting.write();
-        // SAFETY: as in `enter`; a section's CPU is the record's owner.
-        unsafe {
-            *nesting -= 1;
-            if *nesting == 0 {
-                self.record.end();
-            }
+        if let Some(index) = self.index(&pin) {
+            assert!(
+                !self.records.of(index).inside(&pin),
+                "epoch: {what} inside a section would wait for itself"
+            );
         }
     }
 }

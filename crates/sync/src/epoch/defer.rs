@@ -1,0 +1,285 @@
+//! Callbacks for when nobody looks any more.
+
+use super::section::DUE;
+use super::stall::Blocked;
+use super::{Domain, Protocol};
+use alloc::boxed::Box;
+use core::ptr::null_mut;
+use machine::{Machine, Pinned, SharedCell};
+
+/// A place in a CPU's list of callbacks, embedded in the object it is for (as
+/// `ck_epoch_entry` is). 16 bytes.
+pub struct Deferred<M: Machine> {
+    /// Whoever has the object's, then the list's.
+    pub(super) link: M::Cell<Link<M>>,
+}
+
+/// What a node holds while it is in a list.
+pub(super) struct Link<M: Machine> {
+    pub(super) next: *mut Deferred<M>,
+    pub(super) run: unsafe fn(*mut Deferred<M>),
+}
+
+impl<M: Machine> Clone for Link<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Machine> Copy for Link<M> {}
+
+// SAFETY: `Domain::call` asks that the object may be given to any CPU.
+unsafe impl<M: Machine> Send for Link<M> {}
+
+impl<M: Machine> Deferred<M> {
+    /// A node in no list.
+    pub fn new() -> Self {
+        Deferred {
+            link: M::Cell::new(Link {
+                next: null_mut(),
+                run: |_| (),
+            }),
+        }
+    }
+}
+
+impl<M: Machine> Default for Deferred<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// As many callbacks are pending on the CPU as [`super::Options::limit`] allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl core::fmt::Display for Full {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("too many callbacks are pending on this CPU")
+    }
+}
+
+impl core::error::Error for Full {}
+
+/// Callbacks from one attempt to run some to the next.
+const BATCH: u64 = 64;
+
+impl<M: Machine, P: Protocol> Domain<M, P> {
+    /// Runs `run(node)` once every section has ended that was open at the call.
+    ///
+    /// # When
+    /// Calls are stamped in batches, with the global epoch `e` read after a fence
+    /// that follows the last of them, and run when `e` has passed (module docs),
+    /// so no earlier than an advance to `e + 2` would allow. The epoch in the
+    /// caller's own record will not do for a stamp: while the caller's section is
+    /// at `e`, `g` may be `e + 1`, and a section that began at `e + 1` may hold the
+    /// object. With that stamp `g = e + 2` is too early (ck_epoch 0.7.1's fault:
+    /// that reader does not hinder the advance), and no fixed distance is enough,
+    /// since the record may be older than `g` by any amount when it is published.
+    ///
+    /// # Where
+    /// Every 64th call, and every call at the limit, tries to run some: a call
+    /// outside sections itself, one inside at the outermost exit. Also
+    /// [`Domain::settle`], [`Domain::barrier`], and the drop of the domain. Callbacks run outside
+    /// sections of this domain, on a pinned CPU, those of one CPU in their order, one
+    /// at a time. They may enter sections and `call`; they must not block, nor take a
+    /// lock that is held where sections end or `call` is made.
+    ///
+    /// # Memory
+    /// Outside sections, at [`super::Options::limit`] the call helps to advance and waits: no
+    /// CPU ever has more pending. Inside, waiting would be for oneself: the call
+    /// goes through, and the outermost exit waits until the limit is kept. So a CPU
+    /// has at most `limit` pending, and what its open section or a running batch of callbacks
+    /// has deferred itself. Hold nothing across either that a reader needs in order
+    /// to leave; [`Domain::try_call`] never waits.
+    ///
+    /// # Safety
+    /// `node` is valid, in no list, and in an object that nobody reaches any more
+    /// except sections open now. Until `run` is called the object stays valid and in
+    /// place, and nobody touches `node`. `run` may be called on any CPU.
+    ///
+    /// # Panics
+    /// If the caller runs on no CPU of the domain's machine.
+    pub unsafe fn call(&self, node: *mut Deferred<M>, run: unsafe fn(*mut Deferred<M>)) {
+        loop {
+            let pin = M::pin();
+            let record = self.records.get(&pin);
+            let may_wait = !record.inside(&pin) && !record.running(&pin);
+            let limit = if may_wait { self.limit() } else { usize::MAX };
+            // SAFETY: the caller's promise.
+            if unsafe { self.push(&pin, node, run, limit) }.is_ok() {
+                return;
+            }
+            drop(pin);
+            self.reduce(self.limit() - 1);
+        }
+    }
+
+    /// As [`Domain::call`], but at the limit gives up instead of waiting; the object is
+    /// then still the caller's.
+    ///
+    /// # Errors
+    /// [`Full`] if the CPU has [`super::Options::limit`] callbacks pending and no step
+    /// frees one.
+    ///
+    /// # Safety
+    /// As [`Domain::call`].
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    pub unsafe fn try_call(
+        &self,
+        node: *mut Deferred<M>,
+        run: unsafe fn(*mut Deferred<M>),
+    ) -> Result<(), Full> {
+        let pin = M::pin();
+        // SAFETY: the caller's promise.
+        unsafe { self.push(&pin, node, run, self.limit()) }.or_else(|Full| {
+            self.step_own(&pin);
+            // SAFETY: as above; the first attempt left the node alone.
+            unsafe { self.push(&pin, node, run, self.limit()) }
+        })
+    }
+
+    /// Drops `value` once every section has ended that was open at the call, as
+    /// [`Domain::call`] does. Allocates a node for it.
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    pub fn defer_drop<T: Send + 'static>(&self, value: Box<T>) {
+        let node = Dropped::<M, T>::node(value);
+        // SAFETY: the node is new and owned by its box; a `Send` value may be
+        // dropped on any CPU, and nobody else owns it.
+        unsafe { self.call(node, Dropped::<M, T>::run) }
+    }
+
+    /// As [`Domain::defer_drop`], but at the limit gives `value` back.
+    ///
+    /// # Errors
+    /// The value, if the CPU has [`super::Options::limit`] callbacks pending.
+    ///
+    /// # Panics
+    /// As [`Domain::call`].
+    pub fn try_defer_drop<T: Send + 'static>(&self, value: Box<T>) -> Result<(), Box<T>> {
+        let node = Dropped::<M, T>::node(value);
+        // SAFETY: as in `defer_drop`.
+        unsafe { self.try_call(node, Dropped::<M, T>::run) }
+            // SAFETY: a refused node is still ours, as `node` made it.
+            .map_err(|Full| unsafe { Dropped::<M, T>::value(node) })
+    }
+
+    /// Runs what callbacks of this CPU are ready, and waits until no more are pending than
+    /// [`super::Options::limit`] allows. Does nothing inside a section or a callback.
+    ///
+    /// An idle loop or a timer calls this, so that callbacks do not stay when
+    /// nobody defers any more.
+    ///
+    /// # Panics
+    /// If the caller runs on no CPU of the domain's machine.
+    pub fn settle(&self) {
+        self.reduce(self.limit());
+    }
+
+    /// Callbacks pending on the CPU with this index, a moment ago.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
+    pub fn pending(&self, index: usize) -> usize {
+        let pin = M::pin();
+        self.queues.of(index).with(&pin, |lists| lists.pending())
+    }
+
+    /// Steps until at most `most` callbacks are pending on this CPU.
+    #[cold]
+    #[inline(never)]
+    fn reduce(&self, most: usize) {
+        let mut round = 0;
+        loop {
+            let pin = M::pin();
+            let Some(stepped) = self.step_own(&pin) else {
+                return;
+            };
+            let pending = self.queues.get(&pin).with(&pin, |lists| lists.pending());
+            drop(pin);
+            if pending <= most {
+                return;
+            }
+            if let Err(blocked) = stepped {
+                self.stalled(blocked, round);
+                round = round.saturating_add(1);
+            }
+        }
+    }
+
+    /// A step for this CPU's callbacks; `None` where callbacks must not run, inside a
+    /// section or a callback.
+    fn step_own(&self, pin: &M::Pin) -> Option<Result<(), Blocked>> {
+        let record = self.records.get(pin);
+        let index = self.records.cpus().index_of(pin.cpu());
+        (!record.inside(pin) && !record.running(pin)).then(|| self.step(pin, index))
+    }
+
+    /// Appends the callback unless `limit` are pending; sees to it that one in
+    /// [`BATCH`] calls is followed by a step.
+    ///
+    /// # Safety
+    /// As [`Domain::call`].
+    unsafe fn push(
+        &self,
+        pin: &M::Pin,
+        node: *mut Deferred<M>,
+        run: unsafe fn(*mut Deferred<M>),
+        limit: usize,
+    ) -> Result<(), Full> {
+        let record = self.records.get(pin);
+        let due = self.queues.get(pin).with(pin, |lists| {
+            if lists.pending() >= limit {
+                return Err(Full);
+            }
+            // SAFETY: the caller's promise: the node is valid and ours.
+            unsafe {
+                *(*node).link.write() = Link {
+                    next: null_mut(),
+                    run,
+                };
+                lists.defer(node);
+            }
+            Ok(lists.deferred.is_multiple_of(BATCH) || lists.pending() >= self.limit())
+        })?;
+        if due && record.inside(pin) {
+            // SAFETY: the pin makes this CPU the only one at `nesting`.
+            unsafe { *record.nesting.write() |= DUE };
+        } else if due {
+            self.step_own(pin);
+        }
+        Ok(())
+    }
+}
+
+/// A node for a box.
+#[repr(C)]
+struct Dropped<M: Machine, T> {
+    /// First, so that a pointer to it is one to the whole.
+    node: Deferred<M>,
+    value: Box<T>,
+}
+
+impl<M: Machine, T> Dropped<M, T> {
+    fn node(value: Box<T>) -> *mut Deferred<M> {
+        let node = Deferred::<M>::new();
+        Box::into_raw(Box::new(Dropped { node, value })).cast()
+    }
+
+    /// # Safety
+    /// `node` comes from [`Dropped::node`] with the same types, and is given away.
+    unsafe fn value(node: *mut Deferred<M>) -> Box<T> {
+        // SAFETY: the caller's promise.
+        unsafe { Box::from_raw(node.cast::<Self>()) }.value
+    }
+
+    /// # Safety
+    /// As [`Dropped::value`].
+    unsafe fn run(node: *mut Deferred<M>) {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Self::value(node) });
+    }
+}

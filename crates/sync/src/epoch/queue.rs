@@ -1,0 +1,277 @@
+//! One CPU's callbacks, in order: open, waiting, ready.
+//!
+//! ```text
+//! call -> open --seal--> waiting --passed--> ready --run--> done
+//! ```
+//! - **open**: deferred, without a stamp.
+//! - **waiting**: a batch under one stamp. To *seal* is to make the open list the
+//!   waiting one: one fence a batch instead of one a call.
+//! - **ready**: the stamp has passed.
+//!
+//! All under the queue's lock, held for a few instructions. Callbacks run without
+//! it, by one CPU at a time (`busy`), so those of one queue run in order and `done`
+//! says exactly which have run.
+
+use super::defer::{Deferred, Link};
+use super::stall::Blocked;
+use super::{Domain, Protocol, Record};
+use core::ptr::null_mut;
+use machine::{Atomic, Machine, Ordering, SharedCell};
+
+/// One CPU's callbacks.
+pub(super) struct Queue<M: Machine> {
+    /// 1 while somebody is at `lists`. Taken with the CPU pinned.
+    lock: M::AtomicU32,
+    lists: M::Cell<Lists<M>>,
+}
+
+/// What a queue's lock protects.
+pub(super) struct Lists<M: Machine> {
+    open: List<M>,
+    waiting: List<M>,
+    ready: List<M>,
+    /// The epoch of `waiting`.
+    stamp: u64,
+    /// Callbacks ever sealed: tells one waiting batch from the next.
+    sealed: u64,
+    /// Callbacks ever deferred.
+    pub(super) deferred: u64,
+    /// Callbacks ever run; the first `done` of those deferred.
+    pub(super) done: u64,
+    /// Whether a CPU is running what was ready.
+    busy: bool,
+}
+
+/// A list of nodes in order.
+struct List<M: Machine> {
+    head: *mut Deferred<M>,
+    tail: *mut Deferred<M>,
+}
+
+// SAFETY: who calls `Domain::call` gives the nodes away, to be run on any CPU.
+unsafe impl<M: Machine> Send for Lists<M> {}
+
+impl<M: Machine> Queue<M> {
+    pub(super) fn new() -> Self {
+        Queue {
+            lock: M::AtomicU32::new(0),
+            lists: M::Cell::new(Lists {
+                open: List::EMPTY,
+                waiting: List::EMPTY,
+                ready: List::EMPTY,
+                stamp: 0,
+                sealed: 0,
+                deferred: 0,
+                done: 0,
+                busy: false,
+            }),
+        }
+    }
+
+    /// Runs `f`, which must not panic, on the lists under the lock.
+    pub(super) fn with<R>(&self, _pin: &M::Pin, f: impl FnOnce(&mut Lists<M>) -> R) -> R {
+        M::spin_until(|| {
+            // Acquire: pairs with the release below.
+            self.lock
+                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+        });
+        // SAFETY: the lock excludes all others.
+        let result = f(unsafe { &mut *self.lists.write() });
+        // Release: pairs with the acquire above.
+        self.lock.store(0, Ordering::Release);
+        result
+    }
+}
+
+impl<M: Machine> Lists<M> {
+    /// Callbacks deferred and not yet run.
+    pub(super) fn pending(&self) -> usize {
+        (self.deferred - self.done) as usize
+    }
+
+    /// Appends a callback.
+    ///
+    /// # Safety
+    /// The node is in no list, valid, and given away.
+    pub(super) unsafe fn defer(&mut self, node: *mut Deferred<M>) {
+        let mut one = List {
+            head: node,
+            tail: node,
+        };
+        self.open.append(&mut one);
+        self.deferred += 1;
+    }
+}
+
+impl<M: Machine> List<M> {
+    const EMPTY: Self = List {
+        head: null_mut(),
+        tail: null_mut(),
+    };
+
+    fn is_empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    fn take(&mut self) -> Self {
+        core::mem::replace(self, Self::EMPTY)
+    }
+
+    /// Moves all of `other` behind the last of this.
+    fn append(&mut self, other: &mut Self) {
+        let other = other.take();
+        if self.is_empty() {
+            *self = other;
+        } else if !other.is_empty() {
+            // SAFETY: a node in a list is valid and the list owner's alone.
+            unsafe { (*(*self.tail).link.write()).next = other.head };
+            self.tail = other.tail;
+        }
+    }
+
+    fn pop(&mut self) -> Option<(*mut Deferred<M>, Link<M>)> {
+        let node = self.head;
+        if node.is_null() {
+            return None;
+        }
+        // SAFETY: as in `append`.
+        let link = unsafe { *(*node).link.read() };
+        self.head = link.next;
+        Some((node, link))
+    }
+}
+
+impl<M: Machine, P: Protocol> Domain<M, P> {
+    /// One step for the callbacks of CPU `index`: seals, tries to advance, runs
+    /// what is ready. The caller is outside sections.
+    pub(super) fn step(&self, pin: &M::Pin, index: usize) -> Result<(), Blocked> {
+        let queue = self.queues.of(index);
+        let waiting = queue.with(pin, |lists| {
+            self.seal(lists, index);
+            (!lists.waiting.is_empty()).then_some((lists.sealed, lists.stamp))
+        });
+        let mut result = Ok(());
+        if let Some((sealed, stamp)) = waiting {
+            match self.pass(stamp) {
+                Ok(()) => queue.with(pin, |lists| {
+                    // Another CPU may have been faster, and sealed the next batch.
+                    if lists.sealed == sealed {
+                        lists.ready.append(&mut lists.waiting);
+                        self.seal(lists, index);
+                    }
+                }),
+                Err(cpu) => result = Err(Blocked::Reader(cpu)),
+            }
+        }
+        self.run(pin, queue)?;
+        result
+    }
+
+    /// Makes the open list the waiting one if there is none.
+    fn seal(&self, lists: &mut Lists<M>, index: usize) {
+        if lists.waiting.is_empty() && !lists.open.is_empty() {
+            // The lock orders the stamp's fence after each call in the list.
+            let record = self.records.of(index).epoch.load(Ordering::Relaxed);
+            lists.stamp = P::stamp(self.stamp(), record);
+            lists.waiting = lists.open.take();
+            lists.sealed = lists.deferred;
+        }
+    }
+
+    /// Runs what is ready in `queue`.
+    fn run(&self, pin: &M::Pin, queue: &Queue<M>) -> Result<(), Blocked> {
+        let ready = queue.with(pin, |lists| {
+            if lists.busy {
+                return Err(Blocked::Busy);
+            }
+            lists.busy = !lists.ready.is_empty();
+            Ok(lists.ready.take())
+        })?;
+        if !ready.is_empty() {
+            let record = self.index(pin).map(|own| self.records.of(own));
+            Batch::new(queue, record, pin, ready).run();
+        }
+        Ok(())
+    }
+
+    /// Runs all callbacks; nobody else has the domain, so no section is open.
+    fn run_all(&mut self) {
+        let pin = M::pin();
+        for queue in self.queues.iter() {
+            // A callback may defer another.
+            while queue.with(&pin, |lists| {
+                let (waiting, open) = (&mut lists.waiting, &mut lists.open);
+                lists.ready.append(waiting);
+                lists.ready.append(open);
+                !lists.busy && !lists.ready.is_empty()
+            }) {
+                // Not busy: the loop's condition.
+                let _ = self.run(&pin, queue);
+            }
+        }
+    }
+}
+
+impl<M: Machine, P: Protocol> Drop for Domain<M, P> {
+    fn drop(&mut self) {
+        self.run_all();
+    }
+}
+
+/// Callbacks being run; puts the rest back if one panics.
+struct Batch<'a, M: Machine> {
+    queue: &'a Queue<M>,
+    /// The record of the CPU that runs them; none outside the domain's CPUs.
+    record: Option<&'a Record<M>>,
+    pin: &'a M::Pin,
+    rest: List<M>,
+    ran: u64,
+}
+
+impl<'a, M: Machine> Batch<'a, M> {
+    fn new(
+        queue: &'a Queue<M>,
+        record: Option<&'a Record<M>>,
+        pin: &'a M::Pin,
+        rest: List<M>,
+    ) -> Self {
+        let batch = Batch {
+            queue,
+            record,
+            pin,
+            rest,
+            ran: 0,
+        };
+        batch.mark(true);
+        batch
+    }
+
+    fn run(mut self) {
+        while let Some((node, link)) = self.rest.pop() {
+            self.ran += 1;
+            // SAFETY: whoever deferred the node promised that `run` may be called on
+            // it once, on any CPU, when no section is left that could see it.
+            unsafe { (link.run)(node) };
+        }
+    }
+
+    fn mark(&self, running: bool) {
+        if let Some(record) = self.record {
+            // SAFETY: the pin makes this CPU the only one at its `running`.
+            unsafe { *record.running.write() = running };
+        }
+    }
+}
+
+impl<M: Machine> Drop for Batch<'_, M> {
+    fn drop(&mut self) {
+        self.mark(false);
+        self.queue.with(self.pin, |lists| {
+            self.rest.append(&mut lists.ready);
+            lists.ready = self.rest.take();
+            lists.done += self.ran;
+            lists.busy = false;
+        });
+    }
+}

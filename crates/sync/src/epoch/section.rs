@@ -1,0 +1,149 @@
+//! Entering and leaving.
+
+use super::{Domain, Protocol, Record, SectionId, Standard};
+use core::mem::ManuallyDrop;
+use machine::{Atomic, Machine, Ordering, SharedCell};
+
+/// In a record's nesting: callbacks await the outermost exit. Far above any depth,
+/// so that the exit's test for zero finds it at no cost.
+pub(super) const DUE: u32 = 1 << 31;
+
+/// Proof of being in a section; the section ends when the last one is dropped.
+///
+/// If more was deferred in it than [`super::Options::limit`] allows, the outermost drop waits:
+/// see [`Domain::call`].
+#[must_use = "the section ends when this is dropped"]
+pub struct Section<'a, M: Machine, P: Protocol = Standard> {
+    domain: &'a Domain<M, P>,
+    record: &'a Record<M>,
+    /// The task stays on the CPU whose record it is.
+    pin: ManuallyDrop<M::Pin>,
+}
+
+impl<M: Machine, P: Protocol> Domain<M, P> {
+    /// Enters a section; sections nest.
+    ///
+    /// A section must be short and must not sleep: it holds its CPU, and all that
+    /// is deferred meanwhile. Full fence (outermost only).
+    ///
+    /// # Panics
+    /// If the caller runs on no CPU of the domain's machine.
+    #[inline]
+    pub fn enter(&self) -> Section<'_, M, P> {
+        let pin = M::pin();
+        let record = self.records.get(&pin);
+        self.begin(record);
+        Section {
+            domain: self,
+            record,
+            pin: ManuallyDrop::new(pin),
+        }
+    }
+
+    /// Enters a section that [`Domain::exit_raw`] ends, for callers that can not
+    /// keep a [`Section`].
+    ///
+    /// # Safety
+    /// The task stays pinned to this CPU until the matching `exit_raw`, which comes
+    /// before the domain is dropped.
+    ///
+    /// # Panics
+    /// As [`Domain::enter`].
+    #[inline]
+    pub unsafe fn enter_raw(&self, pin: &M::Pin) {
+        self.begin(self.records.get(pin));
+    }
+
+    /// Ends the section begun by the last [`Domain::enter_raw`] of this CPU.
+    ///
+    /// Runs nothing and never waits, since the caller is still pinned. True means
+    /// that callbacks are due: call [`Domain::settle`] once unpinned.
+    ///
+    /// # Safety
+    /// Whatever the section protected is not used any more, and the section that
+    /// ends is not one that a [`Section`] stands for.
+    ///
+    /// # Panics
+    /// If this CPU is in no section.
+    #[inline]
+    #[must_use = "callbacks may be due"]
+    pub unsafe fn exit_raw(&self, pin: &M::Pin) -> bool {
+        let record = self.records.get(pin);
+        if !record.inside(pin) {
+            not_inside();
+        }
+        self.end(record)
+    }
+
+    #[inline]
+    fn begin(&self, record: &Record<M>) {
+        let nesting = record.nesting.write();
+        // SAFETY: the caller's pin makes this CPU the only one at the record's
+        // `nesting`, and no reference to it outlives the statement.
+        unsafe {
+            if *nesting == 0 {
+                // Relaxed: an old value delays an advance and never permits one.
+                let epoch = self.epoch.load(Ordering::Relaxed);
+                // Release: pairs with a scan's load, which may see this and yet the
+                // `section` of the section before.
+                record.epoch.store(epoch, P::EPOCH);
+                let section = record.section.load(Ordering::Relaxed);
+                // Pairs with the fence of a scan: it sees this section, or the
+                // section sees what was unlinked before the scan.
+                P::publish::<M>(&record.section, section + 1);
+            }
+            *nesting += 1;
+        }
+    }
+
+    /// Leaves one level; true if that ended the section and callbacks are due.
+    #[inline]
+    fn end(&self, record: &Record<M>) -> bool {
+        let nesting = record.nesting.write();
+        // SAFETY: as in `begin`; a section's CPU is the record's owner.
+        unsafe {
+            *nesting -= 1;
+            let due = *nesting == DUE;
+            if due {
+                *nesting = 0;
+            }
+            if *nesting == 0 {
+                let section = record.section.load(Ordering::Relaxed);
+                // Release: pairs with a scan's acquire load; what the section did
+                // is over.
+                record.section.store(section + 1, P::EXIT);
+            }
+            due
+        }
+    }
+}
+
+impl<M: Machine, P: Protocol> Section<'_, M, P> {
+    /// The outermost section this is part of, for [`Domain::has_left`].
+    #[inline]
+    pub fn id(&self) -> SectionId {
+        let pin: &M::Pin = &self.pin;
+        let cpu = self.domain.records.cpus().index_of(machine::Pinned::cpu(pin));
+        // Relaxed: the owner reads what it wrote.
+        SectionId::new(cpu, self.record.section.load(Ordering::Relaxed))
+    }
+}
+
+impl<M: Machine, P: Protocol> Drop for Section<'_, M, P> {
+    #[inline]
+    fn drop(&mut self) {
+        let due = self.domain.end(self.record);
+        // SAFETY: the pin is used no more. It goes before callbacks run, so that
+        // the task does not wait pinned.
+        unsafe { ManuallyDrop::drop(&mut self.pin) };
+        if due {
+            self.domain.settle();
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_inside() -> ! {
+    panic!("epoch: exit_raw on a CPU that is in no section");
+}

@@ -1,0 +1,60 @@
+//! Readers that do not leave: a bound for what they hold, and a hook.
+
+use super::{Domain, Protocol};
+use alloc::boxed::Box;
+use machine::Machine;
+
+/// What a domain does about memory and about readers that stay.
+pub struct Options {
+    /// The most callbacks pending on one CPU, at least 1; see [`Domain::call`] for
+    /// what is exact about it. 16,384 by default.
+    pub limit: usize,
+    /// Called in each round of waiting for a reader, with nothing held and the task
+    /// not pinned: a kernel lends the reader's CPU priority, reschedules it or blocks
+    /// the waiter. Nothing by default; every round also relaxes the CPU
+    /// ([`machine::Cpus::relax`]), which yields on machines that can be preempted.
+    pub on_stall: Option<Box<dyn Fn(Stall) + Send + Sync>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            limit: 16_384,
+            on_stall: None,
+        }
+    }
+}
+
+/// A reader that somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// The index of the CPU with the oldest section.
+    pub cpu: usize,
+    /// Rounds that this wait has lasted before, from 0.
+    pub round: u32,
+}
+
+/// Why a step could not finish.
+#[derive(Clone, Copy)]
+pub(super) enum Blocked {
+    /// This CPU has the oldest section in the way.
+    Reader(usize),
+    /// Another CPU is running the callbacks.
+    Busy,
+}
+
+impl<M: Machine, P: Protocol> Domain<M, P> {
+    /// The most callbacks that may be pending on a CPU.
+    pub(super) fn limit(&self) -> usize {
+        self.options.limit.max(1)
+    }
+
+    /// One round of waiting.
+    pub(super) fn stalled(&self, blocked: Blocked, round: u32) {
+        M::relax(round);
+        // Who runs callbacks is pinned and soon done; only readers need help.
+        if let (Blocked::Reader(cpu), Some(hook)) = (blocked, &self.options.on_stall) {
+            hook(Stall { cpu, round });
+        }
+    }
+}
