@@ -56,10 +56,9 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Adaptive<M, SPINS> {
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        let owner = self.inner.owner();
-        debug_assert_eq!(owner, me::<M>(), "released by a task that does not own it");
-        if !self.inner.unlock_fast(owner) {
-            self.unlock_slow();
+        debug_assert!(self.is_mine(), "released by a task that does not own it");
+        if self.inner.unlock(self.inner.owner()) {
+            self.wake();
         }
     }
 
@@ -82,8 +81,8 @@ impl<M: Machine, const SPINS: u32> Adaptive<M, SPINS> {
     }
 
     #[cold]
-    fn unlock_slow(&self) {
-        self.inner.unlock_slow();
+    fn wake(&self) {
+        self.inner.wake();
     }
 }
 

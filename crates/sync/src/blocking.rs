@@ -5,16 +5,16 @@
 //!
 //! | bit | meaning | set by | cleared by |
 //! |---|---|---|---|
-//! | `CONTESTED` | tasks stand in the turnstile | a waiter, under the chain lock | a release that takes the last, under the chain lock |
-//! | `WAKING` | a task was woken and has not taken the lock yet | the release that wakes it | that task: it takes the lock or goes back to the queue |
+//! | `CONTESTED` | tasks stand in the turnstile | a waiter, under the chain lock | who takes the last from it, under the chain lock |
+//! | `WAKING` | a task was woken and has not taken the lock yet | who wakes it, under the chain lock | that task: it takes the lock or goes back to the queue |
 //!
 //! ```text
 //! lock:    cas(0, owner)
 //!          else, for some rounds: if free: cas(word, owner + bits)
 //!          lock the chain; if free: again; set CONTESTED; wait; from the top, with WAKING
-//! unlock:  cas(owner, 0)
-//!          if WAKING or not CONTESTED: cas(word, bits)          (nobody to wake)
-//!          else lock the chain; take the first waiter; word = bits; unlock it; unpark
+//! unlock:  old = sub(owner); if old is CONTESTED and not WAKING:
+//!          lock the chain; if somebody waits and not WAKING: take the first, set WAKING;
+//!          unlock the chain; unpark
 //! ```
 //! The lock is not handed over: whoever comes first takes it, the woken one or one that
 //! never slept, so a holder's CPU need not wait for another task to be scheduled. As
@@ -23,16 +23,14 @@
 //! vain goes back to the head of the queue.
 //!
 //! No wake-up is lost: `CONTESTED` is set under the chain lock while the word is taken,
-//! so the holder's exchange of the plain owner fails, and it comes to the chain; or it
-//! sees `WAKING`, and then the woken task, awake, will take the lock and release it, or
-//! will give `WAKING` back under the chain lock while another holds the lock.
-//! Nothing touches the word after the store that frees it: the next owner may free its
-//! memory.
+//! so the holder's release sees it and comes to the chain after the waiter has been
+//! queued; or it sees `WAKING`, and then the woken task, awake, will take the lock and
+//! release it, or will give `WAKING` back under the chain lock while another holds it.
 
 use crate::turnstile::Turnstiles;
 use core::marker::PhantomData;
 use core::ptr;
-use machine::{Atomic, ConstInit, Machine, Ordering};
+use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 
 /// Tasks stand in the turnstile.
 pub(crate) const CONTESTED: usize = 1;
@@ -46,7 +44,7 @@ pub(crate) trait Word: Send + Sync {
     fn new(value: usize) -> Self;
     fn load(&self) -> usize;
     fn exchange(&self, current: usize, new: usize, success: Ordering) -> bool;
-    fn store(&self, value: usize, order: Ordering);
+    fn subtract(&self, value: usize, order: Ordering) -> usize;
 }
 
 /// One byte: owners below 256.
@@ -75,8 +73,8 @@ macro_rules! word {
                 done.is_ok()
             }
             #[inline(always)]
-            fn store(&self, value: usize, order: Ordering) {
-                self.0.store(value as $value, order);
+            fn subtract(&self, value: usize, order: Ordering) -> usize {
+                self.0.fetch_sub(value as $value, order) as usize
             }
         }
 
@@ -119,11 +117,14 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
         self.word.exchange(0, owner, Ordering::Acquire)
     }
 
-    /// Frees a lock that nobody waits for: one compare-and-swap.
+    /// Frees the lock; whether a task may have to be woken ([`Self::wake`]).
+    ///
+    /// The caller holds the lock as `owner`.
     #[inline(always)]
-    pub(crate) fn unlock_fast(&self, owner: usize) -> bool {
+    #[must_use = "a blocked task may have to be woken"]
+    pub(crate) fn unlock(&self, owner: usize) -> bool {
         // Release: pairs with the acquire of the next owner.
-        self.word.exchange(owner, 0, Ordering::Release)
+        self.word.subtract(owner, Ordering::Release) & BITS == CONTESTED
     }
 
     /// Takes the lock if it is free.
@@ -174,6 +175,8 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
                 if self.word.exchange(word, taken, Ordering::Acquire) {
                     return true;
                 }
+            } else if word & CONTESTED != 0 && mine == 0 {
+                return false;
             } else if word & !BITS != seen {
                 seen = word & !BITS;
                 round = 0;
@@ -195,38 +198,40 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
                 return false;
             }
             let contested = word & !mine | CONTESTED;
-            // If nothing is to change, an old value does no harm: CONTESTED is cleared,
-            // and releases that wake happen, under the chain lock only, and with WAKING
-            // set somebody else is awake. Relaxed: the chain lock orders it.
+            // If nothing is to change, an old value does no harm: with WAKING in it
+            // somebody else is awake, without it the release that followed comes to the
+            // chain after us. Relaxed: the chain lock orders it.
             if word == contested || self.word.exchange(word, contested, Ordering::Relaxed) {
                 return true;
             }
         }
     }
 
-    /// Frees a lock that somebody may wait for. Whether it woke a task.
-    ///
-    /// The caller owns the lock.
-    pub(crate) fn unlock_slow(&self) -> bool {
+    /// Wakes the first blocked task, if there is one and none is on its way; whether it
+    /// did. After an [`Self::unlock`] that asked for it; the lock may be gone by now.
+    pub(crate) fn wake(&self) -> bool {
+        let mut chain = Turnstiles::<M>::global().lock(self.key());
+        // The word may only be touched if somebody waits: he keeps it alive, and waits
+        // at least until the chain is unlocked.
+        if !chain.has_waiters() || self.word.load() & WAKING != 0 {
+            return false;
+        }
+        chain.signal();
+        let last = !chain.has_waiters();
+        // Only owners come and go meanwhile: the chain is locked, and no task is on its
+        // way that could give WAKING back.
         loop {
             let word = self.word.load();
-            if word & BITS == CONTESTED {
-                break;
-            }
-            // Release: as in `unlock_fast`.
-            if self.word.exchange(word, word & BITS, Ordering::Release) {
-                return false;
+            let gone = if last { CONTESTED } else { 0 };
+            // Relaxed: an owner's release is not ours to repeat; exchanges continue its
+            // release sequence.
+            if self
+                .word
+                .exchange(word, (word & !gone) | WAKING, Ordering::Relaxed)
+            {
+                return true;
             }
         }
-        // From here the word is ours: it is taken, so nobody takes it; CONTESTED is
-        // set already, and nobody is woken who could give WAKING back.
-        let mut chain = Turnstiles::<M>::global().lock(self.key());
-        let woken = chain.signal();
-        let contested = if chain.has_waiters() { CONTESTED } else { 0 };
-        let waking = if woken { WAKING } else { 0 };
-        // Release: as in `unlock_fast`. The chain only compares the address from here on.
-        self.word.store(contested | waking, Ordering::Release);
-        woken
     }
 
     fn key(&self) -> *const () {
@@ -244,8 +249,8 @@ impl<M: Machine, W: Word + ConstInit, const SPINS: u32> ConstInit for Blocking<M
 /// Pauses that double, then the CPU for somebody else.
 #[inline]
 pub(crate) fn back_off<M: Machine>(round: u32) {
-    if round < 5 {
-        M::delay(4 << round);
+    if round < 3 {
+        M::delay(2 << round);
     } else {
         M::yield_now();
     }

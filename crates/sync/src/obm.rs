@@ -1,7 +1,7 @@
 //! OBM: the one-byte mutex (seed 002).
 //!
 //! Small enough for one in each page. Taking and releasing it uncontended is one inline
-//! compare-and-swap each; a task that finds it taken spins a little and then blocks on a
+//! read-modify-write each; a task that finds it taken spins a little and then blocks on a
 //! turnstile, and takes its chance again when woken. Seed 002's sharing of
 //! turnstiles between neighbouring pages is not needed: the turnstile is
 //! keyed by the byte's own address, so nobody is woken for a neighbour.
@@ -53,8 +53,8 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        if !self.inner.unlock_fast(LOCKED) {
-            self.unlock_slow();
+        if self.inner.unlock(LOCKED) {
+            self.wake();
         }
     }
 
@@ -67,14 +67,17 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
 impl<M: Machine, const SPINS: u32> Obm<M, SPINS> {
     #[cold]
     fn lock_slow(&self) {
-        count::<M>(|counts| &counts.lock);
-        self.inner.lock_slow(LOCKED);
+        if !self.inner.try_lock(LOCKED) {
+            count::<M>(|counts| &counts.lock);
+            self.inner.lock_slow(LOCKED);
+        }
     }
 
     #[cold]
-    fn unlock_slow(&self) {
-        self.inner.unlock_slow();
-        count::<M>(|counts| &counts.unlock);
+    fn wake(&self) {
+        if self.inner.wake() {
+            count::<M>(|counts| &counts.unlock);
+        }
     }
 }
 
@@ -108,12 +111,12 @@ where
     }
 }
 
-/// How often the one compare-and-swap did not do, on all one-byte mutexes of a machine.
+/// How often tasks met at a lock, on all one-byte mutexes of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SlowPaths {
-    /// Acquisitions that found the byte taken, or others waiting.
+    /// Acquisitions that found the byte taken, so they spun or blocked.
     pub slow_lock: u64,
-    /// Releases that found a waiter noted in the byte.
+    /// Releases that woke a blocked task.
     pub slow_unlock: u64,
 }
 
