@@ -1,1 +1,35 @@
-//! (to come)
+//! The designs that did not scale, as their authors built them.
+//!
+//! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem,
+//! it shows what one lock or one list costs and nothing else. The structures, the lock
+//! traffic and the order of the steps are those of the systems named; where something
+//! had to differ, the module says what and why.
+//!
+//! | policy | system | what every CPU meets in |
+//! |---|---|---|
+//! | [`Pvh`] | FreeBSD 10 | one reader/writer lock over whole operations |
+//! | [`Di`] | FreeBSD 2016 to 2019, seed 000's "before" | one mutex at the start and finish of a block |
+//! | [`LocklessDi`] | FreeBSD since May 2019 (r347695) | one list's head and tail |
+//! | [`EpochDi`] | seed 000's experiment | nothing, but each wait is a grace period |
+//! | [`swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
+//! | [`swap::AtomicSwap`] | FreeBSD today | two counters |
+//!
+//! [`selected`] chooses among them, and `vm`'s own designs, at run time.
+#![no_std]
+
+extern crate alloc;
+
+mod di;
+mod epoch_di;
+mod lockless_di;
+mod pvh;
+mod regions;
+pub mod selected;
+mod steps;
+pub mod swap;
+
+pub use di::{Di, DiBlock};
+pub use epoch_di::EpochDi;
+pub use lockless_di::{LocklessBlock, LocklessDi};
+pub use pvh::{Exclusive, Pvh, Shared};
+pub use steps::{Sound, Steps};

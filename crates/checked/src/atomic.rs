@@ -97,6 +97,12 @@ impl Pair {
     fn value(&self, number: usize) -> [u64; 2] {
         self.values.lock().unwrap()[number]
     }
+
+    fn number(&self, value: [u64; 2]) -> usize {
+        let mut values = self.values.lock().unwrap();
+        values.push(value);
+        values.len() - 1
+    }
 }
 
 impl AtomicPair for Pair {
@@ -112,6 +118,28 @@ impl AtomicPair for Pair {
         self.value(self.current.fetch_add(0, Ordering::SeqCst))
     }
 
+    fn load_word(&self, index: usize, order: Ordering) -> u64 {
+        self.value(self.current.load(order))[index]
+    }
+
+    fn store_word(&self, index: usize, word: u64, order: Ordering) {
+        // The other word keeps its last value, so this is an exchange here. It
+        // continues a release sequence, which a store would end.
+        let mut seen = self.current.fetch_add(0, Ordering::Relaxed);
+        loop {
+            let mut value = self.value(seen);
+            value[index] = word;
+            let next = self.number(value);
+            match self
+                .current
+                .compare_exchange(seen, next, order, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(other) => seen = other,
+            }
+        }
+    }
+
     fn compare_exchange(&self, current: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], [u64; 2]> {
         let number = self.current.fetch_add(0, Ordering::SeqCst);
         let mut seen = number;
@@ -120,11 +148,7 @@ impl AtomicPair for Pair {
             if old != current {
                 return Err(old);
             }
-            let next = {
-                let mut values = self.values.lock().unwrap();
-                values.push(new);
-                values.len() - 1
-            };
+            let next = self.number(new);
             match self
                 .current
                 .compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst)

@@ -76,12 +76,19 @@ pub trait AtomicInt<T: Copy>: Atomic<T> {
 
 /// Two 64-bit words at a 16-byte boundary, exchanged as one.
 ///
-/// Every operation is sequentially consistent (as `lock cmpxchg16b` is).
+/// The operations on both words are sequentially consistent read-modify-writes (as
+/// `lock cmpxchg16b` is), [`AtomicPair::load`] among them: they want the line for
+/// themselves. A single word is read and written as any 8-byte atomic is, so that a
+/// walk along a list of pairs shares the lines it reads.
 pub trait AtomicPair: Send + Sync {
     /// A pair that holds `value`.
     fn new(value: [u64; 2]) -> Self;
-    /// Reads both words at one instant.
+    /// Reads both words at one instant; sees the last value.
     fn load(&self) -> [u64; 2];
+    /// Reads word `index`, 0 or 1.
+    fn load_word(&self, index: usize, order: Ordering) -> u64;
+    /// Writes word `index`, 0 or 1; the other word stays.
+    fn store_word(&self, index: usize, value: u64, order: Ordering);
     /// Writes `new` if the pair is `current`; returns the old pair either way.
     fn compare_exchange(&self, current: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], [u64; 2]>;
 }

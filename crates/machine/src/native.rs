@@ -140,55 +140,96 @@ pub use pair::NativePair;
 #[cfg(target_arch = "x86_64")]
 mod pair {
     use crate::AtomicPair;
+    use core::arch::asm;
     use core::cell::UnsafeCell;
-    use core::sync::atomic::Ordering::SeqCst;
+    use core::sync::atomic::Ordering::{self, SeqCst};
 
     /// Two words under `lock cmpxchg16b`.
     #[repr(C, align(16))]
-    pub struct NativePair(UnsafeCell<u128>);
+    pub struct NativePair(UnsafeCell<[u64; 2]>);
 
     // SAFETY: all access is by an atomic instruction.
     unsafe impl Send for NativePair {}
     // SAFETY: as above.
     unsafe impl Sync for NativePair {}
 
-    #[inline]
-    fn pack([low, high]: [u64; 2]) -> u128 {
-        low as u128 | (high as u128) << 64
-    }
-
-    #[inline]
-    fn unpack(value: u128) -> [u64; 2] {
-        [value as u64, (value >> 64) as u64]
-    }
-
+    // The language has no atomics of two sizes on one place, and its 16-byte exchange
+    // becomes a call into a library in code not compiled for the instruction. The
+    // processor has both: an aligned 8-byte access is single, a load acquires, a store
+    // releases, locked instructions and `xchg` fence. So all this is in its language.
     impl NativePair {
         /// Stores `new` if the pair is `current`; returns what it was.
         #[inline]
-        #[target_feature(enable = "cmpxchg16b")]
-        fn exchange(&self, current: u128, new: u128) -> u128 {
-            // SAFETY: the cell is 16-byte aligned, valid, and only accessed here.
-            unsafe { core::arch::x86_64::cmpxchg16b(self.0.get(), current, new, SeqCst, SeqCst) }
+        fn exchange(&self, current: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+            let (low, high);
+            // SAFETY: every x86-64 CPU since 2006 has the instruction, and the systems
+            // this runs on require it. The cell is 16-byte aligned, valid, and only
+            // accessed here. The compiler may need rbx, so it is put back.
+            unsafe {
+                asm!(
+                    "xchg {new_low}, rbx",
+                    "lock cmpxchg16b [rdi]",
+                    "mov rbx, {new_low}",
+                    new_low = inout(reg) new[0] => _,
+                    in("rcx") new[1],
+                    in("rdi") self.0.get(),
+                    inout("rax") current[0] => low,
+                    inout("rdx") current[1] => high,
+                    options(nostack),
+                );
+            }
+            [low, high]
+        }
+
+        #[inline]
+        fn word(&self, index: usize) -> *mut u64 {
+            assert!(index < 2, "a pair has words 0 and 1");
+            self.0.get().cast::<u64>().wrapping_add(index)
         }
     }
 
     impl AtomicPair for NativePair {
         #[inline]
         fn new(value: [u64; 2]) -> Self {
-            NativePair(UnsafeCell::new(pack(value)))
+            NativePair(UnsafeCell::new(value))
         }
 
         #[inline]
         fn load(&self) -> [u64; 2] {
-            // SAFETY: every x86-64 CPU since 2006 has the instruction, and the
-            // systems this runs on require it. Exchanging 0 for 0 writes nothing new.
-            unpack(unsafe { self.exchange(0, 0) })
+            // Exchanging 0 for 0 writes nothing new.
+            self.exchange([0; 2], [0; 2])
+        }
+
+        #[inline]
+        fn load_word(&self, index: usize, _order: Ordering) -> u64 {
+            let value: u64;
+            // SAFETY: an aligned load from the pair's own memory. It is not marked
+            // `readonly`: nothing may be moved up over an acquiring load.
+            unsafe {
+                asm!("mov {value}, [{word}]", value = out(reg) value, word = in(reg) self.word(index),
+                     options(nostack, preserves_flags));
+            }
+            value
+        }
+
+        #[inline]
+        fn store_word(&self, index: usize, value: u64, order: Ordering) {
+            let word = self.word(index);
+            // SAFETY: an aligned store to the pair's own memory, which is shared only
+            // as an atomic.
+            unsafe {
+                match order {
+                    SeqCst => asm!("xchg {value}, [{word}]", value = inout(reg) value => _,
+                                   word = in(reg) word, options(nostack, preserves_flags)),
+                    _ => asm!("mov [{word}], {value}", value = in(reg) value,
+                              word = in(reg) word, options(nostack, preserves_flags)),
+                }
+            }
         }
 
         #[inline]
         fn compare_exchange(&self, current: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], [u64; 2]> {
-            // SAFETY: as in `load`.
-            let old = unpack(unsafe { self.exchange(pack(current), pack(new)) });
+            let old = self.exchange(current, new);
             if old == current { Ok(old) } else { Err(old) }
         }
     }

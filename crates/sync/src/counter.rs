@@ -49,7 +49,7 @@ use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, SharedCell};
 /// stock, each is one compare-and-swap on the CPU's own line; otherwise a
 /// lock, and near the limit one line a CPU. A refusal disturbs all CPUs for the
 /// moment it takes; where refusals are common, the limit is the problem.
-pub struct Limited<M: Machine> {
+pub struct Limited<M: Machine, const ROUNDS: usize = 2> {
     limit: u64,
     /// The most a stock holds.
     cap: u64,
@@ -74,6 +74,14 @@ impl<M: Machine> Limited<M> {
 
     /// A counter whose stocks hold at most `cap` units each; with 0 all is under one lock.
     pub fn with_stock(cpus: CpuRange, limit: u64, cap: u64) -> Self {
+        Self::with_rounds(cpus, limit, cap)
+    }
+}
+
+impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
+    /// A counter that empties stocks `ROUNDS` times before it refuses; 2 is right.
+    #[doc(hidden)]
+    pub fn with_rounds(cpus: CpuRange, limit: u64, cap: u64) -> Self {
         let limit = limit.min(CLOSED - 1);
         Limited {
             limit,
@@ -167,8 +175,7 @@ impl<M: Machine> Limited<M> {
     /// Brings free units from the stocks to the pool, until it has `n`.
     fn gather(&self, pool: &mut u64, n: u64) {
         // The second round is what makes a refusal exact.
-        let rounds = self.stocks.iter().chain(self.stocks.iter());
-        for stock in rounds {
+        for stock in (0..ROUNDS).flat_map(|_| self.stocks.iter()) {
             *pool += stock.swap(CLOSED, Ordering::AcqRel) & !CLOSED;
             if *pool >= n {
                 break;

@@ -37,6 +37,19 @@ impl<T, C: Cpus> PerCpu<T, C> {
         }
     }
 
+    /// The index of the CPU that `pin` holds, for [`PerCpu::of`].
+    ///
+    /// # Panics
+    /// If that is no CPU of the machine this belongs to.
+    #[inline]
+    pub fn index(&self, pin: &C::Pin) -> usize {
+        let index = self.cpus.index_of(pin.cpu());
+        if index >= self.values.len() {
+            foreign_cpu();
+        }
+        index
+    }
+
     /// The CPUs.
     #[inline]
     pub fn cpus(&self) -> CpuRange {

@@ -23,9 +23,11 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     type Reverse<'a>;
     /// What each page keeps for this policy.
     type Page: Send + Sync;
+    /// What may be chosen when the policy is made; `()` for most.
+    type Config: Default + Clone;
 
     /// The policy's state for a machine.
-    fn new(cpus: CpuRange, frames: usize) -> Self;
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
 
     /// The state of a page that no block has noted.
     fn new_page() -> Self::Page;
@@ -43,8 +45,9 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     fn reverse(&self) -> Self::Reverse<'_>;
 
     /// Waits until each block that has noted `page` and is still open has ended. The
-    /// caller holds no PV lock, no pmap lock and no block, but may hold `Reverse`.
-    fn wait(&self, frame: Frame, page: &Self::Page);
+    /// caller holds no PV lock, no pmap lock and no block. It has held `reverse` since
+    /// before it found the page's PV list empty.
+    fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Self::Page);
 }
 
 /// Accounting of the swap space that private writable mappings may come to need.
@@ -52,8 +55,11 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
 /// The limit is exact: the sum of successful reservations minus releases is never
 /// above it, and a reservation that fits beside all others is not refused.
 pub trait Reservation<M: Machine>: Send + Sync + 'static {
+    /// What may be chosen when the account is made; `()` for most.
+    type Config: Default + Clone;
+
     /// An account of `limit` pages.
-    fn new(cpus: CpuRange, limit: u64) -> Self;
+    fn new(config: &Self::Config, cpus: CpuRange, limit: u64) -> Self;
 
     /// Takes `pages` from the account, or nothing if they are not there.
     fn reserve(&self, pages: u64) -> bool;

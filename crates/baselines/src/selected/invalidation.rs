@@ -1,0 +1,150 @@
+//! Any delayed invalidation.
+
+use crate::{Di, EpochDi, LocklessDi, Pvh};
+use machine::{CpuRange, Frame, Machine};
+use vm::policy::Invalidation;
+
+/// Which design [`AnyInvalidation`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Design {
+    /// [`Pvh`].
+    Pvh,
+    /// [`Di`].
+    Di,
+    /// [`LocklessDi`].
+    LocklessDi,
+    /// [`EpochDi`].
+    Epoch,
+    /// `vm`'s own.
+    #[default]
+    Own,
+}
+
+/// A baseline or `Own`, chosen when it is made. The baselines keep nothing in a page, so
+/// a page's state is `Own`'s, unused by the others.
+pub enum AnyInvalidation<M: Machine, Own: Invalidation<M>> {
+    /// See [`Design::Pvh`].
+    Pvh(Pvh<M>),
+    /// See [`Design::Di`].
+    Di(Di<M>),
+    /// See [`Design::LocklessDi`].
+    LocklessDi(LocklessDi<M>),
+    /// See [`Design::Epoch`].
+    Epoch(EpochDi<M>),
+    /// See [`Design::Own`].
+    Own(Own),
+}
+
+macro_rules! guard {
+    ($(#[$doc:meta])* $name:ident, $kind:ident) => {
+        $(#[$doc])*
+        pub enum $name<'a, M: Machine, Own: Invalidation<M>> {
+            /// See [`Design::Pvh`].
+            Pvh(<Pvh<M> as Invalidation<M>>::$kind<'a>),
+            /// See [`Design::Di`].
+            Di(<Di<M> as Invalidation<M>>::$kind<'a>),
+            /// See [`Design::LocklessDi`].
+            LocklessDi(<LocklessDi<M> as Invalidation<M>>::$kind<'a>),
+            /// See [`Design::Epoch`].
+            Epoch(<EpochDi<M> as Invalidation<M>>::$kind<'a>),
+            /// See [`Design::Own`].
+            Own(Own::$kind<'a>),
+        }
+    };
+}
+
+guard!(
+    /// An open block of whichever design.
+    #[must_use = "the block ends when this is dropped"]
+    AnyBlock, Block
+);
+guard!(
+    /// Held while a mapping is made.
+    AnyEnter, Enter
+);
+guard!(
+    /// Held while mappings are removed by the reverse map.
+    AnyReverse, Reverse
+);
+
+/// Opens a guard of the design's own.
+macro_rules! open {
+    ($any:expr, $guard:ident, $method:ident) => {
+        match $any {
+            AnyInvalidation::Pvh(design) => $guard::Pvh(design.$method()),
+            AnyInvalidation::Di(design) => $guard::Di(design.$method()),
+            AnyInvalidation::LocklessDi(design) => $guard::LocklessDi(design.$method()),
+            AnyInvalidation::Epoch(design) => $guard::Epoch(design.$method()),
+            AnyInvalidation::Own(design) => $guard::Own(design.$method()),
+        }
+    };
+}
+
+/// Passes a guard back to the design it came from.
+macro_rules! pass {
+    ($any:expr, $guard:ident($given:expr), $method:ident, $frame:expr, $page:expr) => {
+        match ($any, $given) {
+            (AnyInvalidation::Pvh(d), $guard::Pvh(given)) => d.$method(given, $frame, &()),
+            (AnyInvalidation::Di(d), $guard::Di(given)) => d.$method(given, $frame, &()),
+            (AnyInvalidation::LocklessDi(d), $guard::LocklessDi(given)) => {
+                d.$method(given, $frame, &())
+            }
+            (AnyInvalidation::Epoch(d), $guard::Epoch(given)) => d.$method(given, $frame, &()),
+            (AnyInvalidation::Own(d), $guard::Own(given)) => d.$method(given, $frame, $page),
+            _ => another_designs_guard(),
+        }
+    };
+}
+
+#[cold]
+#[inline(never)]
+fn another_designs_guard() -> ! {
+    panic!("the guard was opened by another subsystem, of another design");
+}
+
+// SAFETY: each design keeps the promise, and all calls of one value go to one design.
+unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidation<M, Own> {
+    type Block<'a> = AnyBlock<'a, M, Own>;
+    type Enter<'a> = AnyEnter<'a, M, Own>;
+    type Reverse<'a> = AnyReverse<'a, M, Own>;
+    type Page = Own::Page;
+    type Config = Design;
+
+    fn new(design: &Design, cpus: CpuRange, frames: usize) -> Self {
+        match design {
+            Design::Pvh => AnyInvalidation::Pvh(Pvh::new(&(), cpus, frames)),
+            Design::Di => AnyInvalidation::Di(Di::new(&(), cpus, frames)),
+            Design::LocklessDi => AnyInvalidation::LocklessDi(LocklessDi::new(&(), cpus, frames)),
+            Design::Epoch => AnyInvalidation::Epoch(EpochDi::new(&(), cpus, frames)),
+            Design::Own => AnyInvalidation::Own(Own::new(&Own::Config::default(), cpus, frames)),
+        }
+    }
+
+    fn new_page() -> Own::Page {
+        Own::new_page()
+    }
+
+    #[inline]
+    fn begin(&self) -> Self::Block<'_> {
+        open!(self, AnyBlock, begin)
+    }
+
+    #[inline]
+    fn note(&self, block: &Self::Block<'_>, frame: Frame, page: &Own::Page) {
+        pass!(self, AnyBlock(block), note, frame, page)
+    }
+
+    #[inline]
+    fn enter(&self) -> Self::Enter<'_> {
+        open!(self, AnyEnter, enter)
+    }
+
+    #[inline]
+    fn reverse(&self) -> Self::Reverse<'_> {
+        open!(self, AnyReverse, reverse)
+    }
+
+    fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Own::Page) {
+        pass!(self, AnyReverse(reverse), wait, frame, page)
+    }
+}

@@ -1,0 +1,63 @@
+//! Any swap account.
+
+use crate::swap::{AtomicSwap, MutexSwap};
+use machine::{CpuRange, Machine};
+use vm::policy::Reservation;
+
+/// Which account [`AnySwap`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Account {
+    /// [`MutexSwap`].
+    Mutex,
+    /// [`AtomicSwap`].
+    Atomic,
+    /// `vm`'s own.
+    #[default]
+    Own,
+}
+
+/// A baseline account or `Own`, chosen when it is made.
+pub enum AnySwap<M: Machine, Own: Reservation<M>> {
+    /// See [`Account::Mutex`].
+    Mutex(MutexSwap<M>),
+    /// See [`Account::Atomic`].
+    Atomic(AtomicSwap<M>),
+    /// See [`Account::Own`].
+    Own(Own),
+}
+
+macro_rules! dispatch {
+    ($any:expr, $account:ident => $call:expr) => {
+        match $any {
+            AnySwap::Mutex($account) => $call,
+            AnySwap::Atomic($account) => $call,
+            AnySwap::Own($account) => $call,
+        }
+    };
+}
+
+impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
+    type Config = Account;
+
+    fn new(account: &Account, cpus: CpuRange, limit: u64) -> Self {
+        match account {
+            Account::Mutex => AnySwap::Mutex(MutexSwap::new(&(), cpus, limit)),
+            Account::Atomic => AnySwap::Atomic(AtomicSwap::new(&(), cpus, limit)),
+            Account::Own => AnySwap::Own(Own::new(&Own::Config::default(), cpus, limit)),
+        }
+    }
+
+    #[inline]
+    fn reserve(&self, pages: u64) -> bool {
+        dispatch!(self, account => account.reserve(pages))
+    }
+
+    #[inline]
+    fn release(&self, pages: u64) {
+        dispatch!(self, account => account.release(pages))
+    }
+
+    fn reserved(&self) -> u64 {
+        dispatch!(self, account => account.reserved())
+    }
+}

@@ -1,0 +1,24 @@
+//! The points on which the two lists rest, named so that a checker can break them.
+
+/// What makes the lists sound. [`Sound`] is; this crate's models change one point at a
+/// time and show that the change is caught.
+#[doc(hidden)]
+pub trait Steps: Send + Sync + 'static {
+    /// A finish hands its generation to an older open block instead of publishing it.
+    const HANDS_ON: bool = true;
+
+    /// A waiter checks again under the chain's lock before it sleeps.
+    const CHECKS_AGAIN: bool = true;
+
+    /// An element that is leaving is marked, so that it is neither linked behind nor raised.
+    const MARKS: bool = true;
+
+    /// A waiter's last check is an exchange on the head, not a load.
+    const EXCHANGES: bool = true;
+}
+
+/// The sound steps.
+#[doc(hidden)]
+pub enum Sound {}
+
+impl Steps for Sound {}

@@ -1,0 +1,84 @@
+//! A counter under the swap devices' mutex, then one under the user's.
+
+use machine::{Atomic, CpuRange, Machine, Ordering};
+use sync::adaptive::Adaptive;
+use sync::{Padded, RawLock};
+use vm::policy::Reservation;
+
+/// Reservation as FreeBSD had it in May 2018: `sw_dev_mtx`, which also guards the swap
+/// devices, around the system's counter, then the mutex of the user around his.
+///
+/// Each reserve and release takes both mutexes, one after the other.
+pub struct MutexSwap<M: Machine> {
+    limit: u64,
+    system: Padded<Counter<M>>,
+    user: Padded<Counter<M>>,
+}
+
+/// A counter and the mutex in front of it: 16 bytes on one line.
+struct Counter<M: Machine> {
+    mutex: Adaptive<M>,
+    /// Written under the mutex, whose lock and unlock order it; relaxed.
+    pages: M::AtomicU64,
+}
+
+impl<M: Machine> Counter<M> {
+    fn new() -> Self {
+        Counter {
+            mutex: Adaptive::new(),
+            pages: M::AtomicU64::new(0),
+        }
+    }
+
+    /// Under the mutex, replaces the count by what `change` makes of it, if anything.
+    fn update(&self, change: impl FnOnce(u64) -> Option<u64>) -> bool {
+        self.mutex.lock();
+        let changed = change(self.pages.load(Ordering::Relaxed));
+        if let Some(pages) = changed {
+            self.pages.store(pages, Ordering::Relaxed);
+        }
+        // SAFETY: locked above.
+        unsafe { self.mutex.unlock(()) };
+        changed.is_some()
+    }
+
+    /// Takes `pages` off the count; more than are there is the caller's mistake, and
+    /// leaves none, as FreeBSD does for users.
+    fn lower(&self, pages: u64) {
+        self.update(|count| {
+            debug_assert!(count >= pages, "released {pages} pages of {count} reserved");
+            Some(count.saturating_sub(pages))
+        });
+    }
+}
+
+impl<M: Machine> Reservation<M> for MutexSwap<M> {
+    type Config = ();
+
+    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Self {
+        MutexSwap {
+            limit,
+            system: Padded(Counter::new()),
+            user: Padded(Counter::new()),
+        }
+    }
+
+    fn reserve(&self, pages: u64) -> bool {
+        let fits = |count: u64| count.checked_add(pages).filter(|&sum| sum <= self.limit);
+        self.system.update(fits) && {
+            // No resource limit is set, so the user's count only grows: it is at most
+            // the system's, and can not overflow.
+            self.user.update(|count| Some(count + pages))
+        }
+    }
+
+    fn release(&self, pages: u64) {
+        // The user's first: it stays at most the system's.
+        self.user.lower(pages);
+        self.system.lower(pages);
+    }
+
+    fn reserved(&self) -> u64 {
+        self.system.pages.load(Ordering::Relaxed)
+    }
+}

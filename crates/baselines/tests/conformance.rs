@@ -1,0 +1,198 @@
+//! What every delayed invalidation promises, on threads; one that does none must fail.
+
+mod common;
+mod cpus;
+
+use baselines::selected::{AnyInvalidation, Design};
+use baselines::{Di, EpochDi, LocklessDi, Pvh};
+use common::NoDi;
+use cpus::{Cpu, with_cpus};
+use hosted::Hosted;
+use machine::{CpuRange, Frame};
+use vm::policy::Invalidation;
+
+/// A design behind the selection, with epochs as the fifth.
+type Any = AnyInvalidation<Hosted, EpochDi<Hosted>>;
+
+/// Frames in different 2 MiB regions, so that no number is shared by hashing.
+const PAGES: [Frame; 3] = [Frame(0), Frame(512), Frame(1024)];
+const FRAMES: usize = 2048;
+
+/// What a design promises beyond the contract.
+#[derive(Clone, Copy)]
+struct Promise {
+    /// A wait does not heed open blocks that have not noted the page's region.
+    notes: bool,
+}
+
+/// A block that noted the page is waited for, whatever else has ended.
+fn waits_for_the_block_that_noted<I: Invalidation<Hosted>>(policy: &I) -> Result<(), String> {
+    with_cpus::<I, 2, _>(policy, |[a, b]| {
+        for _ in 0..3 {
+            a.begin();
+            a.note(PAGES[0]);
+            b.start_wait(PAGES[0]);
+            b.still_waits("while the block that noted the page is open")?;
+            a.end();
+            b.returns("after that block has ended")?;
+        }
+        Ok(())
+    })
+}
+
+/// With no block open, a wait returns, noted or not.
+fn returns_when_nothing_is_open<I: Invalidation<Hosted>>(policy: &I) -> Result<(), String> {
+    with_cpus::<I, 2, _>(policy, |[a, b]| {
+        b.start_wait(PAGES[0]);
+        b.returns("before any block")?;
+        a.begin();
+        a.note(PAGES[0]);
+        a.end();
+        for page in PAGES {
+            b.start_wait(page);
+            b.returns("after the only block")?;
+        }
+        Ok(())
+    })
+}
+
+/// Three blocks; the middle one ends first, then the oldest, then the newest.
+fn middle_block_ends_first<I: Invalidation<Hosted>>(
+    policy: &I,
+    promise: Promise,
+) -> Result<(), String> {
+    with_cpus::<I, 5, _>(policy, |[old, middle, new, waiter, other]| {
+        for (cpu, page) in [&old, &middle, &new].into_iter().zip(PAGES) {
+            cpu.begin();
+            cpu.note(page);
+        }
+        middle.end();
+        waiter.start_wait(PAGES[0]);
+        waiter.still_waits("for the oldest, after the middle block has ended")?;
+        other.start_wait(PAGES[2]);
+        other.still_waits("for the newest, after the middle block has ended")?;
+        old.end();
+        if promise.notes {
+            waiter.returns("for the oldest, with a newer block open")?;
+            waiter.start_wait(PAGES[1]);
+            waiter.returns("for the middle, with a newer block open")?;
+        }
+        other.still_waits("for the newest, alone by now")?;
+        new.end();
+        if !promise.notes {
+            waiter.returns("for the oldest, with all ended")?;
+        }
+        other.returns("for the newest, with all ended")
+    })
+}
+
+/// The newest ends first, and the one it handed its number to notes another page then.
+fn notes_after_a_newer_block_ended<I: Invalidation<Hosted>>(policy: &I) -> Result<(), String> {
+    with_cpus::<I, 3, _>(policy, |[old, new, waiter]| {
+        old.begin();
+        new.begin();
+        new.note(PAGES[1]);
+        new.end();
+        old.note(PAGES[0]);
+        waiter.start_wait(PAGES[0]);
+        waiter.still_waits("for the oldest")?;
+        old.end();
+        waiter.returns("with all ended")?;
+        waiter.start_wait(PAGES[1]);
+        waiter.returns("with all ended")
+    })
+}
+
+/// An open block that has not noted the page is nobody's concern, where promised.
+fn heeds_notes_only<I: Invalidation<Hosted>>(policy: &I) -> Result<(), String> {
+    with_cpus::<I, 2, _>(policy, |[a, b]: [Cpu; 2]| {
+        a.begin();
+        a.note(PAGES[0]);
+        b.start_wait(PAGES[1]);
+        b.returns("while only a block is open that never noted the page")?;
+        a.end();
+        Ok(())
+    })
+}
+
+fn conforms<I: Invalidation<Hosted>>(
+    new: impl Fn(CpuRange) -> I,
+    promise: Promise,
+) -> Result<(), String> {
+    let fresh = || new(cpus::machine());
+    waits_for_the_block_that_noted(&fresh())?;
+    returns_when_nothing_is_open(&fresh())?;
+    middle_block_ends_first(&fresh(), promise)?;
+    notes_after_a_newer_block_ended(&fresh())?;
+    if promise.notes {
+        heeds_notes_only(&fresh())?;
+    }
+    Ok(())
+}
+
+fn plain<I: Invalidation<Hosted>>(cpus: CpuRange) -> I {
+    I::new(&I::Config::default(), cpus, FRAMES)
+}
+
+const NOTES: Promise = Promise { notes: true };
+const ALL_BLOCKS: Promise = Promise { notes: false };
+
+#[test]
+fn di_conforms() {
+    conforms(plain::<Di<Hosted>>, NOTES).unwrap();
+}
+
+#[test]
+fn lockless_di_conforms() {
+    conforms(plain::<LocklessDi<Hosted>>, NOTES).unwrap();
+}
+
+#[test]
+fn epoch_di_conforms() {
+    conforms(plain::<EpochDi<Hosted>>, ALL_BLOCKS).unwrap();
+}
+
+/// The lock makes blocks and removals exclude each other.
+#[test]
+fn pvh_conforms() {
+    let fresh = || plain::<Pvh<Hosted>>(cpus::machine());
+    waits_for_the_block_that_noted(&fresh()).unwrap();
+    returns_when_nothing_is_open(&fresh()).unwrap();
+}
+
+#[test]
+fn selected_designs_conform() {
+    for (design, promise) in [
+        (Design::Di, NOTES),
+        (Design::LocklessDi, NOTES),
+        (Design::Epoch, ALL_BLOCKS),
+        (Design::Own, ALL_BLOCKS),
+    ] {
+        let conformed = conforms(|cpus| Any::new(&design, cpus, FRAMES), promise);
+        conformed.unwrap_or_else(|failure| panic!("{design:?}: {failure}"));
+    }
+    let pvh = || Any::new(&Design::Pvh, cpus::machine(), FRAMES);
+    waits_for_the_block_that_noted(&pvh()).unwrap();
+    returns_when_nothing_is_open(&pvh()).unwrap();
+}
+
+#[test]
+fn none_at_all_does_not_conform() {
+    assert!(conforms(plain::<NoDi>, ALL_BLOCKS).is_err());
+}
+
+/// Two blocks on one CPU would be one list element twice.
+#[test]
+fn a_second_block_is_refused() {
+    fn twice<I: Invalidation<Hosted>>() -> bool {
+        let machine = Hosted::new(1);
+        let policy: I = plain(machine::Topology::cpus(&machine));
+        machine.on_cpu(0, || {
+            let _first = policy.begin();
+            let second = || drop(policy.begin());
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(second)).is_err()
+        })
+    }
+    assert!(twice::<Di<Hosted>>());
+    assert!(twice::<LocklessDi<Hosted>>());
+}

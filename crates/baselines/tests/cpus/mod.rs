@@ -1,0 +1,118 @@
+//! CPUs that do as they are told, one step at a time.
+
+use hosted::Hosted;
+use machine::{CpuRange, Frame, Topology};
+use std::cell::RefCell;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+use vm::policy::Invalidation;
+
+/// Long enough for a wait that should return to have returned.
+const SOON: Duration = Duration::from_secs(20);
+/// Long enough for a wait that should not return to have done so.
+const A_WHILE: Duration = Duration::from_millis(15);
+
+enum Step {
+    Begin,
+    Note(Frame),
+    Wait(Frame),
+    End,
+}
+
+/// One CPU of the script.
+pub struct Cpu {
+    steps: Sender<Step>,
+    done: Receiver<()>,
+}
+
+impl Cpu {
+    fn tell(&self, step: Step) {
+        self.steps.send(step).expect("the CPU runs");
+    }
+
+    fn do_now(&self, step: Step) {
+        self.tell(step);
+        self.done.recv_timeout(SOON).expect("the step ends");
+    }
+
+    pub fn begin(&self) {
+        self.do_now(Step::Begin);
+    }
+
+    pub fn note(&self, page: Frame) {
+        self.do_now(Step::Note(page));
+    }
+
+    pub fn end(&self) {
+        self.do_now(Step::End);
+    }
+
+    pub fn start_wait(&self, page: Frame) {
+        self.tell(Step::Wait(page));
+    }
+
+    pub fn still_waits(&self, when: &str) -> Result<(), String> {
+        match self.done.recv_timeout(A_WHILE) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            _ => Err(format!("returned {when}")),
+        }
+    }
+
+    pub fn returns(&self, when: &str) -> Result<(), String> {
+        let returned = self.done.recv_timeout(SOON);
+        returned.map_err(|_| format!("did not return {when}"))
+    }
+}
+
+thread_local! {
+    static MACHINE: RefCell<Option<Hosted>> = const { RefCell::new(None) };
+}
+
+/// A new machine of five CPUs, for the calling test's next script.
+pub fn machine() -> CpuRange {
+    let machine = Hosted::new(5);
+    let cpus = machine.cpus();
+    MACHINE.set(Some(machine));
+    cpus
+}
+
+/// Runs `script` with the first `N` CPUs of the machine last made by [`machine`].
+pub fn with_cpus<I, const N: usize, F>(policy: &I, script: F) -> Result<(), String>
+where
+    I: Invalidation<Hosted>,
+    F: FnOnce([Cpu; N]) -> Result<(), String>,
+{
+    let machine = MACHINE.take().expect("a machine was made for this script");
+    thread::scope(|scope| {
+        let cpus = std::array::from_fn(|index| {
+            let (steps, todo) = channel();
+            let (finished, done) = channel();
+            let machine = machine.clone();
+            scope.spawn(move || {
+                machine.attach(index);
+                obey(policy, todo, finished);
+            });
+            Cpu { steps, done }
+        });
+        script(cpus)
+    })
+}
+
+fn obey<I: Invalidation<Hosted>>(policy: &I, todo: Receiver<Step>, finished: Sender<()>) {
+    let page = I::new_page();
+    let mut block = None;
+    for step in todo {
+        match step {
+            Step::Begin => block = Some(policy.begin()),
+            Step::Note(frame) => policy.note(block.as_ref().expect("open"), frame, &page),
+            Step::End => block = None,
+            Step::Wait(frame) => {
+                let reverse = policy.reverse();
+                policy.wait(&reverse, frame, &page);
+            }
+        }
+        // The script may have ended with an error.
+        let _ = finished.send(());
+    }
+}

@@ -1,0 +1,43 @@
+//! Presets by name.
+
+use baselines::selected::Preset;
+use std::collections::HashSet;
+
+#[test]
+fn names_are_read_back() {
+    for preset in Preset::ALL {
+        assert_eq!(preset.to_string().parse(), Ok(preset));
+        assert!(!preset.description().is_empty() && !preset.source().is_empty());
+    }
+    let names: HashSet<_> = Preset::ALL.map(Preset::name).into();
+    assert_eq!(names.len(), Preset::ALL.len());
+}
+
+#[test]
+fn no_two_presets_are_the_same_system() {
+    let systems: Vec<_> = Preset::ALL.map(|p| (p.design(), p.account())).into();
+    for (i, system) in systems.iter().enumerate() {
+        assert!(!systems[..i].contains(system), "{:?}", Preset::ALL[i]);
+    }
+}
+
+#[test]
+fn unknown_names_get_a_suggestion() {
+    let nearest = |name: &str| name.parse::<Preset>().unwrap_err().nearest;
+    assert_eq!(nearest("freebsd-dj"), Some(Preset::FreebsdDi));
+    assert_eq!(nearest("freebsd_epoch"), Some(Preset::FreebsdEpoch));
+    assert_eq!(nearest("lockless-di"), Some(Preset::FreebsdLocklessDi));
+    assert_eq!(nearest("pvh"), Some(Preset::FreebsdPvh));
+    assert_eq!(nearest("ScaleVM"), Some(Preset::Scalevm));
+    assert_eq!(nearest("solaris"), None);
+    assert_eq!(nearest(""), None);
+    let message = "freebsd-epok".parse::<Preset>().unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "unknown preset 'freebsd-epok'; did you mean 'freebsd-epoch'?"
+    );
+    let message = "windows".parse::<Preset>().unwrap_err().to_string();
+    assert!(message.ends_with(
+        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, scalevm"
+    ));
+}

@@ -1,0 +1,80 @@
+//! Swap accounts are exact: never above the limit, and no refusal while there is room.
+
+use baselines::selected::{Account, AnySwap};
+use baselines::swap::{AtomicSwap, MutexSwap};
+use hosted::Hosted;
+use machine::{Execute, Job, Topology};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use vm::policy::Reservation;
+
+type Any = AnySwap<Hosted, MutexSwap<Hosted>>;
+
+fn exact_alone<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
+    let account = new(100);
+    assert!(account.reserve(60));
+    assert!(!account.reserve(41));
+    assert!(!account.reserve(u64::MAX), "a sum that overflows is too much");
+    assert_eq!(account.reserved(), 60, "a refusal takes nothing");
+    assert!(account.reserve(40));
+    assert!(account.reserve(0));
+    assert!(!account.reserve(1));
+    // In parts.
+    account.release(30);
+    account.release(70);
+    assert_eq!(account.reserved(), 0);
+    assert!(account.reserve(100));
+    assert!(!new(0).reserve(1));
+}
+
+/// Three CPUs reserve a third each, over and over: all fit, so none may be refused. The
+/// fourth asks for more than there ever is: it must be refused and disturb nobody.
+fn exact_together<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
+    const ROUNDS: usize = 20_000;
+    let machine = Hosted::new(4);
+    let account = Arc::new(new(30));
+    let held = Arc::new(AtomicU64::new(0));
+    let worker = |_| {
+        let (account, held) = (account.clone(), held.clone());
+        Box::new(move || {
+            for _ in 0..ROUNDS {
+                assert!(account.reserve(10), "there was room");
+                assert!(held.fetch_add(10, SeqCst) <= 20, "above the limit");
+                held.fetch_sub(10, SeqCst);
+                account.release(10);
+            }
+        }) as Job
+    };
+    let mut jobs: Vec<Job> = (0..3).map(worker).collect();
+    let greedy = account.clone();
+    jobs.push(Box::new(move || {
+        for _ in 0..ROUNDS {
+            assert!(!greedy.reserve(31), "more than the limit");
+        }
+    }));
+    machine.execute(jobs);
+    assert_eq!(account.reserved(), 0);
+}
+
+fn exact<S: Reservation<Hosted>>(config: S::Config) {
+    let cpus = Hosted::new(4).cpus();
+    exact_alone(|limit| S::new(&config, cpus, limit));
+    exact_together(|limit| S::new(&config, cpus, limit));
+}
+
+#[test]
+fn mutex_swap_is_exact() {
+    exact::<MutexSwap<Hosted>>(());
+}
+
+#[test]
+fn atomic_swap_is_exact() {
+    exact::<AtomicSwap<Hosted>>(());
+}
+
+#[test]
+fn selected_accounts_are_exact() {
+    for account in [Account::Mutex, Account::Atomic, Account::Own] {
+        exact::<Any>(account);
+    }
+}
