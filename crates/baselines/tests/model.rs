@@ -12,9 +12,7 @@ use baselines::{Di, EpochDi, LocklessDi, Sound, Steps};
 use checked::Checked;
 use checked::loom::model::Builder;
 use common::NoDi;
-use machine::{
-    Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCell, Topology,
-};
+use machine::{Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use sync::epoch::{Domain, Options, Protocol, Section};

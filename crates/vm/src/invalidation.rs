@@ -50,8 +50,9 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
     type Enter<'a> = ();
     type Reverse<'a> = ();
     type Page = M::AtomicU64;
+    type Config = ();
 
-    fn new(cpus: CpuRange, _frames: usize) -> Self {
+    fn new(_config: &(), cpus: CpuRange, _frames: usize) -> Self {
         Snapshots {
             domain: Domain::new(cpus),
         }
@@ -85,7 +86,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
 
     fn reverse(&self) {}
 
-    fn wait(&self, _frame: Frame, page: &Self::Page) {
+    fn wait(&self, _reverse: &(), _frame: Frame, page: &Self::Page) {
         let stamp = page.load(Ordering::Relaxed);
         M::spin_until(|| self.is_over(stamp));
     }

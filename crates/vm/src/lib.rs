@@ -25,4 +25,4 @@ pub use pmap::{Pmap, Removed};
 pub use policy::{Best, Policies};
 pub use prot::Prot;
 pub use space::{HEAP_START, HIGHEST, LOWEST, Region, Space};
-pub use vm::{Hold, Vm};
+pub use vm::{Hold, Options, Vm};

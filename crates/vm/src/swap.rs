@@ -9,7 +9,9 @@ use sync::counter::Limited;
 pub struct PerCpuSwap<M: Machine>(Limited<M>);
 
 impl<M: Machine> Reservation<M> for PerCpuSwap<M> {
-    fn new(cpus: CpuRange, limit: u64) -> Self {
+    type Config = ();
+
+    fn new(_config: &(), cpus: CpuRange, limit: u64) -> Self {
         PerCpuSwap(Limited::new(cpus, limit))
     }
 

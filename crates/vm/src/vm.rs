@@ -20,24 +20,41 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     asids: PoolLock<M, Asids>,
 }
 
+/// How a VM is made.
+pub struct Options<M: Platform, P: Policies<M>> {
+    /// Which delayed invalidation, if the policy leaves a choice.
+    pub invalidation: <P::Invalidation as Invalidation<M>>::Config,
+    /// Which account of swap space, if the policy leaves a choice.
+    pub swap: <P::Swap as Reservation<M>>::Config,
+    /// Pages of swap space that may be reserved; by default twice the memory's.
+    pub swap_pages: Option<u64>,
+}
+
+impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
+    fn default() -> Self {
+        Options {
+            invalidation: Default::default(),
+            swap: Default::default(),
+            swap_pages: None,
+        }
+    }
+}
+
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// A VM with its policies' own defaults, and as much swap as memory.
+    /// A VM with its policies' defaults, and twice as much swap as memory.
     pub fn new(machine: M) -> Arc<Self> {
-        let (cpus, frames) = (machine.cpus(), machine.frame_count());
-        let invalidation = P::Invalidation::new(cpus, frames);
-        let swap = P::Swap::new(cpus, 2 * frames as u64);
-        Self::with(machine, invalidation, swap)
+        Self::with_options(machine, Options::default())
     }
 
-    /// A VM with these policies.
-    pub fn with(machine: M, invalidation: P::Invalidation, swap: P::Swap) -> Arc<Self> {
-        let frames = Frames::new(&machine);
-        let pages = (0..machine.frame_count()).map(|_| Page::new()).collect();
+    /// A VM made to measure.
+    pub fn with_options(machine: M, options: Options<M, P>) -> Arc<Self> {
+        let (cpus, frames) = (machine.cpus(), machine.frame_count());
+        let swap_pages = options.swap_pages.unwrap_or(2 * frames as u64);
         Arc::new(Vm {
-            frames,
-            pages,
-            invalidation,
-            swap,
+            frames: Frames::new(&machine),
+            pages: (0..frames).map(|_| Page::new()).collect(),
+            invalidation: P::Invalidation::new(&options.invalidation, cpus, frames),
+            swap: P::Swap::new(&options.swap, cpus, swap_pages),
             asids: PoolLock::<M, _>::new(Asids::default()),
             machine,
         })

@@ -12,3 +12,14 @@ mod swap;
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use preset::{Preset, UnknownPreset};
 pub use swap::{Account, AnySwap};
+
+use machine::Machine;
+use vm::{Best, Policies};
+
+/// Every policy chosen at run time; `vm`'s own among the choices.
+pub struct Selected;
+
+impl<M: Machine> Policies<M> for Selected {
+    type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
+    type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
+}

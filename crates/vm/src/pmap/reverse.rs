@@ -68,7 +68,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
         drop(list);
         // Mappings that others had already taken off the list may still be cached.
-        self.invalidation().wait(frame, &page.invalidation);
+        self.invalidation()
+            .wait(&reverse, frame, &page.invalidation);
         let flags = page.lock_pv().take_flags();
         drop(reverse);
         Removed {
