@@ -301,6 +301,16 @@ fn a_run_of_locks_by_address_is_one_entry() {
     }
     assert_eq!(order::held::<Hosted>(), 0);
     assert_eq!(kinds::<Page>(), [""; 0]);
+    // One out of order, by permission, is an entry of its own, whatever is released when.
+    let [one, three] = [1, 3].map(|i| pages[i].lock());
+    let two = pages[2].lock_nested();
+    assert_eq!(order::held::<Hosted>(), 2);
+    for (i, held) in [(1, one), (2, two), (3, three)] {
+        // SAFETY: locked above.
+        unsafe { pages[i].unlock(held) };
+    }
+    assert_eq!(order::held::<Hosted>(), 0);
+    assert_eq!(kinds::<Page>(), [""; 0]);
     pair!(pages[1], pages[0]);
     assert_eq!(kinds::<Page>(), ["descending"]);
     pair!(inner, pages[0]);

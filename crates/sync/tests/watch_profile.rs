@@ -5,13 +5,15 @@ mod watched;
 
 use hosted::Hosted;
 use machine::{Execute, Job};
+use std::any::TypeId;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::Duration;
 use sync::watch::profile::{self, Row};
 use sync::watch::{
-    Acquired, Attempt, ClassState, LockClass, Observer, Off, Order, Profile, Watched,
+    Acquired, Attempt, Both, ClassState, DefaultObserver, LockClass, Observer, Off, Order, Profile,
+    Watched,
 };
 use sync::{RawLock, lock_class};
 use watched::{Gate, Rw, Tas};
@@ -235,4 +237,17 @@ fn the_wrapper_takes_no_room() {
     assert_eq!(size_of::<Held<Off>>(), 0);
     assert_eq!(size_of::<Held<Order>>(), 0);
     assert!(size_of::<Held<Profile>>() <= 24);
+}
+
+#[test]
+fn the_build_chooses_the_default() {
+    let order = cfg!(any(debug_assertions, feature = "lock-order"));
+    let profile = cfg!(feature = "lock-profile");
+    let expected = match (order, profile) {
+        (true, true) => TypeId::of::<Both<Order, Profile>>(),
+        (true, false) => TypeId::of::<Order>(),
+        (false, true) => TypeId::of::<Profile>(),
+        (false, false) => TypeId::of::<Off>(),
+    };
+    assert_eq!(TypeId::of::<DefaultObserver>(), expected);
 }

@@ -7,7 +7,7 @@ use sync::watch::{note_sleep, note_spins};
 /// A test-and-set lock, 1 byte.
 pub struct Tas<M: Machine>(M::AtomicU8);
 
-// SAFETY: the swap and the store are the textbook lock.
+// SAFETY: the exchange and the store are the textbook lock.
 unsafe impl<M: Machine> RawLock<M> for Tas<M> {
     type Held = ();
     const NAME: &'static str = "tas";
@@ -17,11 +17,17 @@ unsafe impl<M: Machine> RawLock<M> for Tas<M> {
     }
     #[inline]
     fn lock(&self) {
-        M::spin_until(|| self.try_lock().is_some());
+        while self.try_lock().is_none() {
+            M::spin_until(|| self.0.load(Ordering::Relaxed) == 0);
+        }
     }
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        (self.0.swap(1, Ordering::Acquire) == 0).then_some(())
+        // No swap: a store of a waiter may go before the release in a checker's eyes.
+        let taken = self
+            .0
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok().then_some(())
     }
     #[inline]
     unsafe fn unlock(&self, (): ()) {

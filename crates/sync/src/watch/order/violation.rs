@@ -59,10 +59,11 @@ pub enum Violation<'a> {
 /// The handler, a `fn(&Violation)`; null means to panic.
 static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// Has violations reported to `handler`, in the task that commits them, before it
-/// does; [`None`] restores the default, which is to panic.
+/// Has violations reported to `handler`, in the task that commits them; [`None`]
+/// restores the default, which is to panic.
 ///
-/// When the handler returns, the task goes on, be it into a deadlock.
+/// The report comes before the task waits or releases, so a panic leaves the lock as
+/// it was; only [`Violation::TooDeep`] is known after the lock was taken. When the handler returns, the task goes on, be it into a deadlock.
 pub fn set_handler(handler: Option<fn(&Violation<'_>)>) {
     let handler = handler.map_or(null_mut(), |f| f as *mut ());
     HANDLER.store(handler, Ordering::Relaxed);

@@ -81,14 +81,13 @@ impl<M: Machine> Observer<M> for Profile {
 
     #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Ticket {
-        if !is_running() {
+        // Unknown: stopped, or only just started; such an acquisition is not counted.
+        if matches!(how, Acquired::Unknown) || !is_running() {
             return Ticket(None);
         }
         let site = Site::of(attempt.class, attempt.site);
         match how {
-            // Started between the question and the answer: this one is not counted.
-            Acquired::Unknown => Ticket(None),
-            Acquired::Tried | Acquired::Free => {
+            Acquired::Unknown | Acquired::Tried | Acquired::Free => {
                 count::<M>(site, Event::Free);
                 Ticket(None)
             }

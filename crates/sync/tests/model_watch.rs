@@ -1,0 +1,86 @@
+//! Watching does not disturb a checker: it sees the interleavings of the lock alone,
+//! and still sees the lock's bugs.
+
+#[allow(dead_code)]
+mod watched;
+
+use checked::{Checked, loom};
+use machine::{Atomics, Execute, Job, SharedCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use sync::watch::{Both, Order, Profile, Watched};
+use sync::{RawLock, lock_class};
+use watched::Tas;
+
+lock_class!(Modelled = "modelled");
+
+type Counter = <Checked as Atomics>::Cell<u32>;
+type On<O> = Watched<Checked, Tas<Checked>, Modelled, O>;
+
+/// Two tasks count to two under a lock; returns how many executions there are.
+fn executions<L: RawLock<Checked> + 'static>() -> u32 {
+    let executions = Arc::new(AtomicU32::new(0));
+    let count = executions.clone();
+    loom::model(move || {
+        count.fetch_add(1, Relaxed);
+        let shared = Arc::new((L::new(), Counter::new(0)));
+        let job = || {
+            let shared = shared.clone();
+            Box::new(move || {
+                let (lock, counter) = &*shared;
+                let held = lock.lock();
+                // SAFETY: under the lock, which the model puts to the test.
+                unsafe { *counter.write() += 1 };
+                // SAFETY: locked above.
+                unsafe { lock.unlock(held) };
+            }) as Job
+        };
+        Checked::new(2).execute(vec![job(), job()]);
+        // SAFETY: both have ended.
+        assert_eq!(unsafe { *shared.1.read() }, 2);
+    });
+    executions.load(Relaxed)
+}
+
+#[test]
+fn the_checker_sees_the_lock_alone() {
+    let bare = executions::<Tas<Checked>>();
+    println!("{bare} executions");
+    assert!(bare > 1);
+    assert_eq!(executions::<On<Order>>(), bare);
+    assert_eq!(executions::<On<Profile>>(), bare);
+    // Trying first is a step more.
+    sync::watch::profile::start(2).expect("memory");
+    assert!(executions::<On<Both<Order, Profile>>>() > bare);
+}
+
+/// A test-and-set lock whose release is none.
+struct Leaky(Tas<Checked>);
+
+// SAFETY: it is not; the model is to say so.
+unsafe impl RawLock<Checked> for Leaky {
+    type Held = ();
+    const NAME: &'static str = "leaky";
+    fn new() -> Self {
+        Leaky(Tas::new())
+    }
+    fn lock(&self) {
+        _ = self.0.try_lock();
+    }
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_lock()
+    }
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: passed on.
+        unsafe { self.0.unlock(()) };
+    }
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_broken_lock_is_caught_behind_the_wrapper() {
+    executions::<Watched<Checked, Leaky, Modelled, Order>>();
+}
