@@ -83,7 +83,7 @@ pub struct CommonArgs {
     /// How many samples count; 0 goes on until Ctrl-C
     #[arg(short, long, value_name = "S", default_value_t = 5)]
     pub samples: u32,
-    /// Tasks are processes, each with its own address space [default]
+    /// Tasks are processes, each with its own address space (default)
     #[arg(long, conflicts_with = "threads")]
     pub processes: bool,
     /// Tasks are threads in one address space
