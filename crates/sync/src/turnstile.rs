@@ -135,7 +135,11 @@ impl<M: Machine> Slot<M> {
         M::spin_until(|| {
             // Acquire: pairs with the release in `unlock`. The load keeps waiters from
             // taking the line from the holder.
-            self.locked.load(Ordering::Relaxed) == 0 && self.locked.swap(1, Ordering::Acquire) == 0
+            self.locked.load(Ordering::Relaxed) == 0
+                && self
+                    .locked
+                    .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
         });
     }
 
