@@ -164,7 +164,10 @@ mod pair {
 
     impl NativePair {
         /// Stores `new` if the pair is `current`; returns what it was.
-        #[inline]
+        ///
+        /// Never inlined: LLVM would inline it into callers without the feature, and
+        /// there make the exchange a call of a library that nobody links.
+        #[inline(never)]
         #[target_feature(enable = "cmpxchg16b")]
         fn exchange(&self, current: u128, new: u128) -> u128 {
             // SAFETY: the cell is 16-byte aligned, valid, and only accessed here.

@@ -1,6 +1,6 @@
 //! The two patterns on which all protocols here rest.
 
-use super::{Meeting, two};
+use super::{Attendance, Meeting, two};
 use crate::{Atomic, Atomics, Execute, Ordering, SharedCell};
 use alloc::{sync::Arc, vec::Vec};
 
@@ -23,16 +23,18 @@ pub fn message_passing<M: Execute>(m: &M, rounds: usize) {
         rounds: (0..rounds).map(round).collect(),
     });
     let send = |shared: &Shared<M>| {
+        let meeting = shared.meeting.attend();
         for (i, round) in shared.rounds.iter().enumerate() {
-            start(&shared.meeting, i);
+            start(&meeting, i);
             // SAFETY: the other CPU reads only after it has seen the flag.
             unsafe { *round.data.write() = 42 };
             round.flag.store(1, Ordering::Release);
         }
     };
     let receive = |shared: &Shared<M>| {
+        let meeting = shared.meeting.attend();
         for (i, round) in shared.rounds.iter().enumerate() {
-            start(&shared.meeting, i);
+            start(&meeting, i);
             if round.flag.load(Ordering::Acquire) == 1 {
                 // SAFETY: the writer has released the data with the flag.
                 assert_eq!(unsafe { *round.data.read() }, 42, "message passing");
@@ -69,8 +71,9 @@ fn dekker<M: Execute>(m: &M, rounds: usize, one: Side<M>) {
         seen: Vec<[M::AtomicU64; 2]>,
     }
     fn run<M: Execute>(shared: &Shared<M>, me: usize, side: Side<M>) {
+        let meeting = shared.meeting.attend();
         for (i, (flags, seen)) in shared.flags.iter().zip(&shared.seen).enumerate() {
-            start(&shared.meeting, i);
+            start(&meeting, i);
             let saw = side(&flags[me], &flags[1 - me]);
             seen[me].store(saw, Ordering::Relaxed);
         }
@@ -101,7 +104,7 @@ fn dekker<M: Execute>(m: &M, rounds: usize, one: Side<M>) {
 }
 
 /// Begins a round on both CPUs at once; the first begins with the jobs.
-fn start<M: Execute>(meeting: &Meeting<M>, round: usize) {
+fn start<M: Execute>(meeting: &Attendance<'_, M>, round: usize) {
     if round > 0 {
         meeting.meet();
     }

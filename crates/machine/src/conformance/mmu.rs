@@ -1,7 +1,7 @@
 //! One CPU's translation.
 
 use super::tables::{ADDRESS, ASID, FRAMES, NEXT, OTHER, READ, Tables, WRITE};
-use super::{Meeting, alone, two};
+use super::{Meeting, alone, linger, two};
 use crate::{
     Access, Asid, Atomic, Execute, Flush, Frame, Mmu, Ordering, PAGE_SIZE, PageFault, Platform,
     VaRange, pte,
@@ -248,17 +248,21 @@ pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
         meeting: Meeting::new(),
     });
     let kernel = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
         let data = s.machine.word(s.frame, 0);
         let entry = s.tables.entry(ADDRESS);
         for round in 0..rounds {
             if round > 0 {
                 data.store(0, Ordering::Relaxed);
                 s.tables.map(ADDRESS, s.frame, WRITE);
-                s.meeting.meet();
+                meeting.meet();
+            }
+            if round % 2 == 1 {
+                linger::<M>(|| data.load(Ordering::Relaxed) != 0);
             }
             M::delay(round as u32 % 64);
             let old = entry.swap(0, Ordering::AcqRel);
-            s.meeting.meet();
+            meeting.meet();
             let stored = data.load(Ordering::Relaxed) == 7;
             assert_eq!(old & pte::DIRTY != 0, stored, "dirty bit against store");
             assert_eq!(
@@ -269,15 +273,16 @@ pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
         }
     };
     let task = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
         enter(&s.machine, &s.tables, ASID);
         for round in 0..rounds {
             if round > 0 {
                 s.machine.flush_local(ASID, Flush::All);
-                s.meeting.meet();
+                meeting.meet();
             }
             // Stored or refused; the kernel's side knows what follows from each.
             let _either = s.machine.store(ADDRESS, 7);
-            s.meeting.meet();
+            meeting.meet();
         }
     };
     two(m, &shared, kernel, task);

@@ -94,18 +94,54 @@ fn two<M: Execute, S: Send + Sync + 'static>(
 }
 
 /// Where two CPUs meet: a barrier that counts arrivals.
-struct Meeting<M: Machine>(M::AtomicUsize);
+struct Meeting<M: Machine> {
+    arrived: M::AtomicUsize,
+    /// 1 when one of the two has ended or failed.
+    left: M::AtomicU32,
+}
+
+/// Attends a [`Meeting`]; who waits for a CPU that has left fails too.
+struct Attendance<'a, M: Machine>(&'a Meeting<M>);
 
 impl<M: Machine> Meeting<M> {
     fn new() -> Self {
-        Meeting(M::AtomicUsize::new(0))
+        Meeting {
+            arrived: M::AtomicUsize::new(0),
+            left: M::AtomicU32::new(0),
+        }
     }
 
+    /// Comes to the meeting, until the result is dropped.
+    fn attend(&self) -> Attendance<'_, M> {
+        Attendance(self)
+    }
+}
+
+impl<M: Machine> Attendance<'_, M> {
     /// Waits until both CPUs have come as often as the caller.
     fn meet(&self) {
+        let Meeting { arrived, left } = self.0;
         // Release and acquire: what each did before, the other sees after.
-        let arrived = self.0.fetch_add(1, Ordering::AcqRel) + 1;
-        let both = arrived.next_multiple_of(2);
-        M::spin_until(|| self.0.load(Ordering::Acquire) >= both);
+        let both = (arrived.fetch_add(1, Ordering::AcqRel) + 1).next_multiple_of(2);
+        let all_here = || arrived.load(Ordering::Acquire) >= both;
+        M::spin_until(|| all_here() || left.load(Ordering::Acquire) == 1);
+        assert!(all_here(), "the other CPU has failed");
+    }
+}
+
+impl<M: Machine> Drop for Attendance<'_, M> {
+    fn drop(&mut self) {
+        // Release: who sees it sees all arrivals before.
+        self.0.left.store(1, Ordering::Release);
+    }
+}
+
+/// Gives another CPU time to make the condition true, but not for ever.
+fn linger<M: Machine>(condition: impl Fn() -> bool) {
+    for round in 0..1_000 {
+        if condition() {
+            break;
+        }
+        M::relax(round);
     }
 }

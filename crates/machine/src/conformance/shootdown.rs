@@ -2,7 +2,7 @@
 
 use super::mmu::enter;
 use super::tables::{ADDRESS, ASID, NEXT, Tables, WRITE};
-use super::{Meeting, two};
+use super::{Meeting, linger, two};
 use crate::{Atomic, CpuSet, Execute, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange};
 use alloc::sync::Arc;
 use core::sync::atomic::AtomicU64;
@@ -51,19 +51,21 @@ impl<M: Execute + Platform + Clone> Shared<M> {
 pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
     for what in [Flush::Range(VaRange::sized(ADDRESS, PAGE_SIZE)), Flush::All] {
         let initiator = move |s: &Shared<M>| {
+            let meeting = s.meeting.attend();
             s.enter();
             assert_eq!(s.machine.store(ADDRESS, 1), Ok(()));
-            s.meeting.meet();
+            meeting.meet();
             s.tables.entry(ADDRESS).store(0, Ordering::Relaxed);
             s.shoot(what, [0, 1]);
-            s.meeting.meet();
+            meeting.meet();
             assert!(s.machine.load(ADDRESS).is_err(), "the initiator's own");
         };
         let target = |s: &Shared<M>| {
+            let meeting = s.meeting.attend();
             s.enter();
             assert!(s.machine.store(ADDRESS, 1).is_ok());
-            s.meeting.meet();
-            s.meeting.meet();
+            meeting.meet();
+            meeting.meet();
             assert!(s.machine.load(ADDRESS).is_err(), "a target's read");
             assert!(s.machine.store(ADDRESS, 2).is_err(), "a target's write");
         };
@@ -76,32 +78,37 @@ pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
 /// `stores` stores meanwhile.
 pub fn stale_stores<M: Execute + Platform + Clone>(m: &M, rounds: usize, stores: u64) {
     let initiator = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
         let data = s.machine.word(s.frame, 0);
         for round in 0..rounds {
             if round > 0 {
                 data.store(0, Ordering::Relaxed);
                 s.tables.map(ADDRESS, s.frame, WRITE);
-                s.meeting.meet();
+                meeting.meet();
+            }
+            if round % 2 == 1 {
+                linger::<M>(|| data.load(Ordering::Relaxed) != 0);
             }
             M::delay((round as u32 * 7) % 512);
             s.take(ADDRESS, [1]);
             let seen = data.load(Ordering::Relaxed);
-            s.meeting.meet();
+            meeting.meet();
             let last = s.performed.load(Ordering::Relaxed);
             assert_eq!(seen, last, "a store after the shootdown had returned");
             assert_eq!(data.load(Ordering::Relaxed), last, "a store got lost");
         }
     };
     let target = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
         s.enter();
         for round in 0..rounds {
             if round > 0 {
-                s.meeting.meet();
+                meeting.meet();
             }
             let performed = (1..=stores).take_while(|&n| s.machine.store(ADDRESS, n).is_ok());
             let performed = performed.count() as u64;
             s.performed.store(performed, Ordering::Relaxed);
-            s.meeting.meet();
+            meeting.meet();
         }
     };
     two(m, &Shared::new(m), initiator, target);
@@ -137,18 +144,20 @@ const PAGES: usize = 100;
 pub fn many_requests<M: Execute + Platform + Clone>(m: &M) {
     let page = |n: usize| ADDRESS + n * PAGE_SIZE;
     let initiator = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
         (1..PAGES).for_each(|n| s.tables.map(page(n), s.frame, WRITE));
-        s.meeting.meet();
-        s.meeting.meet();
+        meeting.meet();
+        meeting.meet();
         (0..PAGES).for_each(|n| s.take(page(n), [1]));
-        s.meeting.meet();
+        meeting.meet();
     };
     let target = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
         s.enter();
-        s.meeting.meet();
+        meeting.meet();
         (0..PAGES).for_each(|n| assert!(s.machine.load(page(n)).is_ok()));
-        s.meeting.meet();
-        s.meeting.meet();
+        meeting.meet();
+        meeting.meet();
         let reached = (0..PAGES).find(|&n| s.machine.load(page(n)).is_ok());
         assert_eq!(reached, None, "a request was lost");
     };
