@@ -33,9 +33,10 @@ impl<M: Execute + Platform + Clone> Shared<M> {
         enter(&self.machine, &self.tables, ASID);
     }
 
-    /// Takes the page at `address` away and shoots it down on the CPUs `targets`.
+    /// Takes the page at `address` away and shoots it down on the CPUs `targets`. By
+    /// an exchange, as kernels do: a store might undo the walker's.
     fn take<const N: usize>(&self, address: usize, targets: [usize; N]) {
-        self.tables.entry(address).store(0, Ordering::Relaxed);
+        self.tables.entry(address).swap(0, Ordering::AcqRel);
         self.shoot(Flush::Range(VaRange::sized(address, PAGE_SIZE)), targets);
     }
 
@@ -55,7 +56,7 @@ pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
             s.enter();
             assert_eq!(s.machine.store(ADDRESS, 1), Ok(()));
             meeting.meet();
-            s.tables.entry(ADDRESS).store(0, Ordering::Relaxed);
+            s.tables.entry(ADDRESS).swap(0, Ordering::AcqRel);
             s.shoot(what, [0, 1]);
             meeting.meet();
             assert!(s.machine.load(ADDRESS).is_err(), "the initiator's own");
