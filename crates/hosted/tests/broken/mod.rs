@@ -119,7 +119,8 @@ impl<const FLAW: Flaw> Tasks for Broken<FLAW> {
     }
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
         if FLAW == FORGETS_LOCALS {
-            return f(&Locals::ZERO);
+            let fresh = Locals::ZERO;
+            return f(&fresh);
         }
         Hosted::with_locals(f)
     }
