@@ -1,7 +1,7 @@
 //! The machine contract on loom: every interleaving, and every value a load may
 //! see under the C11 model, for a few threads.
 //!
-//! Use it inside [`loom::model`]. What loom does not model is listed in the
+//! Use it inside [`loom::model()`]. What loom does not model is listed in the
 //! project's CAVEATS.md: `SeqCst` accesses count as acquire and release
 //! (fences are exact, which is why the contract has
 //! [`machine::Atomic::publish`]), and fairness is assumed of spin loops.

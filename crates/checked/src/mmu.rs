@@ -114,7 +114,7 @@ impl Checked {
         let is_it = |entry: &Entry| entry.asid == asid && entry.page == page;
         let cached = lock(&mmu.own).tlb.iter().copied().find(is_it);
         if let Some(entry) = cached
-            && (access == Access::Read || entry.dirty)
+            && (access == Access::Read || (entry.writable && entry.dirty))
         {
             return Ok(entry.frame);
         }

@@ -97,7 +97,7 @@ impl State {
         // Beyond the user half a page number might look like another's.
         let cached = (address < pte::USER_END).then(|| self.tlb.lookup(asid, page));
         if let Some(entry) = cached.flatten() {
-            if access == Access::Read || entry.dirty {
+            if access == Access::Read || (entry.writable && entry.dirty) {
                 counters.hits.add(1);
                 return Ok(entry);
             }

@@ -33,6 +33,8 @@ pub(crate) struct Tlb {
     entries: Box<[[Entry; WAYS]]>,
     /// The place in each set that is filled next.
     next: Box<[u8]>,
+    /// The place in each set that was found last, where the next look-up begins.
+    recent: Box<[u8]>,
 }
 
 /// Marks a tag as one of an entry.
@@ -66,6 +68,7 @@ impl Tlb {
             tags: vec![[0; WAYS]; sets].into(),
             entries: vec![[nothing; WAYS]; sets].into(),
             next: vec![0; sets].into(),
+            recent: vec![0; sets].into(),
         }
     }
 
@@ -85,8 +88,14 @@ impl Tlb {
 
     /// The entry of `page` (a page number) in `asid`. O(ways).
     #[inline]
-    pub(crate) fn lookup(&self, asid: Asid, page: usize) -> Option<Entry> {
+    pub(crate) fn lookup(&mut self, asid: Asid, page: usize) -> Option<Entry> {
+        let set = self.set(page);
+        let recent = self.recent[set] as usize;
+        if self.tags[set].get(recent) == Some(&tag(asid, page)) {
+            return Some(self.entries[set][recent]);
+        }
         let (set, way) = self.find(asid, page)?;
+        self.recent[set] = way as u8;
         Some(self.entries[set][way])
     }
 

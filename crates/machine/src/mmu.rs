@@ -105,7 +105,10 @@ impl core::error::Error for PageFault {}
 /// when told to or for its own reasons. The walker sets the accessed and dirty
 /// bits in the entry with an atomic read-modify-write, and sets dirty only in an
 /// entry that is present and writable at that instant. An entry cached as clean
-/// is walked again by the first write. Absent entries are not cached.
+/// is walked again by the first write. Absent entries are not cached. An access that
+/// a cached entry forbids may fault although the tables allow it by now; the fault
+/// drops the entry, so the second try goes by the tables. Entries on the way to the
+/// one that maps are marked accessed, too.
 pub trait Mmu: Memory + Topology {
     /// Makes this CPU translate with the tables at `root`, its entries tagged
     /// `asid`. Flushes nothing.

@@ -1,1 +1,147 @@
 //! Whether a machine keeps the contract.
+//!
+//! Each function checks one part on a machine and panics where it is broken. They
+//! are generic and know nothing of the machine but its traits; what they assert
+//! holds on every schedule, so a failure is never bad luck. The machine should be
+//! fresh or idle, have at least two CPUs, and for the checks of memory and
+//! translation [`FRAMES`] frames that nobody else uses.
+//!
+//! The checks of races take a number of rounds: a real machine needs many to meet
+//! the interesting schedules, a checker that explores them all needs one.
+//!
+//! | function | what it checks |
+//! |---|---|
+//! | [`atomics`], [`cells`] | values, atomicity of read-modify-writes |
+//! | [`message_passing`], [`store_buffer`] | release and acquire; publish and fence |
+//! | [`cpus`], [`spinning`] | who is where; waiting |
+//! | [`parking`], [`permits`], [`locals`], [`anchor`], [`clock`] | tasks |
+//! | [`memory`] | frames |
+//! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`], [`large_pages`] | one CPU's translation |
+//! | [`harvest`] | the walker against a kernel that takes entries away |
+//! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
+//! | [`exact_tlb`] | beyond the contract: the TLB keeps what it may keep |
+
+mod atomics;
+mod cpus;
+mod litmus;
+mod memory;
+mod mmu;
+mod shootdown;
+mod tables;
+mod tasks;
+
+pub use atomics::{atomics, cells};
+pub use cpus::{cpus, spinning};
+pub use litmus::{message_passing, store_buffer};
+pub use memory::memory;
+pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, large_pages, translation};
+pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
+pub use tables::FRAMES;
+pub use tasks::{anchor, clock, locals, parking, permits};
+
+use crate::{Atomic, AtomicInt, Execute, Job, Machine, Ordering, Platform};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
+
+/// Rounds in which [`all`] runs each race.
+const ROUNDS: usize = 300;
+/// Stores with which [`all`] has a target pound on a page that goes away.
+const STORES: u64 = 1_000;
+
+/// Every check a real machine must pass, the races many times.
+pub fn all<M: Execute + Platform + Clone>(m: &M) {
+    atomics(m);
+    cells(m);
+    message_passing(m, ROUNDS);
+    store_buffer(m, ROUNDS);
+    cpus(m);
+    spinning(m);
+    parking(m);
+    permits(m);
+    locals(m);
+    anchor(m);
+    clock(m);
+    memory(m);
+    translation(m);
+    accessed_dirty(m);
+    flushes(m);
+    asids(m);
+    large_pages(m);
+    harvest(m, ROUNDS);
+    shootdown(m);
+    stale_stores(m, ROUNDS, STORES);
+    mutual_shootdown(m, ROUNDS);
+    many_requests(m);
+}
+
+/// Runs `job` on CPU 0 with a handle of the machine.
+fn alone<M: Execute + Clone>(m: &M, job: impl FnOnce(&M) + Send + 'static) {
+    let machine = m.clone();
+    m.execute(Vec::from([Box::new(move || job(&machine)) as Job]));
+}
+
+/// Runs `zero` on CPU 0 and `one` on CPU 1, both with what they share.
+fn two<M: Execute, S: Send + Sync + 'static>(
+    m: &M,
+    shared: &Arc<S>,
+    zero: impl FnOnce(&S) + Send + 'static,
+    one: impl FnOnce(&S) + Send + 'static,
+) {
+    let (for_zero, for_one) = (shared.clone(), shared.clone());
+    m.execute(Vec::from([
+        Box::new(move || zero(&for_zero)) as Job,
+        Box::new(move || one(&for_one)) as Job,
+    ]));
+}
+
+/// Where two CPUs meet: a barrier that counts arrivals.
+struct Meeting<M: Machine> {
+    arrived: M::AtomicUsize,
+    /// 1 when one of the two has ended or failed.
+    left: M::AtomicU32,
+}
+
+/// Attends a [`Meeting`]; who waits for a CPU that has left fails too.
+struct Attendance<'a, M: Machine>(&'a Meeting<M>);
+
+impl<M: Machine> Meeting<M> {
+    fn new() -> Self {
+        Meeting {
+            arrived: M::AtomicUsize::new(0),
+            left: M::AtomicU32::new(0),
+        }
+    }
+
+    /// Comes to the meeting, until the result is dropped.
+    fn attend(&self) -> Attendance<'_, M> {
+        Attendance(self)
+    }
+}
+
+impl<M: Machine> Attendance<'_, M> {
+    /// Waits until both CPUs have come as often as the caller.
+    fn meet(&self) {
+        let Meeting { arrived, left } = self.0;
+        // Release and acquire: what each did before, the other sees after.
+        let both = (arrived.fetch_add(1, Ordering::AcqRel) + 1).next_multiple_of(2);
+        let all_here = || arrived.load(Ordering::Acquire) >= both;
+        M::spin_until(|| all_here() || left.load(Ordering::Acquire) == 1);
+        assert!(all_here(), "the other CPU has failed");
+    }
+}
+
+impl<M: Machine> Drop for Attendance<'_, M> {
+    fn drop(&mut self) {
+        // Release: who sees it sees all arrivals before.
+        self.0.left.store(1, Ordering::Release);
+    }
+}
+
+/// Gives another CPU time to make the condition true, but not for ever.
+fn linger<M: Machine>(condition: impl Fn() -> bool) {
+    for round in 0..1_000 {
+        if condition() {
+            break;
+        }
+        M::relax(round);
+    }
+}

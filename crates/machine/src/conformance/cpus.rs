@@ -1,0 +1,55 @@
+//! CPUs: who is where, and waiting.
+
+use super::two;
+use crate::{Atomic, CpuId, CpuSet, Execute, Job, Ordering, Pinned, Platform};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
+
+/// Each job runs on the CPU of its number, pins nest, and no CPU is another
+/// machine's or nobody's.
+pub fn cpus<M: Execute + Platform>(m: &M) {
+    let range = m.cpus();
+    assert!(range.index_of(CpuId::NONE) >= range.len(), "nobody's CPU");
+    assert!(range.index_of(M::pin().cpu()) >= range.len(), "no CPU yet");
+    let count = range.len().min(2);
+    let here = move |index| {
+        let outer = M::pin();
+        let inner = M::pin();
+        assert_eq!(outer.cpu(), range.cpu(index), "a job on another CPU");
+        assert_eq!(inner.cpu(), outer.cpu(), "a pinned task moved");
+        drop(inner);
+        M::yield_now();
+        assert_eq!(M::pin().cpu(), outer.cpu(), "a pinned task moved");
+    };
+    let jobs = (0..count).map(|i| Box::new(move || here(i)) as Job);
+    m.execute(jobs.collect::<Vec<_>>());
+    // The CPUs are free again.
+    m.execute(Vec::from([Box::new(move || here(0)) as Job]));
+    sets(range.len());
+}
+
+fn sets(cpus: usize) {
+    let mut set = CpuSet::EMPTY;
+    (0..cpus).for_each(|cpu| set.insert(cpu));
+    assert!(set.iter().eq(0..cpus), "a set of all CPUs");
+    set.remove(0);
+    assert!(
+        !set.contains(0) && set.len() == cpus - 1,
+        "a set without CPU 0"
+    );
+}
+
+/// A CPU that spins sees what it waits for, and is not kept from it by its waiting.
+pub fn spinning<M: Execute>(m: &M) {
+    let turn = Arc::new(M::AtomicU32::new(0));
+    let pass = |turn: &M::AtomicU32, from: u32| {
+        M::spin_until(|| turn.load(Ordering::Acquire) == from);
+        M::delay(1);
+        turn.store(from + 1, Ordering::Release);
+    };
+    let zero = move |turn: &M::AtomicU32| {
+        pass(turn, 0);
+        pass(turn, 2);
+    };
+    two(m, &turn, zero, move |turn| pass(turn, 1));
+    assert_eq!(turn.load(Ordering::Relaxed), 3, "turns taken");
+}

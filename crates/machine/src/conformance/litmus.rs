@@ -1,0 +1,111 @@
+//! The two patterns on which all protocols here rest.
+
+use super::{Attendance, Meeting, two};
+use crate::{Atomic, Atomics, Execute, Ordering, SharedCell};
+use alloc::{sync::Arc, vec::Vec};
+
+/// What a CPU wrote before a release store is seen by who acquired the stored value.
+pub fn message_passing<M: Execute>(m: &M, rounds: usize) {
+    struct Round<M: Execute> {
+        data: M::Cell<u64>,
+        flag: M::AtomicU32,
+    }
+    struct Shared<M: Execute> {
+        meeting: Meeting<M>,
+        rounds: Vec<Round<M>>,
+    }
+    let round = |_| Round {
+        data: M::Cell::new(0),
+        flag: M::AtomicU32::new(0),
+    };
+    let shared = Arc::new(Shared::<M> {
+        meeting: Meeting::new(),
+        rounds: (0..rounds).map(round).collect(),
+    });
+    let send = |shared: &Shared<M>| {
+        let meeting = shared.meeting.attend();
+        for (i, round) in shared.rounds.iter().enumerate() {
+            start(&meeting, i);
+            // SAFETY: the other CPU reads only after it has seen the flag.
+            unsafe { *round.data.write() = 42 };
+            round.flag.store(1, Ordering::Release);
+        }
+    };
+    let receive = |shared: &Shared<M>| {
+        let meeting = shared.meeting.attend();
+        for (i, round) in shared.rounds.iter().enumerate() {
+            start(&meeting, i);
+            if round.flag.load(Ordering::Acquire) == 1 {
+                // SAFETY: the writer has released the data with the flag.
+                assert_eq!(unsafe { *round.data.read() }, 42, "message passing");
+            }
+        }
+    };
+    two(m, &shared, send, receive);
+}
+
+/// Of two CPUs that each publish and then look at the other's variable, at least one
+/// sees the other (Dekker): publish against publish, and publish against store and
+/// fence.
+pub fn store_buffer<M: Execute>(m: &M, rounds: usize) {
+    dekker(m, rounds, |mine, other| {
+        mine.store(1, Ordering::Relaxed);
+        M::fence(Ordering::SeqCst);
+        other.load(Ordering::Relaxed)
+    });
+    dekker(m, rounds, |mine, other| {
+        mine.publish(1);
+        other.load(Ordering::Relaxed)
+    });
+}
+
+/// Runs one CPU's side of Dekker's pattern; the first variable is its own.
+type Side<M> = fn(&<M as Atomics>::AtomicU64, &<M as Atomics>::AtomicU64) -> u64;
+
+fn dekker<M: Execute>(m: &M, rounds: usize, one: Side<M>) {
+    struct Shared<M: Execute> {
+        meeting: Meeting<M>,
+        /// Each round's variables, CPU 0's first.
+        flags: Vec<[M::AtomicU64; 2]>,
+        /// What each CPU saw.
+        seen: Vec<[M::AtomicU64; 2]>,
+    }
+    fn run<M: Execute>(shared: &Shared<M>, me: usize, side: Side<M>) {
+        let meeting = shared.meeting.attend();
+        for (i, (flags, seen)) in shared.flags.iter().zip(&shared.seen).enumerate() {
+            start(&meeting, i);
+            let saw = side(&flags[me], &flags[1 - me]);
+            seen[me].store(saw, Ordering::Relaxed);
+        }
+    }
+    let zeroes = || (0..rounds).map(|_| core::array::from_fn(|_| M::AtomicU64::new(0)));
+    let shared = Arc::new(Shared::<M> {
+        meeting: Meeting::new(),
+        flags: zeroes().collect(),
+        seen: zeroes().collect(),
+    });
+    let publish: Side<M> = |mine, other| {
+        mine.publish(1);
+        other.load(Ordering::Relaxed)
+    };
+    two(
+        m,
+        &shared,
+        move |shared| run(shared, 0, publish),
+        move |shared| run(shared, 1, one),
+    );
+    for seen in &shared.seen {
+        let [zero, one] = seen.each_ref().map(|s| s.load(Ordering::Relaxed));
+        assert!(
+            zero == 1 || one == 1,
+            "both CPUs looked before they published"
+        );
+    }
+}
+
+/// Begins a round on both CPUs at once; the first begins with the jobs.
+fn start<M: Execute>(meeting: &Attendance<'_, M>, round: usize) {
+    if round > 0 {
+        meeting.meet();
+    }
+}

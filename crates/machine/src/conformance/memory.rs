@@ -1,0 +1,64 @@
+//! Physical memory.
+
+use super::alone;
+use super::tables::FRAMES;
+use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Platform, WORDS_PER_FRAME};
+use core::slice;
+
+/// Frames are aligned, disjoint, and as large as they should be; they are zeroed and
+/// copied whole.
+pub fn memory<M: Execute + Platform + Clone>(m: &M) {
+    assert!(m.frame_count() >= FRAMES, "too few frames for the suite");
+    alone(m, |m| {
+        words(m);
+        bytes(m);
+    });
+}
+
+/// The words of a frame that are tried: both ends and one between.
+const TRIED: [usize; 3] = [0, 100, WORDS_PER_FRAME - 1];
+
+fn words<M: Memory>(m: &M) {
+    let [a, b] = [Frame(0), Frame(1)];
+    let value = |frame: Frame, index| m.word(frame, index).load(Ordering::Relaxed);
+    for (frame, first) in [(a, 1_000), (b, 2_000)] {
+        for index in TRIED {
+            let value = first + index as u64;
+            m.word(frame, index).store(value, Ordering::Relaxed);
+        }
+    }
+    for index in TRIED {
+        assert_eq!(value(a, index), 1_000 + index as u64, "word {index}");
+        assert_eq!(value(b, index), 2_000 + index as u64, "word {index}");
+    }
+    m.copy(a, b);
+    assert!(TRIED.iter().all(|&i| value(b, i) == value(a, i)), "copy");
+    m.zero(a);
+    assert!(TRIED.iter().all(|&i| value(a, i) == 0), "zero");
+    assert!(TRIED.iter().all(|&i| value(b, i) != 0), "zero of another");
+    m.zero(b);
+}
+
+fn bytes<M: Memory>(m: &M) {
+    // SAFETY: the frames are the suite's, and one slice at a time is used.
+    let bytes = |frame: u32| unsafe {
+        slice::from_raw_parts_mut(m.direct_map(Frame(frame)).as_ptr(), PAGE_SIZE)
+    };
+    for frame in [0, 1, 2] {
+        let start = m.direct_map(Frame(frame)).addr().get();
+        assert_eq!(start % PAGE_SIZE, 0, "a frame is not aligned");
+        bytes(frame).fill(frame as u8 + 1);
+    }
+    for frame in [0, 1, 2] {
+        let own = |&byte: &u8| byte == frame as u8 + 1;
+        assert!(bytes(frame).iter().all(own), "frames overlap");
+    }
+    m.copy(Frame(0), Frame(1));
+    assert!(bytes(1).iter().all(|&byte| byte == 1), "copy");
+    for frame in [0, 1] {
+        m.zero(Frame(frame));
+        assert!(bytes(frame).iter().all(|&byte| byte == 0), "zero");
+    }
+    assert!(bytes(2).iter().all(|&byte| byte == 3), "zero of another");
+    m.zero(Frame(2));
+}

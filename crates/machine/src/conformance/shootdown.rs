@@ -1,0 +1,166 @@
+//! Flushing the TLBs of other CPUs.
+
+use super::mmu::enter;
+use super::tables::{ADDRESS, ASID, NEXT, Tables, WRITE};
+use super::{Meeting, linger, two};
+use crate::{Atomic, CpuSet, Execute, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange};
+use alloc::sync::Arc;
+use core::sync::atomic::AtomicU64;
+
+/// Two CPUs in one space, where a page is mapped at [`ADDRESS`].
+struct Shared<M: Execute> {
+    machine: M,
+    tables: Tables<M>,
+    frame: Frame,
+    meeting: Meeting<M>,
+    /// How many stores the target has performed.
+    performed: AtomicU64,
+}
+
+impl<M: Execute + Platform + Clone> Shared<M> {
+    fn new(m: &M) -> Arc<Self> {
+        let tables = Tables::new(m, 0);
+        Arc::new(Shared {
+            machine: m.clone(),
+            frame: tables.map_new(ADDRESS, WRITE),
+            tables,
+            meeting: Meeting::new(),
+            performed: AtomicU64::new(0),
+        })
+    }
+
+    fn enter(&self) {
+        enter(&self.machine, &self.tables, ASID);
+    }
+
+    /// Takes the page at `address` away and shoots it down on the CPUs `targets`. By
+    /// an exchange, as kernels do: a store might undo the walker's.
+    fn take<const N: usize>(&self, address: usize, targets: [usize; N]) {
+        self.tables.entry(address).swap(0, Ordering::AcqRel);
+        self.shoot(Flush::Range(VaRange::sized(address, PAGE_SIZE)), targets);
+    }
+
+    fn shoot<const N: usize>(&self, what: Flush, targets: [usize; N]) {
+        let mut set = CpuSet::EMPTY;
+        targets.into_iter().for_each(|cpu| set.insert(cpu));
+        self.machine.shootdown(&set, ASID, what);
+    }
+}
+
+/// After a shootdown neither a target nor, if it is one, the initiator itself uses
+/// what was flushed, whether a page or all is.
+pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
+    for what in [Flush::Range(VaRange::sized(ADDRESS, PAGE_SIZE)), Flush::All] {
+        let initiator = move |s: &Shared<M>| {
+            let meeting = s.meeting.attend();
+            s.enter();
+            assert_eq!(s.machine.store(ADDRESS, 1), Ok(()));
+            meeting.meet();
+            s.tables.entry(ADDRESS).swap(0, Ordering::AcqRel);
+            s.shoot(what, [0, 1]);
+            meeting.meet();
+            assert!(s.machine.load(ADDRESS).is_err(), "the initiator's own");
+        };
+        let target = |s: &Shared<M>| {
+            let meeting = s.meeting.attend();
+            s.enter();
+            assert!(s.machine.store(ADDRESS, 1).is_ok());
+            meeting.meet();
+            meeting.meet();
+            assert!(s.machine.load(ADDRESS).is_err(), "a target's read");
+            assert!(s.machine.store(ADDRESS, 2).is_err(), "a target's write");
+        };
+        two(m, &Shared::new(m), initiator, target);
+    }
+}
+
+/// When a shootdown returns, each store a target made through the flushed entry is
+/// performed, and none comes later: the page can be freed. The target tries up to
+/// `stores` stores meanwhile.
+pub fn stale_stores<M: Execute + Platform + Clone>(m: &M, rounds: usize, stores: u64) {
+    let initiator = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
+        let data = s.machine.word(s.frame, 0);
+        for round in 0..rounds {
+            if round > 0 {
+                data.store(0, Ordering::Relaxed);
+                s.tables.map(ADDRESS, s.frame, WRITE);
+                meeting.meet();
+            }
+            if round % 2 == 1 {
+                linger::<M>(|| data.load(Ordering::Relaxed) != 0);
+            }
+            M::delay((round as u32 * 7) % 512);
+            s.take(ADDRESS, [1]);
+            let seen = data.load(Ordering::Relaxed);
+            meeting.meet();
+            let last = s.performed.load(Ordering::Relaxed);
+            assert_eq!(seen, last, "a store after the shootdown had returned");
+            assert_eq!(data.load(Ordering::Relaxed), last, "a store got lost");
+        }
+    };
+    let target = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
+        s.enter();
+        for round in 0..rounds {
+            if round > 0 {
+                meeting.meet();
+            }
+            let performed = (1..=stores).take_while(|&n| s.machine.store(ADDRESS, n).is_ok());
+            let performed = performed.count() as u64;
+            s.performed.store(performed, Ordering::Relaxed);
+            meeting.meet();
+        }
+    };
+    two(m, &Shared::new(m), initiator, target);
+}
+
+/// Two CPUs that shoot at each other, and access memory in between, come to an end.
+pub fn mutual_shootdown<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
+    let shoot = move |s: &Shared<M>, address, other: usize| {
+        s.enter();
+        for _ in 0..rounds {
+            let frame = s.frame;
+            s.tables.map(address, frame, WRITE);
+            assert!(s.machine.store(address, 1).is_ok());
+            s.take(address, [other]);
+        }
+    };
+    let shared = Shared::new(m);
+    // Made here, so that the CPUs do not make tables at the same time.
+    shared.tables.map(NEXT, shared.frame, WRITE);
+    two(
+        m,
+        &shared,
+        move |s| shoot(s, ADDRESS, 1),
+        move |s| shoot(s, NEXT, 0),
+    );
+}
+
+/// Pages that are shot down one by one on a CPU that does nothing: more than any
+/// mailbox holds.
+const PAGES: usize = 100;
+
+/// Requests to a CPU that is doing nothing are not lost, however many there are.
+pub fn many_requests<M: Execute + Platform + Clone>(m: &M) {
+    let page = |n: usize| ADDRESS + n * PAGE_SIZE;
+    let initiator = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
+        (1..PAGES).for_each(|n| s.tables.map(page(n), s.frame, WRITE));
+        meeting.meet();
+        meeting.meet();
+        (0..PAGES).for_each(|n| s.take(page(n), [1]));
+        meeting.meet();
+    };
+    let target = move |s: &Shared<M>| {
+        let meeting = s.meeting.attend();
+        s.enter();
+        meeting.meet();
+        (0..PAGES).for_each(|n| assert!(s.machine.load(page(n)).is_ok()));
+        meeting.meet();
+        meeting.meet();
+        let reached = (0..PAGES).find(|&n| s.machine.load(page(n)).is_ok());
+        assert_eq!(reached, None, "a request was lost");
+    };
+    two(m, &Shared::new(m), initiator, target);
+}

@@ -1,0 +1,82 @@
+//! Page tables for the checks of translation.
+
+use crate::{Asid, Atomic, Frame, Memory, Ordering, PAGE_SIZE, pte};
+use core::sync::atomic::AtomicU32;
+
+/// Frames the suite uses, from 0.
+pub const FRAMES: usize = 16;
+
+/// An address whose index differs at each level.
+pub(super) const ADDRESS: usize = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
+/// The page behind it.
+pub(super) const NEXT: usize = ADDRESS + PAGE_SIZE;
+
+/// The ASIDs in use; that of a space's tables, and another.
+pub(super) const ASID: Asid = Asid(1);
+pub(super) const OTHER: Asid = Asid(2);
+
+/// Bits of an entry that tasks may read through.
+pub(super) const READ: u64 = pte::PRESENT | pte::USER;
+/// Bits of an entry that tasks may write through.
+pub(super) const WRITE: u64 = READ | pte::WRITABLE;
+
+/// An address space made of the suite's frames.
+pub(super) struct Tables<M> {
+    machine: M,
+    pub(super) root: Frame,
+    next: AtomicU32,
+}
+
+impl<M: Memory + Clone> Tables<M> {
+    /// An empty space that takes frames from `first` on.
+    pub(super) fn new(machine: &M, first: u32) -> Self {
+        let tables = Tables {
+            machine: machine.clone(),
+            root: Frame(first),
+            next: AtomicU32::new(first),
+        };
+        tables.frame();
+        tables
+    }
+
+    /// A zeroed frame.
+    pub(super) fn frame(&self) -> Frame {
+        let frame = Frame(self.next.fetch_add(1, Ordering::Relaxed));
+        assert!(frame.index() < FRAMES, "the suite has no more frames");
+        self.machine.zero(frame);
+        frame
+    }
+
+    /// The entry for `address` at `level`; tables above are made as needed.
+    pub(super) fn entry_at(&self, address: usize, level: u32) -> &M::AtomicU64 {
+        let mut table = self.root;
+        for above in (level + 1..pte::LEVELS).rev() {
+            let word = self.machine.word(table, pte::index(address, above));
+            let entry = word.load(Ordering::Acquire);
+            table = pte::frame(entry);
+            if entry == 0 {
+                table = self.frame();
+                word.store(table.address() | WRITE, Ordering::Release);
+            }
+        }
+        self.machine.word(table, pte::index(address, level))
+    }
+
+    /// The entry that maps the page at `address`.
+    pub(super) fn entry(&self, address: usize) -> &M::AtomicU64 {
+        self.entry_at(address, 0)
+    }
+
+    /// Maps the page at `address` to `frame`.
+    pub(super) fn map(&self, address: usize, frame: Frame, bits: u64) {
+        let entry = frame.address() | bits;
+        self.entry(address).store(entry, Ordering::Release);
+    }
+
+    /// Maps the page at `address` to a new frame.
+    pub(super) fn map_new(&self, address: usize, bits: u64) -> Frame {
+        let frame = self.frame();
+        self.map(address, frame, bits);
+        frame
+    }
+}
