@@ -191,10 +191,12 @@ mod plain {
                     let epoch = self.epoch.0.load(Ordering::Relaxed);
                     let section = record.section.load(Ordering::Relaxed);
                     record.section.store(section + 1, Ordering::Release);
+                    *nesting = 1;
                     record.epoch.swap(epoch, Ordering::SeqCst);
                     compiler_fence(Ordering::SeqCst);
+                } else {
+                    *nesting += 1;
                 }
-                *nesting += 1;
             }
             record
         }

@@ -92,9 +92,11 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
                 // section sees what was unlinked before the scan. Release: pairs with
                 // a scan's load, which may see this epoch and yet the `section` of
                 // the section before.
+                *nesting = 1;
                 P::publish::<M>(&record.epoch, epoch);
+            } else {
+                *nesting += 1;
             }
-            *nesting += 1;
         }
     }
 
