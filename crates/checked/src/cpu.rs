@@ -52,6 +52,9 @@ impl Execute for Checked {
         if let Some((cpu, job)) = first {
             CURRENT.with(|current| current.set(cpus.cpu(cpu)));
             job();
+            // The task ends here, the loom thread with the model, when the statics
+            // that its words may refer to are gone.
+            crate::task::end();
             CURRENT.with(|current| current.set(CpuId::NONE));
         }
         for thread in threads {
