@@ -46,14 +46,13 @@ impl Execute for Checked {
                 loom::thread::spawn(move || {
                     CURRENT.with(|current| current.set(cpu));
                     job();
+                    crate::task::end();
                 })
             })
             .collect();
         if let Some((cpu, job)) = first {
             CURRENT.with(|current| current.set(cpus.cpu(cpu)));
             job();
-            // The task ends here, the loom thread with the model, when the statics
-            // that its words may refer to are gone.
             crate::task::end();
             CURRENT.with(|current| current.set(CpuId::NONE));
         }
