@@ -4,7 +4,7 @@ mod model;
 
 use checked::Checked;
 use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering};
-use model::two_threads;
+use model::{bounded, two_threads};
 use std::ptr::{self, null_mut};
 use sync::RawLock;
 
@@ -125,11 +125,27 @@ fn node(at: *mut ()) -> &'static Node {
     unsafe { &*at.cast::<Node>() }
 }
 
-/// MCS whose unlock empties the queue by a store.
-struct Mcs(Ptr);
+/// Empties a queue if `last` is its tail.
+fn empty(tail: &Ptr, last: *mut (), new: *mut ()) -> bool {
+    tail.compare_exchange(last, new, Ordering::Release, Ordering::Relaxed)
+        .is_ok()
+}
+
+/// Waits for a successor to link itself.
+fn successor(next: &Ptr) -> *mut () {
+    let mut found = null_mut();
+    Checked::spin_until(|| {
+        found = next.load(Ordering::Acquire);
+        !found.is_null()
+    });
+    found
+}
+
+/// MCS whose unlock empties the queue by a store, unless `CAS`.
+struct Mcs<const CAS: bool>(Ptr);
 
 // SAFETY: see above.
-unsafe impl RawLock<Checked> for Mcs {
+unsafe impl<const CAS: bool> RawLock<Checked> for Mcs<CAS> {
     type Held = &'static Node;
     const NAME: &'static str = "mcs, unlock without compare-and-swap";
     fn new() -> Self {
@@ -148,7 +164,13 @@ unsafe impl RawLock<Checked> for Mcs {
         None
     }
     unsafe fn unlock(&self, held: &'static Node) {
-        let next = held.next.load(Ordering::Acquire);
+        let mut next = held.next.load(Ordering::Acquire);
+        if CAS && next.is_null() {
+            if empty(&self.0, held.address(), null_mut()) {
+                return;
+            }
+            next = successor(&held.next);
+        }
         if next.is_null() {
             self.0.store(null_mut(), Ordering::Release);
         } else {
@@ -162,11 +184,12 @@ unsafe impl RawLock<Checked> for Mcs {
 
 #[test]
 fn mcs_unlock_without_compare_and_swap() {
-    caught::<Mcs>();
+    caught::<Mcs<false>>();
+    bounded::<Mcs<true>>(2, &[2, 1]);
 }
 
-/// K42 whose unlock empties the queue by a store.
-struct K42 {
+/// K42 whose unlock empties the queue by a store, unless `CAS`.
+struct K42<const CAS: bool> {
     tail: Ptr,
     next: Ptr,
 }
@@ -174,7 +197,7 @@ struct K42 {
 const HELD: *mut () = ptr::without_provenance_mut(1);
 
 // SAFETY: see above.
-unsafe impl RawLock<Checked> for K42 {
+unsafe impl<const CAS: bool> RawLock<Checked> for K42<CAS> {
     type Held = ();
     const NAME: &'static str = "k42, unlock without compare-and-swap";
     fn new() -> Self {
@@ -205,14 +228,21 @@ unsafe impl RawLock<Checked> for K42 {
         link.store(this.address(), Ordering::Release);
         Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
         self.next.store(null_mut(), Ordering::Relaxed);
-        // Two threads: nobody can be behind.
-        self.tail.store(HELD, Ordering::Release);
+        if !empty(&self.tail, this.address(), HELD) {
+            self.next.store(successor(&this.next), Ordering::Relaxed);
+        }
     }
     fn try_lock(&self) -> Option<()> {
         None
     }
     unsafe fn unlock(&self, (): ()) {
-        let next = self.next.load(Ordering::Acquire);
+        let mut next = self.next.load(Ordering::Acquire);
+        if CAS && next.is_null() {
+            if empty(&self.tail, HELD, null_mut()) {
+                return;
+            }
+            next = successor(&self.next);
+        }
         if next.is_null() {
             self.tail.store(null_mut(), Ordering::Release);
         } else {
@@ -226,7 +256,8 @@ unsafe impl RawLock<Checked> for K42 {
 
 #[test]
 fn k42_unlock_without_compare_and_swap() {
-    caught::<K42>();
+    caught::<K42<false>>();
+    bounded::<K42<true>>(2, &[2, 1]);
 }
 
 /// CLH that releases without release ordering.
