@@ -13,8 +13,12 @@ fn count<R: RawLock<Hosted>>() {
             let mutex = &mutex;
             scope.spawn(move || (0..10).for_each(|_| mutex.lock().push(i)));
         }
-        let tries = || (0..10).filter(|_| mutex.try_lock().map(|mut g| g.push(9)).is_some());
-        scope.spawn(|| tries().count()).join().unwrap()
+        let trier = || {
+            (0..10)
+                .filter(|_| mutex.try_lock().map(|mut g| g.push(9)).is_some())
+                .count()
+        };
+        scope.spawn(trier).join().unwrap()
     });
     assert_eq!(mutex.into_inner().len(), 20 + tried);
 }
