@@ -46,12 +46,14 @@ impl Execute for Checked {
                 loom::thread::spawn(move || {
                     CURRENT.with(|current| current.set(cpu));
                     job();
+                    crate::task::end();
                 })
             })
             .collect();
         if let Some((cpu, job)) = first {
             CURRENT.with(|current| current.set(cpus.cpu(cpu)));
             job();
+            crate::task::end();
             CURRENT.with(|current| current.set(CpuId::NONE));
         }
         for thread in threads {

@@ -24,6 +24,19 @@ loom::thread_local! {
     static NOW: RefCell<u64> = RefCell::new(0);
 }
 
+/// Ends the task that the calling loom thread ran.
+///
+/// loom drops thread-locals after the thread was joined, maybe after the statics
+/// that a task's words refer to.
+pub(crate) fn end() {
+    LOCALS.with(|locals| {
+        if let Some(at_exit) = locals.at_exit.take() {
+            at_exit(locals);
+        }
+        locals.words.iter().for_each(|word| word.set(0));
+    });
+}
+
 impl Tasks for Checked {
     type Task = Task;
 

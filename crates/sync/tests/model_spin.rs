@@ -8,19 +8,11 @@
 mod model;
 
 use checked::Checked;
-use checked::loom::model::Builder;
 use machine::{Execute, Job};
-use model::{Shared, exclusion, increment, two_threads};
+use model::{Shared, bounded, increment, two_threads};
 use std::sync::Arc;
 use sync::RawLock;
 use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
-
-/// Three threads, one acquisition each: two waiters behind a holder.
-fn three_threads<R: RawLock<Checked> + 'static>() {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(|| exclusion::<R>(&[1, 1, 1]));
-}
 
 /// One locks and unlocks twice, one tries: whoever gets in is alone there, and
 /// a failed attempt leaves a lock that works.
@@ -73,7 +65,7 @@ fn both_trying<R: RawLock<Checked> + 'static>() {
 }
 
 macro_rules! models {
-    ($($name:ident: $lock:ident;)*) => {$(
+    ($($name:ident: $lock:ident, $preemptions:literal;)*) => {$(
         mod $name {
             use super::*;
 
@@ -84,7 +76,7 @@ macro_rules! models {
 
             #[test]
             fn three() {
-                three_threads::<$lock<Checked>>();
+                bounded::<$lock<Checked>>($preemptions, &[1, 1, 1]);
             }
 
             #[test]
@@ -100,12 +92,14 @@ macro_rules! models {
     )*};
 }
 
+// With two waiters on one word and two preemptions, loom lets the waiters run in turn
+// for ever; one preemption ends, and queue locks bear two.
 models! {
-    test_and_set: TestAndSet;
-    ticket: Ticket;
-    proportional: Proportional;
-    conbo: Conbo;
-    mcs: Mcs;
-    clh: Clh;
-    k42: K42;
+    test_and_set: TestAndSet, 1;
+    ticket: Ticket, 1;
+    proportional: Proportional, 1;
+    conbo: Conbo, 1;
+    mcs: Mcs, 2;
+    clh: Clh, 2;
+    k42: K42, 2;
 }

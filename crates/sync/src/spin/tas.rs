@@ -1,7 +1,7 @@
 //! Test-and-test-and-set with bounded exponential backoff.
 //!
 //! ```text
-//! lock:    while swap(held, 1) != 0:
+//! lock:    until cas(held, 0, 1):
 //!              wait until held == 0; after a lost race, delay 1, 2, 4 … 64 pauses
 //! unlock:  held = 0
 //! ```
@@ -26,8 +26,11 @@ pub struct TestAndSet<M: Machine> {
 impl<M: Machine> TestAndSet<M> {
     #[inline]
     fn take(&self) -> bool {
-        // Acquire: pairs with the release in `unlock`.
-        self.held.swap(1, Ordering::Acquire) == 0
+        // Acquire: pairs with the release in `unlock`. Not a blind swap: only the
+        // holder writes, so a lost race leaves no store behind.
+        self.held
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! What models of mutual exclusion share.
 
 use checked::Checked;
+use checked::loom::model::Builder;
 use machine::{Atomics, Execute, Job, SharedCell};
 use std::sync::Arc;
 use sync::RawLock;
@@ -52,7 +53,16 @@ pub fn exclusion<R: RawLock<Checked> + 'static>(acquisitions: &[u32]) {
     assert_eq!(shared.get(), acquisitions.iter().sum());
 }
 
-/// Every interleaving of two threads, two acquisitions each.
+/// As [`exclusion`], with at most `preemptions` of a thread that could go on.
+pub fn bounded<R: RawLock<Checked> + 'static>(preemptions: usize, acquisitions: &'static [u32]) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(|| exclusion::<R>(acquisitions));
+}
+
+/// Two threads: every interleaving of two acquisitions and one, and two each with
+/// bounded preemption.
 pub fn two_threads<R: RawLock<Checked> + 'static>() {
-    checked::loom::model(|| exclusion::<R>(&[2, 2]));
+    checked::loom::model(|| exclusion::<R>(&[2, 1]));
+    bounded::<R>(3, &[2, 2]);
 }

@@ -1,0 +1,295 @@
+//! The models of `model_spin.rs` can fail: each lock family with one planted bug.
+
+mod model;
+
+use checked::Checked;
+use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering};
+use model::{bounded, two_threads};
+use std::ptr::{self, null_mut};
+use sync::RawLock;
+
+type U8 = <Checked as Atomics>::AtomicU8;
+type U32 = <Checked as Atomics>::AtomicU32;
+type Ptr = <Checked as Atomics>::AtomicPtr;
+
+/// The model of two threads has to end in a panic.
+fn caught<R: RawLock<Checked> + 'static>() {
+    let result = std::panic::catch_unwind(two_threads::<R>);
+    assert!(result.is_err(), "{}: the model did not notice", R::NAME);
+}
+
+/// Test-and-set that acquires without acquire ordering.
+struct RelaxedTestAndSet(U8);
+
+// SAFETY: it is not one; the model has to say so (here and below).
+unsafe impl RawLock<Checked> for RelaxedTestAndSet {
+    type Held = ();
+    const NAME: &'static str = "tas, relaxed acquisition";
+    fn new() -> Self {
+        RelaxedTestAndSet(U8::new(0))
+    }
+    fn lock(&self) {
+        Checked::spin_until(|| self.try_lock().is_some());
+    }
+    fn try_lock(&self) -> Option<()> {
+        let taken = self
+            .0
+            .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        taken.ok().map(drop)
+    }
+    unsafe fn unlock(&self, (): ()) {
+        self.0.store(0, Ordering::Release);
+    }
+    fn is_locked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[test]
+fn test_and_set_without_acquire() {
+    caught::<RelaxedTestAndSet>();
+}
+
+/// A ticket lock whose unlock lacks release ordering, or whose `lock` thinks that
+/// being next in line is its turn.
+struct Ticket<const EARLY: bool> {
+    next: U32,
+    serving: U32,
+}
+
+// SAFETY: see above.
+unsafe impl<const EARLY: bool> RawLock<Checked> for Ticket<EARLY> {
+    type Held = ();
+    const NAME: &'static str = "ticket";
+    fn new() -> Self {
+        Ticket {
+            next: U32::new(0),
+            serving: U32::new(0),
+        }
+    }
+    fn lock(&self) {
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        Checked::spin_until(|| {
+            let ahead = ticket.wrapping_sub(self.serving.load(Ordering::Acquire));
+            ahead == 0 || EARLY && ahead == 1
+        });
+    }
+    fn try_lock(&self) -> Option<()> {
+        None
+    }
+    unsafe fn unlock(&self, (): ()) {
+        let serving = self.serving.load(Ordering::Relaxed);
+        let order = if EARLY {
+            Ordering::Release
+        } else {
+            Ordering::Relaxed
+        };
+        self.serving.store(serving + 1, order);
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn ticket_without_release() {
+    caught::<Ticket<false>>();
+}
+
+#[test]
+fn ticket_that_goes_one_early() {
+    caught::<Ticket<true>>();
+}
+
+/// A queue node; leaked, so that no bug of a mutant is one of memory.
+struct Node {
+    next: Ptr,
+    waiting: U8,
+}
+
+impl Node {
+    fn leak() -> &'static Node {
+        Box::leak(Box::new(Node {
+            next: Ptr::new(null_mut()),
+            waiting: U8::new(1),
+        }))
+    }
+    fn address(&self) -> *mut () {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+}
+
+/// The node at an address in a queue.
+fn node(at: *mut ()) -> &'static Node {
+    // SAFETY: queues hold leaked nodes only.
+    unsafe { &*at.cast::<Node>() }
+}
+
+/// Empties a queue if `last` is its tail.
+fn empty(tail: &Ptr, last: *mut (), new: *mut ()) -> bool {
+    tail.compare_exchange(last, new, Ordering::Release, Ordering::Relaxed)
+        .is_ok()
+}
+
+/// Waits for a successor to link itself.
+fn successor(next: &Ptr) -> *mut () {
+    let mut found = null_mut();
+    Checked::spin_until(|| {
+        found = next.load(Ordering::Acquire);
+        !found.is_null()
+    });
+    found
+}
+
+/// MCS whose unlock empties the queue by a store, unless `CAS`.
+struct Mcs<const CAS: bool>(Ptr);
+
+// SAFETY: see above.
+unsafe impl<const CAS: bool> RawLock<Checked> for Mcs<CAS> {
+    type Held = &'static Node;
+    const NAME: &'static str = "mcs, unlock without compare-and-swap";
+    fn new() -> Self {
+        Mcs(Ptr::new(null_mut()))
+    }
+    fn lock(&self) -> &'static Node {
+        let this = Node::leak();
+        let prev = self.0.swap(this.address(), Ordering::AcqRel);
+        if !prev.is_null() {
+            node(prev).next.store(this.address(), Ordering::Release);
+            Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+        }
+        this
+    }
+    fn try_lock(&self) -> Option<&'static Node> {
+        None
+    }
+    unsafe fn unlock(&self, held: &'static Node) {
+        let mut next = held.next.load(Ordering::Acquire);
+        if CAS && next.is_null() {
+            if empty(&self.0, held.address(), null_mut()) {
+                return;
+            }
+            next = successor(&held.next);
+        }
+        if next.is_null() {
+            self.0.store(null_mut(), Ordering::Release);
+        } else {
+            node(next).waiting.store(0, Ordering::Release);
+        }
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn mcs_unlock_without_compare_and_swap() {
+    caught::<Mcs<false>>();
+    bounded::<Mcs<true>>(2, &[2, 1]);
+}
+
+/// K42 whose unlock empties the queue by a store, unless `CAS`.
+struct K42<const CAS: bool> {
+    tail: Ptr,
+    next: Ptr,
+}
+
+const HELD: *mut () = ptr::without_provenance_mut(1);
+
+// SAFETY: see above.
+unsafe impl<const CAS: bool> RawLock<Checked> for K42<CAS> {
+    type Held = ();
+    const NAME: &'static str = "k42, unlock without compare-and-swap";
+    fn new() -> Self {
+        K42 {
+            tail: Ptr::new(null_mut()),
+            next: Ptr::new(null_mut()),
+        }
+    }
+    fn lock(&self) {
+        let this = Node::leak();
+        let mut prev = null_mut::<()>();
+        loop {
+            let new = if prev.is_null() { HELD } else { this.address() };
+            match self
+                .tail
+                .compare_exchange(prev, new, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) if prev.is_null() => return,
+                Ok(_) => break,
+                Err(tail) => prev = tail,
+            }
+        }
+        let link = if prev == HELD {
+            &self.next
+        } else {
+            &node(prev).next
+        };
+        link.store(this.address(), Ordering::Release);
+        Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+        self.next.store(null_mut(), Ordering::Relaxed);
+        if !empty(&self.tail, this.address(), HELD) {
+            self.next.store(successor(&this.next), Ordering::Relaxed);
+        }
+    }
+    fn try_lock(&self) -> Option<()> {
+        None
+    }
+    unsafe fn unlock(&self, (): ()) {
+        let mut next = self.next.load(Ordering::Acquire);
+        if CAS && next.is_null() {
+            if empty(&self.tail, HELD, null_mut()) {
+                return;
+            }
+            next = successor(&self.next);
+        }
+        if next.is_null() {
+            self.tail.store(null_mut(), Ordering::Release);
+        } else {
+            node(next).waiting.store(0, Ordering::Release);
+        }
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn k42_unlock_without_compare_and_swap() {
+    caught::<K42<false>>();
+    bounded::<K42<true>>(2, &[2, 1]);
+}
+
+/// CLH that releases without release ordering.
+struct Clh(Ptr);
+
+// SAFETY: see above.
+unsafe impl RawLock<Checked> for Clh {
+    type Held = &'static Node;
+    const NAME: &'static str = "clh, relaxed release";
+    fn new() -> Self {
+        Clh(Ptr::new(null_mut()))
+    }
+    fn lock(&self) -> &'static Node {
+        let this = Node::leak();
+        let prev = self.0.swap(this.address(), Ordering::AcqRel);
+        if !prev.is_null() {
+            Checked::spin_until(|| node(prev).waiting.load(Ordering::Acquire) == 0);
+        }
+        this
+    }
+    fn try_lock(&self) -> Option<&'static Node> {
+        None
+    }
+    unsafe fn unlock(&self, held: &'static Node) {
+        held.waiting.store(0, Ordering::Relaxed);
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn clh_without_release() {
+    caught::<Clh>();
+}

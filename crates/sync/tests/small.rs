@@ -1,0 +1,43 @@
+//! A few threads and acquisitions of every spin lock: small enough for Miri
+//! (`cargo +nightly miri test -p scalevm-sync --test small`).
+
+use hosted::Hosted;
+use std::thread;
+use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
+use sync::{Mutex, RawLock};
+
+fn count<R: RawLock<Hosted>>() {
+    let mutex = Mutex::<Hosted, R, Vec<u32>>::new(Vec::new());
+    let tried = thread::scope(|scope| {
+        for i in 0..2 {
+            let mutex = &mutex;
+            scope.spawn(move || (0..10).for_each(|_| mutex.lock().push(i)));
+        }
+        let trier = || {
+            (0..10)
+                .filter(|_| mutex.try_lock().map(|mut g| g.push(9)).is_some())
+                .count()
+        };
+        scope.spawn(trier).join().unwrap()
+    });
+    assert_eq!(mutex.into_inner().len(), 20 + tried);
+}
+
+macro_rules! small {
+    ($($name:ident: $lock:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            count::<$lock<Hosted>>();
+        }
+    )*};
+}
+
+small! {
+    test_and_set: TestAndSet;
+    ticket: Ticket;
+    proportional: Proportional;
+    conbo: Conbo;
+    mcs: Mcs;
+    clh: Clh;
+    k42: K42;
+}
