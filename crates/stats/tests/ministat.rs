@@ -60,6 +60,20 @@ fn reports_are_those_of_ministat() {
 }
 
 #[test]
+fn a_higher_stack_of_an_earlier_sample_is_not_cut() {
+    let report = ours("-s -w 60 iguana.txt chameleon.txt");
+    let plot: Vec<_> = report.lines().skip(3).take(4).collect();
+    // ministat's manual shows these rows without the first, where two of seven points lie.
+    let rows = [
+        "|       x               x                                    |",
+        "|x      *  x            *      +              + x           +|",
+        "| |________M______A_______________|                          |",
+        "|             |________________M__A___________________|      |",
+    ];
+    assert_eq!(plot, rows);
+}
+
+#[test]
 fn seed_000_to_the_last_digit() {
     let report = ours("before.txt after.txt");
     let table = "    N           Min           Max        Median           Avg        Stddev\n\

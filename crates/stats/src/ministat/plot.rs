@@ -22,7 +22,8 @@ impl Plot {
     ///
     /// Points in the same column are stacked. Where points of several samples meet, the mark is that of the sum (bitwise or)
     /// of their numbers: `x` (1) and `+` (2) give `*` (3). In the lower rows `|___A___|` spans the mean and one
-    /// deviation to each side, `M` is the median, and `A` covers an `M` in the same column.
+    /// deviation to each side, `M` is the median, and `A` covers an `M` in the same column. All as ministat does, but for one
+    /// fault of it: it cuts the plot to the last sample's highest stack, which hides points of the others; here none is hidden.
     pub fn draw(&self, sets: &[Dataset]) -> String {
         let axis = Axis::over(sets, self.width.max(2));
         if axis.step == 0.0 {
