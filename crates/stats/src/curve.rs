@@ -80,14 +80,36 @@ impl Curve {
         }
         let peak = points[top];
         let high = |point: &&Point| point.throughput >= PLATEAU * peak.throughput;
-        let edge = |run: &mut dyn Iterator<Item = &Point>| run.take_while(high).last().map_or(peak.cpus, |point| point.cpus);
-        let plateau = (edge(&mut points[..top].iter().rev()), edge(&mut points[top..].iter()));
+        let edge = |run: &mut dyn Iterator<Item = &Point>| {
+            run.take_while(high)
+                .last()
+                .map_or(peak.cpus, |point| point.cpus)
+        };
+        let plateau = (
+            edge(&mut points[..top].iter().rev()),
+            edge(&mut points[top..].iter()),
+        );
         let per_cpu = |point: &Point| point.throughput / f64::from(point.cpus);
-        let knee = points.iter().find(|point| per_cpu(point) < KNEE * per_cpu(&first)).copied();
-        let collapsed = points[top..].iter().find(|point| point.throughput < COLLAPSE * peak.throughput);
-        let lowest = points[top..].iter().min_by(|a, b| a.throughput.total_cmp(&b.throughput));
-        let collapse = collapsed.zip(lowest).map(|(&from, &lowest)| Collapse { from, lowest });
-        Ok(Self { peak, plateau, knee, collapse, points })
+        let knee = points
+            .iter()
+            .find(|point| per_cpu(point) < KNEE * per_cpu(&first))
+            .copied();
+        let collapsed = points[top..]
+            .iter()
+            .find(|point| point.throughput < COLLAPSE * peak.throughput);
+        let lowest = points[top..]
+            .iter()
+            .min_by(|a, b| a.throughput.total_cmp(&b.throughput));
+        let collapse = collapsed
+            .zip(lowest)
+            .map(|(&from, &lowest)| Collapse { from, lowest });
+        Ok(Self {
+            peak,
+            plateau,
+            knee,
+            collapse,
+            points,
+        })
     }
 
     /// Throughput per CPU, as a share of that at the fewest CPUs measured.
@@ -103,7 +125,12 @@ impl fmt::Display for Curve {
         let last = self.points[self.points.len() - 1];
         let grows = peak.cpus == last.cpus;
         let verb = if grows { "grows to" } else { "peaks at" };
-        write!(out, "{verb} {} at {} CPUs", metric(peak.throughput), peak.cpus)?;
+        write!(
+            out,
+            "{verb} {} at {} CPUs",
+            metric(peak.throughput),
+            peak.cpus
+        )?;
         if plateau.0 < peak.cpus {
             write!(out, ", flat from {}", plateau.0)?;
         }
@@ -111,12 +138,21 @@ impl fmt::Display for Curve {
             write!(out, ", flat to {}", plateau.1)?;
         }
         if let Some(knee) = self.knee {
-            write!(out, ", knee at {} ({:.0} % of the first point's yield per CPU)", knee.cpus, 100.0 * self.efficiency(knee))?;
+            write!(
+                out,
+                ", knee at {} ({:.0} % of the first point's yield per CPU)",
+                knee.cpus,
+                100.0 * self.efficiency(knee)
+            )?;
         }
         match self.collapse {
             Some(Collapse { from, lowest }) => {
                 let lost = 100.0 * (1.0 - lowest.throughput / peak.throughput);
-                let lowest = format!("{} at {} ({lost:.0} % below the peak)", metric(lowest.throughput), lowest.cpus);
+                let lowest = format!(
+                    "{} at {} ({lost:.0} % below the peak)",
+                    metric(lowest.throughput),
+                    lowest.cpus
+                );
                 write!(out, "; collapses from {} CPUs on: {lowest}", from.cpus)
             }
             None if grows => Ok(()),
@@ -127,19 +163,34 @@ impl fmt::Display for Curve {
 
 /// Points by ascending CPUs, equal CPUs merged to their mean; at least `needed` of them, all possible, not all zero.
 pub(crate) fn merged(points: &[Point], needed: usize) -> Result<Vec<Point>, PointsError> {
-    let impossible = |point: &&Point| point.cpus == 0 || !point.throughput.is_finite() || point.throughput <= 0.0;
+    let impossible = |point: &&Point| {
+        point.cpus == 0 || !point.throughput.is_finite() || point.throughput <= 0.0
+    };
     if let Some(&Point { cpus, throughput }) = points.iter().find(impossible) {
         return Err(PointsError::Impossible { cpus, throughput });
     }
     let mut sorted = points.to_vec();
-    sorted.sort_by(|a, b| a.cpus.cmp(&b.cpus).then(a.throughput.total_cmp(&b.throughput)));
+    sorted.sort_by(|a, b| {
+        a.cpus
+            .cmp(&b.cpus)
+            .then(a.throughput.total_cmp(&b.throughput))
+    });
     let merge = |same: &[Point]| {
         let all: Vec<f64> = same.iter().map(|point| point.throughput).collect();
-        Point { cpus: same[0].cpus, throughput: mean(&all) }
+        Point {
+            cpus: same[0].cpus,
+            throughput: mean(&all),
+        }
     };
-    let merged: Vec<Point> = sorted.chunk_by(|a, b| a.cpus == b.cpus).map(merge).collect();
+    let merged: Vec<Point> = sorted
+        .chunk_by(|a, b| a.cpus == b.cpus)
+        .map(merge)
+        .collect();
     if merged.len() < needed {
-        return Err(PointsError::TooFew { found: merged.len(), needed });
+        return Err(PointsError::TooFew {
+            found: merged.len(),
+            needed,
+        });
     }
     Ok(merged)
 }
@@ -149,14 +200,24 @@ mod tests {
     use super::*;
 
     fn curve(points: &[(u32, f64)]) -> Curve {
-        let points: Vec<_> = points.iter().map(|&(cpus, throughput)| Point { cpus, throughput }).collect();
+        let points: Vec<_> = points
+            .iter()
+            .map(|&(cpus, throughput)| Point { cpus, throughput })
+            .collect();
         Curve::of(&points).unwrap()
     }
 
     #[test]
     fn shape_of_seed_000() {
         // 12 and 96 are printed there; the others follow its words: a peak at 12, a plateau to 24, then a rapid decline.
-        let seed = curve(&[(1, 165_000.0), (6, 930_000.0), (12, 1_719_430.0), (24, 1_700_000.0), (48, 1_320_000.0), (96, 1_008_730.0)]);
+        let seed = curve(&[
+            (1, 165_000.0),
+            (6, 930_000.0),
+            (12, 1_719_430.0),
+            (24, 1_700_000.0),
+            (48, 1_320_000.0),
+            (96, 1_008_730.0),
+        ]);
         assert_eq!(
             seed.to_string(),
             "peaks at 1.719 M at 12 CPUs, flat to 24, knee at 24 (43 % of the first point's yield per CPU); \
@@ -174,7 +235,11 @@ mod tests {
 
     #[test]
     fn a_fall_is_a_collapse_only_beyond_its_threshold() {
-        let behind = |last| curve(&[(1, 60.0), (2, 100.0), (4, last)]).collapse.is_some();
+        let behind = |last| {
+            curve(&[(1, 60.0), (2, 100.0), (4, last)])
+                .collapse
+                .is_some()
+        };
         assert_eq!([behind(80.0), behind(79.9)], [false, true]);
         let plateau = |last| curve(&[(1, 60.0), (2, 100.0), (4, last)]).plateau;
         assert_eq!([plateau(95.0), plateau(94.9)], [(2, 4), (2, 2)]);
@@ -191,10 +256,37 @@ mod tests {
     fn points_at_the_same_cpus_are_averaged_and_bad_ones_refused() {
         assert_eq!(curve(&[(2, 1.0), (1, 1.0), (2, 3.0)]).points.len(), 2);
         assert_eq!(curve(&[(2, 1.0), (1, 1.0), (2, 3.0)]).peak.throughput, 2.0);
-        let of = |cpus, throughput| Curve::of(&[Point { cpus: 1, throughput: 1.0 }, Point { cpus, throughput }]).unwrap_err();
-        assert_eq!(of(1, 2.0).to_string(), "1 different CPU counts; at least 2 are needed");
-        assert_eq!(of(2, f64::INFINITY).to_string(), "inf operations a second at 2 CPUs is no throughput");
-        assert_eq!(of(0, 1.0), PointsError::Impossible { cpus: 0, throughput: 1.0 });
-        assert_eq!(of(2, 0.0), PointsError::Impossible { cpus: 2, throughput: 0.0 });
+        let of = |cpus, throughput| {
+            Curve::of(&[
+                Point {
+                    cpus: 1,
+                    throughput: 1.0,
+                },
+                Point { cpus, throughput },
+            ])
+            .unwrap_err()
+        };
+        assert_eq!(
+            of(1, 2.0).to_string(),
+            "1 different CPU counts; at least 2 are needed"
+        );
+        assert_eq!(
+            of(2, f64::INFINITY).to_string(),
+            "inf operations a second at 2 CPUs is no throughput"
+        );
+        assert_eq!(
+            of(0, 1.0),
+            PointsError::Impossible {
+                cpus: 0,
+                throughput: 1.0
+            }
+        );
+        assert_eq!(
+            of(2, 0.0),
+            PointsError::Impossible {
+                cpus: 2,
+                throughput: 0.0
+            }
+        );
     }
 }

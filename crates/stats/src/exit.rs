@@ -37,7 +37,13 @@ mod tests {
 
     #[test]
     fn codes_are_the_documented_ones() {
-        let all = [Exit::Success, Exit::Regressed, Exit::BadInput, Exit::Inconclusive, Exit::TargetFailed];
+        let all = [
+            Exit::Success,
+            Exit::Regressed,
+            Exit::BadInput,
+            Exit::Inconclusive,
+            Exit::TargetFailed,
+        ];
         assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4]);
     }
 }

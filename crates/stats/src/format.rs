@@ -13,7 +13,11 @@ pub fn general(value: f64, precision: usize) -> String {
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if exponent < -4 || exponent >= digits as i32 {
         let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{}e{sign}{:02}", without_trailing_zeros(mantissa), exponent.abs());
+        return format!(
+            "{}e{sign}{:02}",
+            without_trailing_zeros(mantissa),
+            exponent.abs()
+        );
     }
     let decimals = (digits as i32 - 1 - exponent) as usize;
     without_trailing_zeros(&format!("{value:.decimals$}")).to_string()
@@ -24,12 +28,19 @@ pub fn metric(value: f64) -> String {
     const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
     // Prefix the number as it will be read, so that 999,999 becomes 1 M and not 1000 k.
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
-    let (unit, prefix) = PREFIXES.into_iter().find(|(unit, _)| rounded.abs() >= *unit).unwrap_or((1.0, ""));
+    let (unit, prefix) = PREFIXES
+        .into_iter()
+        .find(|(unit, _)| rounded.abs() >= *unit)
+        .unwrap_or((1.0, ""));
     format!("{}{prefix}", general(rounded / unit, 4))
 }
 
 fn without_trailing_zeros(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -58,15 +69,24 @@ mod tests {
             (f64::NAN, "nan", "nan"),
         ];
         for (value, eight, six) in table {
-            assert_eq!((general(value, 8), general(value, 6)), (eight.into(), six.into()), "{value}");
+            assert_eq!(
+                (general(value, 8), general(value, 6)),
+                (eight.into(), six.into()),
+                "{value}"
+            );
         }
     }
 
     #[test]
     fn metric_keeps_four_digits() {
-        for (value, text) in
-            [(1719430.0, "1.719 M"), (412_340.0, "412.3 k"), (17.5, "17.5"), (0.0, "0"), (999_999.0, "1 M"), (-2e9, "-2 G")]
-        {
+        for (value, text) in [
+            (1719430.0, "1.719 M"),
+            (412_340.0, "412.3 k"),
+            (17.5, "17.5"),
+            (0.0, "0"),
+            (999_999.0, "1 M"),
+            (-2e9, "-2 G"),
+        ] {
             assert_eq!(metric(value), text);
         }
     }

@@ -44,16 +44,24 @@ pub(crate) fn for_each_line(
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
-        let read = reader
-            .read_until(b'\n', &mut bytes)
-            .map_err(|source| InputError::Unreadable { file: file.into(), source })?;
+        let read =
+            reader
+                .read_until(b'\n', &mut bytes)
+                .map_err(|source| InputError::Unreadable {
+                    file: file.into(),
+                    source,
+                })?;
         if read == 0 {
             break;
         }
         std::str::from_utf8(&bytes)
             .map_err(|error| format!("not UTF-8 text (byte {})", error.valid_up_to() + 1))
             .and_then(|text| each(text.trim_end_matches(['\n', '\r'])))
-            .map_err(|reason| InputError::Line { file: file.into(), line, reason })?;
+            .map_err(|reason| InputError::Line {
+                file: file.into(),
+                line,
+                reason,
+            })?;
     }
     Ok(())
 }
@@ -64,7 +72,13 @@ mod tests {
 
     #[test]
     fn errors_name_file_line_and_reason() {
-        let refuse_b = |text: &str| if text == "b" { Err("a b".to_string()) } else { Ok(()) };
+        let refuse_b = |text: &str| {
+            if text == "b" {
+                Err("a b".to_string())
+            } else {
+                Ok(())
+            }
+        };
         let error = for_each_line("f", &b"a\r\nb\n"[..], refuse_b).unwrap_err();
         assert_eq!(error.to_string(), "f:2: a b");
         let error = for_each_line("f", &b"a\n\xff\xfe\n"[..], refuse_b).unwrap_err();

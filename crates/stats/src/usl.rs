@@ -26,18 +26,38 @@ impl Law {
     /// Fits the law to at least three different numbers of CPUs. Every point counts, also several at the same CPUs.
     pub fn fit(points: &[Point]) -> Result<Self, PointsError> {
         merged(points, 3)?;
-        let points: Vec<[f64; 2]> = points.iter().map(|point| [f64::from(point.cpus), point.throughput]).collect();
+        let points: Vec<[f64; 2]> = points
+            .iter()
+            .map(|point| [f64::from(point.cpus), point.throughput])
+            .collect();
         // The best fit with bounds either lies inside them or is the best fit on one of them.
-        let free = [[true, true, true], [true, false, true], [true, true, false], [true, false, false]];
-        let fits = free.into_iter().map(|free| descend(&points, start(&points, free), free));
-        let inside = |p: &[f64; 3]| p[0] > 0.0 && p[1] >= 0.0 && p[2] >= 0.0 && p.iter().all(|value| value.is_finite());
-        let best = fits.filter(inside).min_by(|a, b| squares(&points, a).total_cmp(&squares(&points, b)));
+        let free = [
+            [true, true, true],
+            [true, false, true],
+            [true, true, false],
+            [true, false, false],
+        ];
+        let fits = free
+            .into_iter()
+            .map(|free| descend(&points, start(&points, free), free));
+        let inside = |p: &[f64; 3]| {
+            p[0] > 0.0 && p[1] >= 0.0 && p[2] >= 0.0 && p.iter().all(|value| value.is_finite())
+        };
+        let best = fits
+            .filter(inside)
+            .min_by(|a, b| squares(&points, a).total_cmp(&squares(&points, b)));
         // Without contention the fit is linear and has an answer inside the bounds for any positive points.
         let [lambda, sigma, kappa] = best.unwrap_or_else(|| start(&points, free[3]));
         let mean = mean(&points.iter().map(|point| point[1]).collect::<Vec<_>>());
         let variation: f64 = points.iter().map(|point| (point[1] - mean).powi(2)).sum();
-        let r_squared = (variation > 0.0).then(|| 1.0 - squares(&points, &[lambda, sigma, kappa]) / variation);
-        Ok(Self { lambda, sigma, kappa, r_squared })
+        let r_squared =
+            (variation > 0.0).then(|| 1.0 - squares(&points, &[lambda, sigma, kappa]) / variation);
+        Ok(Self {
+            lambda,
+            sigma,
+            kappa,
+            r_squared,
+        })
     }
 
     /// Throughput at `cpus`.
@@ -60,7 +80,10 @@ fn throughput(&[lambda, sigma, kappa]: &[f64; 3], n: f64) -> f64 {
 
 /// Sum of squared residuals.
 fn squares(points: &[[f64; 2]], parameters: &[f64; 3]) -> f64 {
-    points.iter().map(|&[n, x]| (x - throughput(parameters, n)).powi(2)).sum()
+    points
+        .iter()
+        .map(|&[n, x]| (x - throughput(parameters, n)).powi(2))
+        .sum()
 }
 
 /// Weighted linear fit of N/X = 1/λ + (σ/λ)(N − 1) + (κ/λ)N(N − 1), in the bounds.
@@ -90,7 +113,9 @@ fn descend(points: &[[f64; 2]], mut at: [f64; 3], free: [bool; 3]) -> [f64; 3] {
             let slope = -at[0] * n * (n - 1.0) / (below * below);
             normal.add([n / below, slope, slope * n], x - throughput(&at, n), free);
         }
-        let Some(step) = normal.solve(damping, free) else { break };
+        let Some(step) = normal.solve(damping, free) else {
+            break;
+        };
         let next = [at[0] + step[0], at[1] + step[1], at[2] + step[2]];
         let next_error = squares(points, &next);
         if next_error < error {
@@ -129,8 +154,17 @@ impl Normal {
     /// Solves with the diagonal raised by `damping`. The equations are scaled to a unit diagonal first: λ is in the millions
     /// where κ is in the millionths.
     fn solve(&self, damping: f64, free: [bool; 3]) -> Option<[f64; 3]> {
-        let scale: [f64; 3] = std::array::from_fn(|i| if free[i] { self.matrix[i][i].sqrt() } else { 1.0 });
-        if scale.iter().any(|value| !value.is_finite() || *value == 0.0) {
+        let scale: [f64; 3] = std::array::from_fn(|i| {
+            if free[i] {
+                self.matrix[i][i].sqrt()
+            } else {
+                1.0
+            }
+        });
+        if scale
+            .iter()
+            .any(|value| !value.is_finite() || *value == 0.0)
+        {
             return None;
         }
         let mut rows: [[f64; 4]; 3] = std::array::from_fn(|i| {
@@ -143,7 +177,8 @@ impl Normal {
             row
         });
         for column in 0..3 {
-            let pivot = (column..3).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()))?;
+            let pivot = (column..3)
+                .max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()))?;
             rows.swap(column, pivot);
             if rows[column][column].abs() < 1e-14 {
                 return None;
@@ -151,7 +186,9 @@ impl Normal {
             let top = rows[column];
             for row in &mut rows[column + 1..] {
                 let factor = row[column] / top[column];
-                row.iter_mut().zip(top).for_each(|(cell, above)| *cell -= factor * above);
+                row.iter_mut()
+                    .zip(top)
+                    .for_each(|(cell, above)| *cell -= factor * above);
             }
         }
         let mut found = [0.0; 3];
@@ -168,7 +205,10 @@ mod tests {
     use super::*;
 
     fn law(points: &[(u32, f64)]) -> Law {
-        let points: Vec<_> = points.iter().map(|&(cpus, throughput)| Point { cpus, throughput }).collect();
+        let points: Vec<_> = points
+            .iter()
+            .map(|&(cpus, throughput)| Point { cpus, throughput })
+            .collect();
         Law::fit(&points).unwrap()
     }
 
@@ -179,23 +219,46 @@ mod tests {
     #[test]
     fn published_fit_of_spec_sdm91() {
         // SPARCcenter 2000 in SPEC SDM 91, and the fit that R's package usl 3 prints for it.
-        let sdm = [(1, 64.9), (18, 995.9), (36, 1652.4), (72, 1853.2), (108, 1828.9), (144, 1775.0), (216, 1702.2)];
+        let sdm = [
+            (1, 64.9),
+            (18, 995.9),
+            (36, 1652.4),
+            (72, 1853.2),
+            (108, 1828.9),
+            (144, 1775.0),
+            (216, 1702.2),
+        ];
         let law = law(&sdm);
         assert!(close(law.lambda, 89.995_233, 1e-6), "{law:?}");
         assert!(close(law.sigma, 0.027_728_5, 1e-5), "{law:?}");
         assert!(close(law.kappa, 0.000_104_4, 1e-3), "{law:?}");
         let peak = law.peak().unwrap();
         assert!(close(peak, 96.52, 1e-4), "{peak}");
-        assert!(close(law.throughput(peak), 1884.0, 1e-3), "{}", law.throughput(peak));
+        assert!(
+            close(law.throughput(peak), 1884.0, 1e-3),
+            "{}",
+            law.throughput(peak)
+        );
     }
 
     #[test]
     fn exact_points_are_recovered() {
-        for (lambda, sigma, kappa) in [(1.7e5, 0.02, 0.004), (9.0, 0.0, 0.01), (3e6, 0.3, 0.0), (1.0, 0.0, 0.0), (5e5, 0.5, 0.2)] {
-            let points: Vec<_> = [1, 2, 4, 8, 16, 48, 96].map(|n| (n, throughput(&[lambda, sigma, kappa], f64::from(n)))).into();
+        for (lambda, sigma, kappa) in [
+            (1.7e5, 0.02, 0.004),
+            (9.0, 0.0, 0.01),
+            (3e6, 0.3, 0.0),
+            (1.0, 0.0, 0.0),
+            (5e5, 0.5, 0.2),
+        ] {
+            let points: Vec<_> = [1, 2, 4, 8, 16, 48, 96]
+                .map(|n| (n, throughput(&[lambda, sigma, kappa], f64::from(n))))
+                .into();
             let found = law(&points);
             assert!(close(found.lambda, lambda, 1e-6), "{found:?}");
-            assert!((found.sigma - sigma).abs() < 1e-6 && (found.kappa - kappa).abs() < 1e-6, "{found:?}");
+            assert!(
+                (found.sigma - sigma).abs() < 1e-6 && (found.kappa - kappa).abs() < 1e-6,
+                "{found:?}"
+            );
             assert!(found.r_squared.unwrap() > 1.0 - 1e-9, "{found:?}");
         }
     }
@@ -210,7 +273,10 @@ mod tests {
             for factor in [0.999, 1.001] {
                 let mut near = at;
                 near[index] *= factor;
-                assert!(squares(&points, &near) > squares(&points, &at), "{index} × {factor}");
+                assert!(
+                    squares(&points, &near) > squares(&points, &at),
+                    "{index} × {factor}"
+                );
             }
         }
     }
@@ -227,7 +293,22 @@ mod tests {
         let flat = law(&[(1, 5.0), (2, 5.0), (4, 5.0), (8, 5.0)]);
         assert_eq!(flat.r_squared, None);
         assert!(close(flat.sigma, 1.0, 1e-6), "{flat:?}");
-        let two = [Point { cpus: 1, throughput: 1.0 }, Point { cpus: 2, throughput: 2.0 }];
-        assert_eq!(Law::fit(&two), Err(PointsError::TooFew { found: 2, needed: 3 }));
+        let two = [
+            Point {
+                cpus: 1,
+                throughput: 1.0,
+            },
+            Point {
+                cpus: 2,
+                throughput: 2.0,
+            },
+        ];
+        assert_eq!(
+            Law::fit(&two),
+            Err(PointsError::TooFew {
+                found: 2,
+                needed: 3
+            })
+        );
     }
 }

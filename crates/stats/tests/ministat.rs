@@ -12,7 +12,8 @@ fn dataset(file: &str, column: &Column) -> Dataset {
 /// Runs our report with ministat's options.
 fn ours(arguments: &str) -> String {
     let mut words = arguments.split(' ');
-    let (mut options, mut plot, mut column) = (Options::default(), Plot::default(), Column::default());
+    let (mut options, mut plot, mut column) =
+        (Options::default(), Plot::default(), Column::default());
     let (mut draw, mut compare) = (true, true);
     let mut files = Vec::new();
     while let Some(word) = words.next() {
@@ -30,7 +31,10 @@ fn ours(arguments: &str) -> String {
     }
     options.plot = draw.then_some(plot);
     options.confidence = options.confidence.filter(|_| compare);
-    let sets: Vec<_> = files.into_iter().map(|file| dataset(file, &column)).collect();
+    let sets: Vec<_> = files
+        .into_iter()
+        .map(|file| dataset(file, &column))
+        .collect();
     ministat::report(&sets, &options).unwrap()
 }
 
@@ -46,12 +50,20 @@ fn reports_are_those_of_ministat() {
     for case in expected.split("$ ministat ").skip(1) {
         let (arguments, theirs) = case.split_once('\n').unwrap();
         let ours = ours(arguments);
-        let kept = |text: &str| text.lines().filter(|line| !is_relative(line)).map(String::from).collect::<Vec<_>>();
+        let kept = |text: &str| {
+            text.lines()
+                .filter(|line| !is_relative(line))
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(kept(&ours), kept(theirs), "ministat {arguments}\n{ours}");
         // The relative difference itself agrees, only its error does not.
         let relative = |text: &str| {
             let value = |line: &str| line.split(" +/- ").next().unwrap().to_string();
-            text.lines().filter(|line| is_relative(line)).map(value).collect::<Vec<_>>()
+            text.lines()
+                .filter(|line| is_relative(line))
+                .map(value)
+                .collect::<Vec<_>>()
         };
         assert_eq!(relative(&ours), relative(theirs), "ministat {arguments}");
         cases += 1;
@@ -83,17 +95,30 @@ fn seed_000_to_the_last_digit() {
         \t2.54218e+06 +/- 3652.34\n\
         \t252.018% +/- 1.06257%\n\
         \t(Student's t, pooled s = 2504.28)\n";
-    assert!(report.starts_with("x before.txt\n+ after.txt\n+---"), "{report}");
+    assert!(
+        report.starts_with("x before.txt\n+ after.txt\n+---"),
+        "{report}"
+    );
     assert!(report.ends_with(table), "{report}");
 }
 
 #[test]
 fn relative_error_counts_the_error_of_the_base() {
-    let (before, after) = (dataset("before.txt", &Column::default()), dataset("after.txt", &Column::default()));
+    let (before, after) = (
+        dataset("before.txt", &Column::default()),
+        dataset("after.txt", &Column::default()),
+    );
     let difference = Difference::between(&before, &after, Confidence::P95);
     let divided = difference.absolute_error * 100.0 / before.mean();
-    assert!((divided - 0.362073).abs() < 1e-6, "what Debian's ministat prints: {divided}");
-    assert!((difference.percent_error - 1.06257).abs() < 5e-6, "{}", difference.percent_error);
+    assert!(
+        (divided - 0.362073).abs() < 1e-6,
+        "what Debian's ministat prints: {divided}"
+    );
+    assert!(
+        (difference.percent_error - 1.06257).abs() < 5e-6,
+        "{}",
+        difference.percent_error
+    );
 }
 
 #[test]
@@ -106,7 +131,10 @@ fn an_even_sample_has_the_mean_of_its_middle_two() {
 fn none_or_too_many_samples_are_refused() {
     let set = dataset("before.txt", &Column::default());
     let report = |count| ministat::report(&vec![set.clone(); count], &Options::default());
-    assert_eq!(report(0).unwrap_err().to_string(), "0 samples; a report takes 1 to 7");
+    assert_eq!(
+        report(0).unwrap_err().to_string(),
+        "0 samples; a report takes 1 to 7"
+    );
     assert!(report(8).is_err());
     assert!(report(7).unwrap().contains("\nO before.txt\n"));
 }

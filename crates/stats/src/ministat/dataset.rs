@@ -20,7 +20,10 @@ pub struct Column {
 
 impl Default for Column {
     fn default() -> Self {
-        Self { number: 1, delimiters: " \t".into() }
+        Self {
+            number: 1,
+            delimiters: " \t".into(),
+        }
     }
 }
 
@@ -34,15 +37,24 @@ pub struct Dataset {
 impl Dataset {
     /// A sample from numbers at hand.
     pub fn new(name: &str, mut points: Vec<f64>) -> Result<Self, InputError> {
-        let whole = |reason| InputError::Whole { file: name.into(), reason };
+        let whole = |reason| InputError::Whole {
+            file: name.into(),
+            reason,
+        };
         if points.len() < FEWEST {
-            return Err(whole(format!("{} data points, at least {FEWEST} are needed", points.len())));
+            return Err(whole(format!(
+                "{} data points, at least {FEWEST} are needed",
+                points.len()
+            )));
         }
         if let Some(value) = points.iter().find(|value| !value.is_finite()) {
             return Err(whole(format!("{value} is not a finite number")));
         }
         points.sort_by(f64::total_cmp);
-        Ok(Self { name: name.into(), points })
+        Ok(Self {
+            name: name.into(),
+            points,
+        })
     }
 
     /// Reads the file at `path`, `-` being standard input.
@@ -51,7 +63,12 @@ impl Dataset {
             "-" => ("<stdin>", Box::new(std::io::stdin())),
             _ => match File::open(path) {
                 Ok(file) => (path, Box::new(file)),
-                Err(source) => return Err(InputError::Unreadable { file: path.into(), source }),
+                Err(source) => {
+                    return Err(InputError::Unreadable {
+                        file: path.into(),
+                        source,
+                    });
+                }
             },
         };
         Self::parse(name, BufReader::new(reader), column)
@@ -62,10 +79,17 @@ impl Dataset {
     pub fn parse(name: &str, reader: impl BufRead, column: &Column) -> Result<Self, InputError> {
         let mut points = Vec::new();
         for_each_line(name, reader, |line| {
-            let mut columns = line.split(|c| column.delimiters.contains(c)).filter(|text| !text.is_empty());
-            let wanted = columns.by_ref().take_while(|text| !text.starts_with('#')).nth(column.number.saturating_sub(1));
+            let mut columns = line
+                .split(|c| column.delimiters.contains(c))
+                .filter(|text| !text.is_empty());
+            let wanted = columns
+                .by_ref()
+                .take_while(|text| !text.starts_with('#'))
+                .nth(column.number.saturating_sub(1));
             if let Some(text) = wanted {
-                let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+                let value: f64 = text
+                    .parse()
+                    .map_err(|_| format!("`{text}` is not a number"))?;
                 if !value.is_finite() {
                     return Err(format!("`{text}` is not a finite number"));
                 }
@@ -120,7 +144,11 @@ impl Dataset {
 /// The middle of `sorted`, or the mean of the middle two.
 pub(crate) fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 0 { sorted[middle - 1] / 2.0 + sorted[middle] / 2.0 } else { sorted[middle] }
+    if sorted.len() % 2 == 0 {
+        sorted[middle - 1] / 2.0 + sorted[middle] / 2.0
+    } else {
+        sorted[middle]
+    }
 }
 
 /// The arithmetic mean; NaN of nothing.
@@ -132,7 +160,11 @@ pub(crate) fn mean(points: &[f64]) -> f64 {
 /// that difference few digits.
 pub(crate) fn variance(points: &[f64]) -> f64 {
     let mean = mean(points);
-    points.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (points.len() as f64 - 1.0)
+    points
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (points.len() as f64 - 1.0)
 }
 
 #[cfg(test)]
@@ -140,7 +172,9 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, column: &Column) -> Result<Vec<f64>, String> {
-        Dataset::parse("f.txt", text.as_bytes(), column).map(|set| set.points).map_err(|error| error.to_string())
+        Dataset::parse("f.txt", text.as_bytes(), column)
+            .map(|set| set.points)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -151,24 +185,48 @@ mod tests {
 
     #[test]
     fn columns_and_delimiters() {
-        let column = Column { number: 2, delimiters: ",".into() };
-        assert_eq!(parse("a,3,x\nb,,1\nc,2\nshort\n#,5\n1,#2\n", &column).unwrap(), [1.0, 2.0, 3.0]);
+        let column = Column {
+            number: 2,
+            delimiters: ",".into(),
+        };
+        assert_eq!(
+            parse("a,3,x\nb,,1\nc,2\nshort\n#,5\n1,#2\n", &column).unwrap(),
+            [1.0, 2.0, 3.0]
+        );
     }
 
     #[test]
     fn bad_input_is_named() {
         let bad = |text| parse(text, &Column::default()).unwrap_err();
         assert_eq!(bad("1\n2\nx3\n"), "f.txt:3: `x3` is not a number");
-        assert_eq!(bad("1\nnan\n3\n4\n"), "f.txt:2: `nan` is not a finite number");
-        assert_eq!(bad("1\n1e999\n3\n4\n"), "f.txt:2: `1e999` is not a finite number");
+        assert_eq!(
+            bad("1\nnan\n3\n4\n"),
+            "f.txt:2: `nan` is not a finite number"
+        );
+        assert_eq!(
+            bad("1\n1e999\n3\n4\n"),
+            "f.txt:2: `1e999` is not a finite number"
+        );
         assert_eq!(bad("1\n2\n"), "f.txt: 2 data points, at least 3 are needed");
-        let missing = Dataset::read("no/such/file", &Column::default()).unwrap_err().to_string();
-        assert!(missing.starts_with("no/such/file: No such file"), "{missing}");
+        let missing = Dataset::read("no/such/file", &Column::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            missing.starts_with("no/such/file: No such file"),
+            "{missing}"
+        );
     }
 
     #[test]
     fn variance_keeps_its_digits_far_from_zero() {
-        let set = Dataset::new("far", vec![1e12 + 4.0, 1e12 + 7.0, 1e12 + 13.0, 1e12 + 16.0]).unwrap();
-        assert_eq!((set.mean(), set.variance(), set.median()), (1e12 + 10.0, 30.0, 1e12 + 10.0));
+        let set = Dataset::new(
+            "far",
+            vec![1e12 + 4.0, 1e12 + 7.0, 1e12 + 13.0, 1e12 + 16.0],
+        )
+        .unwrap();
+        assert_eq!(
+            (set.mean(), set.variance(), set.median()),
+            (1e12 + 10.0, 30.0, 1e12 + 10.0)
+        );
     }
 }

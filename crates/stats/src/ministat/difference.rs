@@ -27,7 +27,14 @@ pub enum Confidence {
 
 impl Confidence {
     /// Every level, ascending.
-    pub const ALL: [Self; 6] = [Self::P80, Self::P90, Self::P95, Self::P98, Self::P99, Self::P99_5];
+    pub const ALL: [Self; 6] = [
+        Self::P80,
+        Self::P90,
+        Self::P95,
+        Self::P98,
+        Self::P99,
+        Self::P99_5,
+    ];
 
     /// The level in percent, as ministat names it.
     pub const fn percent(self) -> f64 {
@@ -50,7 +57,10 @@ impl FromStr for Confidence {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let percent: Option<f64> = text.trim().trim_end_matches('%').parse().ok();
-        Self::ALL.into_iter().find(|level| Some(level.percent()) == percent).ok_or(UnknownConfidence(text.into()))
+        Self::ALL
+            .into_iter()
+            .find(|level| Some(level.percent()) == percent)
+            .ok_or(UnknownConfidence(text.into()))
     }
 }
 
@@ -82,7 +92,8 @@ impl Difference {
         let pooled = ((spread + base_spread) / freedom).sqrt();
         // First-order propagation through the quotient sample / base, with the spread of each side on its own scale.
         let ratio = sample.mean() / base.mean();
-        let relative = ((spread + base_spread * ratio * ratio) * (n + m) / (n * m * freedom)).sqrt();
+        let relative =
+            ((spread + base_spread * ratio * ratio) * (n + m) / (n * m * freedom)).sqrt();
         let absolute = sample.mean() - base.mean();
         Self {
             confidence,
@@ -106,8 +117,14 @@ impl fmt::Display for Difference {
         if !self.proven() {
             return writeln!(out, "No difference proven at {level:.1}% confidence");
         }
-        let [absolute, error, percent, percent_error, pooled] =
-            [self.absolute, self.absolute_error, self.percent, self.percent_error, self.pooled].map(|value| general(value, 6));
+        let [absolute, error, percent, percent_error, pooled] = [
+            self.absolute,
+            self.absolute_error,
+            self.percent,
+            self.percent_error,
+            self.pooled,
+        ]
+        .map(|value| general(value, 6));
         writeln!(out, "Difference at {level:.1}% confidence")?;
         writeln!(out, "\t{absolute} +/- {error}")?;
         writeln!(out, "\t{percent}% +/- {percent_error}%")?;
@@ -121,14 +138,25 @@ mod tests {
 
     #[test]
     fn levels_are_parsed_as_ministat_does() {
-        let parsed: Vec<Confidence> = ["80", "90%", "95.0", "98", "99", "99.5"].iter().map(|text| text.parse().unwrap()).collect();
+        let parsed: Vec<Confidence> = ["80", "90%", "95.0", "98", "99", "99.5"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
         assert_eq!(parsed, Confidence::ALL);
-        assert!("97".parse::<Confidence>().unwrap_err().to_string().contains("`97` is no confidence level"));
+        assert!(
+            "97".parse::<Confidence>()
+                .unwrap_err()
+                .to_string()
+                .contains("`97` is no confidence level")
+        );
         assert!("often".parse::<Confidence>().is_err());
     }
 
     #[test]
     fn many_degrees_of_freedom_use_the_normal_distribution() {
-        assert_eq!([8, 100, 101, 5000].map(|freedom| Confidence::P95.critical(freedom)), [2.306, 1.984, 1.960, 1.960]);
+        assert_eq!(
+            [8, 100, 101, 5000].map(|freedom| Confidence::P95.critical(freedom)),
+            [2.306, 1.984, 1.960, 1.960]
+        );
     }
 }

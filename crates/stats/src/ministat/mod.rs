@@ -34,7 +34,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { confidence: Some(Confidence::default()), plot: Some(Plot::default()) }
+        Self {
+            confidence: Some(Confidence::default()),
+            plot: Some(Plot::default()),
+        }
     }
 }
 
@@ -67,6 +70,10 @@ pub fn report(sets: &[Dataset], options: &Options) -> Result<String, Count> {
 
 fn row(symbol: char, set: &Dataset) -> String {
     let [min, max, median, mean, stddev] =
-        [set.min(), set.max(), set.median(), set.mean(), set.stddev()].map(|value| general(value, 8));
-    format!("{symbol} {:3} {min:>13} {max:>13} {median:>13} {mean:>13} {stddev:>13}\n", set.points().len())
+        [set.min(), set.max(), set.median(), set.mean(), set.stddev()]
+            .map(|value| general(value, 8));
+    format!(
+        "{symbol} {:3} {min:>13} {max:>13} {median:>13} {mean:>13} {stddev:>13}\n",
+        set.points().len()
+    )
 }

@@ -13,7 +13,10 @@ pub struct Plot {
 
 impl Default for Plot {
     fn default() -> Self {
-        Self { width: 74, separate: false }
+        Self {
+            width: 74,
+            separate: false,
+        }
     }
 }
 
@@ -31,7 +34,11 @@ impl Plot {
         }
         let rule = format!("+{}+\n", "-".repeat(axis.width));
         let mut text = rule.clone();
-        for row in marks(sets, &axis).iter().rev().chain(&spreads(sets, &axis, self.separate)) {
+        for row in marks(sets, &axis)
+            .iter()
+            .rev()
+            .chain(&spreads(sets, &axis, self.separate))
+        {
             text.extend(["|", &row.iter().collect::<String>(), "|\n"]);
         }
         text + &rule
@@ -57,8 +64,16 @@ impl Axis {
             high = high.max(value);
         }
         // Nothing to show, or nothing that a double can span: the step is 0 and no plot is drawn.
-        let step = if (high - low).is_finite() { (high - low) / (width as f64 - 1.0) } else { 0.0 };
-        Self { start: low - step / 2.0, step, width }
+        let step = if (high - low).is_finite() {
+            (high - low) / (width as f64 - 1.0)
+        } else {
+            0.0
+        };
+        Self {
+            start: low - step / 2.0,
+            step,
+            width,
+        }
     }
 
     fn column(&self, value: f64) -> usize {
@@ -80,8 +95,16 @@ fn marks(sets: &[Dataset], axis: &Axis) -> Vec<Vec<char>> {
             stacked[column] += 1;
         }
     }
-    let symbol = |set: usize| if set == 0 { ' ' } else { SYMBOLS[(set - 1).min(SYMBOLS.len() - 1)] };
-    rows.into_iter().map(|row| row.into_iter().map(symbol).collect()).collect()
+    let symbol = |set: usize| {
+        if set == 0 {
+            ' '
+        } else {
+            SYMBOLS[(set - 1).min(SYMBOLS.len() - 1)]
+        }
+    };
+    rows.into_iter()
+        .map(|row| row.into_iter().map(symbol).collect())
+        .collect()
 }
 
 /// The rows with mean, median and deviation: one, or one for each sample.
@@ -92,7 +115,12 @@ fn spreads(sets: &[Dataset], axis: &Axis, separate: bool) -> Vec<Vec<char>> {
         let (mean, deviation) = (set.mean(), set.stddev());
         let (left, right) = (axis.column(mean - deviation), axis.column(mean + deviation));
         (row[left], row[right]) = ('|', '|');
-        for cell in row.iter_mut().take(right).skip(left + 1).filter(|cell| **cell == ' ') {
+        for cell in row
+            .iter_mut()
+            .take(right)
+            .skip(left + 1)
+            .filter(|cell| **cell == ' ')
+        {
             *cell = '_';
         }
         row[axis.column(set.median())] = 'M';
@@ -108,17 +136,31 @@ mod tests {
     #[test]
     fn points_stack_and_the_higher_stack_stays() {
         let set = |points: [f64; 4]| Dataset::new("", points.to_vec()).unwrap();
-        let plot = Plot { width: 10, separate: true };
+        let plot = Plot {
+            width: 10,
+            separate: true,
+        };
         let drawn = plot.draw(&[set([1.0, 1.0, 1.0, 10.0]), set([2.0, 3.0, 4.0, 10.0])]);
         let rows: Vec<_> = drawn.lines().collect();
-        assert_eq!(rows.len(), 7, "three rows of points, two of deviations, two rules:\n{drawn}");
-        assert_eq!(rows.iter().filter(|row| row.contains('x')).count(), 3, "{drawn}");
+        assert_eq!(
+            rows.len(),
+            7,
+            "three rows of points, two of deviations, two rules:\n{drawn}"
+        );
+        assert_eq!(
+            rows.iter().filter(|row| row.contains('x')).count(),
+            3,
+            "{drawn}"
+        );
         assert!(rows[3].contains('*'), "the common 10 is a *:\n{drawn}");
     }
 
     #[test]
     fn equal_points_have_no_plot() {
         let set = Dataset::new("", vec![5.0; 3]).unwrap();
-        assert_eq!(Plot::default().draw(&[set]), "[no plot, span is zero width]\n");
+        assert_eq!(
+            Plot::default().draw(&[set]),
+            "[no plot, span is zero width]\n"
+        );
     }
 }

@@ -123,7 +123,9 @@ mod tests {
     fn wrong(table: &[[f64; 6]; 101]) -> Vec<(usize, usize)> {
         let exact = |freedom: usize, quantile: f64| match freedom {
             0 => Normal::standard().inverse_cdf(quantile),
-            _ => StudentsT::new(0.0, 1.0, freedom as f64).unwrap().inverse_cdf(quantile),
+            _ => StudentsT::new(0.0, 1.0, freedom as f64)
+                .unwrap()
+                .inverse_cdf(quantile),
         };
         let mut found = Vec::new();
         for (freedom, row) in table.iter().enumerate() {

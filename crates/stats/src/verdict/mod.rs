@@ -59,7 +59,11 @@ pub struct Rule {
 
 impl Default for Rule {
     fn default() -> Self {
-        Self { better: Better::Higher, minimum_effect: 0.01, seed: 1 }
+        Self {
+            better: Better::Higher,
+            minimum_effect: 0.01,
+            seed: 1,
+        }
     }
 }
 
@@ -85,8 +89,12 @@ impl fmt::Display for Word {
             Self::Faster => out.write_str("faster"),
             Self::Slower => out.write_str("slower"),
             Self::NoDifferenceShown => out.write_str("no difference shown"),
-            Self::Inconclusive { more_runs: 1 } => out.write_str("inconclusive (need about 1 more run)"),
-            Self::Inconclusive { more_runs } => write!(out, "inconclusive (need about {more_runs} more runs)"),
+            Self::Inconclusive { more_runs: 1 } => {
+                out.write_str("inconclusive (need about 1 more run)")
+            }
+            Self::Inconclusive { more_runs } => {
+                write!(out, "inconclusive (need about {more_runs} more runs)")
+            }
         }
     }
 }
@@ -166,16 +174,32 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { word, ratio, rank, means, welch, runs } = self;
+        let Self {
+            word,
+            ratio,
+            rank,
+            means,
+            welch,
+            runs,
+        } = self;
         write!(out, "{word}: B is {} times A", shown(ratio))?;
         write!(out, " (rank test p = {}", general(rank.p, 2))?;
-        write!(out, "; means {}, Welch p = {}", shown(means), general(welch.p, 2))?;
+        write!(
+            out,
+            "; means {}, Welch p = {}",
+            shown(means),
+            general(welch.p, 2)
+        )?;
         write!(out, "; {} + {} runs)", runs.0, runs.1)
     }
 }
 
 fn shown(ratio: &Ratio) -> String {
-    let Ratio { estimate, low, high } = ratio;
+    let Ratio {
+        estimate,
+        low,
+        high,
+    } = ratio;
     match high.is_finite() {
         true => format!("{estimate:.4} [{low:.4}, {high:.4}]"),
         false => format!("{estimate:.4} [too few runs for an interval]"),
@@ -184,10 +208,20 @@ fn shown(ratio: &Ratio) -> String {
 
 fn check(side: char, runs: &[f64]) -> Result<(), RunsError> {
     if runs.len() < 2 {
-        return Err(RunsError::TooFew { side, runs: runs.len() });
+        return Err(RunsError::TooFew {
+            side,
+            runs: runs.len(),
+        });
     }
-    match runs.iter().position(|value| !value.is_normal() || *value < 0.0) {
-        Some(at) => Err(RunsError::NotPositive { side, run: at + 1, value: runs[at] }),
+    match runs
+        .iter()
+        .position(|value| !value.is_normal() || *value < 0.0)
+    {
+        Some(at) => Err(RunsError::NotPositive {
+            side,
+            run: at + 1,
+            value: runs[at],
+        }),
         None => Ok(()),
     }
 }
@@ -198,12 +232,18 @@ fn word(a: &[f64], b: &[f64], ratio: Ratio, rank: RankTest, rule: &Rule) -> Word
     let effect = rule.minimum_effect.ln_1p();
     let apart = (low > 0.0 || high < 0.0) && rank.p <= ALPHA;
     if apart && estimate.abs() >= effect {
-        return if (estimate > 0.0) == (rule.better == Better::Higher) { Word::Faster } else { Word::Slower };
+        return if (estimate > 0.0) == (rule.better == Better::Higher) {
+            Word::Faster
+        } else {
+            Word::Slower
+        };
     }
     if -effect <= low && high <= effect {
         return Word::NoDifferenceShown;
     }
-    Word::Inconclusive { more_runs: more_runs(a, b, estimate.abs(), effect) }
+    Word::Inconclusive {
+        more_runs: more_runs(a, b, estimate.abs(), effect),
+    }
 }
 
 /// Runs of each side to add, so that a difference as large as the one seen is shown, or one below the minimum effect is
@@ -216,15 +256,27 @@ fn more_runs(a: &[f64], b: &[f64], distance: f64, effect: f64) -> usize {
     /// Efficiency of the rank test beside the t test for normal runs: 3 / π.
     const EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
     const MOST: f64 = 1e6;
-    let logarithms = |side: &[f64]| variance(&side.iter().map(|value| value.ln()).collect::<Vec<_>>());
+    let logarithms =
+        |side: &[f64]| variance(&side.iter().map(|value| value.ln()).collect::<Vec<_>>());
     let pooled = mean(&[logarithms(a), logarithms(b)]);
     // How far from its border the estimate lies. Right at the border that is 0, but the estimate itself is uncertain and will
     // move: half the minimum effect is then planned for.
-    let target = if distance >= effect { distance } else { (effect - distance).max(effect / 2.0) };
+    let target = if distance >= effect {
+        distance
+    } else {
+        (effect - distance).max(effect / 2.0)
+    };
     let wanted = (2.0 * pooled * (REACH / target).powi(2) / EFFICIENCY).ceil();
     // Without a minimum effect and without any difference no number of runs is enough; so too if the target is beyond reach.
-    let wanted = if wanted.is_finite() { wanted.min(MOST) as usize } else { MOST as usize };
-    wanted.max(FEWEST).saturating_sub(a.len().min(b.len())).max(1)
+    let wanted = if wanted.is_finite() {
+        wanted.min(MOST) as usize
+    } else {
+        MOST as usize
+    };
+    wanted
+        .max(FEWEST)
+        .saturating_sub(a.len().min(b.len()))
+        .max(1)
 }
 
 #[cfg(test)]
@@ -241,13 +293,27 @@ mod tests {
     #[test]
     fn seed_000_is_faster() {
         let verdict = judge(&BEFORE, &AFTER, &Rule::default()).unwrap();
-        assert_eq!((verdict.word, verdict.exit()), (Word::Faster, Exit::Success));
+        assert_eq!(
+            (verdict.word, verdict.exit()),
+            (Word::Faster, Exit::Success)
+        );
         let text = verdict.to_string();
-        assert!(text.starts_with("faster: B is 3.52") && text.contains("rank test p = 0.0079;"), "{text}");
+        assert!(
+            text.starts_with("faster: B is 3.52") && text.contains("rank test p = 0.0079;"),
+            "{text}"
+        );
         assert!(text.ends_with("; 5 + 5 runs)"), "{text}");
         let back = judge(&AFTER, &BEFORE, &Rule::default()).unwrap();
         assert_eq!((back.word, back.exit()), (Word::Slower, Exit::Regressed));
-        let time = judge(&BEFORE, &AFTER, &Rule { better: Better::Lower, ..Rule::default() }).unwrap();
+        let time = judge(
+            &BEFORE,
+            &AFTER,
+            &Rule {
+                better: Better::Lower,
+                ..Rule::default()
+            },
+        )
+        .unwrap();
         assert_eq!(time.word, Word::Slower);
     }
 
@@ -257,10 +323,16 @@ mod tests {
         let shifted = close.map(|value| value * 1.001);
         assert_eq!(word(&close, &shifted), Word::NoDifferenceShown);
         // The same difference is one, if smaller effects are declared to matter.
-        let strict = Rule { minimum_effect: 0.0005, ..Rule::default() };
+        let strict = Rule {
+            minimum_effect: 0.0005,
+            ..Rule::default()
+        };
         let wide = [100.0, 110.0, 90.0, 105.0, 95.0];
         let verdict = judge(&wide, &wide.map(|value| value * 1.001), &strict).unwrap();
-        assert!(matches!(verdict.word, Word::Inconclusive { .. }), "{verdict}");
+        assert!(
+            matches!(verdict.word, Word::Inconclusive { .. }),
+            "{verdict}"
+        );
         assert_eq!(verdict.exit(), Exit::Inconclusive);
     }
 
@@ -277,16 +349,26 @@ mod tests {
     fn three_runs_can_prove_nothing_and_one_more_is_asked_for() {
         let verdict = judge(&BEFORE[..3], &AFTER[..3], &Rule::default()).unwrap();
         assert_eq!(verdict.word, Word::Inconclusive { more_runs: 1 });
-        assert!(verdict.to_string().contains("[too few runs for an interval]"), "{verdict}");
+        assert!(
+            verdict
+                .to_string()
+                .contains("[too few runs for an interval]"),
+            "{verdict}"
+        );
     }
 
     #[test]
     fn the_runs_asked_for_are_about_enough() {
         // Deviation 5 %, difference 4 %: 2 · 0.05² · (2.8 / 0.0392)² · π / 3 ≈ 27 of each, so some 22 more than 5.
         let normal = [-1.28, -0.52, 0.0, 0.52, 1.28].map(|z| f64::exp(0.05 * z * 1.03));
-        let Word::Inconclusive { more_runs } = word(&normal, &normal.map(|value| value * 1.04)) else { panic!("{normal:?}") };
+        let Word::Inconclusive { more_runs } = word(&normal, &normal.map(|value| value * 1.04))
+        else {
+            panic!("{normal:?}")
+        };
         assert!((18..=26).contains(&more_runs), "{more_runs}");
-        let many: Vec<f64> = (0..27).map(|i| f64::exp(0.05 * 1.72 * 2.0 * ((i as f64 + 0.5) / 27.0 - 0.5))).collect();
+        let many: Vec<f64> = (0..27)
+            .map(|i| f64::exp(0.05 * 1.72 * 2.0 * ((i as f64 + 0.5) / 27.0 - 0.5)))
+            .collect();
         let higher: Vec<f64> = many.iter().map(|value| value * 1.04).collect();
         assert_eq!(word(&many, &higher), Word::Faster);
     }
@@ -294,10 +376,25 @@ mod tests {
     #[test]
     fn bad_runs_are_refused() {
         let error = |a: &[f64], b: &[f64]| judge(a, b, &Rule::default()).unwrap_err().to_string();
-        assert_eq!(error(&[1.0], &BEFORE), "A has 1 run(s); at least 2 are needed");
-        assert_eq!(error(&BEFORE, &[1.0, 0.0]), "run 2 of B gave 0, which is not a positive number");
-        assert_eq!(error(&BEFORE, &[f64::NAN, 1.0]), "run 1 of B gave NaN, which is not a positive number");
-        let rule = Rule { minimum_effect: -1.0, ..Rule::default() };
-        assert_eq!(judge(&BEFORE, &AFTER, &rule).unwrap_err(), RunsError::MinimumEffect(-1.0));
+        assert_eq!(
+            error(&[1.0], &BEFORE),
+            "A has 1 run(s); at least 2 are needed"
+        );
+        assert_eq!(
+            error(&BEFORE, &[1.0, 0.0]),
+            "run 2 of B gave 0, which is not a positive number"
+        );
+        assert_eq!(
+            error(&BEFORE, &[f64::NAN, 1.0]),
+            "run 1 of B gave NaN, which is not a positive number"
+        );
+        let rule = Rule {
+            minimum_effect: -1.0,
+            ..Rule::default()
+        };
+        assert_eq!(
+            judge(&BEFORE, &AFTER, &rule).unwrap_err(),
+            RunsError::MinimumEffect(-1.0)
+        );
     }
 }

@@ -16,7 +16,10 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { comparisons: 40, runs: 5 }
+        Self {
+            comparisons: 40,
+            runs: 5,
+        }
     }
 }
 
@@ -36,7 +39,12 @@ pub struct Rate {
 impl Rate {
     fn new(times: usize, of: usize) -> Self {
         let (low, high) = wilson(times, of);
-        Self { times, of, low, high }
+        Self {
+            times,
+            of,
+            low,
+            high,
+        }
     }
 
     /// The share observed; 0 of nothing.
@@ -53,7 +61,11 @@ impl Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [share, low, high] = [self.share(), self.low, self.high].map(|share| 100.0 * share);
-        write!(out, "{share:.1} % [{low:.1}, {high:.1}] ({} of {})", self.times, self.of)
+        write!(
+            out,
+            "{share:.1} % [{low:.1}, {high:.1}] ({} of {})",
+            self.times, self.of
+        )
     }
 }
 
@@ -83,11 +95,31 @@ impl SelfTest {
 impl fmt::Display for SelfTest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let expected = 100.0 * self.expected;
-        writeln!(out, "A against A, {} comparisons of {} + {} runs; false alarms at a nominal 5 %:", self.rank.of, self.runs, self.runs)?;
-        writeln!(out, "  interleaved, rank test   {}, {expected:.1} % expected", self.rank)?;
-        writeln!(out, "  interleaved, Welch's t   {}, 5.0 % expected", self.welch)?;
-        writeln!(out, "  in two blocks, rank test {}, {expected:.1} % expected", self.blocks)?;
-        let judgement = if self.sound() { "compatible with 5 %" } else { "above 5 %: distrust verdicts taken here" };
+        writeln!(
+            out,
+            "A against A, {} comparisons of {} + {} runs; false alarms at a nominal 5 %:",
+            self.rank.of, self.runs, self.runs
+        )?;
+        writeln!(
+            out,
+            "  interleaved, rank test   {}, {expected:.1} % expected",
+            self.rank
+        )?;
+        writeln!(
+            out,
+            "  interleaved, Welch's t   {}, 5.0 % expected",
+            self.welch
+        )?;
+        writeln!(
+            out,
+            "  in two blocks, rank test {}, {expected:.1} % expected",
+            self.blocks
+        )?;
+        let judgement = if self.sound() {
+            "compatible with 5 %"
+        } else {
+            "above 5 %: distrust verdicts taken here"
+        };
         write!(out, "  this machine is {judgement}")
     }
 }
@@ -108,7 +140,13 @@ pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest
         if window.len() < 2 * size {
             break;
         }
-        let every_other = |from: usize| window[from..].iter().step_by(2).copied().collect::<Vec<_>>();
+        let every_other = |from: usize| {
+            window[from..]
+                .iter()
+                .step_by(2)
+                .copied()
+                .collect::<Vec<_>>()
+        };
         let (a, b) = (every_other(0), every_other(1));
         let alarm = |p: f64| usize::from(p <= ALPHA);
         of += 1;
@@ -117,7 +155,13 @@ pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest
         by_blocks += alarm(mann_whitney(&window[..size], &window[size..]).p);
     }
     let [rank, welch, blocks] = [by_rank, by_welch, by_blocks].map(|times| Rate::new(times, of));
-    SelfTest { runs: size, rank, welch, blocks, expected: attained_level(size, size, ALPHA) }
+    SelfTest {
+        runs: size,
+        rank,
+        welch,
+        blocks,
+        expected: attained_level(size, size, ALPHA),
+    }
 }
 
 /// Wilson's 95 % interval of a share seen `times` times in `of`; everything if nothing was tried.
@@ -147,29 +191,55 @@ mod tests {
     #[test]
     fn published_wilson_intervals() {
         // Newcombe 1998, table I, method 3: 81/263, 15/148, 0/20, 1/29.
-        for (times, of, low, high) in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)] {
+        for (times, of, low, high) in [
+            (81, 263, 0.2553, 0.3662),
+            (15, 148, 0.0624, 0.1605),
+            (0, 20, 0.0, 0.1611),
+            (1, 29, 0.0061, 0.1718),
+        ] {
             let found = wilson(times, of);
-            assert!((found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5, "{times}/{of}: {found:?}");
+            assert!(
+                (found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5,
+                "{times}/{of}: {found:?}"
+            );
         }
         assert_eq!(wilson(0, 0), (0.0, 1.0));
     }
 
     #[test]
     fn a_quiet_machine_keeps_the_nominal_rate() {
-        let test = self_test(Plan { comparisons: 1000, runs: 5 }, noise(1));
+        let test = self_test(
+            Plan {
+                comparisons: 1000,
+                runs: 5,
+            },
+            noise(1),
+        );
         assert!(test.sound(), "{test}");
-        assert!(test.rank.low < test.expected && test.expected < test.rank.high, "{test}");
-        assert!(test.welch.share() < 0.07 && test.welch.share() > 0.02, "{test}");
+        assert!(
+            test.rank.low < test.expected && test.expected < test.rank.high,
+            "{test}"
+        );
+        assert!(
+            test.welch.share() < 0.07 && test.welch.share() > 0.02,
+            "{test}"
+        );
         assert!((test.expected - 8.0 / 252.0).abs() < 1e-12);
     }
 
     #[test]
     fn a_drifting_machine_alarms_in_blocks_and_not_interleaved() {
         let (mut noise, mut run) = (noise(2), 0.0);
-        let test = self_test(Plan { comparisons: 300, runs: 5 }, || {
-            run += 1.0;
-            noise() * (1.0 + 0.004 * run)
-        });
+        let test = self_test(
+            Plan {
+                comparisons: 300,
+                runs: 5,
+            },
+            || {
+                run += 1.0;
+                noise() * (1.0 + 0.004 * run)
+            },
+        );
         assert!(test.sound(), "{test}");
         assert!(!test.blocks.allows(ALPHA), "{test}");
     }
@@ -182,14 +252,26 @@ mod tests {
             noise() * if run % 2 == 0 { 1.05 } else { 1.0 }
         });
         assert!(!test.sound(), "{test}");
-        assert!(test.to_string().ends_with("distrust verdicts taken here"), "{test}");
+        assert!(
+            test.to_string().ends_with("distrust verdicts taken here"),
+            "{test}"
+        );
     }
 
     #[test]
     fn runs_that_end_early_count_as_far_as_they_go() {
-        let test = self_test_of(Plan { comparisons: 40, runs: 5 }, iter::repeat_with(noise(4)).take(37));
+        let test = self_test_of(
+            Plan {
+                comparisons: 40,
+                runs: 5,
+            },
+            iter::repeat_with(noise(4)).take(37),
+        );
         assert_eq!(test.rank.of, 3);
         let none = self_test_of(Plan::default(), []);
-        assert_eq!((none.rank.of, none.rank.share(), none.rank.high), (0, 0.0, 1.0));
+        assert_eq!(
+            (none.rank.of, none.rank.share(), none.rank.high),
+            (0, 0.0, 1.0)
+        );
     }
 }

@@ -20,7 +20,11 @@ pub fn welch(a: &[f64], b: &[f64]) -> Welch {
     let difference = mean(b) - mean(a);
     let (error, freedom) = spread(a, b);
     if error == 0.0 {
-        let (t, p) = if difference == 0.0 { (0.0, 1.0) } else { (f64::INFINITY.copysign(difference), 0.0) };
+        let (t, p) = if difference == 0.0 {
+            (0.0, 1.0)
+        } else {
+            (f64::INFINITY.copysign(difference), 0.0)
+        };
         return Welch { t, freedom, p };
     }
     let t = difference / error;
@@ -33,8 +37,16 @@ fn spread(a: &[f64], b: &[f64]) -> (f64, f64) {
     let part = |side: &[f64]| variance(side) / side.len() as f64;
     let (of_a, of_b) = (part(a), part(b));
     let sum = of_a + of_b;
-    let freedom = sum * sum / (of_a * of_a / (a.len() as f64 - 1.0) + of_b * of_b / (b.len() as f64 - 1.0));
-    (sum.sqrt(), if freedom.is_finite() { freedom } else { (a.len() + b.len() - 2) as f64 })
+    let freedom =
+        sum * sum / (of_a * of_a / (a.len() as f64 - 1.0) + of_b * of_b / (b.len() as f64 - 1.0));
+    (
+        sum.sqrt(),
+        if freedom.is_finite() {
+            freedom
+        } else {
+            (a.len() + b.len() - 2) as f64
+        },
+    )
 }
 
 #[cfg(test)]
