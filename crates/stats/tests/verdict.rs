@@ -34,7 +34,7 @@ fn shuffled(items: &[f64], seed: u64) -> Vec<f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn swapping_the_sides_inverts_the_verdict(a in runs(2..9), b in runs(2..9)) {

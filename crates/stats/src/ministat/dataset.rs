@@ -144,7 +144,7 @@ impl Dataset {
 /// The middle of `sorted`, or the mean of the middle two.
 pub(crate) fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 0 {
+    if sorted.len().is_multiple_of(2) {
         sorted[middle - 1] / 2.0 + sorted[middle] / 2.0
     } else {
         sorted[middle]

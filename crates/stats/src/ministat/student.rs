@@ -7,6 +7,7 @@
 
 /// Two-sided critical values, a row for each number of degrees of freedom (row 0: infinitely many, used above 100),
 /// a column for each [`Confidence`](super::Confidence) in its order: the 0.9, 0.95, 0.975, 0.99, 0.995 and 0.999 quantiles.
+#[expect(clippy::approx_constant, reason = "2.718 is a quantile here")]
 pub(super) const CRITICAL: [[f64; 6]; 101] = [
     [1.282, 1.645, 1.960, 2.326, 2.576, 3.090],
     [3.078, 6.314, 12.706, 31.821, 63.657, 318.313],

@@ -5,6 +5,10 @@
 //! (cache lines moving). κ > 0 makes the curve turn down. The fit minimises the squares of the throughput's residuals with
 //! σ ≥ 0 and κ ≥ 0: a linear fit of N/X, weighted to have the same residuals to first order, starts Levenberg–Marquardt.
 
+mod normal;
+
+use normal::Normal;
+
 use crate::curve::{Point, PointsError, merged};
 use crate::ministat::mean;
 
@@ -132,72 +136,6 @@ fn descend(points: &[[f64; 2]], mut at: [f64; 3], free: [bool; 3]) -> [f64; 3] {
         }
     }
     at
-}
-
-/// Normal equations of a least-squares problem in three parameters.
-#[derive(Default)]
-struct Normal {
-    matrix: [[f64; 3]; 3],
-    right: [f64; 3],
-}
-
-impl Normal {
-    fn add(&mut self, row: [f64; 3], value: f64, free: [bool; 3]) {
-        for i in (0..3).filter(|&i| free[i]) {
-            self.right[i] += row[i] * value;
-            for j in (0..3).filter(|&j| free[j]) {
-                self.matrix[i][j] += row[i] * row[j];
-            }
-        }
-    }
-
-    /// Solves with the diagonal raised by `damping`. The equations are scaled to a unit diagonal first: λ is in the millions
-    /// where κ is in the millionths.
-    fn solve(&self, damping: f64, free: [bool; 3]) -> Option<[f64; 3]> {
-        let scale: [f64; 3] = std::array::from_fn(|i| {
-            if free[i] {
-                self.matrix[i][i].sqrt()
-            } else {
-                1.0
-            }
-        });
-        if scale
-            .iter()
-            .any(|value| !value.is_finite() || *value == 0.0)
-        {
-            return None;
-        }
-        let mut rows: [[f64; 4]; 3] = std::array::from_fn(|i| {
-            let mut row = [0.0; 4];
-            for j in 0..3 {
-                row[j] = self.matrix[i][j] / (scale[i] * scale[j]);
-            }
-            row[i] = 1.0 + damping;
-            row[3] = self.right[i] / scale[i];
-            row
-        });
-        for column in 0..3 {
-            let pivot = (column..3)
-                .max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()))?;
-            rows.swap(column, pivot);
-            if rows[column][column].abs() < 1e-14 {
-                return None;
-            }
-            let top = rows[column];
-            for row in &mut rows[column + 1..] {
-                let factor = row[column] / top[column];
-                row.iter_mut()
-                    .zip(top)
-                    .for_each(|(cell, above)| *cell -= factor * above);
-            }
-        }
-        let mut found = [0.0; 3];
-        for i in (0..3).rev() {
-            let known: f64 = (i + 1..3).map(|j| rows[i][j] * found[j]).sum();
-            found[i] = (rows[i][3] - known) / rows[i][i];
-        }
-        Some(std::array::from_fn(|i| found[i] / scale[i]))
-    }
 }
 
 #[cfg(test)]
