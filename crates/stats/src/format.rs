@@ -1,0 +1,93 @@
+//! Numbers as text: C's `%g`, and metric prefixes.
+
+/// `value` as C's `printf("%.{precision}g")` prints it: `precision` significant digits, no trailing zeros, an exponent
+/// when it is below -4 or not below the precision. ministat's figures have this form.
+pub fn general(value: f64, precision: usize) -> String {
+    if !value.is_finite() {
+        return format!("{value}").to_lowercase();
+    }
+    let digits = precision.max(1);
+    // The exponent after rounding to the wanted digits: 999999.5 is 1e+06 at six digits.
+    let scientific = format!("{:.*e}", digits - 1, value);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if exponent < -4 || exponent >= digits as i32 {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!(
+            "{}e{sign}{:02}",
+            without_trailing_zeros(mantissa),
+            exponent.abs()
+        );
+    }
+    let decimals = (digits as i32 - 1 - exponent) as usize;
+    without_trailing_zeros(&format!("{value:.decimals$}")).to_string()
+}
+
+/// `value` with four significant digits and a metric prefix: `1.719 M`, `412.3 k`, `17.5`.
+pub fn metric(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
+    // Prefix the number as it will be read, so that 999,999 becomes 1 M and not 1000 k.
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    let (unit, prefix) = PREFIXES
+        .into_iter()
+        .find(|(unit, _)| rounded.abs() >= *unit)
+        .unwrap_or((1.0, ""));
+    format!("{}{prefix}", general(rounded / unit, 4))
+}
+
+fn without_trailing_zeros(text: &str) -> &str {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn general_is_c_printf() {
+        // value, %.8g, %g: printed by C's printf.
+        let table = [
+            (0.0, "0", "0"),
+            (-1.0, "-1", "-1"),
+            (1008730.8, "1008730.8", "1.00873e+06"),
+            (2895.1156123, "2895.1156", "2895.12"),
+            (1e8, "1e+08", "1e+08"),
+            (123456789.0, "1.2345679e+08", "1.23457e+08"),
+            (99999999.5, "1e+08", "1e+08"),
+            (0.0001, "0.0001", "0.0001"),
+            (0.00001, "1e-05", "1e-05"),
+            (0.00012345678912, "0.00012345679", "0.000123457"),
+            (1e100, "1e+100", "1e+100"),
+            (-2.5e-7, "-2.5e-07", "-2.5e-07"),
+            (999999.5, "999999.5", "1e+06"),
+            (100000.0, "100000", "100000"),
+            (f64::INFINITY, "inf", "inf"),
+            (f64::NAN, "nan", "nan"),
+        ];
+        for (value, eight, six) in table {
+            assert_eq!(
+                (general(value, 8), general(value, 6)),
+                (eight.into(), six.into()),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn metric_keeps_four_digits() {
+        for (value, text) in [
+            (1719430.0, "1.719 M"),
+            (412_340.0, "412.3 k"),
+            (17.5, "17.5"),
+            (0.0, "0"),
+            (999_999.0, "1 M"),
+            (-2e9, "-2 G"),
+        ] {
+            assert_eq!(metric(value), text);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Samples, comparisons, scaling curves and result records.
+//!
+//! Everything a measurement goes through after it was taken, as pure functions over numbers, text and files:
+//!
+//! - [`ministat`]: the table, plot and Student's t that people expect (seed 000 prints them);
+//! - [`verdict`]: faster, slower, or not shown: from interleaved runs, by a rank test and an exact interval;
+//! - [`curve`] and [`usl`]: what a throughput curve does as CPUs are added, in words and as a law;
+//! - [`record`] and [`environment`]: results as JSON lines, with the machine they were taken on.
+//!
+//! Nothing here measures a workload, prints, or exits: the command does. What a file holds is never trusted: a bad one gives an
+//! [`InputError`] naming file, line and reason.
+
+pub mod curve;
+pub mod environment;
+mod exit;
+mod format;
+mod input;
+pub mod ministat;
+pub mod record;
+pub mod usl;
+pub mod verdict;
+
+pub use exit::Exit;
+pub use format::{general, metric};
+pub use input::InputError;

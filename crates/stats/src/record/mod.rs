@@ -1,0 +1,146 @@
+//! Results as JSON lines: one object a line, `kind` telling a sample from a summary.
+//!
+//! A *run* is a workload at one number of tasks; it gives a `sample` line for each interval measured and at its end one `summary`
+//! line, which carries the [`Environment`] too. Rates, not counts: each count is divided by the interval the clock really
+//! measured (`seconds`), since under load an interval of "one second" has been seen to take 1.68. So two results may be compared
+//! even if their intervals differ.
+
+mod read;
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::ministat::{mean, variance};
+
+pub use read::{Run, parse, read, runs};
+
+/// One line of a result file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Record {
+    /// One interval.
+    Sample(Measurement),
+    /// One run.
+    Summary(Box<Summary>),
+}
+
+/// What was measured: equal for all lines of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// The workload, as `scalevm list` names it.
+    pub workload: String,
+    /// The system: `os`, `hosted`, `sim`.
+    pub on: String,
+    /// The preset of our VM; `null` on `os`.
+    pub vm: Option<String>,
+    /// Tasks at work together.
+    pub tasks: u32,
+    /// What the tasks are.
+    pub mode: Mode,
+    /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
+    pub topology: Option<String>,
+    /// The seed, if chance was involved.
+    pub seed: Option<u64>,
+    /// Unit of the rates.
+    pub unit: String,
+}
+
+/// What tasks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// An address space each.
+    Processes,
+    /// One address space together.
+    Threads,
+}
+
+/// Rates of one interval (in a sample line), or of a run's intervals (in a summary line).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// What was measured.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// In a sample: its number, from 1. In a summary: how many samples there were.
+    pub sample: u32,
+    /// In a sample: the slowest task's rate. In a summary: the lowest total.
+    pub min: f64,
+    /// In a sample: the fastest task's rate. In a summary: the highest total.
+    pub max: f64,
+    /// In a sample: the rate of all tasks together. In a summary: the sum of the samples' totals.
+    pub total: f64,
+    /// In a sample: the mean rate of a task. In a summary: the mean of the totals, the figure to quote.
+    pub average: f64,
+    /// Seconds by the clock: the interval's, or all intervals' together.
+    pub seconds: f64,
+}
+
+/// A run: its samples' totals in brief, and where they come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The totals in brief.
+    #[serde(flatten)]
+    pub totals: Measurement,
+    /// Deviation of the totals; `null` of a single sample.
+    pub stddev: Option<f64>,
+    /// The machine.
+    pub machine: Environment,
+}
+
+impl Measurement {
+    /// Sample number `sample`, from the operations each task made in an interval of `seconds`. `None` if there are no tasks or
+    /// the interval is not positive.
+    pub fn of_counts(subject: &Subject, sample: u32, counts: &[u64], seconds: f64) -> Option<Self> {
+        let (fewest, most) = (counts.iter().min()?, counts.iter().max()?);
+        let total = counts.iter().map(|&count| count as f64).sum::<f64>() / seconds;
+        (seconds.is_finite() && seconds > 0.0).then(|| Self {
+            subject: subject.clone(),
+            sample,
+            min: *fewest as f64 / seconds,
+            max: *most as f64 / seconds,
+            total,
+            average: total / counts.len() as f64,
+            seconds,
+        })
+    }
+}
+
+impl Summary {
+    /// Sums up the samples of one run. `None` if there are none.
+    pub fn of(samples: &[Measurement], machine: Environment) -> Option<Self> {
+        let first = samples.first()?;
+        let totals: Vec<f64> = samples.iter().map(|sample| sample.total).collect();
+        Some(Self {
+            totals: Measurement {
+                subject: first.subject.clone(),
+                sample: samples.len() as u32,
+                min: totals.iter().copied().fold(f64::INFINITY, f64::min),
+                max: totals.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                total: totals.iter().sum(),
+                average: mean(&totals),
+                seconds: samples.iter().map(|sample| sample.seconds).sum(),
+            },
+            stddev: (totals.len() > 1).then(|| variance(&totals).sqrt()),
+            machine,
+        })
+    }
+}
+
+impl Record {
+    /// The line's rates.
+    pub fn measurement(&self) -> &Measurement {
+        match self {
+            Self::Sample(sample) => sample,
+            Self::Summary(summary) => &summary.totals,
+        }
+    }
+
+    /// Writes the record as one line, in one call, so that lines of several writers to a pipe or terminal do not mix.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        out.write_all(&line)
+    }
+}

@@ -1,0 +1,152 @@
+//! Reading result files back. Nothing in them is trusted.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use super::{Measurement, Record, Subject};
+use crate::InputError;
+use crate::input::for_each_line;
+
+/// Reads and validates the result file at `path`.
+pub fn read(path: &str) -> Result<Vec<Record>, InputError> {
+    let file = File::open(path).map_err(|source| InputError::Unreadable {
+        file: path.into(),
+        source,
+    })?;
+    parse(path, BufReader::new(file))
+}
+
+/// Reads and validates records, one a line; blank lines are skipped and fields we do not know are ignored. The first damaged line
+/// ends it with an error.
+pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError> {
+    let mut records: Vec<Record> = Vec::new();
+    for_each_line(file, reader, |line| {
+        if !line.trim().is_empty() {
+            let record: Record = serde_json::from_str(line).map_err(|error| {
+                // A record is one line: serde's "at line 1" would contradict the line we name.
+                error
+                    .to_string()
+                    .replace(" at line 1 column ", " at column ")
+            })?;
+            check(&record)?;
+            records.push(record);
+        }
+        Ok(())
+    })?;
+    if records.is_empty() {
+        return Err(InputError::Whole {
+            file: file.into(),
+            reason: "no records".into(),
+        });
+    }
+    Ok(records)
+}
+
+/// The samples of one run, and whether it ended: the unit of comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// What was measured.
+    pub subject: Subject,
+    /// The samples' totals, in order.
+    pub totals: Vec<f64>,
+    /// The run's figure: the mean of its totals.
+    pub average: f64,
+    /// Whether its summary is there; a run cut short has none.
+    pub complete: bool,
+}
+
+/// Gathers records into runs, in the order in which the runs end. Samples belong to the next summary of the same subject;
+/// those without one make a run that is not complete. A summary without samples (they were not kept) is a complete run.
+pub fn runs(records: &[Record]) -> Vec<Run> {
+    let (mut done, mut open): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    for record in records {
+        let Measurement {
+            subject, average, ..
+        } = record.measurement();
+        let at = open.iter().position(|run| run.subject == *subject);
+        let empty = Run {
+            subject: subject.clone(),
+            totals: Vec::new(),
+            average: 0.0,
+            complete: false,
+        };
+        match record {
+            Record::Sample(sample) => {
+                let at = at.unwrap_or_else(|| {
+                    open.push(empty);
+                    open.len() - 1
+                });
+                open[at].totals.push(sample.total);
+                open[at].average = crate::ministat::mean(&open[at].totals);
+            }
+            Record::Summary(_) => {
+                let run = at.map_or(empty, |at| open.remove(at));
+                done.push(Run {
+                    average: *average,
+                    complete: true,
+                    ..run
+                });
+            }
+        }
+    }
+    done.extend(open);
+    done
+}
+
+/// What no measurement can give.
+fn check(record: &Record) -> Result<(), String> {
+    let m = record.measurement();
+    for (name, text) in [
+        ("workload", &m.subject.workload),
+        ("on", &m.subject.on),
+        ("unit", &m.subject.unit),
+    ] {
+        require(!text.is_empty(), || format!("`{name}` is empty"))?;
+    }
+    require(m.subject.tasks > 0, || "`tasks` is 0".into())?;
+    require(m.sample > 0, || "`sample` is 0".into())?;
+    require(m.seconds > 0.0, || format!("`seconds` is {}", m.seconds))?;
+    for (name, value) in [
+        ("min", m.min),
+        ("max", m.max),
+        ("total", m.total),
+        ("average", m.average),
+    ] {
+        require(value >= 0.0, || format!("`{name}` is {value}"))?;
+    }
+    // Sums and quotients were rounded; more than that is damage.
+    let slack = 1e-9 * m.max.max(m.average);
+    require(
+        m.min <= m.average + slack && m.average <= m.max + slack,
+        || {
+            format!(
+                "`average` {} is not between `min` {} and `max` {}",
+                m.average, m.min, m.max
+            )
+        },
+    )?;
+    let parts = match record {
+        Record::Sample(_) => m.subject.tasks,
+        Record::Summary(_) => m.sample,
+    };
+    require(
+        (m.average * f64::from(parts) - m.total).abs() <= 1e-9 * m.total,
+        || {
+            format!(
+                "`total` {} is not {parts} times `average` {}",
+                m.total, m.average
+            )
+        },
+    )?;
+    if let Record::Summary(summary) = record {
+        require(summary.stddev.is_none_or(|value| value >= 0.0), || {
+            format!("`stddev` is {:?}", summary.stddev)
+        })?;
+        summary.machine.check()?;
+    }
+    Ok(())
+}
+
+fn require(condition: bool, reason: impl FnOnce() -> String) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(reason()) }
+}

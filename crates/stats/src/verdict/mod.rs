@@ -1,0 +1,189 @@
+//! Whether B is faster than A, from interleaved runs.
+//!
+//! The unit is the *run* (its mean), never the sample within a run: samples of one run share its luck, and comparing them
+//! calls a program different from itself in a quarter of the trials. Runs of A and B must be *interleaved* (A B A B …), or a
+//! drifting machine is taken for a difference. [`self_test`] measures both claims on the machine at hand.
+//!
+//! The decision, with the ratio r = B / A (see [`hodges_lehmann`]), its 95 % interval, the [`mann_whitney`] test and
+//! a minimum effect (1 % by default, as a factor either way):
+//!
+//! | the interval … | and the estimate … | word |
+//! |---|---|---|
+//! | leaves out 1, the test is significant | reaches the minimum effect | `faster` or `slower` |
+//! | lies wholly within the minimum effect | | `no difference shown` |
+//! | else | | `inconclusive (need about k more runs)` |
+//!
+//! "No difference shown" therefore is a finding (the difference, if any, is below the minimum effect) and never a lack
+//! of data. Deciding afresh after every few runs and stopping when the word pleases raises the false alarms above 5 %: take the
+//! number of runs that `k` names at once.
+
+mod judge;
+mod rank;
+mod ratio;
+mod self_test;
+mod welch;
+
+use std::fmt;
+
+use crate::Exit;
+use crate::format::general;
+
+pub use judge::judge;
+pub use rank::{EXACT, RankTest, attained_level, mann_whitney};
+pub use ratio::{Ratio, bootstrap_of_means, hodges_lehmann};
+pub use self_test::{Plan, Rate, SelfTest, self_test, self_test_of, wilson};
+pub use welch::{Welch, welch};
+
+/// Two-sided level of every test and interval here.
+pub const ALPHA: f64 = 0.05;
+
+/// Which way is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Better {
+    /// Throughput: more is faster.
+    #[default]
+    Higher,
+    /// Time: less is faster.
+    Lower,
+}
+
+/// How runs are judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Which way is up.
+    pub better: Better,
+    /// The smallest difference that matters, as a share: 0.01 is 1 %. Finite and not negative.
+    pub minimum_effect: f64,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            better: Better::Higher,
+            minimum_effect: 0.01,
+            seed: 1,
+        }
+    }
+}
+
+/// The word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// B is faster than A.
+    Faster,
+    /// B is slower than A.
+    Slower,
+    /// B is as fast as A, within the minimum effect.
+    NoDifferenceShown,
+    /// The runs do not tell.
+    Inconclusive {
+        /// About how many more runs of each would, for four chances in five.
+        more_runs: usize,
+    },
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Faster => out.write_str("faster"),
+            Self::Slower => out.write_str("slower"),
+            Self::NoDifferenceShown => out.write_str("no difference shown"),
+            Self::Inconclusive { more_runs: 1 } => {
+                out.write_str("inconclusive (need about 1 more run)")
+            }
+            Self::Inconclusive { more_runs } => {
+                write!(out, "inconclusive (need about {more_runs} more runs)")
+            }
+        }
+    }
+}
+
+/// What two series of runs say. Displayed as one sentence, the word first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// The word.
+    pub word: Word,
+    /// B / A, on which the word rests.
+    pub ratio: Ratio,
+    /// The rank test, on which it rests too.
+    pub rank: RankTest,
+    /// The ratio of means with its bootstrap interval, for those who quote means.
+    pub means: Ratio,
+    /// Welch's t test of the means.
+    pub welch: Welch,
+    /// Runs of A and of B.
+    pub runs: (usize, usize),
+}
+
+/// Runs that cannot be judged.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum RunsError {
+    /// A side has fewer than two runs.
+    #[error("{side} has {runs} run(s); at least 2 are needed")]
+    TooFew {
+        /// `'A'` or `'B'`.
+        side: char,
+        /// How many runs it has.
+        runs: usize,
+    },
+    /// A run without a positive result has no ratio to another.
+    #[error("run {run} of {side} gave {value}, which is not a positive number")]
+    NotPositive {
+        /// `'A'` or `'B'`.
+        side: char,
+        /// The run, counted from 1.
+        run: usize,
+        /// Its result.
+        value: f64,
+    },
+    /// The minimum effect is no share.
+    #[error("a minimum effect of {0} is no share; it is a number from 0, 0.01 being 1 %")]
+    MinimumEffect(f64),
+}
+
+impl Verdict {
+    /// The exit code: the same or better is success.
+    pub fn exit(&self) -> Exit {
+        match self.word {
+            Word::Faster | Word::NoDifferenceShown => Exit::Success,
+            Word::Slower => Exit::Regressed,
+            Word::Inconclusive { .. } => Exit::Inconclusive,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            word,
+            ratio,
+            rank,
+            means,
+            welch,
+            runs,
+        } = self;
+        write!(out, "{word}: B is {} times A", shown(ratio))?;
+        write!(out, " (rank test p = {}", general(rank.p, 2))?;
+        write!(
+            out,
+            "; means {}, Welch p = {}",
+            shown(means),
+            general(welch.p, 2)
+        )?;
+        write!(out, "; {} + {} runs)", runs.0, runs.1)
+    }
+}
+
+fn shown(ratio: &Ratio) -> String {
+    let Ratio {
+        estimate,
+        low,
+        high,
+    } = ratio;
+    match high.is_finite() {
+        true => format!("{estimate:.4} [{low:.4}, {high:.4}]"),
+        false => format!("{estimate:.4} [too few runs for an interval]"),
+    }
+}
