@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("baselines", &["machine", "sync", "vm"]),
     ("hosted", &["machine"]),
     ("checked", &["machine"]),
-    ("workloads", &["machine"]),
+    ("workloads", &[]),
     ("stats", &[]),
 ];
 
