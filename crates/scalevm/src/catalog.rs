@@ -1,5 +1,7 @@
 //! What there is to choose from besides workloads.
 
+use baselines::selected::Preset;
+
 /// A name and what it stands for.
 pub struct Entry {
     /// The name on the command line.
@@ -20,24 +22,16 @@ pub const SYSTEMS: &[Entry] = &[
 
 /// How scalevm's VM is built (`--vm`).
 pub const PRESETS: &[Entry] = &[
-    entry("default", "epochs with snapshots; per-CPU swap reservation"),
-    entry(
-        "freebsd-pvh",
-        "one global lock over each removal (seed 000, oldest)",
-    ),
-    entry(
-        "freebsd-di",
-        "delayed invalidation: a list of blocks under a mutex (seed 000, before)",
-    ),
-    entry(
-        "freebsd-lockless-di",
-        "delayed invalidation: a list appended by compare-and-swap",
-    ),
-    entry(
-        "freebsd-epoch",
-        "delayed invalidation by epochs (seed 000, after)",
-    ),
+    of(Preset::Scalevm),
+    of(Preset::FreebsdPvh),
+    of(Preset::FreebsdDi),
+    of(Preset::FreebsdEpoch),
+    of(Preset::FreebsdLocklessDi),
 ];
+
+const fn of(preset: Preset) -> Entry {
+    entry(preset.name(), preset.description())
+}
 
 /// The locks of `sync`.
 pub const LOCKS: &[Entry] = &[

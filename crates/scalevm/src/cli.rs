@@ -2,7 +2,7 @@
 
 use crate::catalog;
 use crate::harness::{Mode, Schedule};
-use crate::os::places::Affinity;
+use crate::tasks::Affinity;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;

@@ -5,7 +5,9 @@ mod cli;
 mod commands;
 mod harness;
 mod os;
+mod ours;
 mod output;
+mod tasks;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use crate::catalog::{Entry, LOCKS, PRESETS, SYSTEMS};
 use crate::cli::ListArgs;
 use crate::harness::Failure;
-use crate::os::places;
+use crate::tasks::places;
 
 /// Prints what there is to choose from.
 pub fn run(args: &ListArgs) -> Result<u8, Failure> {

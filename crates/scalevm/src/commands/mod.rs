@@ -6,7 +6,10 @@ pub mod sweep;
 
 use crate::cli::{CommonArgs, On};
 use crate::harness::{Failure, Target, interrupt};
-use crate::os::{Os, places};
+use crate::os::Os;
+use crate::ours::Ours;
+use crate::tasks::places;
+use baselines::selected::{Preset, UnknownPreset};
 
 /// Sets up what measuring commands share.
 fn prepare() -> Result<(), Failure> {
@@ -30,10 +33,14 @@ fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>
         On::Os => Ok(Box::new(Os {
             affinity: args.affinity(),
         })),
-        On::Hosted => Err(Failure::Unavailable(format!(
-            "--on hosted (preset {}) is not part of this build",
-            vm.unwrap_or("default")
-        ))),
+        On::Hosted => {
+            let preset = vm.map_or(Ok(Preset::Scalevm), str::parse);
+            Ok(Box::new(Ours {
+                preset: preset
+                    .map_err(|error: UnknownPreset| Failure::Unavailable(error.to_string()))?,
+                affinity: args.affinity(),
+            }))
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::cli::SweepArgs;
 use crate::harness::{Failure, Outcome, Plan, Target, measure};
-use crate::os::places;
 use crate::output::json::{self, Subject};
 use crate::output::progress::Progress;
 use crate::output::{plot, shape, table};
+use crate::tasks::places;
 
 /// One curve.
 pub struct Series {

@@ -5,20 +5,14 @@
 //! Nothing outlives the measurement: children are killed and reaped when it ends in
 //! whatever way, and by the kernel itself should this process be killed.
 
-pub mod places;
 mod processes;
-mod shared;
 mod system;
-mod threads;
 
 #[cfg(test)]
 mod tests;
 
 use crate::harness::{Failure, Mode, Plan, Running, Target};
-use places::Affinity;
-use shared::Area;
-use std::io::{self, PipeReader, PipeWriter, Write};
-use std::os::fd::AsRawFd;
+use crate::tasks::{Affinity, Area, Gate, places, threads};
 use std::path::PathBuf;
 use system::Linux;
 
@@ -43,36 +37,10 @@ impl Os {
         let system = Linux::new(directory);
         Ok(match plan.mode {
             Mode::Processes => Box::new(processes::start(plan, &places, area, &gate, &system)?),
-            Mode::Threads => Box::new(threads::start(plan, &places, area, gate, &system)?),
+            Mode::Threads => {
+                let enter = move |_task| Ok(system.clone());
+                Box::new(threads::start(plan, &places, area, gate, enter)?)
+            }
         })
-    }
-}
-
-/// Holds the tasks back until all have been created.
-struct Gate {
-    reader: PipeReader,
-    writer: PipeWriter,
-}
-
-impl Gate {
-    fn new() -> io::Result<Self> {
-        let (reader, writer) = io::pipe()?;
-        Ok(Gate { reader, writer })
-    }
-
-    /// Waits until the gate is open. Allocates nothing, so a forked child may.
-    fn pass(&self) {
-        let mut poll = libc::pollfd {
-            fd: self.reader.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one valid entry. A signal may end the wait early: wait again.
-        while unsafe { libc::poll(&mut poll, 1, -1) } < 0 {}
-    }
-
-    /// Lets all tasks through: the byte is never read, so each of them sees it.
-    fn open(&self) -> io::Result<()> {
-        (&self.writer).write_all(&[1])
     }
 }

@@ -1,9 +1,8 @@
 //! Tasks as child processes.
 
-use super::places::{Mask, born_at};
-use super::shared::{Area, Slot};
-use super::{Gate, Linux};
+use super::Linux;
 use crate::harness::{Failure, Plan, Running, interrupt};
+use crate::tasks::{Area, Gate, Mask, Slot, born_at};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;

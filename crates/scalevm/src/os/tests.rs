@@ -1,9 +1,9 @@
 //! Whether the kernel does the work that is counted.
 
 use super::Os;
-use super::places::Affinity;
 use super::system::Linux;
 use crate::harness::{Failure, Mode, Plan, Running, Target};
+use crate::tasks::Affinity;
 use std::time::{Duration, Instant};
 use workloads::{Backing, Call, Counter, Error, Prot, System};
 

@@ -2,8 +2,8 @@
 
 use crate::cli::On;
 use crate::harness::{Mode, Outcome, Phase, Plan, Sample, Watch};
-use crate::os::places;
 use crate::output::progress::Progress;
+use crate::tasks::places;
 use serde::Serialize;
 
 /// What was measured; the same in each line of a measurement.

@@ -1,13 +1,11 @@
 //! Tasks as threads of this process.
 
-use super::places::{Mask, born_at};
-use super::shared::{Area, Slot};
-use super::{Gate, Linux};
+use super::{Area, Gate, Mask, Slot, born_at};
 use crate::harness::{Failure, Plan, Running, interrupt};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use workloads::Workload;
+use workloads::{Error, System, Workload};
 
 /// Threads at work; stopped and joined when dropped.
 pub struct Threads {
@@ -18,13 +16,14 @@ pub struct Threads {
     began: Instant,
 }
 
-/// Creates a thread for each task and opens the gate when all stand before it.
-pub fn start(
+/// Creates a thread for each task and opens the gate when all stand before it. In its
+/// thread, each task gets its handle of the system from `enter`.
+pub fn start<S: System>(
     plan: &Plan,
     places: &[Mask],
     area: Area,
     gate: Gate,
-    system: &Linux,
+    enter: impl Fn(usize) -> Result<S, Error> + Send + Sync + 'static,
 ) -> Result<Threads, Failure> {
     report_bus_errors();
     let mut running = Threads {
@@ -34,15 +33,18 @@ pub fn start(
         threads: Vec::with_capacity(plan.tasks),
         began: Instant::now(),
     };
+    let enter = Arc::new(enter);
     for task in 0..plan.tasks {
         let (area, gate) = (Arc::clone(&running.area), Arc::clone(&running.gate));
-        let (workload, mut system) = (plan.workload, system.clone());
+        let (workload, enter) = (plan.workload, Arc::clone(&enter));
         let body = move || {
             block_signals();
             let slot = &area.slots()[task];
+            let system = enter(task);
             slot.ready();
             gate.pass();
-            if let Err(error) = workload.run(&mut system, &slot.counter) {
+            let run = |mut system| workload.run(&mut system, &slot.counter);
+            if let Err(error) = system.and_then(run) {
                 slot.fail(error);
             }
         };

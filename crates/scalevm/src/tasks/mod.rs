@@ -1,0 +1,42 @@
+//! Tasks, whatever they run on: where they are placed, how they start together, what
+//! they share with whoever measures them.
+
+pub mod places;
+mod shared;
+pub mod threads;
+
+pub use places::{Affinity, Mask, born_at};
+pub use shared::{Area, Slot};
+
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::AsRawFd;
+
+/// Holds the tasks back until all have been created.
+pub struct Gate {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        Ok(Gate { reader, writer })
+    }
+
+    /// Waits until the gate is open. Allocates nothing, so a forked child may.
+    pub fn pass(&self) {
+        let mut poll = libc::pollfd {
+            fd: self.reader.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one valid entry. A signal may end the wait early: wait again.
+        while unsafe { libc::poll(&mut poll, 1, -1) } < 0 {}
+    }
+
+    /// Lets all tasks through: the byte is never read, so each of them sees it.
+    pub fn open(&self) -> io::Result<()> {
+        (&self.writer).write_all(&[1])
+    }
+}
