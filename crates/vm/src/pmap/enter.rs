@@ -16,7 +16,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub fn enter(&self, address: usize, frame: Frame, prot: Prot) -> Result<bool, Error> {
         let _enter = self.vm.invalidation().enter();
         let mut inner = self.inner.lock();
-        if let Ok(table) = self.leaf(address)
+        if let Some(table) = self.leaf(address)
             && self.entry(table, 0, address).load(Ordering::Relaxed) != 0
         {
             return Ok(false);
@@ -58,7 +58,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// The page mapped at `address`, if any.
     pub fn lookup(&self, address: usize) -> Option<Frame> {
         let _inner = self.inner.lock();
-        let table = self.leaf(address).ok()?;
+        let table = self.leaf(address)?;
         let entry = self.entry(table, 0, address).load(Ordering::Relaxed);
         (entry & pte::PRESENT != 0).then(|| pte::frame(entry))
     }

@@ -2,7 +2,7 @@
 
 use super::Pmap;
 use super::flush::Gather;
-use crate::policy::{Invalidation, Policies};
+use crate::policy::Policies;
 use crate::prot::Prot;
 use machine::{Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
@@ -17,7 +17,6 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if self.resident() == 0 {
             return;
         }
-        let _enter = self.vm.invalidation().enter();
         let _inner = self.inner.lock();
         let mut gather = Gather::new();
         self.for_each_entry(range, |address, entry| {

@@ -24,15 +24,43 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         (entry & pte::PRESENT != 0).then(|| pte::frame(entry))
     }
 
-    /// The leaf table that covers `address`; `Err` is the end of the gap around it.
-    pub(super) fn leaf(&self, address: usize) -> Result<Frame, usize> {
-        let mut table = self.root;
-        for level in (1..pte::LEVELS).rev() {
-            let span = pte::span(level);
-            let gap_end = (address & !(span - 1)) + span;
-            table = self.below(table, level, address).ok_or(gap_end)?;
+    /// The leaf table that covers `address`.
+    pub(super) fn leaf(&self, address: usize) -> Option<Frame> {
+        let mut levels = (1..pte::LEVELS).rev();
+        levels.try_fold(self.root, |table, level| self.below(table, level, address))
+    }
+
+    /// The first leaf table that covers addresses from `address` to `end`, and the
+    /// first of these.
+    ///
+    /// Gaps are passed over in the table that has them, an entry a step, so an empty
+    /// range costs one step for each 2 MiB in a populated GiB, and less elsewhere.
+    fn next_leaf(&self, mut address: usize, end: usize) -> Option<(usize, Frame)> {
+        'from_root: while address < end {
+            let mut table = self.root;
+            for level in (1..pte::LEVELS).rev() {
+                let first = pte::index(address, level);
+                let present = (first..pte::ENTRIES).find_map(|index| {
+                    let entry = self.vm.machine().word(table, index).load(Ordering::Relaxed);
+                    (entry & pte::PRESENT != 0).then(|| (index, pte::frame(entry)))
+                });
+                let span = pte::span(level);
+                let Some((index, below)) = present else {
+                    // Nothing more in this table: on with what the next one covers.
+                    address = (address & !(span * pte::ENTRIES - 1)) + span * pte::ENTRIES;
+                    continue 'from_root;
+                };
+                if index > first {
+                    address = (address & !(span - 1)) + (index - first) * span;
+                    if address >= end {
+                        return None;
+                    }
+                }
+                table = below;
+            }
+            return Some((address, table));
         }
-        Ok(table)
+        None
     }
 
     /// The leaf table that covers `address`, made if need be. Without memory for all
@@ -97,15 +125,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         mut visit: impl FnMut(usize, &M::AtomicU64) -> bool,
     ) {
         let mut address = range.start;
-        while address < range.end {
-            let table = match self.leaf(address) {
-                Ok(table) => table,
-                Err(gap_end) => {
-                    address = gap_end;
-                    continue;
-                }
-            };
-            let end = ((address | (pte::span(1) - 1)) + 1).min(range.end);
+        while let Some((first, table)) = self.next_leaf(address, range.end) {
+            let end = ((first | (pte::span(1) - 1)) + 1).min(range.end);
+            address = first;
             while address < end {
                 let entry = self.entry(table, 0, address);
                 let present = entry.load(Ordering::Relaxed) & pte::PRESENT != 0;
