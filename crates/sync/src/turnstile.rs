@@ -132,10 +132,15 @@ impl<M: Machine> Turnstiles<M> {
 
 impl<M: Machine> Slot<M> {
     fn lock(&self) {
-        // Acquire: pairs with the release in `unlock`.
-        while self.locked.swap(1, Ordering::Acquire) != 0 {
-            M::spin_until(|| self.locked.load(Ordering::Relaxed) == 0);
-        }
+        M::spin_until(|| {
+            // Acquire: pairs with the release in `unlock`. The load keeps waiters from
+            // taking the line from the holder.
+            self.locked.load(Ordering::Relaxed) == 0
+                && self
+                    .locked
+                    .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+        });
     }
 
     fn unlock(&self) {

@@ -1,0 +1,161 @@
+//! Turnstiles and sleep queues, under the checker: nobody sleeps for ever.
+
+mod parking;
+
+use checked::Checked;
+use machine::{Atomic, Atomics, Ordering};
+use parking::*;
+use std::ptr;
+use std::sync::Arc;
+use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
+use sync::turnstile::Turnstiles;
+
+type Flag = <Checked as Atomics>::AtomicU32;
+
+/// How the waiters come to wait.
+#[derive(Clone, Copy)]
+enum Waiting {
+    /// They check under the chain lock.
+    Checked,
+    /// They check, then lock the chain and wait.
+    Early,
+}
+
+/// How the waker wakes.
+#[derive(Clone, Copy)]
+enum Waking {
+    Broadcast,
+    SignalEach,
+    /// One signal, however many wait.
+    SignalOne,
+}
+
+/// CPU 0 sets a flag and wakes; the others wait for it.
+fn event(cpus: usize, waiting: Waiting, waking: Waking) {
+    // The chain lock orders the flag, so relaxed accesses do.
+    let shared = Arc::new((Flag::new(0), Turnstiles::<Checked>::new(1)));
+    on_all(cpus, move |cpu| {
+        let (flag, turnstiles) = &*shared;
+        let key = ptr::from_ref(flag).cast();
+        if cpu == 0 {
+            let mut chain = turnstiles.lock(key);
+            flag.store(1, Ordering::Relaxed);
+            match waking {
+                Waking::Broadcast => {
+                    chain.broadcast();
+                }
+                Waking::SignalEach => while chain.signal() {},
+                Waking::SignalOne => {
+                    chain.signal();
+                }
+            }
+            assert!(matches!(waking, Waking::SignalOne) || !chain.has_waiters());
+            return;
+        }
+        match waiting {
+            Waiting::Checked => {
+                let chain = turnstiles.lock(key);
+                if flag.load(Ordering::Relaxed) == 0 {
+                    chain.wait();
+                    assert_eq!(flag.load(Ordering::Relaxed), 1);
+                }
+            }
+            Waiting::Early => {
+                if flag.load(Ordering::Relaxed) == 0 {
+                    turnstiles.lock(key).wait();
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn broadcast() {
+    explore(None, || event(2, Waiting::Checked, Waking::Broadcast));
+    explore(Some(1), || event(3, Waiting::Checked, Waking::Broadcast));
+}
+
+#[test]
+fn signal() {
+    explore(None, || event(2, Waiting::Checked, Waking::SignalOne));
+    explore(Some(1), || event(3, Waiting::Checked, Waking::SignalEach));
+}
+
+#[test]
+fn check_before_the_chain_is_locked() {
+    assert!(caught(None, || event(2, Waiting::Early, Waking::Broadcast)));
+}
+
+#[test]
+fn one_signal_for_two_waiters() {
+    assert!(caught(Some(1), || event(
+        3,
+        Waiting::Checked,
+        Waking::SignalOne
+    )));
+}
+
+/// Two keys in one chain: each waiter is woken by its own key only.
+#[test]
+fn keys_that_share_a_chain() {
+    explore(Some(1), || {
+        let shared = Arc::new(([Flag::new(0), Flag::new(0)], Turnstiles::<Checked>::new(1)));
+        on_all(3, move |cpu| {
+            let (flags, turnstiles) = &*shared;
+            let key = |n: usize| ptr::from_ref(&flags[n]).cast();
+            if cpu < 2 {
+                let chain = turnstiles.lock(key(cpu));
+                if flags[cpu].load(Ordering::Relaxed) == 0 {
+                    chain.wait();
+                    assert_eq!(flags[cpu].load(Ordering::Relaxed), 1);
+                }
+                return;
+            }
+            for (n, flag) in flags.iter().enumerate() {
+                let mut chain = turnstiles.lock(key(n));
+                flag.store(1, Ordering::Relaxed);
+                chain.signal();
+                assert!(!chain.has_waiters());
+            }
+        });
+    });
+}
+
+/// CPU 0 sets a flag and wakes all; the others sleep until it is set.
+fn sleepers<Q: SleepQueue<Checked> + 'static>(cpus: usize, recheck: bool) {
+    let shared = Arc::new((Flag::new(0), Q::new()));
+    on_all(cpus, move |cpu| {
+        let (flag, queue) = &*shared;
+        let key = ptr::from_ref(flag).cast();
+        if cpu == 0 {
+            flag.store(1, Ordering::Release);
+            queue.wake(key, usize::MAX);
+            return;
+        }
+        let unset = || flag.load(Ordering::Acquire) == 0;
+        if recheck {
+            queue.sleep(key, unset);
+        } else if unset() {
+            queue.sleep(key, || true);
+        }
+        assert!(!unset());
+    });
+}
+
+#[test]
+fn sleep_hashed() {
+    explore(None, || sleepers::<Hashed<Checked>>(2, true));
+    explore(Some(1), || sleepers::<Hashed<Checked>>(3, true));
+}
+
+#[test]
+fn sleep_global() {
+    explore(None, || sleepers::<GlobalQueue<Checked>>(2, true));
+    explore(Some(1), || sleepers::<GlobalQueue<Checked>>(3, true));
+}
+
+#[test]
+fn sleep_without_recheck() {
+    assert!(caught(None, || sleepers::<Hashed<Checked>>(2, false)));
+    assert!(caught(None, || sleepers::<GlobalQueue<Checked>>(2, false)));
+}
