@@ -191,9 +191,7 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
         // Relaxed: see "Waking". The exchange was first, and it acquired the count if a
         // waiter's exchange came before it.
         if self.waiters.load(Ordering::Relaxed) != 0 {
-            Turnstiles::<M>::global()
-                .lock(self.turnstile())
-                .broadcast();
+            Turnstiles::<M>::global().lock(self.turnstile()).broadcast();
         }
     }
 

@@ -12,8 +12,8 @@
 //! holds the lock for writing knows that no block is open.
 
 use machine::{CpuRange, Frame, Machine};
-use sync::rwlock::{RawRw, SpinParkRw};
 use sync::Padded;
+use sync::rwlock::{RawRw, SpinParkRw};
 use vm::policy::Invalidation;
 
 /// `pvh_global_lock`, as FreeBSD 10 had it. Its rwlock is one word that spins while the

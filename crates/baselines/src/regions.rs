@@ -79,7 +79,11 @@ pub(crate) struct PerRegion<M: Machine>(Box<[Padded<Generation<M>>]>);
 
 impl<M: Machine> PerRegion<M> {
     pub(crate) fn new(frames: usize) -> Self {
-        PerRegion((0..regions(frames)).map(|_| Padded(Generation::new())).collect())
+        PerRegion(
+            (0..regions(frames))
+                .map(|_| Padded(Generation::new()))
+                .collect(),
+        )
     }
 
     /// The region's generation; frames beyond memory share the last one.

@@ -12,9 +12,7 @@ use baselines::{Di, EpochDi, LocklessDi, Sound, Steps};
 use checked::Checked;
 use checked::loom::model::Builder;
 use common::NoDi;
-use machine::{
-    Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCell, Topology,
-};
+use machine::{Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::epoch::{Domain, Options, Protocol, Section};
 use sync::turnstile::Turnstiles;
@@ -60,8 +58,18 @@ impl<I: Invalidation<Checked>> World<I> {
     }
 }
 
-/// `removers` CPUs, each with its page, and one that waits for the first's.
+/// `removers` CPUs, each with its page, and one that waits for the first's, all with at
+/// most so many preemptions (`None`: any number).
 fn model<I: Invalidation<Checked>>(removers: usize, preemptions: Option<usize>) {
+    explore::<I>(removers, true, preemptions);
+}
+
+/// Two CPUs that start and finish blocks; the wait comes after.
+fn blocks_only<I: Invalidation<Checked>>(preemptions: Option<usize>) {
+    explore::<I>(2, false, preemptions);
+}
+
+fn explore<I: Invalidation<Checked>>(removers: usize, beside: bool, preemptions: Option<usize>) {
     let mut builder = Builder::new();
     builder.preemption_bound = preemptions;
     builder.max_branches = 20_000;
@@ -80,11 +88,18 @@ fn model<I: Invalidation<Checked>>(removers: usize, preemptions: Option<usize>) 
             place.write(World::new(machine.cpus()));
             &*place
         };
-        let mut jobs: Vec<Job> = vec![Box::new(|| world.wait(0))];
+        let mut jobs: Vec<Job> = vec![];
+        if beside {
+            jobs.push(Box::new(|| world.wait(0)));
+        }
         for which in 0..removers {
             jobs.push(Box::new(move || world.remove(which)));
         }
         machine.execute(jobs);
+        // All blocks have ended: both waits return, and see both flushes.
+        machine.execute(vec![Box::new(move || {
+            (0..removers).for_each(|p| world.wait(p))
+        })]);
         // SAFETY: all jobs have ended, and nobody else knows the world.
         unsafe { place.drop_in_place() };
     });
@@ -104,19 +119,29 @@ unsafe impl<W> Send for Place<W> {}
 // SAFETY: as above.
 unsafe impl<W> Sync for Place<W> {}
 
-/// Whether the model finds a fault; one that merely runs too long has found none.
-fn fails<I: Invalidation<Checked>>(removers: usize, preemptions: Option<usize>) -> bool {
-    let Err(panic) = catch_unwind(AssertUnwindSafe(|| model::<I>(removers, preemptions))) else {
-        return false;
-    };
+/// What a model has found.
+#[derive(Debug, PartialEq)]
+enum Fault {
+    /// A wait returned before the block it was for had ended.
+    Early,
+    /// A waiter was never woken.
+    Asleep,
+}
+
+fn fault_of(model: impl FnOnce()) -> Fault {
+    let panic = catch_unwind(AssertUnwindSafe(model)).expect_err("a fault is found");
     let message = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or(panic.downcast_ref::<&str>().copied())
         .expect("panics carry a message");
-    println!("found: {message}");
-    assert!(!message.contains("maximum number of branches"), "{message}");
-    true
+    if message.contains("Causality violation") || message.contains("waited too little") {
+        Fault::Early
+    } else if message.contains("deadlock") {
+        Fault::Asleep
+    } else {
+        panic!("unforeseen: {message}");
+    }
 }
 
 /// One step broken.
@@ -175,13 +200,24 @@ fn di_three_cpus() {
 }
 
 #[test]
+fn di_two_blocks() {
+    blocks_only::<Di<Checked>>(Some(3));
+}
+
+#[test]
 fn di_publishing_early_is_found() {
-    assert!(fails::<Di<Checked, PublishesEarly>>(2, Some(2)));
+    assert_eq!(
+        fault_of(|| model::<Di<Checked, PublishesEarly>>(2, Some(2))),
+        Fault::Early
+    );
 }
 
 #[test]
 fn di_sleeping_unchecked_is_found() {
-    assert!(fails::<Di<Checked, SleepsUnchecked>>(1, None));
+    assert_eq!(
+        fault_of(|| model::<Di<Checked, SleepsUnchecked>>(1, None)),
+        Fault::Asleep
+    );
 }
 
 #[test]
@@ -191,22 +227,37 @@ fn lockless_di_two_cpus() {
 
 #[test]
 fn lockless_di_three_cpus() {
-    model::<LocklessDi<Checked>>(2, Some(2));
+    model::<LocklessDi<Checked>>(2, Some(1));
 }
 
 #[test]
+fn lockless_di_two_blocks() {
+    blocks_only::<LocklessDi<Checked>>(Some(2));
+}
+
+/// The number handed to a block that is leaving is lost, and the wait for it never ends.
+#[test]
 fn lockless_di_leaving_unmarked_is_found() {
-    assert!(fails::<LocklessDi<Checked, LeavesUnmarked>>(2, Some(2)));
+    assert_eq!(
+        fault_of(|| blocks_only::<LocklessDi<Checked, LeavesUnmarked>>(Some(2))),
+        Fault::Asleep
+    );
 }
 
 #[test]
 fn lockless_di_sleeping_unchecked_is_found() {
-    assert!(fails::<LocklessDi<Checked, SleepsUnchecked>>(1, None));
+    assert_eq!(
+        fault_of(|| model::<LocklessDi<Checked, SleepsUnchecked>>(1, None)),
+        Fault::Asleep
+    );
 }
 
 #[test]
 fn lockless_di_only_looking_is_found() {
-    assert!(fails::<LocklessDi<Checked, LooksOnly>>(1, None));
+    assert_eq!(
+        fault_of(|| model::<LocklessDi<Checked, LooksOnly>>(1, None)),
+        Fault::Asleep
+    );
 }
 
 #[test]
@@ -216,17 +267,17 @@ fn epoch_di_two_cpus() {
 
 #[test]
 fn epoch_di_three_cpus() {
-    model::<EpochDi<Checked>>(2, Some(2));
+    model::<EpochDi<Checked>>(2, Some(3));
 }
 
 #[test]
 fn epoch_di_with_one_advance_too_few_is_found() {
-    assert!(fails::<HastyEpoch>(1, None));
+    assert_eq!(fault_of(|| model::<HastyEpoch>(1, None)), Fault::Early);
 }
 
 #[test]
 fn none_at_all_is_found() {
-    assert!(fails::<NoDi>(1, None));
+    assert_eq!(fault_of(|| model::<NoDi>(1, None)), Fault::Early);
 }
 
 /// The default is the sound one.

@@ -90,7 +90,9 @@ impl<I: Invalidation<Hosted>> World<I> {
         // A small generator; what matters is the threads' interleaving.
         let mut state = cpu as u64 + 1;
         for _ in 0..ROUNDS {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let page = (state >> 33) as usize % PAGES;
             match (state >> 40) % 8 {
                 0..3 => self.map(cpu, page),

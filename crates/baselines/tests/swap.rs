@@ -14,7 +14,10 @@ fn exact_alone<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
     let account = new(100);
     assert!(account.reserve(60));
     assert!(!account.reserve(41));
-    assert!(!account.reserve(u64::MAX), "a sum that overflows is too much");
+    assert!(
+        !account.reserve(u64::MAX),
+        "a sum that overflows is too much"
+    );
     assert_eq!(account.reserved(), 60, "a refusal takes nothing");
     assert!(account.reserve(40));
     assert!(account.reserve(0));

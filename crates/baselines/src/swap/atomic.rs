@@ -35,12 +35,10 @@ impl<M: Machine> Reservation<M> for AtomicSwap<M> {
             let Some(sum) = seen.checked_add(pages).filter(|&sum| sum <= self.limit) else {
                 return false;
             };
-            match self.system.compare_exchange_weak(
-                seen,
-                sum,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            match self
+                .system
+                .compare_exchange_weak(seen, sum, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(newer) => seen = newer,
             }
@@ -52,7 +50,10 @@ impl<M: Machine> Reservation<M> for AtomicSwap<M> {
     fn release(&self, pages: u64) {
         self.user.fetch_sub(pages, Ordering::Relaxed);
         let before = self.system.fetch_sub(pages, Ordering::Relaxed);
-        debug_assert!(before >= pages, "released {pages} pages of {before} reserved");
+        debug_assert!(
+            before >= pages,
+            "released {pages} pages of {before} reserved"
+        );
     }
 
     fn reserved(&self) -> u64 {
