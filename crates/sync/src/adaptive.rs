@@ -13,7 +13,7 @@ use lock_api::GuardNoSend;
 use machine::{ConstInit, Machine};
 
 /// Rounds of spinning on one owner before a task blocks.
-const SPINS: u32 = 12;
+const SPINS: u32 = 40;
 
 /// A mutex of 8 bytes that knows its owner. It must be released by the task that took it.
 ///

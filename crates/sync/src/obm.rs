@@ -13,7 +13,7 @@ use lock_api::GuardNoSend;
 use machine::{ConstInit, Machine, Ordering, Pinned};
 
 /// Rounds of spinning before a task blocks.
-const SPINS: u32 = 10;
+const SPINS: u32 = 40;
 
 /// The byte when somebody holds the lock (beside the bits of `blocking`).
 const LOCKED: usize = 4;
