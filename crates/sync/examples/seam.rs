@@ -189,12 +189,14 @@ mod plain {
             unsafe {
                 if *nesting == 0 {
                     let epoch = self.epoch.0.load(Ordering::Relaxed);
-                    record.epoch.store(epoch, Ordering::Relaxed);
                     let section = record.section.load(Ordering::Relaxed);
-                    record.section.swap(section + 1, Ordering::SeqCst);
+                    record.section.store(section + 1, Ordering::Release);
+                    *nesting = 1;
+                    record.epoch.swap(epoch, Ordering::SeqCst);
                     compiler_fence(Ordering::SeqCst);
+                } else {
+                    *nesting += 1;
                 }
-                *nesting += 1;
             }
             record
         }

@@ -106,12 +106,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         // A closed stock is above any limit.
         while n <= free && free < CLOSED {
             // Acquire and release: module docs.
-            match stock.compare_exchange_weak(
-                free,
-                free - n,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            match stock.compare_exchange_weak(free, free - n, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => free = now,
             }
@@ -131,12 +126,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         let mut free = stock.load(Ordering::Relaxed);
         while n <= self.cap && (free & !CLOSED) <= self.cap - n {
             // Acquire and release: module docs.
-            match stock.compare_exchange_weak(
-                free,
-                free + n,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            match stock.compare_exchange_weak(free, free + n, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => free = now,
             }
@@ -149,7 +139,11 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         let pin = M::pin();
         self.with_pool(&pin, |pool| {
             let stock = |s: &M::AtomicU64| s.load(Ordering::Acquire) & !CLOSED;
-            let free = self.stocks.iter().map(stock).fold(*pool, u64::saturating_add);
+            let free = self
+                .stocks
+                .iter()
+                .map(stock)
+                .fold(*pool, u64::saturating_add);
             self.limit.saturating_sub(free)
         })
     }

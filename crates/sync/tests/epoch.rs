@@ -42,7 +42,9 @@ impl Actor {
     }
 
     fn finished_within(&self, millis: u64) -> bool {
-        self.done.recv_timeout(Duration::from_millis(millis)).is_ok()
+        self.done
+            .recv_timeout(Duration::from_millis(millis))
+            .is_ok()
     }
 
     fn run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> R {
@@ -267,7 +269,10 @@ fn dropped_under_reader_ahead<P: Protocol>() -> bool {
 #[test]
 fn stamps_cover_readers_one_epoch_ahead() {
     assert!(!dropped_under_reader_ahead::<Standard>());
-    assert!(dropped_under_reader_ahead::<OwnStamp>(), "the test tells them apart");
+    assert!(
+        dropped_under_reader_ahead::<OwnStamp>(),
+        "the test tells them apart"
+    );
 }
 
 #[test]
@@ -293,7 +298,11 @@ fn memory_is_bounded_under_a_stalled_reader() {
             .count()
     });
     assert_eq!((accepted, domain.pending(0)), (LIMIT, LIMIT));
-    assert_eq!(drops.load(Ordering::SeqCst), 100 - LIMIT, "the refused ones");
+    assert_eq!(
+        drops.load(Ordering::SeqCst),
+        100 - LIMIT,
+        "the refused ones"
+    );
 
     // call waits, and tells the hook for whom.
     let (shared, make) = (domain.clone(), value.clone());
@@ -371,7 +380,8 @@ fn callbacks_run_in_order_and_may_defer() {
             if self.name < 100 {
                 let (domain, log) = (self.domain.clone(), self.log.clone());
                 let name = self.name + 100;
-                self.domain.defer_drop(Box::new(Chain { domain, log, name }));
+                self.domain
+                    .defer_drop(Box::new(Chain { domain, log, name }));
             }
         }
     }

@@ -27,8 +27,8 @@ impl Protocol for OwnStamp {
 /// Sections made visible without a fence.
 enum NoFence {}
 impl Protocol for NoFence {
-    fn publish<M: Machine>(section: &M::AtomicU64, value: u64) {
-        section.store(value, Ordering::Release);
+    fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
+        epoch.store(value, Ordering::Release);
     }
 }
 
@@ -38,10 +38,19 @@ impl Protocol for RelaxedExit {
     const EXIT: Ordering = Ordering::Relaxed;
 }
 
+/// Entry without release.
+enum RelaxedEntry {}
+impl Protocol for RelaxedEntry {
+    const ENTRY: Ordering = Ordering::Relaxed;
+}
+
 /// A record's epoch stored without release.
 enum RelaxedEpoch {}
 impl Protocol for RelaxedEpoch {
-    const EPOCH: Ordering = Ordering::Relaxed;
+    fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
+        epoch.store(value, Ordering::Relaxed);
+        M::fence(Ordering::SeqCst);
+    }
 }
 
 /// A domain, and an object that readers find while it is linked.
@@ -269,6 +278,7 @@ fn missing_fence_is_caught() {
 fn dropped_release_is_caught() {
     caught::<RelaxedExit>(MOST, &[waiter, reader]);
     caught::<RelaxedExit>(MOST, &[id_poller, marked_reader]);
+    caught::<RelaxedEntry>(MOST, &[id_poller, marked_then_another]);
 }
 
 #[test]

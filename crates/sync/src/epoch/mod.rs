@@ -8,8 +8,8 @@
 //! # Protocol
 //! Each CPU has a record; each [`Domain`] has a global epoch `g`, which only grows.
 //!
-//! - **enter** (outermost): read `g` into `record.epoch`, then *publish*
-//!   `record.section` odd: a store and a full fence.
+//! - **enter** (outermost): read `g`; make `record.section` odd, with release; then
+//!   *publish* what was read in `record.epoch`: a store with release, and a full fence.
 //! - **exit** (outermost): make `record.section` even, with release.
 //! - **scan**: after a full fence, find the oldest epoch among odd records.
 //! - **advance**: read `g`, fence, scan; if no odd record is older than `g`,
@@ -42,9 +42,13 @@
 //! behind, which delays an advance and never permits one. For the same reason a
 //! stamp must not be taken from the caller's own record: see [`Domain::call`].
 //!
-//! A record's two words are not read as one. A scan that reads `section` odd and
-//! then the `epoch` of a *later* section takes the first for ended, and it has; the
-//! store of `epoch` is a release so that the scan also sees what it did.
+//! A record's two words are not read as one. A scan may see a section with the epoch
+//! of an *earlier* one, which is no greater: a delay. It may see a section with the
+//! epoch of a *later* one, and then take it for ended: it has, and since the store of
+//! `epoch` is a release the scan also sees what it did.
+//!
+//! Which of the two is published is a matter of speed only: this order was the
+//! faster on x86-64, where publishing is an `xchg`.
 //!
 //! # Cost
 //! Enter and exit write one line of the CPU's own and read the line of `g`, which
@@ -91,8 +95,8 @@ pub struct Domain<M: Machine, P: Protocol = Standard> {
 struct Record<M: Machine> {
     /// Odd while the CPU is in a section; grows by 2 a section. Written by the owner.
     section: M::AtomicU64,
-    /// The global epoch the current section saw. Written by the owner, before
-    /// `section` is published; read by scanners after they saw `section` odd.
+    /// The global epoch the current section saw. Written by the owner, just after
+    /// `section` became odd; read by scanners that saw `section` odd.
     epoch: M::AtomicU64,
     /// How deep sections are nested, and [`section::DUE`]. The owner's alone.
     nesting: M::Cell<u32>,

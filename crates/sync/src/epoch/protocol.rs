@@ -12,13 +12,13 @@ pub trait Protocol: 'static {
     /// How an exit is stored.
     const EXIT: Ordering = Ordering::Release;
 
-    /// How a record's epoch is stored.
-    const EPOCH: Ordering = Ordering::Release;
+    /// How an entry is stored.
+    const ENTRY: Ordering = Ordering::Release;
 
-    /// Makes a section visible before anything it reads.
+    /// Stores the epoch, and makes the section visible before anything it reads.
     #[inline(always)]
-    fn publish<M: Machine>(section: &M::AtomicU64, value: u64) {
-        section.publish(value);
+    fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
+        epoch.publish(value);
     }
 
     /// The stamp of callbacks, from the global epoch read after a fence and the

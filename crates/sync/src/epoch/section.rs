@@ -84,15 +84,19 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             if *nesting == 0 {
                 // Relaxed: an old value delays an advance and never permits one.
                 let epoch = self.epoch.load(Ordering::Relaxed);
-                // Release: pairs with a scan's load, which may see this and yet the
-                // `section` of the section before.
-                record.epoch.store(epoch, P::EPOCH);
                 let section = record.section.load(Ordering::Relaxed);
+                // Release: pairs with the acquire loads of `section`: whoever sees
+                // this section sees what the one before it did.
+                record.section.store(section + 1, P::ENTRY);
                 // Pairs with the fence of a scan: it sees this section, or the
-                // section sees what was unlinked before the scan.
-                P::publish::<M>(&record.section, section + 1);
+                // section sees what was unlinked before the scan. Release: pairs with
+                // a scan's load, which may see this epoch and yet the `section` of
+                // the section before.
+                *nesting = 1;
+                P::publish::<M>(&record.epoch, epoch);
+            } else {
+                *nesting += 1;
             }
-            *nesting += 1;
         }
     }
 
@@ -123,7 +127,11 @@ impl<M: Machine, P: Protocol> Section<'_, M, P> {
     #[inline]
     pub fn id(&self) -> SectionId {
         let pin: &M::Pin = &self.pin;
-        let cpu = self.domain.records.cpus().index_of(machine::Pinned::cpu(pin));
+        let cpu = self
+            .domain
+            .records
+            .cpus()
+            .index_of(machine::Pinned::cpu(pin));
         // Relaxed: the owner reads what it wrote.
         SectionId::new(cpu, self.record.section.load(Ordering::Relaxed))
     }
