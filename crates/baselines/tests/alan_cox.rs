@@ -1,0 +1,201 @@
+//! Alan Cox's example from seed 000, step by step, on hosted memory.
+//!
+//! Two CPUs share a space; the second has a page in its TLB, writable. The first
+//! unmaps it and is stopped where the page's PV list is empty and no TLB is flushed yet.
+//! The second still writes the page. A third removes all mappings of the page, as a
+//! pageout would: it must not return before the flush, or the page changes after it was
+//! taken for unmapped.
+
+mod common;
+
+use baselines::{Di, EpochDi, LocklessDi, Pvh};
+use common::NoDi;
+use hosted::{Hosted, Probe};
+use machine::{Mmu, PAGE_SIZE, Topology, VaRange};
+use std::marker::PhantomData;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use vm::policy::Invalidation;
+use vm::{Best, Policies, Prot, Removed, Space, Vm};
+
+/// The policies of `vm`, but for the invalidation under test.
+struct With<I>(PhantomData<I>);
+
+impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
+    type Invalidation = I;
+    type Swap = <Best as Policies<Hosted>>::Swap;
+}
+
+type Shared<I> = Arc<Space<Hosted, With<I>>>;
+
+/// Long enough for a thread to run, however loaded the machine.
+const LONG: Duration = Duration::from_secs(20);
+/// How long a pageout is given to return too early.
+const A_WHILE: Duration = Duration::from_millis(100);
+
+/// Stops shootdowns of the CPUs below `stops` until they are let go.
+struct Window {
+    opened: Receiver<usize>,
+    let_go: Vec<Sender<()>>,
+}
+
+impl Window {
+    fn of(machine: &Hosted, stops: usize) -> Self {
+        let (open, opened) = channel();
+        let (let_go, waits): (Vec<_>, Vec<_>) = (0..stops)
+            .map(|_| {
+                let (go, wait) = channel::<()>();
+                (go, Mutex::new(wait))
+            })
+            .unzip();
+        let open = Mutex::new(open);
+        machine.set_probe(Some(Arc::new(move |probe| {
+            if let Probe::BeforeShootdown { cpu } = probe
+                && let Some(wait) = waits.get(cpu)
+            {
+                open.lock().unwrap().send(cpu).unwrap();
+                wait.lock().unwrap().recv().unwrap();
+            }
+        })));
+        Window { opened, let_go }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    /// The pageout returned while a TLB still had the page.
+    TooEarly,
+    /// It returned after the flush.
+    InTime(Removed),
+}
+
+/// Plays the example with `unmappers` spaces, all of which map the page and unmap it at
+/// once; each is let go in turn, and the pageout has to wait for the last.
+fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
+    let writer = unmappers; // The CPU with the stale entries.
+    let pageout = unmappers + 1;
+    let machine = Hosted::with_memory(unmappers + 2, 16 << 20).expect("memory");
+    let vm = Vm::<Hosted, With<I>>::new(machine.clone());
+    let at = VaRange::sized(1 << 30, PAGE_SIZE);
+
+    let (page, spaces) = machine.on_cpu(pageout, || {
+        let page = vm.new_page().expect("a page");
+        let spaces: Vec<Shared<I>> = (0..unmappers)
+            .map(|_| {
+                let space = Arc::new(Space::new(&vm).expect("a space"));
+                space.map_fixed(at, Prot::READ_WRITE).expect("map");
+                let entered = space.pmap().enter(at.start, page.frame(), Prot::READ_WRITE);
+                assert_eq!(entered, Ok(true));
+                space
+            })
+            .collect();
+        (page, spaces)
+    });
+    let write = |value: u64| {
+        let results = spaces.iter().map(|space| {
+            space.activate();
+            machine.store(at.start, value)
+        });
+        results.collect::<Vec<_>>()
+    };
+    machine.on_cpu(writer, || {
+        write(1).into_iter().for_each(|r| r.expect("mapped"))
+    });
+
+    let window = Window::of(&machine, unmappers);
+    let (done, returned) = channel();
+    let verdict = thread::scope(|scope| {
+        for (cpu, space) in spaces.iter().enumerate() {
+            let machine = &machine;
+            scope.spawn(move || {
+                machine.attach(cpu);
+                space.unmap(at).expect("unmap");
+            });
+        }
+        for _ in 0..unmappers {
+            window.opened.recv_timeout(LONG).expect("the window opens");
+        }
+        // The stale entries still let the page be written.
+        machine.on_cpu(writer, || {
+            write(2).into_iter().for_each(|r| r.expect("a stale entry"));
+        });
+        scope.spawn(|| {
+            machine.attach(pageout);
+            done.send(vm.remove_all(&page)).unwrap();
+        });
+        let mut verdict = None;
+        for (index, go) in window.let_go.iter().enumerate() {
+            // Give it time to be wrong; before the last, a shorter look is enough.
+            match returned.recv_timeout(A_WHILE) {
+                Ok(_) => verdict = Some(Verdict::TooEarly),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => panic!("the pageout died at {index}"),
+            }
+            go.send(()).unwrap();
+        }
+        verdict.unwrap_or_else(|| {
+            let removed = returned.recv_timeout(LONG).expect("the pageout ends");
+            Verdict::InTime(removed)
+        })
+    });
+    machine.set_probe(None);
+    // Once the pageout has returned, no CPU can write the page.
+    machine.on_cpu(writer, || {
+        assert!(
+            write(3).iter().all(Result::is_err),
+            "still mapped somewhere"
+        );
+    });
+    machine.on_cpu(pageout, || drop((spaces, page)));
+    assert_eq!(machine.cpus().len(), unmappers + 2);
+    verdict
+}
+
+/// The page was dirty, and the pageout had nothing left to unmap.
+fn in_time() -> Verdict {
+    Verdict::InTime(Removed {
+        dirty: true,
+        referenced: true,
+        mappings: 0,
+        retries: 0,
+    })
+}
+
+#[test]
+fn without_delayed_invalidation_the_page_changes_behind_the_pageout() {
+    assert_eq!(play::<NoDi>(1), Verdict::TooEarly);
+}
+
+#[test]
+fn the_global_lock_is_in_time() {
+    assert_eq!(play::<Pvh<Hosted>>(1), in_time());
+}
+
+#[test]
+fn delayed_invalidation_is_in_time() {
+    assert_eq!(play::<Di<Hosted>>(1), in_time());
+    assert_eq!(play::<Di<Hosted>>(2), in_time());
+}
+
+#[test]
+fn lockless_delayed_invalidation_is_in_time() {
+    assert_eq!(play::<LocklessDi<Hosted>>(1), in_time());
+    assert_eq!(play::<LocklessDi<Hosted>>(2), in_time());
+}
+
+#[test]
+fn epochs_are_in_time() {
+    assert_eq!(play::<EpochDi<Hosted>>(1), in_time());
+    assert_eq!(play::<EpochDi<Hosted>>(2), in_time());
+}
+
+#[test]
+fn section_ids_are_in_time() {
+    type Own = <Best as Policies<Hosted>>::Invalidation;
+    assert_eq!(play::<Own>(1), in_time());
+    assert_eq!(play::<Own>(2), in_time());
+    assert_eq!(play::<Own>(3), in_time());
+}
