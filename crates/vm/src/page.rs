@@ -12,9 +12,11 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     pv: M::Cell<PvHead<M>>,
     /// For whom delayed invalidation must wait. Written under `pv_lock`.
     pub(crate) invalidation: I::Page,
-    /// Who keeps the frame from being freed: mappings and holders. For a page table:
-    /// its valid entries (then protected by the pmap's lock).
+    /// Who keeps the page from being freed: mappings and holders. 0 for a frame that is
+    /// free, a table or a chunk, so that nobody can hold one by mistake.
     references: M::AtomicU32,
+    /// Valid entries, if the frame is a page table. Protected by the pmap's lock.
+    entries: M::AtomicU16,
     pv_lock: PvLock<M>,
     /// [`Page::DIRTY`], [`Page::REFERENCED`]. Written under `pv_lock`.
     flags: M::AtomicU8,
@@ -31,6 +33,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
             pv: M::Cell::new(PvHead::EMPTY),
             invalidation: I::new_page(),
             references: M::AtomicU32::new(0),
+            entries: M::AtomicU16::new(0),
             pv_lock: PvLock::<M>::new(),
             flags: M::AtomicU8::new(0),
         }
@@ -101,15 +104,15 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 
     /// A page table has one more valid entry. Under the pmap's lock.
     pub(crate) fn entry_added(&self) {
-        let entries = self.references.load(Ordering::Relaxed);
-        self.references.store(entries + 1, Ordering::Relaxed);
+        let entries = self.entries.load(Ordering::Relaxed);
+        self.entries.store(entries + 1, Ordering::Relaxed);
     }
 
     /// A page table has one entry less; `true` if it is empty now. Under the pmap's lock.
     #[must_use]
     pub(crate) fn entry_removed(&self) -> bool {
-        let entries = self.references.load(Ordering::Relaxed) - 1;
-        self.references.store(entries, Ordering::Relaxed);
+        let entries = self.entries.load(Ordering::Relaxed) - 1;
+        self.entries.store(entries, Ordering::Relaxed);
         entries == 0
     }
 }
