@@ -152,6 +152,11 @@ fn epoch_di_conforms() {
     conforms(plain::<EpochDi<Hosted>>, ALL_BLOCKS).unwrap();
 }
 
+#[test]
+fn section_ids_conform() {
+    conforms(plain::<vm::invalidation::Snapshots<Hosted>>, NOTES).unwrap();
+}
+
 /// The lock makes blocks and removals exclude each other.
 #[test]
 fn pvh_conforms() {

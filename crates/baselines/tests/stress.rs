@@ -164,6 +164,11 @@ fn epoch_di_holds() {
 }
 
 #[test]
+fn section_ids_hold() {
+    holds::<vm::invalidation::Snapshots<Hosted>>();
+}
+
+#[test]
 fn none_at_all_does_not_hold() {
     let (violations, waits) = stress::<NoDi>();
     assert!(violations > 0, "of {waits} waits");

@@ -3,7 +3,9 @@
 use hosted::Hosted;
 use machine::{CpuRange, Frame, Topology};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use vm::policy::Invalidation;
@@ -84,6 +86,10 @@ where
     F: FnOnce([Cpu; N]) -> Result<(), String>,
 {
     let machine = MACHINE.take().expect("a machine was made for this script");
+    // The pages' states, made when a page is first named; one step runs at a time, and
+    // a wait comes after the notes it is about, as under the pages' locks.
+    let pages = Pages::<I>::default();
+    let pages = &pages;
     thread::scope(|scope| {
         let cpus = std::array::from_fn(|index| {
             let (steps, todo) = channel();
@@ -91,7 +97,7 @@ where
             let machine = machine.clone();
             scope.spawn(move || {
                 machine.attach(index);
-                obey(policy, todo, finished);
+                obey(policy, pages, todo, finished);
             });
             Cpu { steps, done }
         });
@@ -99,17 +105,43 @@ where
     })
 }
 
-fn obey<I: Invalidation<Hosted>>(policy: &I, todo: Receiver<Step>, finished: Sender<()>) {
-    let page = I::new_page();
+/// The state of each page that has been named.
+struct Pages<I: Invalidation<Hosted>>(Mutex<HashMap<Frame, Arc<I::Page>>>);
+
+impl<I: Invalidation<Hosted>> Default for Pages<I> {
+    fn default() -> Self {
+        Pages(Mutex::default())
+    }
+}
+
+impl<I: Invalidation<Hosted>> Pages<I> {
+    fn of(&self, frame: Frame) -> Arc<I::Page> {
+        let mut pages = self.0.lock().unwrap();
+        Arc::clone(
+            pages
+                .entry(frame)
+                .or_insert_with(|| Arc::new(I::new_page())),
+        )
+    }
+}
+
+fn obey<I: Invalidation<Hosted>>(
+    policy: &I,
+    pages: &Pages<I>,
+    todo: Receiver<Step>,
+    finished: Sender<()>,
+) {
     let mut block = None;
     for step in todo {
         match step {
             Step::Begin => block = Some(policy.begin()),
-            Step::Note(frame) => policy.note(block.as_ref().expect("open"), frame, &page),
+            Step::Note(frame) => {
+                policy.note(block.as_ref().expect("open"), frame, &pages.of(frame));
+            }
             Step::End => block = None,
             Step::Wait(frame) => {
                 let reverse = policy.reverse();
-                policy.wait(&reverse, frame, &page);
+                policy.wait(&reverse, frame, &pages.of(frame));
             }
         }
         // The script may have ended with an error.
