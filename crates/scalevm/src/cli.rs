@@ -39,6 +39,7 @@ pub enum Command {
     /// Run a workload with more and more tasks and draw the curve
     Sweep(SweepArgs),
     /// Compare result files, or interleaved runs of two systems or commands
+    #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
 }
 

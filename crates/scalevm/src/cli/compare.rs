@@ -1,12 +1,13 @@
 //! The command line of `compare`.
 
-use super::{CommonArgs, seconds, tasks, workload};
+use super::{CommonArgs, On, seconds, tasks, workload};
 use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
 use workloads::Workload;
 
-const LONG_ABOUT: &str = "\
+/// What `compare --help` begins with.
+pub const LONG_ABOUT: &str = "\
 Compare result files, or interleaved runs of two systems or commands
 
   compare A.txt B.txt…           files of one number a line: what ministat prints
@@ -22,7 +23,6 @@ inconclusive (need about k more runs), always of B against A.";
 
 /// `compare`.
 #[derive(Args)]
-#[command(long_about = LONG_ABOUT)]
 pub struct CompareArgs {
     /// Two or more files; or two systems, presets or commands (one with --self-test)
     #[arg(value_name = "A B")]
@@ -49,15 +49,15 @@ pub struct CompareArgs {
     /// Take each number of plain files for a run of its own and give a verdict
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub verdict: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
     /// How runs are made.
     #[command(flatten, next_help_heading = "Runs")]
     pub measuring: MeasuringArgs,
     /// What is shown of the numbers.
     #[command(flatten, next_help_heading = "As in ministat")]
     pub table: TableArgs,
-    /// Print one JSON object a line
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// How runs are made.
@@ -67,6 +67,9 @@ pub struct MeasuringArgs {
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks(),
         conflicts_with = "command")]
     pub tasks: u32,
+    /// What all operands run on; presets imply `hosted`
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "command")]
+    pub on: Option<On>,
     /// Tasks are processes, each with its own address space (default)
     #[arg(long, conflicts_with_all = ["threads", "command"])]
     pub processes: bool,
@@ -108,10 +111,10 @@ pub struct TableArgs {
     pub delimiters: String,
     /// Only the table: no plot, no difference
     #[arg(short = 'n', long)]
-    pub no_plot: bool,
+    pub table_only: bool,
     /// No plot
     #[arg(short = 'A', long)]
-    pub all_but_plot: bool,
+    pub no_plot: bool,
     /// A line of its own for each mean and deviation in the plot
     #[arg(short, long)]
     pub separate: bool,
@@ -129,8 +132,8 @@ impl TableArgs {
             separate: self.separate,
         };
         Options {
-            confidence: (!self.no_plot).then_some(self.confidence),
-            plot: (!self.no_plot && !self.all_but_plot).then_some(plot),
+            confidence: (!self.table_only).then_some(self.confidence),
+            plot: (!self.table_only && !self.no_plot).then_some(plot),
         }
     }
 
@@ -150,7 +153,7 @@ impl MeasuringArgs {
             samples: 1,
             processes: self.processes,
             threads: self.threads,
-            on: None,
+            on: self.on,
             warmup: self.warmup,
             duration: self.duration,
             smt: self.smt,

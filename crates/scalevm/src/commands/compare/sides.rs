@@ -99,6 +99,12 @@ fn system(
             )));
         }
     };
+    if let Some(asked) = args.measuring.on.filter(|asked| *asked != on) {
+        let (asked, is) = (asked.entry().name, on.entry().name);
+        return Err(Failure::Unavailable(format!(
+            "--on {asked} does not go with `{name}`, which is {is}"
+        )));
+    }
     let common = args.measuring.common();
     Ok(Box::new(OnSystem {
         target: target(on, vm, &common)?,
