@@ -1,5 +1,9 @@
 //! The command line.
 
+mod compare;
+
+pub use compare::CompareArgs;
+
 use crate::catalog;
 use crate::harness::{Mode, Schedule};
 use crate::tasks::Affinity;
@@ -12,7 +16,8 @@ use workloads::Workload;
 pub const MAX_TASKS: u32 = 2048;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 2 bad usage or input, 4 a task or the target failed, \
+Exit codes: 0 done (compared: the same or better), 1 compared: slower, \
+2 bad usage or input, 3 compared: inconclusive, 4 a task or the target failed, \
 130 interrupted (what was finished is kept).";
 
 /// Why does a memory operation not scale, and did the change fix it?
@@ -33,6 +38,9 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with more and more tasks and draw the curve
     Sweep(SweepArgs),
+    /// Compare result files, or interleaved runs of two systems or commands
+    #[command(long_about = compare::LONG_ABOUT)]
+    Compare(CompareArgs),
 }
 
 /// `list`.

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     // SAFETY: no handler is involved, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let result = match cli::Cli::parse().command {
+        cli::Command::Compare(args) => commands::compare::run(&args),
         cli::Command::List(args) => commands::list::run(&args),
         cli::Command::Run(args) => commands::run::run(&args),
         cli::Command::Sweep(args) => commands::sweep::run(&args),

@@ -2,7 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::harness::{Failure, Plan, measure};
-use crate::output::json::{self, Subject};
+use crate::output::json;
 use crate::output::lines::Lines;
 
 /// Measures and prints.
@@ -18,10 +18,14 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     super::prepare()?;
     super::warn_if_crowded(plan.tasks);
     if args.common.json {
-        let subject = Subject::new(&plan, on, args.vm.as_deref());
-        let mut samples = json::Samples::new(&subject);
-        let outcome = measure(&*target, &plan, &schedule, &mut samples)?;
-        json::print_summary(&subject, &outcome);
+        let subject = json::subject(&plan, on, args.vm.as_deref());
+        let mut machine = json::machine();
+        let mut records = json::Records::new(&subject, None);
+        let outcome = measure(&*target, &plan, &schedule, &mut records)?;
+        // A run that was cut short has no summary; one without an end is meant to be.
+        if !outcome.interrupted || schedule.samples == 0 {
+            records.finish(&mut machine);
+        }
     } else {
         let mut lines = Lines::new(plan.workload.description);
         let outcome = measure(&*target, &plan, &schedule, &mut lines)?;

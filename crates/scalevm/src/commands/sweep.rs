@@ -2,7 +2,7 @@
 
 use crate::cli::SweepArgs;
 use crate::harness::{Failure, Outcome, Plan, Target, measure};
-use crate::output::json::{self, Subject};
+use crate::output::json;
 use crate::output::progress::Progress;
 use crate::output::{plot, shape, table};
 use crate::tasks::places;
@@ -59,8 +59,9 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     super::warn_if_crowded(counts.last().copied().unwrap_or(1));
 
     let schedule = common.schedule();
+    let mut machine = common.json.then(json::machine);
     let total = schedule.total().unwrap_or(0) * (counts.len() * presets.len()) as u64;
-    let mut progress = Progress::new(total);
+    let mut progress = Progress::new(total, "samples");
     // The curves take turns, so that a drift of the machine meets all of them alike.
     let turns = counts
         .iter()
@@ -72,23 +73,23 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
             tasks,
             mode: common.mode(),
         };
-        let subject = Subject::new(&plan, on, presets[which]);
-        progress.point(&series[which].label, tasks);
-        let measured = if common.json {
-            let mut samples = json::Samples::with_progress(&subject, &mut progress);
-            measure(&*targets[which], &plan, &schedule, &mut samples)
+        progress.point(&format!("{}, {tasks} tasks", series[which].label));
+        let target = &*targets[which];
+        let measured = if let Some(machine) = &mut machine {
+            let subject = json::subject(&plan, on, presets[which]);
+            let mut records = json::Records::new(&subject, Some(&mut progress));
+            let measured = measure(target, &plan, &schedule, &mut records);
+            if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
+                records.finish(machine);
+            }
+            measured
         } else {
-            measure(&*targets[which], &plan, &schedule, &mut progress)
+            measure(target, &plan, &schedule, &mut progress)
         };
         match measured {
             // A point that was cut short is not a point.
             Ok(outcome) if outcome.interrupted => break,
-            Ok(outcome) => {
-                if common.json {
-                    progress.aside(|| json::print_summary(&subject, &outcome));
-                }
-                series[which].points.push(Point { tasks, outcome });
-            }
+            Ok(outcome) => series[which].points.push(Point { tasks, outcome }),
             Err(error) => {
                 failure = Some(error);
                 break;

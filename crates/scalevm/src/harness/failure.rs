@@ -1,5 +1,6 @@
 //! Why there is no measurement.
 
+use stats::{Exit, InputError};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::{fmt, io};
@@ -10,6 +11,15 @@ use workloads::{Call, Error};
 pub enum Failure {
     /// The target can not run this; another choice would help.
     Unavailable(String),
+    /// A file can not be used.
+    Input(InputError),
+    /// A command under test did not succeed.
+    Command {
+        /// The command, as given.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
     /// The tasks could not be started.
     Start {
         /// What was attempted.
@@ -46,9 +56,15 @@ impl Failure {
     /// The exit code of the command: 2 for a bad choice, 4 for a failed target.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Unavailable(_) => 2,
-            _ => 4,
+            Failure::Unavailable(_) | Failure::Input(_) => Exit::BadInput.code(),
+            _ => Exit::TargetFailed.code(),
         }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Failure::Input(error)
     }
 }
 
@@ -56,6 +72,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Unavailable(why) => f.write_str(why),
+            Failure::Input(error) => error.fmt(f),
+            Failure::Command { command, status } => write!(f, "`{command}`: {status}"),
             Failure::Start { what, source } => write!(f, "{what}: {source}"),
             Failure::Task {
                 workload,
@@ -98,7 +116,9 @@ impl std::error::Error for Failure {
         match self {
             Failure::Start { source, .. } => Some(source),
             Failure::Task { error, .. } => Some(error),
-            Failure::Unavailable(_) | Failure::Died { .. } => None,
+            // Its text is this one's, so its cause is too.
+            Failure::Input(error) => error.source(),
+            Failure::Unavailable(_) | Failure::Died { .. } | Failure::Command { .. } => None,
         }
     }
 }

@@ -1,104 +1,84 @@
-//! Results as JSON, one object a line.
+//! Results as JSON, one object a line, as `stats::record` defines them.
 
 use crate::cli::On;
-use crate::harness::{Mode, Outcome, Phase, Plan, Sample, Watch};
+use crate::harness::{self, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
-use crate::tasks::places;
-use serde::Serialize;
+use stats::environment::{self, Environment, Tool};
+use stats::record::{Measurement, Mode, Record, Subject, Summary};
 
-/// What was measured; the same in each line of a measurement.
-#[derive(Clone, Serialize)]
-pub struct Subject {
-    workload: &'static str,
-    on: &'static str,
-    vm: Option<String>,
-    tasks: usize,
-    mode: &'static str,
-    topology: Option<String>,
-    /// Only simulated machines have one.
-    seed: Option<u64>,
+/// Unit of the rates of workloads.
+pub const UNIT: &str = "operations/s";
+
+/// Describes `plan` on a system.
+pub fn subject(plan: &Plan, on: On, vm: Option<&str>) -> Subject {
+    Subject {
+        workload: plan.workload.name.to_owned(),
+        on: on.entry().name.to_owned(),
+        vm: (on == On::Hosted).then(|| vm.unwrap_or("default").to_owned()),
+        tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
+        mode: match plan.mode {
+            harness::Mode::Processes => Mode::Processes,
+            harness::Mode::Threads => Mode::Threads,
+        },
+        // Only simulated machines have a topology and a seed of their own.
+        topology: None,
+        seed: None,
+        unit: UNIT.to_owned(),
+    }
 }
 
-impl Subject {
-    /// Describes `plan` on a system.
-    pub fn new(plan: &Plan, on: On, vm: Option<&str>) -> Self {
-        Subject {
-            workload: plan.workload.name,
-            on: on.entry().name,
-            vm: (on == On::Hosted).then(|| vm.unwrap_or("default").to_owned()),
-            tasks: plan.tasks,
-            mode: Mode::name(plan.mode),
-            topology: places::cores().ok().map(|cores| places::shape(&cores)),
-            seed: None,
+/// Describes this machine and this command; takes the time to watch the load.
+pub fn machine() -> Environment {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    environment::collect(&Tool {
+        version: concat!("scalevm ", env!("CARGO_PKG_VERSION")),
+        commit: option_env!("SCALEVM_COMMIT"),
+        arguments: &arguments,
+    })
+}
+
+/// Prints the samples of one run that count as they come, and then their summary.
+pub struct Records<'a> {
+    subject: &'a Subject,
+    progress: Option<&'a mut Progress>,
+    samples: Vec<Measurement>,
+}
+
+impl<'a> Records<'a> {
+    /// Prints, and moves `progress` on if there is one.
+    pub fn new(subject: &'a Subject, progress: Option<&'a mut Progress>) -> Self {
+        let samples = Vec::new();
+        Records {
+            subject,
+            progress,
+            samples,
+        }
+    }
+
+    /// Prints the line that ends a run, with the load on the machine after it.
+    /// Without samples there is none.
+    pub fn finish(self, machine: &mut Environment) {
+        machine.observe_after();
+        if let Some(summary) = Summary::of(&self.samples, machine.clone()) {
+            self.print(&Record::Summary(Box::new(summary)));
+        }
+    }
+
+    fn print(&self, record: &Record) {
+        let print = || {
+            let written = record.write(std::io::stdout().lock());
+            written.unwrap_or_else(|error| panic!("stdout: {error}")); // as println! does
+        };
+        match &self.progress {
+            Some(progress) => progress.aside(print),
+            None => print(),
         }
     }
 }
 
-/// One line.
-#[derive(Serialize)]
-struct Record<'a> {
-    kind: &'static str,
-    #[serde(flatten)]
-    subject: &'a Subject,
-    #[serde(flatten)]
-    numbers: Numbers,
-    unit: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Numbers {
-    Sample {
-        sample: u32,
-        seconds: f64,
-        min: f64,
-        max: f64,
-        total: f64,
-    },
-    Summary {
-        samples: usize,
-        /// Of the samples' totals, like the others.
-        min: Option<f64>,
-        max: Option<f64>,
-        average: Option<f64>,
-        stddev: Option<f64>,
-        interrupted: bool,
-    },
-}
-
-fn print(kind: &'static str, subject: &Subject, numbers: Numbers) {
-    let unit = "operations/s";
-    let record = Record {
-        kind,
-        subject,
-        numbers,
-        unit,
-    };
-    let line = serde_json::to_string(&record).expect("numbers and strings always serialize");
-    println!("{line}");
-}
-
-/// Prints the samples that count as they come.
-pub struct Samples<'a> {
-    subject: &'a Subject,
-    progress: Option<&'a mut Progress>,
-}
-
-impl<'a> Samples<'a> {
-    /// Prints only.
-    pub fn new(subject: &'a Subject) -> Self {
-        let progress = None;
-        Samples { subject, progress }
-    }
-
-    /// Prints and moves `progress` on.
-    pub fn with_progress(subject: &'a Subject, progress: &'a mut Progress) -> Self {
-        let progress = Some(progress);
-        Samples { subject, progress }
-    }
-}
-
-impl Watch for Samples<'_> {
+impl Watch for Records<'_> {
     fn phase(&mut self, _: Phase) {}
 
     fn sample(&mut self, phase: Phase, index: u32, sample: &Sample) {
@@ -106,38 +86,17 @@ impl Watch for Samples<'_> {
             progress.sample(phase, index, sample);
         }
         if phase == Phase::Measurement {
-            let &Sample {
-                min,
-                max,
-                total,
-                seconds,
-            } = sample;
-            let numbers = Numbers::Sample {
-                sample: index,
-                seconds,
-                min,
-                max,
-                total,
+            let measurement = Measurement {
+                subject: self.subject.clone(),
+                sample: index.saturating_add(1),
+                min: sample.min,
+                max: sample.max,
+                total: sample.total,
+                average: sample.total / f64::from(self.subject.tasks),
+                seconds: sample.seconds,
             };
-            let print = || print("sample", self.subject, numbers);
-            match &self.progress {
-                Some(progress) => progress.aside(print),
-                None => print(),
-            }
+            self.print(&Record::Sample(measurement.clone()));
+            self.samples.push(measurement);
         }
     }
-}
-
-/// Prints the line that ends a measurement.
-pub fn print_summary(subject: &Subject, outcome: &Outcome) {
-    let totals = || outcome.samples.iter().map(|sample| sample.total);
-    let numbers = Numbers::Summary {
-        samples: outcome.samples.len(),
-        min: totals().reduce(f64::min),
-        max: totals().reduce(f64::max),
-        average: outcome.average(),
-        stddev: outcome.stddev(),
-        interrupted: outcome.interrupted,
-    };
-    print("summary", subject, numbers);
 }

@@ -6,6 +6,7 @@ pub mod plot;
 pub mod progress;
 pub mod shape;
 pub mod table;
+pub mod verdict;
 
 /// A rate in few characters: `1.719 M`, `341 k`.
 pub fn short(rate: f64) -> String {

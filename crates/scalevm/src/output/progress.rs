@@ -1,4 +1,4 @@
-//! How far a sweep is: a bar on stderr, on a terminal only.
+//! How far a sweep or a comparison is: a bar on stderr, on a terminal only.
 
 use crate::harness::{Phase, Sample, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,19 +9,24 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar for `samples` samples in all.
-    pub fn new(samples: u64) -> Self {
-        let bar = ProgressBar::new(samples);
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} samples")
-            .expect("a template of known keys");
+    /// A bar for `total` steps, each a `unit`, in all.
+    pub fn new(total: u64, unit: &str) -> Self {
+        let bar = ProgressBar::new(total);
+        let template = format!("{{msg}} {{wide_bar}} {{pos}}/{{len}} {unit}");
+        let style = ProgressStyle::with_template(&template).expect("a template of known keys");
         bar.set_style(style);
         Progress { bar }
     }
 
     /// The next point begins.
-    pub fn point(&self, label: &str, tasks: usize) {
-        self.bar.set_message(format!("{label}, {tasks} tasks"));
+    pub fn point(&self, label: &str) {
+        self.bar.set_message(label.to_owned());
         self.bar.tick();
+    }
+
+    /// One step is done.
+    pub fn step(&self) {
+        self.bar.inc(1);
     }
 
     /// Prints a line on stdout while the bar is out of the way.
@@ -39,6 +44,6 @@ impl Watch for Progress {
     fn phase(&mut self, _: Phase) {}
 
     fn sample(&mut self, _: Phase, _: u32, _: &Sample) {
-        self.bar.inc(1);
+        self.step();
     }
 }

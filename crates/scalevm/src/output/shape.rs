@@ -1,43 +1,74 @@
-//! What a curve does, in words.
+//! What a curve does, in words: peak, plateau, knee, collapse, and the law it follows.
 
 use super::short;
+use stats::curve::{Curve, Point};
+use stats::usl::Law;
 
-/// Within this share of the peak a point belongs to the plateau.
-const PLATEAU: f64 = 0.05;
-/// A curve that ends this share below its peak has collapsed.
-const COLLAPSE: f64 = 0.20;
-
-/// Names the peak, the plateau around it and the collapse behind it.
+/// Names the features of `curve` (tasks and operations a second). Two points make a
+/// curve; the law takes three.
 pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
-    let mut lines = Vec::new();
-    let Some((at, &(tasks, peak))) = curve
+    let points: Vec<Point> = curve
         .iter()
-        .enumerate()
-        .max_by(|a, b| a.1.1.total_cmp(&b.1.1))
-    else {
-        return lines;
+        .map(|&(tasks, throughput)| Point {
+            cpus: u32::try_from(tasks).unwrap_or(u32::MAX),
+            throughput,
+        })
+        .collect();
+    let Ok(curve) = Curve::of(&points) else {
+        return Vec::new(); // the table holds the one point, or the zero
     };
-    let noun = if tasks == 1 { "task" } else { "tasks" };
-    lines.push(format!("peak {} at {tasks} {noun}", short(peak)));
-    if curve.len() < 2 || peak <= 0.0 {
-        return lines;
-    }
-    let level = |point: &&(usize, f64)| point.1 >= (1.0 - PLATEAU) * peak;
-    let first = curve[..at].iter().rev().take_while(level).last();
-    let last = curve[at..].iter().take_while(level).last();
-    let (from, to) = (first.map_or(tasks, |p| p.0), last.map_or(tasks, |p| p.0));
+    let peak = curve.peak;
+    let noun = if peak.cpus == 1 { "task" } else { "tasks" };
+    let mut lines = vec![format!(
+        "peak {} at {} {noun}",
+        short(peak.throughput),
+        peak.cpus
+    )];
+    let (from, to) = curve.plateau;
     if from != to {
         lines.push(format!("plateau from {from} to {to} tasks"));
     }
-    let (end, rate) = curve[curve.len() - 1];
-    if rate <= (1.0 - COLLAPSE) * peak {
-        let left = 100.0 * rate / peak;
-        let rate = short(rate);
+    if let Some(knee) = curve.knee {
         lines.push(format!(
-            "collapse to {rate} at {end} tasks, {left:.0} % of the peak"
+            "knee at {} tasks: a task yields {:.0} % of what it yields at {}",
+            knee.cpus,
+            100.0 * curve.efficiency(knee),
+            curve.points[0].cpus
         ));
     }
+    if let Some(collapse) = curve.collapse {
+        let lowest = collapse.lowest;
+        lines.push(format!(
+            "collapse from {} tasks on, to {} at {}, {:.0} % of the peak",
+            collapse.from.cpus,
+            short(lowest.throughput),
+            lowest.cpus,
+            100.0 * lowest.throughput / peak.throughput
+        ));
+    }
+    lines.extend(Law::fit(&points).ok().map(|law| law_line(&law)));
     lines
+}
+
+fn law_line(law: &Law) -> String {
+    let Law {
+        lambda,
+        sigma,
+        kappa,
+        r_squared,
+    } = law;
+    let mut line = format!(
+        "USL: {} a task alone, contention {sigma:.4}, coherence {kappa:.6}",
+        short(*lambda)
+    );
+    match law.peak() {
+        Some(tasks) => line += &format!(", best at {tasks:.1} tasks"),
+        None => line += ", grows for ever",
+    }
+    if let Some(r_squared) = r_squared {
+        line += &format!(" (R² = {r_squared:.3})");
+    }
+    line
 }
 
 #[cfg(test)]
@@ -53,19 +84,31 @@ mod tests {
             (48, 1.3e6),
             (96, 1.009e6),
         ];
+        let lines = describe(&curve);
         let expected = [
             "peak 1.719 M at 12 tasks",
             "plateau from 12 to 24 tasks",
-            "collapse to 1.009 M at 96 tasks, 59 % of the peak",
+            "knee at 12 tasks: a task yields 48 % of what it yields at 1",
+            "collapse from 48 tasks on, to 1.009 M at 96, 59 % of the peak",
         ];
-        assert_eq!(describe(&curve), expected);
+        assert_eq!(lines[..4], expected);
+        assert!(lines[4].starts_with("USL: ") && lines[4].contains(", best at "));
+        assert_eq!(lines.len(), 5, "{lines:?}");
     }
 
     #[test]
-    fn a_rising_curve_has_only_a_peak() {
-        let expected = ["peak 4.000 at 4 tasks"];
-        assert_eq!(describe(&[(1, 1.0), (2, 2.0), (4, 4.0)]), expected);
-        assert_eq!(describe(&[(1, 2.0)]), ["peak 2.000 at 1 task"]);
+    fn a_rising_curve_has_only_a_peak_and_a_law() {
+        let lines = describe(&[(1, 1.0), (2, 2.0), (4, 4.0)]);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert_eq!(lines[0], "peak 4.000 at 4 tasks");
+        assert!(lines[1].contains("contention 0.0000"), "{lines:?}");
+        assert_eq!(describe(&[(1, 2.0), (2, 3.0)]), ["peak 3.000 at 2 tasks"]);
+    }
+
+    #[test]
+    fn less_than_two_points_are_no_curve() {
+        assert!(describe(&[(1, 2.0)]).is_empty());
         assert!(describe(&[]).is_empty());
+        assert!(describe(&[(1, 0.0), (2, 1.0)]).is_empty());
     }
 }

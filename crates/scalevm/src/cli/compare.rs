@@ -1,0 +1,188 @@
+//! The command line of `compare`.
+
+use super::{CommonArgs, On, seconds, tasks, workload};
+use clap::Args;
+use stats::ministat::{Column, Confidence, Options, Plot};
+use std::time::Duration;
+use workloads::Workload;
+
+/// What `compare --help` begins with.
+pub const LONG_ABOUT: &str = "\
+Compare result files, or interleaved runs of two systems or commands
+
+  compare A.txt B.txt…           files of one number a line: what ministat prints
+  compare A.json B.json…         files that `run --json` or `sweep --json` has written
+  compare --workload W A B       two systems or presets (see `scalevm list`)
+  compare --command 'A' 'B'      two shell commands, by how often each completes
+  compare --self-test […]        one of these against itself: this machine's false alarms
+
+Systems, presets and commands are run in turn, A B A B …, and the run is what is \
+counted: samples of one run share its luck and are not independent. The verdict is \
+faster, slower, no difference shown (any is below the minimum effect), or \
+inconclusive (need about k more runs), always of B against A.";
+
+/// `compare`.
+#[derive(Args)]
+pub struct CompareArgs {
+    /// Two or more files; or two systems, presets or commands (one with --self-test)
+    #[arg(value_name = "A B")]
+    pub operands: Vec<String>,
+    /// Operands are systems or presets that run this workload
+    #[arg(long, value_name = "WORKLOAD", value_parser = workload())]
+    pub workload: Option<&'static Workload>,
+    /// Operands are shell commands
+    #[arg(long, conflicts_with = "workload")]
+    pub command: bool,
+    /// Compare one operand with itself [default: os, running mmap1]
+    #[arg(long)]
+    pub self_test: bool,
+    /// Runs of each side [default: 10; of each comparison of a self-test: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub runs: Option<u32>,
+    /// Comparisons of a self-test
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "self_test",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub comparisons: u32,
+    /// The smallest difference that matters
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percentage)]
+    pub minimum_effect: f64,
+    /// Take each number of plain files for a run of its own and give a verdict
+    #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
+    pub verdict: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// How runs are made.
+    #[command(flatten, next_help_heading = "Runs")]
+    pub measuring: MeasuringArgs,
+    /// What is shown of the numbers.
+    #[command(flatten, next_help_heading = "As in ministat")]
+    pub table: TableArgs,
+}
+
+/// How runs are made.
+#[derive(Args)]
+pub struct MeasuringArgs {
+    /// How many tasks
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks(),
+        conflicts_with = "command")]
+    pub tasks: u32,
+    /// What all operands run on; presets imply `hosted`
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "command")]
+    pub on: Option<On>,
+    /// Tasks are processes, each with its own address space (default)
+    #[arg(long, conflicts_with_all = ["threads", "command"])]
+    pub processes: bool,
+    /// Tasks are threads in one address space
+    #[arg(long, conflicts_with = "command")]
+    pub threads: bool,
+    /// Intervals of a run before the one that counts; executions of a command before its first run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub warmup: u32,
+    /// Length of a run
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub duration: Duration,
+    /// Pin tasks to hardware threads (default: to cores)
+    #[arg(short = 'm', long, conflicts_with = "command")]
+    pub smt: bool,
+    /// Do not pin tasks
+    #[arg(long, conflicts_with_all = ["smt", "command"])]
+    pub no_affinity: bool,
+}
+
+/// Options of ministat, with its letters.
+#[derive(Args)]
+pub struct TableArgs {
+    /// Confidence level in percent: 80, 90, 95, 98, 99 or 99.5
+    #[arg(short, long, value_name = "LEVEL", default_value = "95")]
+    pub confidence: Confidence,
+    /// Column of the files that holds the numbers, from 1
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..))]
+    pub column: u16,
+    /// Characters that separate columns [default: space and tab]
+    #[arg(
+        short,
+        long,
+        value_name = "CHARS",
+        hide_default_value = true,
+        default_value = " \t"
+    )]
+    pub delimiters: String,
+    /// Only the table: no plot, no difference
+    #[arg(short = 'n', long)]
+    pub table_only: bool,
+    /// No plot
+    #[arg(short = 'A', long)]
+    pub no_plot: bool,
+    /// A line of its own for each mean and deviation in the plot
+    #[arg(short, long)]
+    pub separate: bool,
+    /// Width of the plot in characters
+    #[arg(short, long, value_name = "N", default_value_t = 74,
+        value_parser = clap::value_parser!(u16).range(5..))]
+    pub width: u16,
+}
+
+impl TableArgs {
+    /// For ministat's report.
+    pub fn options(&self) -> Options {
+        let plot = Plot {
+            width: self.width.into(),
+            separate: self.separate,
+        };
+        Options {
+            confidence: (!self.table_only).then_some(self.confidence),
+            plot: (!self.table_only && !self.no_plot).then_some(plot),
+        }
+    }
+
+    /// Where the numbers are.
+    pub fn column(&self) -> Column {
+        Column {
+            number: self.column.into(),
+            delimiters: self.delimiters.clone(),
+        }
+    }
+}
+
+impl MeasuringArgs {
+    /// One run, in the terms of `run`: a single sample.
+    pub fn common(&self) -> CommonArgs {
+        CommonArgs {
+            samples: 1,
+            processes: self.processes,
+            threads: self.threads,
+            on: self.on,
+            warmup: self.warmup,
+            duration: self.duration,
+            smt: self.smt,
+            no_affinity: self.no_affinity,
+            json: false,
+        }
+    }
+}
+
+/// `1%` or `0.5%`, as a share.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').map(str::trim);
+    let number = number.and_then(|number| number.parse::<f64>().ok());
+    match number {
+        Some(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a percentage from 0% to 1000% is wanted, such as 1%".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percentage;
+
+    #[test]
+    fn percentages_need_their_sign() {
+        assert_eq!(percentage("1%"), Ok(0.01));
+        assert_eq!(percentage("0.5 %"), Ok(0.005));
+        for bad in ["1", "0.01", "-1%", "nan%", "inf%", "%", ""] {
+            assert!(percentage(bad).is_err(), "{bad}");
+        }
+    }
+}

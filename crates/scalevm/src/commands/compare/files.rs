@@ -1,0 +1,232 @@
+//! Files of numbers, and files that `run --json` or `sweep --json` has written.
+
+use super::rule;
+use crate::cli::CompareArgs;
+use crate::harness::Failure;
+use crate::output::verdict::{self, Comparison, Series};
+use stats::ministat::{Dataset, report};
+use stats::record::{self, Mode, Run, Subject};
+use stats::verdict::judge;
+use stats::{Exit, InputError};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+/// Compares each file with the first.
+pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
+    let files = &args.operands;
+    let unavailable = |why: &str| Err(Failure::Unavailable(why.to_owned()));
+    let mut of_results = 0;
+    for file in files {
+        of_results += usize::from(holds_results(file)?);
+    }
+    match of_results {
+        _ if files.is_empty() => {
+            unavailable("what shall be compared? See `scalevm compare --help`")
+        }
+        0 => numbers(args),
+        all if all == files.len() && all > 1 => results(args),
+        1 if files.len() == 1 => unavailable("a result file is compared with another; name two"),
+        _ => unavailable("some files hold results and some numbers; compare files of one kind"),
+    }
+}
+
+/// Whether the first line that is not blank begins a JSON object. Standard input is read once
+/// only and must hold numbers.
+fn holds_results(path: &str) -> Result<bool, InputError> {
+    if path == "-" {
+        return Ok(false);
+    }
+    let unreadable = |source| InputError::Unreadable {
+        file: path.into(),
+        source,
+    };
+    let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+    loop {
+        let bytes = reader.fill_buf().map_err(unreadable)?;
+        let blank = bytes.iter().take_while(|byte| byte.is_ascii_whitespace());
+        let (blank, length) = (blank.count(), bytes.len());
+        if blank < length || length == 0 {
+            return Ok(bytes.get(blank) == Some(&b'{'));
+        }
+        reader.consume(length);
+    }
+}
+
+/// What ministat does; with `--verdict` more.
+fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
+    let column = args.table.column();
+    let sets: Result<Vec<Dataset>, _> = args
+        .operands
+        .iter()
+        .map(|file| Dataset::read(file, &column))
+        .collect();
+    let sets = sets?;
+    let options = args.table.options();
+    let text = report(&sets, &options).map_err(|error| Failure::Unavailable(error.to_string()))?;
+    match args.json {
+        true => verdict::print_sets_json(&sets, &options),
+        false => print!("{text}"),
+    }
+    let mut exit = Exit::Success;
+    if args.verdict {
+        let base = &sets[0];
+        for set in &sets[1..] {
+            let sides = [base, set].map(|set| (set.name(), set.points()));
+            exit = worse(exit, judged(args, "files of numbers", "", sides)?);
+        }
+    }
+    Ok(exit.code())
+}
+
+/// Compares the runs of the files, point by point.
+fn results(args: &CompareArgs) -> Result<u8, Failure> {
+    let mut files = Vec::new();
+    for file in &args.operands {
+        let mut runs = record::runs(&record::read(file)?);
+        runs.retain(|run| run.complete);
+        files.push((file.as_str(), runs));
+    }
+    let (first, _) = &files[0];
+    let mut points: Vec<Subject> = Vec::new();
+    for run in &files[0].1 {
+        let known = points.iter().any(|point| alike(point, &run.subject));
+        let common = || {
+            files[1..].iter().all(|file| {
+                file.1
+                    .iter()
+                    .any(|other| alike(&run.subject, &other.subject))
+            })
+        };
+        if !known && common() {
+            points.push(run.subject.clone());
+        }
+    }
+    if points.is_empty() {
+        return Err(Failure::Unavailable(format!(
+            "{first} has no complete run of a workload, number and kind of tasks that the others have too"
+        )));
+    }
+    let mut exit = Exit::Success;
+    for (index, point) in points.iter().enumerate() {
+        if index > 0 && !args.json {
+            println!();
+        }
+        let mut sides = Vec::new();
+        for (file, runs) in &files {
+            let runs: Vec<&Run> = runs
+                .iter()
+                .filter(|run| alike(&run.subject, point))
+                .collect();
+            if let Some(other) = runs.iter().find(|run| run.subject != runs[0].subject) {
+                return Err(Failure::Unavailable(format!(
+                    "{file}: {} was run on {} and on {}; a file stands for one side",
+                    point.workload,
+                    system(&runs[0].subject),
+                    system(&other.subject)
+                )));
+            }
+            sides.push((*file, runs));
+        }
+        exit = worse(exit, compare_point(args, point, &sides)?);
+    }
+    Ok(exit.code())
+}
+
+/// One workload at one number of tasks: the runs of each file.
+fn compare_point(
+    args: &CompareArgs,
+    point: &Subject,
+    sides: &[(&str, Vec<&Run>)],
+) -> Result<Exit, Failure> {
+    let mode = match point.mode {
+        Mode::Processes => "processes",
+        Mode::Threads => "threads",
+    };
+    let about = format!("{}, {} {mode}, {}", point.workload, point.tasks, point.unit);
+    let averages: Vec<Vec<f64>> = sides
+        .iter()
+        .map(|(_, runs)| runs.iter().map(|run| run.average).collect())
+        .collect();
+    let judgeable = averages.iter().all(|runs| runs.len() > 1);
+    if !args.json {
+        println!("{about}");
+        // Too few runs: what can be shown is how the samples lie.
+        let shown = match judgeable {
+            true => averages.clone(),
+            false => sides
+                .iter()
+                .map(|(_, runs)| runs.iter().flat_map(|run| run.totals.clone()).collect())
+                .collect(),
+        };
+        let series = sides.iter().zip(&shown);
+        let series: Vec<Series<'_>> = series
+            .map(|((file, _), rates)| Series::new(file, rates))
+            .collect();
+        verdict::print_table(&series, &args.table.options());
+    }
+    if !judgeable {
+        let why = "samples of one run are not independent runs and show no difference; \
+                   each file needs 4 runs or more for a verdict";
+        match args.json {
+            true => println!(
+                "{}",
+                serde_json::json!({ "kind": "verdict", "about": about, "word": "inconclusive", "reason": why })
+            ),
+            false => println!("verdict: inconclusive: {why}"),
+        }
+        return Ok(Exit::Inconclusive);
+    }
+    let mut exit = Exit::Success;
+    for ((file, _), runs) in sides.iter().zip(&averages).skip(1) {
+        let pair = [
+            (sides[0].0, averages[0].as_slice()),
+            (*file, runs.as_slice()),
+        ];
+        exit = worse(exit, judged(args, &about, &point.unit, pair)?);
+    }
+    Ok(exit)
+}
+
+/// Judges B's runs against A's and prints the verdict.
+fn judged(
+    args: &CompareArgs,
+    about: &str,
+    unit: &str,
+    [a, b]: [(&str, &[f64]); 2],
+) -> Result<Exit, Failure> {
+    let judgement = judge(a.1, b.1, &rule(args));
+    let judgement = judgement
+        .map_err(|error| Failure::Unavailable(format!("A is {}, B is {}: {error}", a.0, b.0)))?;
+    let comparison = Comparison {
+        about,
+        unit,
+        a: Series::new(a.0, a.1),
+        b: Series::new(b.0, b.1),
+        minimum_effect: args.minimum_effect,
+        verdict: judgement,
+        interleaved: false,
+    };
+    match args.json {
+        true => verdict::print_json(&comparison, None),
+        false => verdict::print(&comparison),
+    }
+    Ok(judgement.exit())
+}
+
+/// Whether two runs may be compared: the system may differ, what it did may not.
+fn alike(a: &Subject, b: &Subject) -> bool {
+    (&a.workload, a.tasks, a.mode, &a.unit) == (&b.workload, b.tasks, b.mode, &b.unit)
+}
+
+fn system(subject: &Subject) -> &str {
+    subject.vm.as_deref().unwrap_or(&subject.on)
+}
+
+/// A regression outweighs what is not decided, and that what is well.
+fn worse(a: Exit, b: Exit) -> Exit {
+    let all = [a, b];
+    let found = [Exit::Regressed, Exit::Inconclusive]
+        .into_iter()
+        .find(|exit| all.contains(exit));
+    found.unwrap_or(Exit::Success)
+}

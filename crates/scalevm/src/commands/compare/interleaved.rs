@@ -1,0 +1,130 @@
+//! Runs in turn, A B A B …, and what they say.
+
+use super::rule;
+use super::sides::Sides;
+use crate::cli::CompareArgs;
+use crate::commands;
+use crate::harness::{Failure, interrupt};
+use crate::output::json;
+use crate::output::progress::Progress;
+use crate::output::verdict::{self, Comparison, Series};
+use stats::Exit;
+use stats::verdict::{Plan, judge, self_test_of};
+
+/// Runs of each side if nothing else is said.
+const RUNS: u32 = 10;
+/// Runs of each side of a comparison in a self-test: enough for the rank test to speak up.
+const SELF_TEST_RUNS: u32 = 5;
+
+/// Compares two operands. What was finished when the user cuts it short is judged too.
+pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
+    if args.operands.len() != 2 {
+        return Err(Failure::Unavailable(format!(
+            "{} operands; two systems, presets or commands are compared",
+            args.operands.len()
+        )));
+    }
+    let mut sides = Sides::new(args, &args.operands)?;
+    prepare(args)?;
+    let mut machine = args.json.then(json::machine);
+    let pairs = args.runs.unwrap_or(RUNS);
+    let rates = alternate(&mut sides, 2 * u64::from(pairs))?;
+    // A run of A that lost its partner does not count.
+    let every_other = |from: usize| rates.chunks_exact(2).map(move |pair| pair[from]);
+    let (a, b): (Vec<f64>, Vec<f64>) = (every_other(0).collect(), every_other(1).collect());
+    if interrupt::pending().is_some() && a.len() < 2 {
+        return Ok(commands::finished());
+    }
+    let [name_a, name_b] = [0, 1].map(|which| sides.names[which].as_str());
+    let judgement = judge(&a, &b, &rule(args)).map_err(|error| {
+        Failure::Unavailable(format!("{error}; longer runs (--duration) may help"))
+    })?;
+    let comparison = Comparison {
+        about: &sides.about,
+        unit: sides.unit,
+        a: Series::new(name_a, &a),
+        b: Series::new(name_b, &b),
+        minimum_effect: args.minimum_effect,
+        verdict: judgement,
+        interleaved: true,
+    };
+    if let Some(machine) = &mut machine {
+        machine.observe_after();
+        verdict::print_json(&comparison, Some(machine));
+    } else {
+        println!("{}, A and B in turn", comparison.about);
+        let series = [Series::new(name_a, &a), Series::new(name_b, &b)];
+        verdict::print_table(&series, &args.table.options());
+        verdict::print(&comparison);
+    }
+    match commands::finished() {
+        0 => Ok(judgement.exit().code()),
+        signal => Ok(signal),
+    }
+}
+
+/// Compares one operand with itself, often, and counts the false alarms.
+pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
+    let name = match args.operands.as_slice() {
+        [one] => one.clone(),
+        [] if !args.command => "os".to_owned(),
+        _ => {
+            let why = "a self-test takes one operand, which it compares with itself";
+            return Err(Failure::Unavailable(why.into()));
+        }
+    };
+    let mut sides = Sides::new(args, &[name])?;
+    prepare(args)?;
+    let mut machine = args.json.then(json::machine);
+    let plan = Plan {
+        comparisons: args.comparisons as usize,
+        runs: args.runs.unwrap_or(SELF_TEST_RUNS) as usize,
+    };
+    let total = 2 * (plan.comparisons * plan.runs) as u64;
+    let found = self_test_of(plan, alternate(&mut sides, total)?);
+    if found.rank.of == 0 {
+        return Ok(commands::finished()); // cut short before the first comparison
+    }
+    if let Some(machine) = &mut machine {
+        machine.observe_after();
+        verdict::print_self_test_json(&sides.names[0], &sides.about, &found, machine);
+    } else {
+        println!("{}: {}", sides.names[0], sides.about);
+        println!("{found}");
+    }
+    match (commands::finished(), found.sound()) {
+        (0, true) => Ok(Exit::Success.code()),
+        (0, false) => Ok(Exit::Inconclusive.code()),
+        (signal, _) => Ok(signal),
+    }
+}
+
+fn prepare(args: &CompareArgs) -> Result<(), Failure> {
+    commands::prepare()?;
+    if !args.command {
+        commands::warn_if_crowded(args.measuring.tasks as usize);
+    }
+    Ok(())
+}
+
+/// The rates of `total` runs, the sides taking turns; fewer if the user cuts it short.
+fn alternate(sides: &mut Sides, total: u64) -> Result<Vec<f64>, Failure> {
+    let progress = Progress::new(total, "runs");
+    let mut rates = Vec::new();
+    let count = sides.runners.len();
+    for which in (0..count).cycle().take(total as usize) {
+        progress.point(&sides.names[which]);
+        let rate = sides.runners[which].run();
+        match rate {
+            Ok(Some(rate)) => rates.push(rate),
+            Ok(None) => break,
+            Err(failure) => {
+                progress.finish();
+                return Err(failure);
+            }
+        }
+        progress.step();
+    }
+    progress.finish();
+    Ok(rates)
+}

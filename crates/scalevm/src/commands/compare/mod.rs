@@ -1,0 +1,38 @@
+//! `scalevm compare`: did the change help?
+
+mod files;
+mod interleaved;
+mod sides;
+
+use crate::cli::CompareArgs;
+use crate::harness::Failure;
+use stats::verdict::Rule;
+
+/// Compares what the operands name: files, or with `--workload` systems, or with
+/// `--command` commands.
+pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    if args.self_test {
+        return interleaved::self_test(args);
+    }
+    if args.command || args.workload.is_some() {
+        return interleaved::compare(args);
+    }
+    let nothing_to_run = |name: &String| sides::is_system(name) && !is_file(name);
+    if let Some(name) = args.operands.iter().find(|name| nothing_to_run(name)) {
+        return Err(Failure::Unavailable(format!(
+            "which workload shall `{name}` run? Say --workload NAME (see `scalevm list`)"
+        )));
+    }
+    files::compare(args)
+}
+
+fn is_file(name: &str) -> bool {
+    std::path::Path::new(name).exists()
+}
+
+fn rule(args: &CompareArgs) -> Rule {
+    Rule {
+        minimum_effect: args.minimum_effect,
+        ..Rule::default()
+    }
+}

@@ -1,0 +1,194 @@
+//! Comparisons: ministat's table, and the verdict below it or as JSON.
+
+use serde_json::{Value, json};
+use stats::environment::Environment;
+use stats::ministat::{Dataset, Difference, FEWEST, Options, report};
+use stats::verdict::{Rate, Ratio, SelfTest, Verdict, Word};
+use stats::{InputError, general};
+
+/// Two series of runs and what they say.
+pub struct Comparison<'a> {
+    /// One line on what was run.
+    pub about: &'a str,
+    /// Unit of the rates.
+    pub unit: &'a str,
+    /// The base.
+    pub a: Series<'a>,
+    /// What is judged.
+    pub b: Series<'a>,
+    /// The smallest difference that matters, as a share.
+    pub minimum_effect: f64,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Whether A and B are known to have been run in turn.
+    pub interleaved: bool,
+}
+
+/// The rates of the runs of one side.
+pub struct Series<'a> {
+    name: &'a str,
+    rates: &'a [f64],
+}
+
+impl<'a> Series<'a> {
+    /// In the order of the runs.
+    pub fn new(name: &'a str, rates: &'a [f64]) -> Self {
+        Series { name, rates }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "name": self.name, "runs": self.rates })
+    }
+}
+
+/// Prints ministat's report on `series`; nothing where there are too few numbers for it.
+pub fn print_table(series: &[Series<'_>], options: &Options) {
+    if series.iter().any(|one| one.rates.len() < FEWEST) {
+        return;
+    }
+    let sets: Result<Vec<Dataset>, InputError> = series
+        .iter()
+        .map(|one| Dataset::new(one.name, one.rates.to_vec()))
+        .collect();
+    if let Some(text) = sets.ok().and_then(|sets| report(&sets, options).ok()) {
+        print!("{text}");
+    }
+}
+
+/// Prints the verdict: what it rests on, then the word.
+pub fn print(comparison: &Comparison<'_>) {
+    let Comparison { verdict, a, b, .. } = comparison;
+    let Verdict { rank, welch, .. } = verdict;
+    println!("{:<15} {}", "B / A", interval(&verdict.ratio));
+    let exact = if rank.exact { "exact" } else { "approximate" };
+    println!(
+        "{:<15} p = {}, {exact} (Mann-Whitney U = {})",
+        "rank test",
+        general(rank.p, 2),
+        general(rank.u, 6)
+    );
+    println!(
+        "{:<15} B / A {}; Welch t = {}, p = {}",
+        "means",
+        interval(&verdict.means),
+        general(welch.t, 4),
+        general(welch.p, 2)
+    );
+    let percent = 100.0 * comparison.minimum_effect;
+    println!("{:<15} {} %", "minimum effect", general(percent, 4));
+    println!(
+        "{:<15} {} of A, {} of B",
+        "runs", verdict.runs.0, verdict.runs.1
+    );
+    if !comparison.interleaved {
+        println!(
+            "{:<15} the runs are not known to be interleaved: a drift of the machine counts as a difference",
+            "caution"
+        );
+    }
+    println!("verdict: {}: {} against {}", verdict.word, b.name, a.name);
+}
+
+/// The same as one JSON object; `machine` is null for runs from files.
+pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
+    let verdict = &comparison.verdict;
+    let (word, more_runs) = match verdict.word {
+        Word::Faster => ("faster", None),
+        Word::Slower => ("slower", None),
+        Word::NoDifferenceShown => ("no difference shown", None),
+        Word::Inconclusive { more_runs } => ("inconclusive", Some(more_runs)),
+    };
+    let line = json!({
+        "kind": "verdict",
+        "about": comparison.about,
+        "unit": comparison.unit,
+        "interleaved": comparison.interleaved,
+        "a": comparison.a.json(),
+        "b": comparison.b.json(),
+        "minimum_effect": comparison.minimum_effect,
+        "word": word,
+        "more_runs": more_runs,
+        "exit_code": verdict.exit().code(),
+        "ratio": ratio(&verdict.ratio),
+        "rank": { "u": verdict.rank.u, "p": verdict.rank.p, "exact": verdict.rank.exact },
+        "means": ratio(&verdict.means),
+        "welch": { "t": verdict.welch.t, "freedom": verdict.welch.freedom, "p": verdict.welch.p },
+        "machine": machine,
+    });
+    println!("{line}");
+}
+
+/// Prints ministat's figures as one JSON object: the sets, and each one's difference to the first.
+pub fn print_sets_json(sets: &[Dataset], options: &Options) {
+    let entry = |(index, set): (usize, &Dataset)| {
+        let compared = options.confidence.filter(|_| index > 0);
+        let difference = compared.map(|confidence| {
+            let difference = Difference::between(&sets[0], set, confidence);
+            json!({
+                "confidence": confidence.percent(),
+                "proven": difference.proven(),
+                "absolute": difference.absolute,
+                "absolute_error": difference.absolute_error,
+                "percent": difference.percent,
+                "percent_error": difference.percent_error,
+                "pooled": difference.pooled,
+            })
+        });
+        json!({
+            "name": set.name(),
+            "n": set.points().len(),
+            "min": set.min(),
+            "max": set.max(),
+            "median": set.median(),
+            "average": set.mean(),
+            "stddev": set.stddev(),
+            "difference": difference,
+        })
+    };
+    let sets: Vec<Value> = sets.iter().enumerate().map(entry).collect();
+    println!("{}", json!({ "kind": "ministat", "sets": sets }));
+}
+
+/// Prints a self-test of `name` as one JSON object.
+pub fn print_self_test_json(name: &str, about: &str, found: &SelfTest, machine: &Environment) {
+    let line = json!({
+        "kind": "self-test",
+        "name": name,
+        "about": about,
+        "runs": found.runs,
+        "rank": rate(&found.rank),
+        "welch": rate(&found.welch),
+        "blocks": rate(&found.blocks),
+        "expected": found.expected,
+        "sound": found.sound(),
+        "machine": machine,
+    });
+    println!("{line}");
+}
+
+fn interval(ratio: &Ratio) -> String {
+    let Ratio {
+        estimate,
+        low,
+        high,
+    } = ratio;
+    match high.is_finite() {
+        true => format!("{estimate:.4}, 95 % interval [{low:.4}, {high:.4}]"),
+        false => format!("{estimate:.4}, too few runs for a 95 % interval"),
+    }
+}
+
+/// An end that is infinite becomes null.
+fn ratio(ratio: &Ratio) -> Value {
+    json!({ "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high })
+}
+
+fn rate(rate: &Rate) -> Value {
+    json!({
+        "times": rate.times,
+        "of": rate.of,
+        "share": rate.share(),
+        "low": rate.low,
+        "high": rate.high,
+    })
+}

@@ -1,0 +1,317 @@
+//! `scalevm compare` as a user meets it.
+
+use serde_json::Value;
+use stats::record::{self, Record};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn scalevm(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
+    command
+        .args(arguments)
+        .output()
+        .expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// Runs to the exit code `code`; stdout and stderr.
+fn run(code: i32, arguments: &[&str]) -> (String, String) {
+    let output = scalevm(arguments);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let found = output.status.code();
+    assert_eq!(found, Some(code), "{arguments:?}:\n{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+/// A file of this test's own, gone when it ends.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = std::env::temp_dir().join(format!("scalevm-{}-{name}", std::process::id()));
+        std::fs::write(&path, content).expect("a file");
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A leftover file in the temporary directory harms nobody.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Sample files of the statistics.
+fn data(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stats/tests/data");
+    folder.join(name).to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn seed_000_gives_the_figures_of_ministat() {
+    let (before, after) = (data("before.txt"), data("after.txt"));
+    let (stdout, stderr) = run(0, &["compare", &before, &after]);
+    for figure in [
+        "Difference at 95.0% confidence",
+        "2.54218e+06 +/- 3652.34",
+        "252.018% +/- 1.06257%",
+        "(Student's t, pooled s = 2504.28)",
+    ] {
+        assert!(stdout.contains(figure), "{figure}:\n{stdout}");
+    }
+    assert!(stdout.contains(&format!("x {before}\n+ {after}\n+---")));
+    assert_eq!(stderr, "");
+    // -n: the table only; -A: all but the plot; three files: two differences.
+    let (table, _) = run(0, &["compare", "-n", &before, &after]);
+    assert!(!table.contains("Difference") && !table.contains("+---"));
+    let (no_plot, _) = run(0, &["compare", "-A", &before, &after, &before]);
+    assert_eq!(no_plot.matches("at 95.0% confidence").count(), 2);
+    assert!(!no_plot.contains("+---"));
+    for level in ["80", "90", "98", "99", "99.5"] {
+        let (stdout, _) = run(
+            0,
+            &["compare", "-c", level, "-w", "40", "-s", &before, &after],
+        );
+        let level: f64 = level.parse().expect("a number");
+        assert!(
+            stdout.contains(&format!("at {level:.1}% confidence")),
+            "{stdout}"
+        );
+    }
+}
+
+#[test]
+fn numbers_are_judged_where_asked() {
+    let (before, after) = (data("before.txt"), data("after.txt"));
+    let (stdout, _) = run(0, &["compare", "--verdict", &before, &after]);
+    assert!(stdout.contains("verdict: faster: ") && stdout.contains("p = 0.0079, exact"));
+    assert!(stdout.contains("not known to be interleaved"), "{stdout}");
+    let (stdout, _) = run(1, &["compare", "--verdict", &after, &before]);
+    assert!(stdout.contains("verdict: slower: "), "{stdout}");
+    let (stdout, _) = run(0, &["compare", "--json", &before, &after]);
+    let found: Value = serde_json::from_str(&stdout).expect("JSON");
+    let percent = found["sets"][1]["difference"]["percent"].as_f64();
+    assert!(
+        (percent.expect("a number") - 252.018).abs() < 1e-3,
+        "{stdout}"
+    );
+}
+
+#[test]
+fn columns_and_delimiters_are_chosen() {
+    let csv = Scratch::new("columns.csv", "a,1\nb,2\nc,3\nd,4\n");
+    let (stdout, _) = run(
+        0,
+        &["compare", "-C", "2", "-d", ",", csv.path(), csv.path()],
+    );
+    assert!(stdout.contains("No difference proven"), "{stdout}");
+    let (_, stderr) = run(2, &["compare", "-d", ",", csv.path(), csv.path()]);
+    assert!(stderr.contains(":1: `a` is not a number"), "{stderr}");
+}
+
+#[test]
+fn a_damaged_file_is_named_with_line_and_reason() {
+    let good = data("before.txt");
+    let numbers = Scratch::new("damaged.txt", "1\n2\nthree\n");
+    let (stdout, stderr) = run(2, &["compare", &good, numbers.path()]);
+    let expected = format!("scalevm: {}:3: `three` is not a number\n", numbers.path());
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("", expected.as_str()));
+
+    let results = Scratch::new("damaged.json", "\n{\"kind\":\"sample\",\"workload\":7}\n");
+    let (_, stderr) = run(2, &["compare", results.path(), results.path()]);
+    assert!(stderr.contains("damaged.json:2: missing field"), "{stderr}");
+    let (_, stderr) = run(2, &["compare", results.path(), &good]);
+    assert!(stderr.contains("files of one kind"), "{stderr}");
+    let (_, stderr) = run(2, &["compare", &good, "/nonexistent/file"]);
+    assert!(
+        stderr.contains("/nonexistent/file: No such file"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn bad_usage_exits_with_2() {
+    let good = data("before.txt");
+    for arguments in [
+        &["compare"][..],
+        &["compare", "os", "os"],
+        &["compare", "--workload", "mmap1", "os"],
+        &["compare", "--workload", "mmap1", "os", "sloaris"],
+        &[
+            "compare",
+            "--workload",
+            "mmap1",
+            "--on",
+            "os",
+            "os",
+            "freebsd-di",
+        ],
+        &["compare", "--command", "true"],
+        &["compare", "--command", "-t", "2", "true", "true"],
+        &["compare", "--self-test", "os", "os"],
+        &["compare", "--comparisons", "3", &good, &good],
+        &["compare", "--minimum-effect", "0.01", &good, &good],
+        &["compare", "-c", "96", &good, &good],
+    ] {
+        let (stdout, stderr) = run(2, arguments);
+        assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+/// Commands six times apart: no load of the machine reverses that.
+const SHORT: &str = "sleep 0.01";
+const LONG: &str = "sleep 0.06";
+
+#[test]
+fn a_slower_command_is_found_out() {
+    let common = ["compare", "--command", "--runs", "6", "--duration", "0.1"];
+    let (stdout, _) = run(1, &[&common[..], &[SHORT, LONG]].concat());
+    assert!(stdout.contains("verdict: slower: sleep 0.06 against sleep 0.01"));
+    assert!(stdout.contains("Stddev") && stdout.contains("A and B in turn"));
+
+    let (stdout, _) = run(0, &[&common[..], &["--json", LONG, SHORT]].concat());
+    let found: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(
+        (&found["kind"], &found["word"]),
+        (&"verdict".into(), &"faster".into())
+    );
+    assert_eq!(
+        (&found["exit_code"], &found["interleaved"]),
+        (&0.into(), &true.into())
+    );
+    assert!(found["ratio"]["low"].as_f64() > Some(1.0), "{stdout}");
+    let runs = found["a"]["runs"].as_array().map(Vec::len);
+    assert_eq!(runs, Some(6));
+    assert!(found["machine"]["kernel"].is_string(), "{stdout}");
+}
+
+#[test]
+fn too_few_runs_are_inconclusive() {
+    let arguments = ["compare", "--command", "--runs", "3", "--duration", "0.02"];
+    let (stdout, _) = run(3, &[&arguments[..], &[SHORT, LONG]].concat());
+    let expected = "verdict: inconclusive (need about ";
+    assert!(stdout.contains(expected), "{stdout}");
+}
+
+#[test]
+fn a_failing_command_exits_with_4() {
+    let (stdout, stderr) = run(4, &["compare", "--command", "true", "exit 7"]);
+    assert_eq!(stdout, "");
+    assert!(stderr.contains("`exit 7`: exit status: 7"), "{stderr}");
+}
+
+#[test]
+fn systems_are_run_in_turn() {
+    let arguments = "compare --workload brk1 -t 2 --threads --runs 4 --duration 0.1 --warmup 1 \
+                     --minimum-effect 1000% os os";
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    // Within a factor of eleven of itself, whatever the load.
+    let (stdout, _) = run(0, &arguments);
+    assert!(stdout.starts_with("brk1 ("), "{stdout}");
+    assert!(stdout.contains("2 threads, 0.02 s a run, A and B in turn"));
+    assert!(stdout.contains("verdict: no difference shown: os against os"));
+}
+
+#[test]
+fn the_self_test_prints_a_rate() {
+    let timing = [
+        "--comparisons",
+        "3",
+        "--runs",
+        "4",
+        "--duration",
+        "0.01",
+        "--warmup",
+        "0",
+    ];
+    // The machine may well be found unsound: 3 of 3 alarms are possible, if hardly likely.
+    let own = scalevm(&[&["compare", "--self-test"], &timing[..]].concat());
+    let stdout = text(&own.stdout);
+    assert!(matches!(own.status.code(), Some(0 | 3)), "{stdout}");
+    assert!(stdout.starts_with("os: mmap1 ("), "{stdout}");
+    assert!(stdout.contains("A against A, 3 comparisons of 4 + 4 runs"));
+    let line = stdout
+        .lines()
+        .find(|line| line.contains("interleaved, rank test"));
+    let line = line.expect("the rate of the test that decides");
+    assert!(line.contains(" of 3)") && line.contains(" % ["), "{stdout}");
+
+    let command = ["compare", "--self-test", "--json", "--command", "true"];
+    let command = scalevm(&[&command[..], &timing[..]].concat());
+    let found: Value = serde_json::from_slice(&command.stdout).expect("JSON");
+    assert_eq!(
+        (&found["kind"], &found["rank"]["of"]),
+        (&"self-test".into(), &3.into())
+    );
+    let code = if found["sound"] == true { 0 } else { 3 };
+    assert_eq!(command.status.code(), Some(code));
+}
+
+/// `times` runs as `run --json` writes them.
+fn results(name: &str, arguments: &str, times: usize) -> Scratch {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let text = (0..times).map(|_| run(0, &arguments).0).collect::<String>();
+    Scratch::new(name, text)
+}
+
+#[test]
+fn results_are_read_back_and_compared_by_runs() {
+    let line = "run brk1 -t 2 -s 2 --duration 0.05 --warmup 0 --threads --json";
+    let several = results("several.json", line, 4);
+    let records = record::read(several.path()).expect("what was written is sound");
+    assert_eq!(records.len(), 4 * 3);
+    let runs = record::runs(&records);
+    assert!(runs.len() == 4 && runs.iter().all(|run| run.complete && run.totals.len() == 2));
+    let summaries = records.iter().filter_map(|record| match record {
+        Record::Summary(summary) => Some(&summary.machine),
+        Record::Sample(_) => None,
+    });
+    for machine in summaries {
+        assert!(machine.version.starts_with("scalevm ") && machine.load_after.is_some());
+        assert_eq!(machine.arguments[1..].join(" "), line);
+    }
+
+    let itself = [
+        "compare",
+        "--minimum-effect",
+        "1000%",
+        several.path(),
+        several.path(),
+    ];
+    let (stdout, _) = run(0, &itself);
+    assert!(stdout.contains("brk1, 2 threads, operations/s"), "{stdout}");
+    assert!(stdout.contains("4 of A, 4 of B") && stdout.contains("not known to be interleaved"));
+    assert!(stdout.contains("verdict: no difference shown"), "{stdout}");
+
+    let single = results("single.json", line, 1);
+    let (stdout, _) = run(3, &["compare", single.path(), several.path()]);
+    assert!(
+        stdout.contains("samples of one run are not independent runs"),
+        "{stdout}"
+    );
+
+    let other = results(
+        "other.json",
+        "run brk1 -s 1 --duration 0.02 --warmup 0 --json",
+        1,
+    );
+    let (_, stderr) = run(2, &["compare", other.path(), several.path()]);
+    assert!(stderr.contains("no complete run"), "{stderr}");
+}
+
+#[test]
+fn a_sweep_writes_records_too() {
+    let line = "sweep brk1 --cpus 1,2 -s 1 --duration 0.02 --warmup 0 --json";
+    let sweep = results("sweep.json", line, 1);
+    let runs = record::runs(&record::read(sweep.path()).expect("sound"));
+    let tasks: Vec<u32> = runs.iter().map(|run| run.subject.tasks).collect();
+    assert_eq!(tasks, [1, 2]);
+    assert!(runs.iter().all(|run| run.complete && run.average > 0.0));
+}
