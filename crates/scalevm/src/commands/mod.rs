@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod list;
+pub mod locks;
 pub mod run;
 pub mod sweep;
 

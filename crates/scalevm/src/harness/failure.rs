@@ -35,6 +35,15 @@ pub enum Failure {
         /// How, if it was a process.
         status: Option<ExitStatus>,
     },
+    /// What was measured does not work.
+    Wrong {
+        /// What was measured.
+        name: &'static str,
+        /// With how many threads.
+        threads: usize,
+        /// How one can tell.
+        why: String,
+    },
 }
 
 impl Failure {
@@ -89,6 +98,10 @@ impl fmt::Display for Failure {
                 }
                 Ok(())
             }
+            Failure::Wrong { name, threads, why } => {
+                let noun = if *threads == 1 { "thread" } else { "threads" };
+                write!(f, "{name} does not work ({threads} {noun}): {why}")
+            }
         }
     }
 }
@@ -98,7 +111,7 @@ impl std::error::Error for Failure {
         match self {
             Failure::Start { source, .. } => Some(source),
             Failure::Task { error, .. } => Some(error),
-            Failure::Unavailable(_) | Failure::Died { .. } => None,
+            Failure::Unavailable(_) | Failure::Died { .. } | Failure::Wrong { .. } => None,
         }
     }
 }

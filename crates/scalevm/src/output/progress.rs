@@ -24,6 +24,12 @@ impl Progress {
         self.bar.tick();
     }
 
+    /// A turn of `name` begins; it counts as a sample.
+    pub fn turn(&self, name: &'static str, threads: usize) {
+        self.bar.set_message(format!("{name}, {threads} threads"));
+        self.bar.inc(1);
+    }
+
     /// Prints a line on stdout while the bar is out of the way.
     pub fn aside(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
