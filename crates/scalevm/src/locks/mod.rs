@@ -20,6 +20,8 @@ pub mod registry;
 mod rwlock;
 mod schedule;
 mod subject;
+#[cfg(test)]
+mod tests;
 
 pub use registry::{Group, Row};
 pub use schedule::{Figures, measure, turns};

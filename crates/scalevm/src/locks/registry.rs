@@ -142,17 +142,34 @@ pub static ROWS: &[Row] = &[
     )
     .sized::<ParkingLotRw>()
     .theirs(),
-    row::<By<StdRw, Read>>("std-rw-read", Group::RwLock, "std::sync::RwLock<()>, reading")
-        .sized::<StdRw>()
-        .theirs(),
-    row::<By<StdRw, Write>>("std-rw-write", Group::RwLock, "std::sync::RwLock<()>, writing")
-        .sized::<StdRw>()
-        .theirs(),
+    row::<By<StdRw, Read>>(
+        "std-rw-read",
+        Group::RwLock,
+        "std::sync::RwLock<()>, reading",
+    )
+    .sized::<StdRw>()
+    .theirs(),
+    row::<By<StdRw, Write>>(
+        "std-rw-write",
+        Group::RwLock,
+        "std::sync::RwLock<()>, writing",
+    )
+    .sized::<StdRw>()
+    .theirs(),
     row::<ours::Enter>("epoch-enter", Group::Epoch, "enter and exit a section"),
-    row::<ours::Nested>("epoch-nested", Group::Epoch, "the same inside another section"),
+    row::<ours::Nested>(
+        "epoch-nested",
+        Group::Epoch,
+        "the same inside another section",
+    ),
     row::<ours::Wait>("epoch-wait", Group::Epoch, "wait for all sections"),
     row::<ours::Call>("epoch-call", Group::Epoch, "allocate, free in a callback"),
-    row::<crossbeam::Pin>("crossbeam-pin", Group::Epoch, "crossbeam_epoch::pin and unpin").theirs(),
+    row::<crossbeam::Pin>(
+        "crossbeam-pin",
+        Group::Epoch,
+        "crossbeam_epoch::pin and unpin",
+    )
+    .theirs(),
     row::<crossbeam::Handle>(
         "crossbeam-handle-pin",
         Group::Epoch,
@@ -172,6 +189,10 @@ pub static ROWS: &[Row] = &[
         Group::Counter,
         "per-CPU counter with an exact limit: reserve and release",
     ),
-    row::<counter::FetchAdd>("fetch_add", Group::Counter, "one shared counter: one addition")
-        .theirs(),
+    row::<counter::FetchAdd>(
+        "fetch_add",
+        Group::Counter,
+        "one shared counter: one addition",
+    )
+    .theirs(),
 ];

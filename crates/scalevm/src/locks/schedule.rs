@@ -11,8 +11,8 @@ use std::thread::{self, Builder};
 use std::time::Duration;
 use sync::obm::SlowPaths;
 
-/// Rounds of one thread alone.
-const ALONE: u32 = 25;
+/// Rounds of one thread alone; many and short, so that being preempted spoils few.
+const ALONE: u32 = 101;
 /// Rounds of several threads.
 const CONTENDED: u32 = 3;
 
@@ -43,6 +43,8 @@ pub struct Contended {
     pub max: f64,
     /// Operations of all rounds.
     pub operations: u64,
+    /// Length of all rounds.
+    pub seconds: f64,
     /// How often the slow paths were taken, if the lock counts that.
     pub slow_paths: Option<SlowPaths>,
 }
@@ -191,6 +193,7 @@ impl Meeting {
             max: rate(self.operations.iter().max())?,
             rate: median(&mut self.rates)?,
             operations: self.operations.iter().sum(),
+            seconds: self.seconds,
             slow_paths: self.slow_paths,
         })
     }

@@ -169,6 +169,7 @@ struct Contended {
     max: f64,
     /// In all rounds.
     operations: u64,
+    seconds: f64,
     slow_lock: Option<u64>,
     slow_unlock: Option<u64>,
 }
@@ -181,6 +182,7 @@ pub fn print_lock(figures: &Figures) {
         min: contended.min,
         max: contended.max,
         operations: contended.operations,
+        seconds: contended.seconds,
         slow_lock: contended.slow_paths.map(|slow| slow.slow_lock),
         slow_unlock: contended.slow_paths.map(|slow| slow.slow_unlock),
     });

@@ -3,7 +3,7 @@
 use super::short;
 use crate::commands::sweep::Series;
 use crate::locks::Figures;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::{UTF8_BORDERS_ONLY, UTF8_HORIZONTAL_ONLY};
 use comfy_table::{CellAlignment, Table};
 
 /// A row for each point.
@@ -38,7 +38,7 @@ pub fn curves(series: &[Series]) -> Table {
 /// threads.
 pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(UTF8_BORDERS_ONLY);
     let mut header = vec!["lock".to_owned(), "by".into(), "bytes".into(), "ns".into()];
     header.extend(counts.iter().map(|threads| format!("×{threads}")));
     header.extend(["slowest/fastest".into(), "slow lock/unlock".into()]);
