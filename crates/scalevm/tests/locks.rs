@@ -149,7 +149,7 @@ fn the_list_names_what_is_measured() {
 #[test]
 fn bad_usage_is_told_and_exits_with_2() {
     for (arguments, hint) in [
-        ("locks --only k24", "'k42'"),
+        ("locks --only obn", "'obm'"),
         ("locks --only obm,adaptve", "'adaptive'"),
         ("locks --threads 0", "0"),
         ("locks --threads 1025", "1025"),

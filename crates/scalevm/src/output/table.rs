@@ -3,8 +3,8 @@
 use super::short;
 use crate::commands::sweep::Series;
 use crate::locks::Figures;
-use comfy_table::presets::{UTF8_BORDERS_ONLY, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{CellAlignment, Table};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, LineStyle, Table};
 
 /// A row for each point.
 pub fn curves(series: &[Series]) -> Table {
@@ -38,7 +38,7 @@ pub fn curves(series: &[Series]) -> Table {
 /// threads.
 pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     let mut header = vec!["lock".to_owned(), "by".into(), "bytes".into(), "ns".into()];
     header.extend(counts.iter().map(|threads| format!("×{threads}")));
     header.extend(["slowest/fastest".into(), "slow lock/unlock".into()]);
