@@ -1,5 +1,6 @@
 //! What there is to choose from besides workloads.
 
+use crate::locks::registry::ROWS;
 use baselines::selected::Preset;
 
 /// A name and what it stands for.
@@ -33,18 +34,8 @@ const fn of(preset: Preset) -> Entry {
     entry(preset.name(), preset.description())
 }
 
-/// The locks of `sync`.
-pub const LOCKS: &[Entry] = &[
-    entry("tas", "test-and-set"),
-    entry("ticket", "ticket lock"),
-    entry("proportional", "ticket lock with proportional backoff"),
-    entry("conbo", "ticket lock with conservative backoff (seed 004)"),
-    entry("mcs", "queue lock, spins locally"),
-    entry("clh", "queue lock, spins on the predecessor's node"),
-    entry(
-        "k42",
-        "MCS variant without a node carried to unlock (seed 004)",
-    ),
-    entry("obm", "one-byte mutex on shared turnstiles (seed 002)"),
-    entry("adaptive", "spins while the owner runs, then a turnstile"),
-];
+/// The locks, epochs and counters of `sync`, as `scalevm locks` measures them.
+pub fn locks() -> impl Iterator<Item = Entry> {
+    let ours = ROWS.iter().filter(|row| row.ours);
+    ours.map(|row| entry(row.name, row.about))
+}

@@ -4,6 +4,7 @@ mod catalog;
 mod cli;
 mod commands;
 mod harness;
+mod locks;
 mod os;
 mod ours;
 mod output;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         cli::Command::List(args) => commands::list::run(&args),
         cli::Command::Run(args) => commands::run::run(&args),
         cli::Command::Sweep(args) => commands::sweep::run(&args),
+        cli::Command::Locks(args) => commands::locks::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -184,19 +184,15 @@ mod plain {
         #[inline]
         pub fn enter(&self) -> &Record {
             let record = self.record();
-            let nesting = record.nesting.get();
-            // SAFETY: one thread is the CPU.
-            unsafe {
-                if *nesting == 0 {
-                    let epoch = self.epoch.0.load(Ordering::Relaxed);
-                    let section = record.section.load(Ordering::Relaxed);
-                    record.section.store(section + 1, Ordering::Release);
-                    *nesting = 1;
-                    record.epoch.swap(epoch, Ordering::SeqCst);
-                    compiler_fence(Ordering::SeqCst);
-                } else {
-                    *nesting += 1;
-                }
+            let section = record.section.load(Ordering::Relaxed);
+            if section & 1 == 0 {
+                let epoch = self.epoch.0.load(Ordering::Relaxed);
+                record.section.store(section + 1, Ordering::Release);
+                record.epoch.swap(epoch, Ordering::SeqCst);
+                compiler_fence(Ordering::SeqCst);
+            } else {
+                // SAFETY: one thread is the CPU.
+                unsafe { *record.nesting.get() += 1 };
             }
             record
         }
@@ -207,13 +203,14 @@ mod plain {
         pub fn exit(&self) {
             let nesting = self.nesting.get();
             // SAFETY: as in `enter`.
-            unsafe {
-                *nesting -= 1;
-                if *nesting == 0 {
-                    let section = self.section.load(Ordering::Relaxed);
-                    self.section.store(section + 1, Ordering::Release);
-                }
+            let inner = unsafe { *nesting };
+            if inner != 0 {
+                // SAFETY: as above.
+                unsafe { *nesting = inner - 1 };
+                return;
             }
+            let section = self.section.load(Ordering::Relaxed);
+            self.section.store(section + 1, Ordering::Release);
         }
     }
 }

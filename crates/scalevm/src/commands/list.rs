@@ -1,6 +1,6 @@
 //! `scalevm list`.
 
-use crate::catalog::{Entry, LOCKS, PRESETS, SYSTEMS};
+use crate::catalog::{self, Entry, PRESETS, SYSTEMS};
 use crate::cli::ListArgs;
 use crate::harness::Failure;
 use crate::tasks::places;
@@ -20,7 +20,12 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         ),
         ("systems", pairs(SYSTEMS)),
         ("presets", pairs(PRESETS)),
-        ("locks", pairs(LOCKS)),
+        (
+            "locks",
+            catalog::locks()
+                .map(|entry| (entry.name, entry.about))
+                .collect(),
+        ),
         ("topologies", vec![(&topology, about)]),
     ];
     for (index, (kind, entries)) in sections.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod list;
+pub mod locks;
 pub mod run;
 pub mod sweep;
 

@@ -45,6 +45,15 @@ pub enum Failure {
         /// How, if it was a process.
         status: Option<ExitStatus>,
     },
+    /// What was measured does not work.
+    Wrong {
+        /// What was measured.
+        name: &'static str,
+        /// With how many threads.
+        threads: usize,
+        /// How one can tell.
+        why: String,
+    },
 }
 
 impl Failure {
@@ -107,6 +116,10 @@ impl fmt::Display for Failure {
                 }
                 Ok(())
             }
+            Failure::Wrong { name, threads, why } => {
+                let noun = if *threads == 1 { "thread" } else { "threads" };
+                write!(f, "{name} does not work ({threads} {noun}): {why}")
+            }
         }
     }
 }
@@ -118,7 +131,10 @@ impl std::error::Error for Failure {
             Failure::Task { error, .. } => Some(error),
             // Its text is this one's, so its cause is too.
             Failure::Input(error) => error.source(),
-            Failure::Unavailable(_) | Failure::Died { .. } | Failure::Command { .. } => None,
+            Failure::Unavailable(_)
+            | Failure::Died { .. }
+            | Failure::Command { .. }
+            | Failure::Wrong { .. } => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod json;
 pub mod lines;
+pub mod lock_json;
 pub mod plot;
 pub mod progress;
 pub mod shape;

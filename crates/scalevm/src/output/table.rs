@@ -1,9 +1,10 @@
-//! Curves as a table.
+//! Curves and locks as tables.
 
 use super::short;
 use crate::commands::sweep::Series;
+use crate::locks::Figures;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, LineStyle, Table};
 
 /// A row for each point.
 pub fn curves(series: &[Series]) -> Table {
@@ -28,6 +29,54 @@ pub fn curves(series: &[Series]) -> Table {
         }
     }
     for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A row for each lock, groups apart; of fairness and slow paths, those with the most
+/// threads.
+pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    let mut header = vec!["lock".to_owned(), "by".into(), "bytes".into(), "ns".into()];
+    header.extend(counts.iter().map(|threads| format!("×{threads}")));
+    header.extend(["slowest/fastest".into(), "slow lock/unlock".into()]);
+    let columns = header.len();
+    table.set_header(header);
+    let mut group = None;
+    for one in figures {
+        let row = one.row;
+        if group.replace(row.group) != Some(row.group) {
+            let mut title = vec![row.group.name().to_owned()];
+            title.resize(columns, String::new());
+            table.add_row(title);
+        }
+        let none = || "–".to_owned();
+        let by = if row.ours { "scalevm" } else { "" };
+        let mut cells = vec![
+            format!("  {}", row.name),
+            by.to_owned(),
+            row.bytes.map_or_else(none, |bytes| bytes.to_string()),
+            one.alone.map_or_else(none, |ns| format!("{ns:.2}")),
+        ];
+        let at = |threads: &usize| one.contended.iter().find(|c| c.threads == *threads);
+        cells.extend(
+            counts
+                .iter()
+                .map(|threads| at(threads).map_or_else(none, |c| short(c.rate))),
+        );
+        let last = one.contended.last();
+        cells.push(last.map_or_else(none, |c| {
+            format!("{:.2}", if c.max > 0.0 { c.min / c.max } else { 0.0 })
+        }));
+        let slow = last.and_then(|c| c.slow_paths);
+        cells.push(slow.map_or_else(none, |slow| {
+            format!("{}/{}", slow.slow_lock, slow.slow_unlock)
+        }));
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

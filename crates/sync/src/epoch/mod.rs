@@ -71,7 +71,7 @@ pub use stall::{Options, Stall};
 
 use crate::{Padded, PerCpu};
 use core::marker::PhantomData;
-use machine::{Atomic, CpuRange, Machine, Pinned, SharedCell};
+use machine::{Atomic, CpuRange, Machine, Ordering, Pinned, SharedCell};
 use queue::Queue;
 
 /// A set of sections and those who wait for them.
@@ -98,7 +98,9 @@ struct Record<M: Machine> {
     /// The global epoch the current section saw. Written by the owner, just after
     /// `section` became odd; read by scanners that saw `section` odd.
     epoch: M::AtomicU64,
-    /// How deep sections are nested, and [`section::DUE`]. The owner's alone.
+    /// Sections entered inside the current one, and [`section::DUE`]; 0 outside. Not
+    /// written by enter and exit of the outermost: a full fence waits for each
+    /// store before it. The owner's alone.
     nesting: M::Cell<u32>,
     /// Whether the CPU is running callbacks. The owner's alone.
     running: M::Cell<bool>,
@@ -116,13 +118,13 @@ impl<M: Machine> Record<M> {
 
     /// Whether the calling CPU, the record's owner, is in a section.
     fn inside(&self, _pin: &M::Pin) -> bool {
-        // SAFETY: the pin makes this CPU the only one at `nesting`.
-        unsafe { *self.nesting.read() != 0 }
+        // Relaxed: the owner reads what it wrote.
+        self.section.load(Ordering::Relaxed) & 1 == 1
     }
 
     /// Whether the calling CPU, the record's owner, is running callbacks.
     fn running(&self, _pin: &M::Pin) -> bool {
-        // SAFETY: as above, for `running`.
+        // SAFETY: the pin makes this CPU the only one at `running`.
         unsafe { *self.running.read() }
     }
 }

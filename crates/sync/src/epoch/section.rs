@@ -5,7 +5,7 @@ use core::mem::ManuallyDrop;
 use machine::{Atomic, Machine, Ordering, SharedCell};
 
 /// In a record's nesting: callbacks await the outermost exit. Far above any depth,
-/// so that the exit's test for zero finds it at no cost.
+/// and not zero, so that the usual exit need not look for it.
 pub(super) const DUE: u32 = 1 << 31;
 
 /// Proof of being in a section; the section ends when the last one is dropped.
@@ -77,26 +77,23 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
 
     #[inline]
     fn begin(&self, record: &Record<M>) {
-        let nesting = record.nesting.write();
-        // SAFETY: the caller's pin makes this CPU the only one at the record's
-        // `nesting`, and no reference to it outlives the statement.
-        unsafe {
-            if *nesting == 0 {
-                // Relaxed: an old value delays an advance and never permits one.
-                let epoch = self.epoch.load(Ordering::Relaxed);
-                let section = record.section.load(Ordering::Relaxed);
-                // Release: pairs with the acquire loads of `section`: whoever sees
-                // this section sees what the one before it did.
-                record.section.store(section + 1, P::ENTRY);
-                // Pairs with the fence of a scan: it sees this section, or the
-                // section sees what was unlinked before the scan. Release: pairs with
-                // a scan's load, which may see this epoch and yet the `section` of
-                // the section before.
-                *nesting = 1;
-                P::publish::<M>(&record.epoch, epoch);
-            } else {
-                *nesting += 1;
-            }
+        // Relaxed: the owner reads what it wrote.
+        let section = record.section.load(Ordering::Relaxed);
+        if section & 1 == 0 {
+            // Relaxed: an old value delays an advance and never permits one.
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            // Release: pairs with the acquire loads of `section`: whoever sees
+            // this section sees what the one before it did.
+            record.section.store(section + 1, P::ENTRY);
+            // Pairs with the fence of a scan: it sees this section, or the
+            // section sees what was unlinked before the scan. Release: pairs with
+            // a scan's load, which may see this epoch and yet the `section` of
+            // the section before.
+            P::publish::<M>(&record.epoch, epoch);
+        } else {
+            // SAFETY: the caller's pin makes this CPU the only one at the record's
+            // `nesting`, and no reference to it outlives the statement.
+            unsafe { *record.nesting.write() += 1 };
         }
     }
 
@@ -105,20 +102,43 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     fn end(&self, record: &Record<M>) -> bool {
         let nesting = record.nesting.write();
         // SAFETY: as in `begin`; a section's CPU is the record's owner.
-        unsafe {
-            *nesting -= 1;
-            let due = *nesting == DUE;
-            if due {
-                *nesting = 0;
-            }
-            if *nesting == 0 {
-                let section = record.section.load(Ordering::Relaxed);
-                // Release: pairs with a scan's acquire load; what the section did
-                // is over.
-                record.section.store(section + 1, P::EXIT);
-            }
-            due
+        let inner = unsafe { *nesting };
+        if inner == 0 {
+            Self::leave(record);
+            false
+        } else if inner & DUE != 0 {
+            Self::end_due(record)
+        } else {
+            // SAFETY: as above.
+            unsafe { *nesting = inner - 1 };
+            false
         }
+    }
+
+    /// [`Self::end`] with callbacks waiting for the outermost exit.
+    #[cold]
+    #[inline(never)]
+    fn end_due(record: &Record<M>) -> bool {
+        let nesting = record.nesting.write();
+        // SAFETY: as in `end`.
+        let due = unsafe { *nesting == DUE };
+        if due {
+            Self::leave(record);
+        }
+        let taken = if due { DUE } else { 1 };
+        // SAFETY: as in `end`.
+        unsafe { *nesting -= taken };
+        due
+    }
+
+    /// Ends the outermost section.
+    #[inline(always)]
+    fn leave(record: &Record<M>) {
+        // Relaxed: as in `begin`.
+        let section = record.section.load(Ordering::Relaxed);
+        // Release: pairs with a scan's acquire load; what the section did
+        // is over.
+        record.section.store(section + 1, P::EXIT);
     }
 }
 

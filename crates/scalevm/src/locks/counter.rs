@@ -1,0 +1,75 @@
+//! Counters: one unit reserved and released, and the addition it replaces.
+
+use super::subject::Subject;
+use hosted::Hosted;
+use machine::CpuRange;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Units there are; far more than threads can have reserved.
+const LIMIT: u64 = 1 << 20;
+
+/// `sync`'s per-CPU counter with an exact limit: reserve, release.
+pub struct Limited {
+    counter: sync::counter::Limited<Hosted>,
+    refused: AtomicBool,
+}
+
+impl Subject for Limited {
+    const EXCLUSIVE: bool = false;
+    type Own<'a> = ();
+
+    fn new(cpus: CpuRange) -> Self {
+        Limited {
+            counter: sync::counter::Limited::new(cpus, LIMIT),
+            refused: AtomicBool::new(false),
+        }
+    }
+
+    fn own(&self) {}
+
+    #[inline(always)]
+    fn operate(&self, (): &mut (), section: impl FnOnce()) {
+        if self.counter.reserve(1) {
+            section();
+            self.counter.release(1);
+        } else {
+            self.refused.store(true, Relaxed);
+        }
+    }
+
+    fn verify(&self, _: u64) -> Result<(), String> {
+        match (self.counter.used(), self.refused.load(Relaxed)) {
+            (0, false) => Ok(()),
+            (0, true) => Err("a reservation was refused while units were free".into()),
+            (used, _) => Err(format!("{used} units are still reserved")),
+        }
+    }
+}
+
+/// One shared counter: a single addition.
+pub struct FetchAdd(AtomicU64);
+
+impl Subject for FetchAdd {
+    const EXCLUSIVE: bool = false;
+    type Own<'a> = ();
+
+    fn new(_: CpuRange) -> Self {
+        FetchAdd(AtomicU64::new(0))
+    }
+
+    fn own(&self) {}
+
+    #[inline(always)]
+    fn operate(&self, (): &mut (), section: impl FnOnce()) {
+        self.0.fetch_add(1, Relaxed);
+        section();
+    }
+
+    fn verify(&self, operations: u64) -> Result<(), String> {
+        let counted = self.0.load(Relaxed);
+        match counted == operations {
+            true => Ok(()),
+            false => Err(format!("{counted} counted after {operations} additions")),
+        }
+    }
+}

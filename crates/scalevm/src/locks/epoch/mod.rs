@@ -1,0 +1,24 @@
+//! Epochs: sections, waiting, callbacks; ours, and the nearest `crossbeam-epoch` has.
+
+pub mod crossbeam;
+pub mod ours;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use sync::Padded;
+
+/// Counts callbacks that have run. Never freed (128 bytes a subject): a library may run
+/// callbacks as late as it likes.
+type Done = &'static Padded<AtomicU64>;
+
+fn done() -> Done {
+    Box::leak(Box::default())
+}
+
+/// Whether each callback has run.
+fn all_ran(done: Done, operations: u64) -> Result<(), String> {
+    let ran = done.load(Relaxed);
+    match ran == operations {
+        true => Ok(()),
+        false => Err(format!("{ran} of {operations} callbacks ran")),
+    }
+}

@@ -1,0 +1,141 @@
+//! Reader-writer locks: lock and unlock for reading, or for writing.
+
+use super::subject::{Subject, free};
+use hosted::Hosted;
+use machine::CpuRange;
+use parking_lot::lock_api::RawRwLock;
+use std::marker::PhantomData;
+use sync::rwlock::{RawRw, SpinParkRw};
+
+/// A reader-writer lock, whoever made it.
+pub trait Either: Send + Sync + 'static {
+    /// Unlocked.
+    fn new() -> Self;
+    /// Runs `section` with the lock held for reading.
+    fn read(&self, section: impl FnOnce());
+    /// Runs `section` with the lock held for writing.
+    fn write(&self, section: impl FnOnce());
+    /// Whether nobody holds the lock.
+    fn is_free(&self) -> bool;
+}
+
+/// The operation: reading.
+pub enum Read {}
+/// The operation: writing.
+pub enum Write {}
+
+/// Which operation.
+pub trait Mode: 'static {
+    /// Whether it is writing.
+    const WRITES: bool;
+}
+
+impl Mode for Read {
+    const WRITES: bool = false;
+}
+
+impl Mode for Write {
+    const WRITES: bool = true;
+}
+
+/// A lock and an operation.
+pub struct By<L, O>(L, PhantomData<fn() -> O>);
+
+impl<L: Either, O: Mode> Subject for By<L, O> {
+    const EXCLUSIVE: bool = O::WRITES;
+    type Own<'a> = ();
+
+    fn new(_: CpuRange) -> Self {
+        By(L::new(), PhantomData)
+    }
+
+    fn own(&self) {}
+
+    #[inline(always)]
+    fn operate(&self, (): &mut (), section: impl FnOnce()) {
+        match O::WRITES {
+            true => self.0.write(section),
+            false => self.0.read(section),
+        }
+    }
+
+    fn verify(&self, _: u64) -> Result<(), String> {
+        free(self.0.is_free())
+    }
+}
+
+impl Either for SpinParkRw<Hosted> {
+    fn new() -> Self {
+        RawRw::new()
+    }
+
+    #[inline(always)]
+    fn read(&self, section: impl FnOnce()) {
+        RawRw::read(self);
+        section();
+        // SAFETY: locked above.
+        unsafe { self.read_unlock() };
+    }
+
+    #[inline(always)]
+    fn write(&self, section: impl FnOnce()) {
+        RawRw::write(self);
+        section();
+        // SAFETY: locked above.
+        unsafe { self.write_unlock() };
+    }
+
+    fn is_free(&self) -> bool {
+        !RawRw::is_locked(self)
+    }
+}
+
+impl Either for parking_lot::RawRwLock {
+    fn new() -> Self {
+        <Self as RawRwLock>::INIT
+    }
+
+    #[inline(always)]
+    fn read(&self, section: impl FnOnce()) {
+        let guard = self.lock_shared();
+        section();
+        // SAFETY: locked above.
+        unsafe { self.unlock_shared(guard) };
+    }
+
+    #[inline(always)]
+    fn write(&self, section: impl FnOnce()) {
+        let guard = self.lock_exclusive();
+        section();
+        // SAFETY: locked above.
+        unsafe { self.unlock_exclusive(guard) };
+    }
+
+    fn is_free(&self) -> bool {
+        !self.is_locked()
+    }
+}
+
+impl Either for std::sync::RwLock<()> {
+    fn new() -> Self {
+        Self::new(())
+    }
+
+    #[inline(always)]
+    fn read(&self, section: impl FnOnce()) {
+        let guard = self.read();
+        section();
+        drop(guard);
+    }
+
+    #[inline(always)]
+    fn write(&self, section: impl FnOnce()) {
+        let guard = self.write();
+        section();
+        drop(guard);
+    }
+
+    fn is_free(&self) -> bool {
+        self.try_write().is_ok()
+    }
+}
