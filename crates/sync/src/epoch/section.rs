@@ -107,18 +107,37 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         // SAFETY: as in `begin`; a section's CPU is the record's owner.
         unsafe {
             *nesting -= 1;
-            let due = *nesting == DUE;
-            if due {
-                *nesting = 0;
-            }
             if *nesting == 0 {
-                let section = record.section.load(Ordering::Relaxed);
-                // Release: pairs with a scan's acquire load; what the section did
-                // is over.
-                record.section.store(section + 1, P::EXIT);
+                Self::leave(record);
+                false
+            } else {
+                Self::leave_level(record)
             }
-            due
         }
+    }
+
+    #[inline]
+    fn leave(record: &Record<M>) {
+        let section = record.section.load(Ordering::Relaxed);
+        // Release: pairs with a scan's acquire load; what the section did is over.
+        record.section.store(section + 1, P::EXIT);
+    }
+
+    /// The section goes on, or callbacks are due. Out of line, so that the exit from a
+    /// section that neither nests nor defers is a decrement, a test and a store.
+    #[cold]
+    #[inline(never)]
+    fn leave_level(record: &Record<M>) -> bool {
+        let nesting = record.nesting.write();
+        // SAFETY: as in `begin`.
+        unsafe {
+            if *nesting != DUE {
+                return false;
+            }
+            *nesting = 0;
+        }
+        Self::leave(record);
+        true
     }
 }
 
