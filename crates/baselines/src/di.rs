@@ -25,8 +25,14 @@ use core::marker::PhantomData;
 use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sync::adaptive::Adaptive;
 use sync::turnstile::Turnstiles;
-use sync::{Padded, PerCpu, RawLock};
+use sync::watch::Watched;
+use sync::{Padded, PerCpu, RawLock, lock_class};
 use vm::policy::Invalidation;
+
+lock_class!(
+    /// `invl_gen_mtx` of a [`Di`].
+    pub InvlGen = "invl gen", rank 20
+);
 
 /// Delayed invalidation as FreeBSD had it from May 2016 (b4ddfd) to May 2019.
 ///
@@ -37,7 +43,7 @@ use vm::policy::Invalidation;
 /// pin keeps the task there; a task has one block at most, so the list is the same.
 pub struct Di<M: Machine, S: Steps = Sound> {
     /// `invl_gen_mtx`: guards all links and the order of generations.
-    mutex: Padded<Adaptive<M>>,
+    mutex: Padded<Watched<M, Adaptive<M>, InvlGen>>,
     /// The newest open block's CPU, or [`NONE`]. Written under the mutex. It lies beside
     /// `published`, as the variables of one source file do.
     globals: Padded<Globals<M>>,
@@ -88,7 +94,7 @@ impl<M: Machine, S: Steps> Di<M, S> {
             "delayed invalidation has started on this CPU already"
         );
         // All that the mutex guards is ordered by it and accessed relaxed.
-        self.mutex.lock();
+        let held = self.mutex.lock();
         let newest = self.globals.newest.load(Ordering::Relaxed);
         let current = if newest == NONE {
             self.globals.published.load(Ordering::Relaxed)
@@ -102,12 +108,12 @@ impl<M: Machine, S: Steps> Di<M, S> {
         element.newer.store(NONE, Ordering::Relaxed);
         self.globals.newest.store(cpu, Ordering::Relaxed);
         // SAFETY: locked above.
-        unsafe { self.mutex.unlock(()) };
+        unsafe { self.mutex.unlock(held) };
     }
 
     fn finish(&self, cpu: usize) {
         let element = self.blocks.of(cpu);
-        self.mutex.lock();
+        let held = self.mutex.lock();
         let generation = element.generation.load(Ordering::Relaxed);
         let newer = element.newer.load(Ordering::Relaxed);
         let older = element.older.load(Ordering::Relaxed);
@@ -125,7 +131,7 @@ impl<M: Machine, S: Steps> Di<M, S> {
             self.blocks.of(newer).older.store(older, Ordering::Relaxed);
         }
         // SAFETY: locked above.
-        unsafe { self.mutex.unlock(()) };
+        unsafe { self.mutex.unlock(held) };
         element.generation.store(0, Ordering::Relaxed);
     }
 
@@ -151,7 +157,7 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
 
     fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
         Di {
-            mutex: Padded(Adaptive::new()),
+            mutex: Padded(RawLock::new()),
             globals: Padded(Globals {
                 newest: M::AtomicUsize::new(NONE),
                 published: M::AtomicU64::new(0),

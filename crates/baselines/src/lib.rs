@@ -28,8 +28,8 @@ pub mod selected;
 mod steps;
 pub mod swap;
 
-pub use di::{Di, DiBlock};
+pub use di::{Di, DiBlock, InvlGen};
 pub use epoch_di::EpochDi;
 pub use lockless_di::{LocklessBlock, LocklessDi};
-pub use pvh::{Exclusive, Pvh, Shared};
+pub use pvh::{Exclusive, Pvh, PvhGlobal, Shared};
 pub use steps::{Sound, Steps};

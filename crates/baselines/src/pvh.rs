@@ -12,23 +12,31 @@
 //! holds the lock for writing knows that no block is open.
 
 use machine::{CpuRange, Frame, Machine};
-use sync::Padded;
 use sync::rwlock::{RawRw, SpinParkRw};
+use sync::watch::Watched;
+use sync::{Padded, lock_class};
 use vm::policy::Invalidation;
+
+lock_class!(
+    /// `pvh_global_lock` of a [`Pvh`].
+    pub PvhGlobal = "pvh global", rank 20
+);
+
+type Lock<M> = Watched<M, SpinParkRw<M>, PvhGlobal>;
 
 /// `pvh_global_lock`, as FreeBSD 10 had it. Its rwlock is one word that spins while the
 /// owner runs and then blocks on a turnstile; ours is [`SpinParkRw`].
 pub struct Pvh<M: Machine> {
-    lock: Padded<SpinParkRw<M>>,
+    lock: Padded<Lock<M>>,
 }
 
 /// The global lock, held for reading.
 #[must_use = "the lock is released when this is dropped"]
-pub struct Shared<'a, M: Machine>(&'a SpinParkRw<M>);
+pub struct Shared<'a, M: Machine>(&'a Lock<M>);
 
 /// The global lock, held for writing.
 #[must_use = "the lock is released when this is dropped"]
-pub struct Exclusive<'a, M: Machine>(&'a SpinParkRw<M>);
+pub struct Exclusive<'a, M: Machine>(&'a Lock<M>);
 
 impl<M: Machine> Pvh<M> {
     fn shared(&self) -> Shared<'_, M> {
@@ -48,7 +56,7 @@ unsafe impl<M: Machine> Invalidation<M> for Pvh<M> {
 
     fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
         Pvh {
-            lock: Padded(SpinParkRw::new()),
+            lock: Padded(Lock::new()),
         }
     }
 

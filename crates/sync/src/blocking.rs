@@ -28,6 +28,7 @@
 //! release it, or will give `WAKING` back under the chain lock while another holds it.
 
 use crate::turnstile::Turnstiles;
+use crate::watch::{note_sleep, note_spins};
 use core::marker::PhantomData;
 use core::ptr;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
@@ -157,6 +158,7 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
                 } else {
                     chain.wait_first();
                 }
+                note_sleep::<M>();
                 mine = WAKING;
             }
         }
@@ -165,6 +167,13 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
     /// Tries to take the lock for some rounds; a new owner means that the lock moves,
     /// and starts them anew.
     fn spin(&self, owner: usize, mine: usize) -> bool {
+        let mut rounds = 0u32;
+        let taken = self.spin_counting(owner, mine, &mut rounds);
+        note_spins::<M>(rounds);
+        taken
+    }
+
+    fn spin_counting(&self, owner: usize, mine: usize, rounds: &mut u32) -> bool {
         let mut seen = 0;
         let mut round = 0;
         loop {
@@ -186,6 +195,7 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
             }
             back_off::<M>(round);
             round += 1;
+            *rounds = rounds.saturating_add(1);
         }
     }
 

@@ -39,12 +39,14 @@ impl<M: Machine, R: RawLock<M>, T: Send> Mutex<M, R, T> {
 
     /// Acquires the lock, waiting as long as it takes.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, M, R, T> {
         self.guard(self.raw.lock())
     }
 
     /// Acquires the lock if that needs no waiting.
     #[inline]
+    #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, M, R, T>> {
         self.raw.try_lock().map(|held| self.guard(held))
     }

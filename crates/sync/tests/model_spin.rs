@@ -9,7 +9,7 @@ mod model;
 
 use checked::Checked;
 use machine::{Execute, Job};
-use model::{Shared, bounded, increment, two_threads};
+use model::{Shared, bounded, increment, reused_node, two_threads};
 use std::sync::Arc;
 use sync::RawLock;
 use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
@@ -102,4 +102,16 @@ models! {
     mcs: Mcs, 2;
     clh: Clh, 2;
     k42: K42, 2;
+}
+
+/// `try_lock` behind a node that has come back: it leaves the queue again.
+#[test]
+fn clh_leaves_from_behind_a_reused_node() {
+    reused_node::<Clh<Checked>>(None, &[2]);
+}
+
+/// It leaves when somebody stands behind it already, who then follows the node before.
+#[test]
+fn clh_abandons_its_node_to_a_follower() {
+    reused_node::<Clh<Checked>>(Some(4), &[3]);
 }

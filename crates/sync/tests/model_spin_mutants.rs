@@ -3,8 +3,9 @@
 mod model;
 
 use checked::Checked;
-use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering};
-use model::{bounded, two_threads};
+use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, Tasks};
+use model::{bounded, reused_node, two_threads};
+use std::panic::catch_unwind;
 use std::ptr::{self, null_mut};
 use sync::RawLock;
 
@@ -14,7 +15,7 @@ type Ptr = <Checked as Atomics>::AtomicPtr;
 
 /// The model of two threads has to end in a panic.
 fn caught<R: RawLock<Checked> + 'static>() {
-    let result = std::panic::catch_unwind(two_threads::<R>);
+    let result = catch_unwind(two_threads::<R>);
     assert!(result.is_err(), "{}: the model did not notice", R::NAME);
 }
 
@@ -292,4 +293,126 @@ unsafe impl RawLock<Checked> for Clh {
 #[test]
 fn clh_without_release() {
     caught::<Clh>();
+}
+
+/// The bugs of [`ReusingClh`].
+mod bug {
+    pub const NONE: u8 = 0;
+    /// `try_lock` does not look again after its exchange.
+    pub const NO_RECHECK: u8 = 1;
+    /// `try_lock` leaves with its node freed, instead of naming the one before.
+    pub const FREED: u8 = 2;
+    /// `try_lock` leaves and tells nobody.
+    pub const UNNAMED: u8 = 3;
+}
+
+/// CLH with nodes used again, which `try_lock` has to reckon with. A task keeps its
+/// last unused node in a local word.
+struct ReusingClh<const BUG: u8>(Ptr);
+
+/// A word that the crate leaves free.
+const UNUSED_NODE: usize = 2;
+
+/// The state of a free node.
+const FREE: *mut () = null_mut();
+
+fn take_node() -> &'static Node {
+    let kept = Checked::with_locals(|locals| locals.words[UNUSED_NODE].replace(0));
+    let this = if kept == 0 {
+        Node::leak()
+    } else {
+        node(ptr::with_exposed_provenance_mut(kept))
+    };
+    this.next.store(HELD, Ordering::Relaxed);
+    this
+}
+
+fn give_node(at: *mut ()) {
+    Checked::with_locals(|locals| locals.words[UNUSED_NODE].set(at.expose_provenance()));
+}
+
+impl<const BUG: u8> ReusingClh<BUG> {
+    fn follow(mut pred: *mut ()) -> Result<(), *mut ()> {
+        while !pred.is_null() {
+            let next = node(pred).next.load(Ordering::Acquire);
+            if next == HELD {
+                return Err(pred);
+            }
+            give_node(pred);
+            pred = next;
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<const BUG: u8> RawLock<Checked> for ReusingClh<BUG> {
+    type Held = &'static Node;
+    const NAME: &'static str = "clh, nodes used again";
+    fn new() -> Self {
+        ReusingClh(Ptr::new(null_mut()))
+    }
+    fn lock(&self) -> &'static Node {
+        let this = take_node();
+        let mut pred = self.0.swap(this.address(), Ordering::AcqRel);
+        Checked::spin_until(|| match Self::follow(pred) {
+            Ok(()) => true,
+            Err(behind) => {
+                pred = behind;
+                false
+            }
+        });
+        this
+    }
+    fn try_lock(&self) -> Option<&'static Node> {
+        let pred = self.0.load(Ordering::Acquire);
+        if !pred.is_null() && node(pred).next.load(Ordering::Relaxed) == HELD {
+            return None;
+        }
+        let this = take_node();
+        let queued =
+            self.0
+                .compare_exchange(pred, this.address(), Ordering::AcqRel, Ordering::Relaxed);
+        if queued.is_err() {
+            return None;
+        }
+        if let Err(pred) = Self::follow(pred)
+            && BUG != bug::NO_RECHECK
+        {
+            if !empty(&self.0, this.address(), pred) {
+                match BUG {
+                    bug::FREED => this.next.store(FREE, Ordering::Release),
+                    bug::UNNAMED => {}
+                    _ => this.next.store(pred, Ordering::Release),
+                }
+            }
+            return None;
+        }
+        Some(this)
+    }
+    unsafe fn unlock(&self, held: &'static Node) {
+        held.next.store(FREE, Ordering::Release);
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+/// That the first is caught shows that the model gets behind a node that has come back;
+/// that the others are, that somebody then queues there before the attempt has left.
+#[test]
+fn clh_try_lock_fooled_by_a_reused_node() {
+    let caught = |model: fn()| catch_unwind(model).is_err();
+    reused_node::<ReusingClh<{ bug::NONE }>>(None, &[2]);
+    assert!(caught(|| {
+        reused_node::<ReusingClh<{ bug::NO_RECHECK }>>(None, &[2]);
+    }));
+    reused_node::<ReusingClh<{ bug::NONE }>>(Some(4), &[3]);
+    assert!(caught(|| {
+        reused_node::<ReusingClh<{ bug::UNNAMED }>>(Some(4), &[3]);
+    }));
+    reused_node::<ReusingClh<{ bug::NONE }>>(Some(3), &[2, 1]);
+    assert!(caught(|| {
+        reused_node::<ReusingClh<{ bug::FREED }>>(Some(3), &[2, 1]);
+    }));
 }

@@ -1,5 +1,8 @@
 //! A few threads and acquisitions of every spin lock: small enough for Miri
-//! (`cargo +nightly miri test -p scalevm-sync --test small`).
+//! (`MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-ignore-leaks" cargo +nightly miri test
+//! -p scalevm-sync --test small`). Permissive: tasks keep pointers in words. Leaks: the
+//! machine's stock of CLH nodes lives as long as the process, and what is reachable
+//! through such words only is a leak to Miri.
 
 use hosted::Hosted;
 use std::thread;

@@ -9,7 +9,7 @@ extern crate alloc;
 mod error;
 mod frames;
 pub mod invalidation;
-mod lock;
+pub mod lock;
 mod page;
 mod pmap;
 pub mod policy;

@@ -3,6 +3,7 @@
 use crate::lock::PvLock;
 use crate::pmap::{Pv, PvHead};
 use crate::policy::Invalidation;
+use core::mem::ManuallyDrop;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
 use sync::RawLock;
 
@@ -55,9 +56,12 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     }
 
     /// Locks the page's PV list.
+    #[track_caller]
     pub(crate) fn lock_pv(&self) -> PvList<'_, M, I> {
-        self.pv_lock.lock();
-        PvList { page: self }
+        PvList {
+            page: self,
+            held: ManuallyDrop::new(self.pv_lock.lock()),
+        }
     }
 
     /// Flags as they were a moment ago.
@@ -120,6 +124,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 /// A page's PV list, locked.
 pub(crate) struct PvList<'a, M: Machine, I: Invalidation<M>> {
     page: &'a Page<M, I>,
+    held: ManuallyDrop<<PvLock<M> as RawLock<M>>::Held>,
 }
 
 impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
@@ -170,7 +175,7 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
 
 impl<M: Machine, I: Invalidation<M>> Drop for PvList<'_, M, I> {
     fn drop(&mut self) {
-        // SAFETY: made by `lock_pv` only.
-        unsafe { self.page.pv_lock.unlock(()) }
+        // SAFETY: `held` is from `lock_pv`, and taken once, here.
+        unsafe { self.page.pv_lock.unlock(ManuallyDrop::take(&mut self.held)) }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames};
-use crate::lock::PoolLock;
+use crate::lock::AsidLock;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies, Reservation};
 use alloc::boxed::Box;
@@ -17,7 +17,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     pages: Box<[Page<M, P::Invalidation>]>,
     invalidation: P::Invalidation,
     swap: P::Swap,
-    asids: PoolLock<M, Asids>,
+    asids: AsidLock<M, Asids>,
 }
 
 /// How a VM is made.
@@ -55,7 +55,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pages: (0..frames).map(|_| Page::new()).collect(),
             invalidation: P::Invalidation::new(&options.invalidation, cpus, frames),
             swap: P::Swap::new(&options.swap, cpus, swap_pages),
-            asids: PoolLock::<M, _>::new(Asids::default()),
+            asids: AsidLock::<M, _>::new(Asids::default()),
             machine,
         })
     }

@@ -13,4 +13,4 @@ mod atomic;
 mod mutex;
 
 pub use atomic::AtomicSwap;
-pub use mutex::MutexSwap;
+pub use mutex::{MutexSwap, SwapDevices, SwapUser};

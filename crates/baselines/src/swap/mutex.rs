@@ -2,8 +2,18 @@
 
 use machine::{Atomic, CpuRange, Machine, Ordering};
 use sync::adaptive::Adaptive;
-use sync::{Padded, RawLock};
+use sync::watch::{LockClass, Watched};
+use sync::{Padded, RawLock, lock_class};
 use vm::policy::Reservation;
+
+lock_class!(
+    /// `sw_dev_mtx`.
+    pub SwapDevices = "swap devices", rank 20
+);
+lock_class!(
+    /// The mutex of a user's account.
+    pub SwapUser = "swap user", rank 20
+);
 
 /// Reservation as FreeBSD had it in May 2018: `sw_dev_mtx`, which also guards the swap
 /// devices, around the system's counter, then the mutex of the user around his.
@@ -11,34 +21,34 @@ use vm::policy::Reservation;
 /// Each reserve and release takes both mutexes, one after the other.
 pub struct MutexSwap<M: Machine> {
     limit: u64,
-    system: Padded<Counter<M>>,
-    user: Padded<Counter<M>>,
+    system: Padded<Counter<M, SwapDevices>>,
+    user: Padded<Counter<M, SwapUser>>,
 }
 
 /// A counter and the mutex in front of it: 16 bytes on one line.
-struct Counter<M: Machine> {
-    mutex: Adaptive<M>,
+struct Counter<M: Machine, C> {
+    mutex: Watched<M, Adaptive<M>, C>,
     /// Written under the mutex, whose lock and unlock order it; relaxed.
     pages: M::AtomicU64,
 }
 
-impl<M: Machine> Counter<M> {
+impl<M: Machine, C: LockClass> Counter<M, C> {
     fn new() -> Self {
         Counter {
-            mutex: Adaptive::new(),
+            mutex: RawLock::new(),
             pages: M::AtomicU64::new(0),
         }
     }
 
     /// Under the mutex, replaces the count by what `change` makes of it, if anything.
     fn update(&self, change: impl FnOnce(u64) -> Option<u64>) -> bool {
-        self.mutex.lock();
+        let held = self.mutex.lock();
         let changed = change(self.pages.load(Ordering::Relaxed));
         if let Some(pages) = changed {
             self.pages.store(pages, Ordering::Relaxed);
         }
         // SAFETY: locked above.
-        unsafe { self.mutex.unlock(()) };
+        unsafe { self.mutex.unlock(held) };
         changed.is_some()
     }
 

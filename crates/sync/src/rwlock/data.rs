@@ -42,6 +42,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
 
     /// Waits for shared access. A task that has it already must not.
     #[inline]
+    #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, M, R, T> {
         self.raw.read();
         self.reader()
@@ -49,12 +50,14 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
 
     /// Shared access, if that needs no waiting.
     #[inline]
+    #[track_caller]
     pub fn try_read(&self) -> Option<ReadGuard<'_, M, R, T>> {
         self.raw.try_read().then(|| self.reader())
     }
 
     /// Waits for exclusive access.
     #[inline]
+    #[track_caller]
     pub fn write(&self) -> WriteGuard<'_, M, R, T> {
         self.raw.write();
         self.writer()
@@ -62,6 +65,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
 
     /// Exclusive access, if that needs no waiting.
     #[inline]
+    #[track_caller]
     pub fn try_write(&self) -> Option<WriteGuard<'_, M, R, T>> {
         self.raw.try_write().then(|| self.writer())
     }

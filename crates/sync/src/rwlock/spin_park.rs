@@ -32,6 +32,7 @@
 use super::RawRw;
 use crate::blocking::back_off;
 use crate::turnstile::Turnstiles;
+use crate::watch::{note_sleep, note_spins};
 use core::ptr;
 use lock_api::GuardNoSend;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
@@ -176,6 +177,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
                 chain.select(READERS);
                 // The writer that wakes us has counted us among the readers.
                 chain.wait();
+                note_sleep::<M>();
                 return;
             }
         }
@@ -196,6 +198,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
                 } else {
                     chain.wait();
                 }
+                note_sleep::<M>();
                 woken = true;
             }
         }
@@ -219,6 +222,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
             if self.note(!(WRITER | PARKED | DRAIN), DRAIN) {
                 chain.select(DRAINING);
                 chain.wait();
+                note_sleep::<M>();
                 self.word.fetch_and(!DRAIN, Ordering::Relaxed);
             }
         }
@@ -248,13 +252,16 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
 
     /// Spins for some rounds while one of `bits` is set; whether none is.
     fn spin_while(&self, bits: u32) -> bool {
-        for round in 0..SPINS {
-            if self.word.load(Ordering::Relaxed) & bits == 0 {
-                return true;
+        let mut round = 0;
+        loop {
+            let gone = self.word.load(Ordering::Relaxed) & bits == 0;
+            if gone || round == SPINS {
+                note_spins::<M>(round);
+                return gone;
             }
             back_off::<M>(round);
+            round += 1;
         }
-        self.word.load(Ordering::Relaxed) & bits == 0
     }
 
     /// Under the chain lock: sets `bit` if one of `bits` still is set; whether it was.

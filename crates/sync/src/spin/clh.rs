@@ -25,6 +25,7 @@
 
 use super::pool::{self, Slot};
 use crate::ecosystem::impl_lock_api;
+use crate::watch::note_spins;
 use crate::{RawLock, locals};
 use core::ptr::{self, NonNull};
 use machine::{Atomic, ConstInit, Machine, Ordering};
@@ -113,6 +114,7 @@ impl<M: Machine> Clh<M> {
             M::relax(round);
             round = round.saturating_add(1);
         }
+        note_spins::<M>(round);
     }
 
     /// Steps out of the queue, from behind `pred`.

@@ -26,6 +26,7 @@
 //! lets the lock move while it is held (by a forgotten guard) and stand in a `static`.
 
 use super::McsNode;
+use super::mcs::wait_turn;
 use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
 use core::ptr;
@@ -84,8 +85,8 @@ impl<M: Machine> K42<M> {
         };
         // Release: pairs with the acquire loads of `next` below and in `unlock`.
         link.store(this, Ordering::Release);
-        // Acquire: pairs with the release store in `unlock`.
-        M::spin_until(|| node.waiting.load(Ordering::Acquire) == 0);
+        // `unlock` stores with release.
+        wait_turn(&node);
         self.leave(&node, this);
     }
 

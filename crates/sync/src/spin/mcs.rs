@@ -18,6 +18,7 @@
 
 use super::pool::{self, Slot};
 use crate::ecosystem::impl_lock_api;
+use crate::watch::note_spins;
 use crate::{RawLock, locals};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
@@ -47,6 +48,18 @@ impl<M: Machine> Default for McsNode<M> {
     }
 }
 
+/// Waits until the predecessor hands the lock over.
+#[cold]
+pub(super) fn wait_turn<M: Machine>(node: &McsNode<M>) {
+    let mut looks = 0u32;
+    M::spin_until(|| {
+        looks = looks.saturating_add(1);
+        // Acquire: pairs with the release store of the predecessor.
+        node.waiting.load(Ordering::Acquire) == 0
+    });
+    note_spins::<M>(looks);
+}
+
 impl<M: Machine> Mcs<M> {
     /// An unlocked lock.
     pub fn new() -> Self {
@@ -73,8 +86,8 @@ impl<M: Machine> Mcs<M> {
             let predecessor = unsafe { &*predecessor.cast::<McsNode<M>>() };
             // Release: pairs with the acquire loads of `next` in `unlock_with`.
             predecessor.next.store(this, Ordering::Release);
-            // Acquire: pairs with the release store in `unlock_with`.
-            M::spin_until(|| node.waiting.load(Ordering::Acquire) == 0);
+            // `unlock_with` stores with release.
+            wait_turn(node);
         }
     }
 

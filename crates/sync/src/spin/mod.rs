@@ -10,7 +10,7 @@
 //! | [`Clh`] | 8 + a node a lock, holder or waiter | FIFO | its predecessor's node | store |
 //! | [`K42`] | 16 + a node on a waiter's stack | FIFO | its own node | compare-and-swap |
 //!
-//! Time to hand over with `n` waiters: O(n) for the first three (all of them fetch
+//! Time to hand over with `n` waiters: O(n) for the first four (all of them fetch
 //! the line again), O(1) for the queue locks.
 //!
 //! # Preemption

@@ -12,6 +12,7 @@
 
 use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
+use crate::watch::note_spins;
 use machine::{Atomic, ConstInit, Machine, Ordering};
 
 /// The longest delay after a lost race, in pauses.
@@ -43,7 +44,7 @@ impl<M: Machine> TestAndSet<M> {
                 round = round.saturating_add(1);
             }
             if self.take() {
-                return;
+                return note_spins::<M>(round);
             }
             M::delay(backoff);
             backoff = (backoff * 2).min(MAX_BACKOFF);

@@ -13,6 +13,7 @@
 
 use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
+use crate::watch::note_spins;
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 
@@ -65,11 +66,14 @@ impl<M: Machine, P: Pace<M>> TicketLock<M, P> {
     #[cold]
     fn wait(&self, ticket: u32, mut serving: u32) {
         let mut pace = P::default();
+        let mut rounds = 0u32;
         while serving != ticket {
             pace.pause(ticket.wrapping_sub(serving));
             // Acquire: pairs with the release in `unlock`.
             serving = self.serving.load(Ordering::Acquire);
+            rounds = rounds.saturating_add(1);
         }
+        note_spins::<M>(rounds);
     }
 }
 

@@ -25,6 +25,7 @@ mod locked;
 mod observer;
 pub mod order;
 pub mod profile;
+mod rw;
 mod shared;
 mod site;
 

@@ -2,7 +2,7 @@
 
 use checked::Checked;
 use checked::loom::model::Builder;
-use machine::{Atomics, Execute, Job, SharedCell};
+use machine::{Atomics, Cpus, Execute, Job, SharedCell};
 use std::sync::Arc;
 use sync::RawLock;
 
@@ -42,6 +42,15 @@ pub fn increment<R: RawLock<Checked>>(shared: &Shared<R>) {
     unsafe { shared.lock.unlock(held) };
 }
 
+/// Counts once, and lets others run while it holds the lock.
+fn increment_slowly<R: RawLock<Checked>>(shared: &Shared<R>) {
+    let held = shared.lock.lock();
+    shared.add();
+    Checked::relax(0);
+    // SAFETY: acquired above.
+    unsafe { shared.lock.unlock(held) };
+}
+
 /// A thread for each element, which counts that many times; nobody is lost.
 pub fn exclusion<R: RawLock<Checked> + 'static>(acquisitions: &[u32]) {
     let shared = Arc::new(Shared::<R>::new());
@@ -58,6 +67,43 @@ pub fn bounded<R: RawLock<Checked> + 'static>(preemptions: usize, acquisitions: 
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(|| exclusion::<R>(acquisitions));
+}
+
+/// `others` run beside a `try_lock` of a lock that was taken and released before: one
+/// job for each, with that many acquisitions.
+///
+/// A queue lock whose nodes are used again can be fooled here: between `try_lock`'s look
+/// at the last node, which is free, and its exchange, another task's two acquisitions
+/// put the very same node there, held. A third one then queues behind the attempt.
+pub fn reused_node<R: RawLock<Checked> + 'static>(
+    preemptions: Option<usize>,
+    others: &'static [u32],
+) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(move || {
+        let shared = Arc::new(Shared::<R>::new());
+        let first = shared.clone();
+        Checked::new(1).execute(vec![Box::new(move || increment(&*first)) as Job]);
+        let trier = shared.clone();
+        let mut jobs = vec![Box::new(move || {
+            if let Some(held) = trier.lock.try_lock() {
+                trier.add();
+                // SAFETY: just acquired.
+                unsafe { trier.lock.unlock(held) };
+            }
+        }) as Job];
+        jobs.extend(others.iter().map(|&times| {
+            let shared = shared.clone();
+            Box::new(move || (0..times).for_each(|_| increment_slowly(&*shared))) as Job
+        }));
+        Checked::new(jobs.len()).execute(jobs);
+        Checked::new(1).execute(vec![Box::new(move || {
+            assert!(!shared.lock.is_locked());
+            let expected = 1 + others.iter().sum::<u32>();
+            assert!((expected..=expected + 1).contains(&shared.get()));
+        })]);
+    });
 }
 
 /// Two threads: every interleaving of two acquisitions and one, and two each with

@@ -1,0 +1,89 @@
+//! The wrapper for [`RawRw`].
+//!
+//! Its releases take nothing, so nothing goes from an acquisition to its release:
+//! waits are timed, holds are not. (`lock_api`'s guards carry it, see `shared`.)
+
+use super::locked::Held;
+use super::{Kind, LockClass, Observer, Watched};
+use crate::rwlock::RawRw;
+use core::panic::Location;
+use machine::Machine;
+
+// SAFETY: locking and unlocking are the inner lock's, one for one.
+unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
+    for Watched<M, R, C, O>
+{
+    const NAME: &'static str = R::NAME;
+
+    #[inline]
+    fn new() -> Self {
+        Self::from_raw(R::new())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn read(&self) {
+        self.acquire(
+            Kind::Shared,
+            false,
+            Location::caller(),
+            || self.raw.try_read().then_some(()),
+            || self.raw.read(),
+        );
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_read(&self) -> bool {
+        let try_read = || self.raw.try_read().then_some(());
+        self.try_acquire(Kind::Shared, Location::caller(), try_read)
+            .is_some()
+    }
+
+    #[inline]
+    unsafe fn read_unlock(&self) {
+        // SAFETY: passed on.
+        self.release(untimed(), |()| unsafe { self.raw.read_unlock() });
+    }
+
+    #[inline]
+    #[track_caller]
+    fn write(&self) {
+        self.acquire(
+            Kind::Exclusive,
+            false,
+            Location::caller(),
+            || self.raw.try_write().then_some(()),
+            || self.raw.write(),
+        );
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_write(&self) -> bool {
+        let try_write = || self.raw.try_write().then_some(());
+        self.try_acquire(Kind::Exclusive, Location::caller(), try_write)
+            .is_some()
+    }
+
+    #[inline]
+    unsafe fn write_unlock(&self) {
+        // SAFETY: passed on.
+        self.release(untimed(), |()| unsafe { self.raw.write_unlock() });
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    #[inline]
+    fn is_write_locked(&self) -> bool {
+        self.raw.is_write_locked()
+    }
+}
+
+#[inline(always)]
+fn untimed<T: Default>() -> Held<(), T> {
+    Held::new((), T::default())
+}

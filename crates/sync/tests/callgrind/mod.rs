@@ -1,0 +1,37 @@
+//! Counting instructions of the examples beside a test's own binary.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+fn binary(example: &str) -> PathBuf {
+    let exe = std::env::current_exe().expect("a test knows its binary");
+    let profile = exe.ancestors().nth(2).expect("target/PROFILE/deps/test");
+    profile.join("examples").join(example)
+}
+
+/// Instructions of a run, as callgrind counts them.
+fn instructions(example: &str, case: &str, iterations: u64) -> u64 {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(binary(example))
+        .args([case, &iterations.to_string()])
+        .output()
+        .expect("valgrind is needed to count instructions: apt-get install valgrind");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{case}: {log}");
+    let line = log.lines().find(|line| line.contains("Collected"));
+    let count = line.and_then(|line| line.split_whitespace().last());
+    count
+        .and_then(|n| n.parse().ok())
+        .unwrap_or_else(|| panic!("no count in {log}"))
+}
+
+/// Instructions of one iteration of `case`; start-up cancels out, what is left of it
+/// (a few dozen instructions that depend on addresses or print the time) rounds away.
+pub fn per_iteration(example: &str, case: &str) -> u64 {
+    const N: u64 = 100_000;
+    let delta = instructions(example, case, N + 1_000) - instructions(example, case, 1_000);
+    let each = (delta + N / 2) / N;
+    println!("{case}: {each} instructions");
+    each
+}
