@@ -159,6 +159,7 @@ fn bad_usage_exits_with_2() {
         &["compare", "--comparisons", "3", &good, &good],
         &["compare", "--minimum-effect", "0.01", &good, &good],
         &["compare", "-c", "96", &good, &good],
+        &[&["compare"][..], &[good.as_str(); 8]].concat(),
     ] {
         let (stdout, stderr) = run(2, arguments);
         assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments:?}");

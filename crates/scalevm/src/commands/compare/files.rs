@@ -4,7 +4,7 @@ use super::rule;
 use crate::cli::CompareArgs;
 use crate::harness::{Failure, Mode};
 use crate::output::verdict::{self, Comparison, Series};
-use stats::ministat::{Dataset, report};
+use stats::ministat::{Dataset, MOST, report};
 use stats::record::{self, Run, Subject};
 use stats::verdict::judge;
 use stats::{Exit, InputError};
@@ -15,6 +15,12 @@ use std::io::{BufRead, BufReader};
 pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let files = &args.operands;
     let unavailable = |why: &str| Err(Failure::Unavailable(why.to_owned()));
+    if files.len() > MOST {
+        return Err(Failure::Unavailable(format!(
+            "{} files; at most {MOST} are compared",
+            files.len()
+        )));
+    }
     let mut of_results = 0;
     for file in files {
         of_results += usize::from(holds_results(file)?);
