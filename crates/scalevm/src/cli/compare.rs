@@ -16,10 +16,14 @@ Compare result files, or interleaved runs of two systems or commands
   compare --command 'A' 'B'      two shell commands, by how often each completes
   compare --self-test […]        one of these against itself: this machine's false alarms
 
-Systems, presets and commands are run in turn, A B A B …, and the run is what is \
-counted: samples of one run share its luck and are not independent. The verdict is \
-faster, slower, no difference shown (any is below the minimum effect), or \
-inconclusive (need about k more runs), always of B against A.";
+Systems, presets and commands are run in turn, A B A B …, and the run is what is
+counted: samples of one run share its luck and are not independent. The verdict is
+faster, slower, no difference shown (any is below the minimum effect), or
+inconclusive (need about k more runs), always of B against A.
+
+Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (a
+self-test: too many false alarms), 4 a task or command failed, 130 interrupted (what
+was finished is judged).";
 
 /// `compare`.
 #[derive(Args)]

@@ -32,6 +32,15 @@ impl Mode {
             Mode::Threads => "threads",
         }
     }
+
+    /// `1 process`, `2 threads`.
+    pub fn count(self, tasks: usize) -> String {
+        match (tasks, self) {
+            (1, Mode::Processes) => "1 process".into(),
+            (1, Mode::Threads) => "1 thread".into(),
+            _ => format!("{tasks} {}", self.name()),
+        }
+    }
 }
 
 /// What to run.

@@ -2,10 +2,10 @@
 
 use super::rule;
 use crate::cli::CompareArgs;
-use crate::harness::Failure;
+use crate::harness::{Failure, Mode};
 use crate::output::verdict::{self, Comparison, Series};
-use stats::ministat::{Dataset, report};
-use stats::record::{self, Mode, Run, Subject};
+use stats::ministat::{Dataset, MOST, report};
+use stats::record::{self, Run, Subject};
 use stats::verdict::judge;
 use stats::{Exit, InputError};
 use std::fs::File;
@@ -15,6 +15,12 @@ use std::io::{BufRead, BufReader};
 pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let files = &args.operands;
     let unavailable = |why: &str| Err(Failure::Unavailable(why.to_owned()));
+    if files.len() > MOST {
+        return Err(Failure::Unavailable(format!(
+            "{} files; at most {MOST} are compared",
+            files.len()
+        )));
+    }
     let mut of_results = 0;
     for file in files {
         of_results += usize::from(holds_results(file)?);
@@ -139,10 +145,11 @@ fn compare_point(
     sides: &[(&str, Vec<&Run>)],
 ) -> Result<Exit, Failure> {
     let mode = match point.mode {
-        Mode::Processes => "processes",
-        Mode::Threads => "threads",
+        record::Mode::Processes => Mode::Processes,
+        record::Mode::Threads => Mode::Threads,
     };
-    let about = format!("{}, {} {mode}, {}", point.workload, point.tasks, point.unit);
+    let tasks = mode.count(point.tasks as usize);
+    let about = format!("{}, {tasks}, {}", point.workload, point.unit);
     let averages: Vec<Vec<f64>> = sides
         .iter()
         .map(|(_, runs)| runs.iter().map(|run| run.average).collect())
@@ -165,8 +172,8 @@ fn compare_point(
         verdict::print_table(&series, &args.table.options());
     }
     if !judgeable {
-        let why = "samples of one run are not independent runs and show no difference; \
-                   each file needs 4 runs or more for a verdict";
+        let why = "samples of one run are not independent runs and prove nothing; \
+                   for a verdict each file needs 4 runs or more";
         match args.json {
             true => println!(
                 "{}",
@@ -229,4 +236,18 @@ fn worse(a: Exit, b: Exit) -> Exit {
         .into_iter()
         .find(|exit| all.contains(exit));
     found.unwrap_or(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::worse;
+    use stats::Exit::{Inconclusive, Regressed, Success};
+
+    #[test]
+    fn the_worst_point_decides() {
+        assert_eq!(worse(Success, Success), Success);
+        assert_eq!(worse(Success, Inconclusive), Inconclusive);
+        assert_eq!(worse(Inconclusive, Regressed), Regressed);
+        assert_eq!(worse(Regressed, Success), Regressed);
+    }
 }

@@ -56,17 +56,12 @@ impl Sides {
         for name in names {
             sides.runners.push(system(args, workload, name)?);
         }
-        let tasks = args.measuring.tasks;
+        let mode = args.measuring.common().mode();
         sides.about = format!(
-            "{} ({}), {tasks} {}, {seconds} s a run",
+            "{} ({}), {}, {seconds} s a run",
             workload.name,
             workload.description,
-            match (tasks, args.measuring.threads) {
-                (1, true) => "thread",
-                (_, true) => "threads",
-                (1, false) => "process",
-                (_, false) => "processes",
-            }
+            mode.count(args.measuring.tasks as usize)
         );
         sides.unit = json::UNIT;
         Ok(sides)
