@@ -26,9 +26,9 @@ Exit codes: 0 done (compared: the same or better), 1 compared: slower, \
 #[derive(Parser)]
 #[command(name = "scalevm", version, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
+    /// What to do; the story of mmap1 if nothing is said
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// What to do.

@@ -18,11 +18,12 @@ fn main() -> ExitCode {
     // SAFETY: no handler is involved, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let result = match cli::Cli::parse().command {
-        cli::Command::Compare(args) => commands::compare::run(&args),
-        cli::Command::List(args) => commands::list::run(&args),
-        cli::Command::Run(args) => commands::run::run(&args),
-        cli::Command::Sweep(args) => commands::sweep::run(&args),
-        cli::Command::Locks(args) => commands::locks::run(&args),
+        None => commands::story::run(),
+        Some(cli::Command::Compare(args)) => commands::compare::run(&args),
+        Some(cli::Command::List(args)) => commands::list::run(&args),
+        Some(cli::Command::Run(args)) => commands::run::run(&args),
+        Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
+        Some(cli::Command::Locks(args)) => commands::locks::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -153,7 +153,6 @@ fn bad_usage_is_told_and_exits_with_2() {
         "sweep mmap1 --cpus 1,,2",
         "sweep mmap1 -s 0",
         "run",
-        "",
     ] {
         assert!(!failure(arguments, 2).is_empty(), "{arguments}");
     }

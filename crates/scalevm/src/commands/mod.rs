@@ -4,6 +4,7 @@ pub mod compare;
 pub mod list;
 pub mod locks;
 pub mod run;
+pub mod story;
 pub mod sweep;
 
 use crate::cli::{CommonArgs, On};

@@ -20,7 +20,8 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     if args.common.json {
         let subject = json::subject(&plan, on, args.vm.as_deref());
         let mut machine = json::machine();
-        let mut records = json::Records::new(&subject, None);
+        let mut out = std::io::stdout();
+        let mut records = json::Records::new(&subject, &mut out, None);
         let outcome = measure(&*target, &plan, &schedule, &mut records)?;
         // A run that was cut short has no summary; one without an end is meant to be.
         if !outcome.interrupted || schedule.samples == 0 {

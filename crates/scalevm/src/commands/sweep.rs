@@ -1,11 +1,14 @@
 //! `scalevm sweep`: a curve over the number of tasks.
 
-use crate::cli::SweepArgs;
-use crate::harness::{Failure, Outcome, Plan, Target, measure};
+use crate::cli::{On, SweepArgs};
+use crate::harness::{Failure, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
 use crate::output::progress::Progress;
 use crate::output::{plot, shape, table};
 use crate::tasks::places;
+use stats::environment::Environment;
+use std::io::Write;
+use workloads::Workload;
 
 /// One curve.
 pub struct Series {
@@ -45,63 +48,122 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
         [] => vec![None],
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
-    let mut series = Vec::new();
-    let mut targets: Vec<Box<dyn Target>> = Vec::new();
-    for vm in &presets {
-        targets.push(super::target(on, *vm, common)?);
-        series.push(Series {
-            label: vm.unwrap_or(on.entry().name).to_owned(),
-            points: Vec::new(),
+    let mut sides = Vec::new();
+    for vm in presets {
+        sides.push(Side {
+            on,
+            vm,
+            target: super::target(on, vm, common)?,
         });
     }
     let counts = task_counts(&args.cpus)?;
     super::prepare()?;
     super::warn_if_crowded(counts.last().copied().unwrap_or(1));
-
-    let schedule = common.schedule();
+    let mut sweep = Sweep {
+        workload: args.workload,
+        mode: common.mode(),
+        schedule: common.schedule(),
+        counts,
+        sides,
+    };
     let mut machine = common.json.then(json::machine);
-    let total = schedule.total().unwrap_or(0) * (counts.len() * presets.len()) as u64;
-    let mut progress = Progress::new(total, "samples");
-    // The curves take turns, so that a drift of the machine meets all of them alike.
-    let turns = counts
-        .iter()
-        .flat_map(|&tasks| (0..presets.len()).map(move |which| (tasks, which)));
-    let mut failure = None;
-    for (tasks, which) in turns {
-        let plan = Plan {
-            workload: args.workload,
-            tasks,
-            mode: common.mode(),
-        };
-        progress.point(&format!("{}, {tasks} tasks", series[which].label));
-        let target = &*targets[which];
-        let measured = if let Some(machine) = &mut machine {
-            let subject = json::subject(&plan, on, presets[which]);
-            let mut records = json::Records::new(&subject, Some(&mut progress));
-            let measured = measure(target, &plan, &schedule, &mut records);
-            if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
-                records.finish(machine);
-            }
-            measured
-        } else {
-            measure(target, &plan, &schedule, &mut progress)
-        };
-        match measured {
-            // A point that was cut short is not a point.
-            Ok(outcome) if outcome.interrupted => break,
-            Ok(outcome) => series[which].points.push(Point { tasks, outcome }),
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
-        }
-    }
-    progress.finish();
+    let mut out = std::io::stdout();
+    let records = machine.as_mut().map(|m| (&mut out as &mut dyn Write, m));
+    let (series, failure) = sweep.measure(records);
     if !common.json {
         show(args, &series);
     }
     // What was finished has been shown; now the reason why there is not more.
     failure.map_or_else(|| Ok(super::finished()), Err)
+}
+
+/// What one curve is of.
+pub struct Side<'a> {
+    /// The system.
+    pub on: On,
+    /// The preset, if it is ours.
+    pub vm: Option<&'a str>,
+    /// The system, ready to run.
+    pub target: Box<dyn Target>,
+}
+
+impl Side<'_> {
+    fn label(&self) -> String {
+        self.vm.unwrap_or(self.on.entry().name).to_owned()
+    }
+}
+
+/// Curves to be measured together.
+pub struct Sweep<'a> {
+    /// What runs.
+    pub workload: &'static Workload,
+    /// What the tasks are.
+    pub mode: Mode,
+    /// How long each point takes.
+    pub schedule: Schedule,
+    /// The numbers of tasks.
+    pub counts: Vec<usize>,
+    /// A curve each.
+    pub sides: Vec<Side<'a>>,
+}
+
+impl Sweep<'_> {
+    /// Measures all points, those of one number of tasks in turn, so that a drift of the
+    /// machine meets all curves alike. Writes records if wanted. Returns what was
+    /// finished, and why that is not all.
+    pub fn measure(
+        &mut self,
+        mut records: Option<(&mut dyn Write, &mut Environment)>,
+    ) -> (Vec<Series>, Option<Failure>) {
+        let mut series: Vec<Series> = self
+            .sides
+            .iter()
+            .map(|side| Series {
+                label: side.label(),
+                points: Vec::new(),
+            })
+            .collect();
+        let points = self.counts.len() * self.sides.len();
+        let samples = self.schedule.total().unwrap_or(0) * points as u64;
+        let mut progress = Progress::new(samples, "samples");
+        let turns = self
+            .counts
+            .iter()
+            .flat_map(|&tasks| (0..self.sides.len()).map(move |which| (tasks, which)));
+        let mut failure = None;
+        for (tasks, which) in turns {
+            let plan = Plan {
+                workload: self.workload,
+                tasks,
+                mode: self.mode,
+            };
+            progress.point(&format!("{}, {tasks} tasks", series[which].label));
+            let side = &self.sides[which];
+            let measured = match &mut records {
+                None => measure(&*side.target, &plan, &self.schedule, &mut progress),
+                Some((out, machine)) => {
+                    let subject = json::subject(&plan, side.on, side.vm);
+                    let mut records = json::Records::new(&subject, *out, Some(&mut progress));
+                    let measured = measure(&*side.target, &plan, &self.schedule, &mut records);
+                    if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
+                        records.finish(machine);
+                    }
+                    measured
+                }
+            };
+            match measured {
+                // A point that was cut short is not a point.
+                Ok(outcome) if outcome.interrupted => break,
+                Ok(outcome) => series[which].points.push(Point { tasks, outcome }),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        progress.finish();
+        (series, failure)
+    }
 }
 
 fn show(args: &SweepArgs, series: &[Series]) {
@@ -116,6 +178,11 @@ fn show(args: &SweepArgs, series: &[Series]) {
         args.common.mode().name(),
         workload.unit
     );
+    print_curves(series);
+}
+
+/// Table, plot, and what the curves do.
+pub fn print_curves(series: &[Series]) {
     println!("{}", table::curves(series));
     print!("{}", plot::curves(series));
     for one in series {

@@ -5,6 +5,7 @@ use crate::harness::{self, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Mode, Record, Subject, Summary};
+use std::io::Write;
 
 /// Unit of the rates of workloads.
 pub const UNIT: &str = "operations/s";
@@ -42,34 +43,39 @@ pub fn machine() -> Environment {
 /// Prints the samples of one run that count as they come, and then their summary.
 pub struct Records<'a> {
     subject: &'a Subject,
+    out: &'a mut dyn Write,
     progress: Option<&'a mut Progress>,
     samples: Vec<Measurement>,
 }
 
 impl<'a> Records<'a> {
-    /// Prints, and moves `progress` on if there is one.
-    pub fn new(subject: &'a Subject, progress: Option<&'a mut Progress>) -> Self {
-        let samples = Vec::new();
+    /// Prints on `out`, and moves `progress` on if there is one.
+    pub fn new(
+        subject: &'a Subject,
+        out: &'a mut dyn Write,
+        progress: Option<&'a mut Progress>,
+    ) -> Self {
         Records {
             subject,
+            out,
             progress,
-            samples,
+            samples: Vec::new(),
         }
     }
 
     /// Prints the line that ends a run, with the load on the machine after it.
     /// Without samples there is none.
-    pub fn finish(self, machine: &mut Environment) {
+    pub fn finish(mut self, machine: &mut Environment) {
         machine.observe_after();
         if let Some(summary) = Summary::of(&self.samples, machine.clone()) {
             self.print(&Record::Summary(Box::new(summary)));
         }
     }
 
-    fn print(&self, record: &Record) {
-        let print = || {
-            let written = record.write(std::io::stdout().lock());
-            written.unwrap_or_else(|error| panic!("stdout: {error}")); // as println! does
+    fn print(&mut self, record: &Record) {
+        let mut print = || {
+            let written = record.write(&mut *self.out);
+            written.unwrap_or_else(|error| panic!("results: {error}")); // as println! does
         };
         match &self.progress {
             Some(progress) => progress.aside(print),

@@ -1,6 +1,7 @@
 //! Curves and locks as tables.
 
 use super::short;
+use crate::commands::story::LockUse;
 use crate::commands::sweep::Series;
 use crate::locks::Figures;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -77,6 +78,26 @@ pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
         table.add_row(cells);
     }
     for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A row for each class of locks in each build.
+pub fn shared_locks(rows: &[LockUse]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.set_header(["on", "lock", "shared by", "taken", "contended"]);
+    for row in rows {
+        table.add_row([
+            row.build.to_owned(),
+            row.class.to_owned(),
+            row.shared_by.to_owned(),
+            format!("{:.1}", row.per_iteration),
+            format!("{:.1} %", 100.0 * row.contended),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

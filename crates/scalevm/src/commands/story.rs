@@ -1,0 +1,179 @@
+//! `scalevm` without arguments: seed 000's story on this computer.
+//!
+//! Why is munmap single-threaded, and what can an epoch do about it? The same loop on
+//! this computer's kernel and on our VM built three ways, one after the other, then the
+//! locks that each build takes for one munmap.
+
+use super::sweep::{Side, Sweep, print_curves};
+use crate::cli::On;
+use crate::harness::{Failure, Mode, Plan, Running, Schedule, Target};
+use crate::os::Os;
+use crate::ours::Ours;
+use crate::output::{json, table};
+use crate::tasks::{Affinity, places};
+use baselines::selected::Preset;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::time::Duration;
+use sync::watch::profile;
+use workloads::Workload;
+
+/// Where the results go, in the current folder.
+const RESULTS: &str = "scalevm-story.jsonl";
+
+/// The builds, in the order of the story.
+const BUILDS: [Preset; 3] = [Preset::FreebsdDi, Preset::FreebsdEpoch, Preset::Scalevm];
+
+const SCHEDULE: Schedule = Schedule {
+    warmup: 1,
+    samples: 5,
+    duration: Duration::from_millis(400),
+};
+
+/// Tells it.
+pub fn run() -> Result<u8, Failure> {
+    let workload = workloads::find("mmap1").expect("mmap1 is built in");
+    super::prepare()?;
+    println!(
+        "Why is munmap single-threaded, and what can we do about it?\n\n\
+         {}: {}, by 1, 2, … processes.\n\
+         os            this computer's kernel\n\
+         freebsd-di    our VM with FreeBSD's delayed invalidation: one mutex around each munmap\n\
+         freebsd-epoch our VM with epochs in its place; swap is still counted in one place\n\
+         scalevm       our VM as we build it: epochs, and swap reserved per CPU\n",
+        workload.name, workload.description
+    );
+    let mut sweep = Sweep {
+        workload,
+        mode: Mode::Processes,
+        schedule: SCHEDULE,
+        counts: counts()?,
+        sides: sides(),
+    };
+    let file = File::create(RESULTS).map_err(Failure::start(RESULTS))?;
+    let mut out = BufWriter::new(file);
+    let mut machine = json::machine();
+    let (series, failure) = sweep.measure(Some((&mut out, &mut machine)));
+    out.flush().map_err(Failure::start(RESULTS))?;
+    print_curves(&series);
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let code = super::finished();
+    if code != 0 {
+        return Ok(code);
+    }
+    println!("\nWhat one iteration (an mmap and a munmap) locks, with 2 processes:");
+    let mut rows = Vec::new();
+    for preset in BUILDS {
+        rows.extend(locks(preset, workload)?);
+    }
+    println!("{}", table::shared_locks(&rows));
+    println!(
+        "A lock that all processes share is a line that all CPUs write: on two CPUs it costs\n\
+         little, on 96 it is all they do. freebsd-di takes three such locks, twice each;\n\
+         epochs take the first away, a reservation per CPU the other two.\n\n\
+         Results: {RESULTS} (one JSON object a line; `scalevm compare` reads it).\n\
+         Next: `scalevm compare --workload mmap1 -t 2 freebsd-di scalevm`, `scalevm --help`."
+    );
+    Ok(super::finished())
+}
+
+/// 1, 2, 4 … up to twice the CPUs: beyond their number tasks take turns.
+fn counts() -> Result<Vec<usize>, Failure> {
+    let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
+    let most = (2 * mask.cpus().len()).min(machine::MAX_CPUS);
+    let powers = std::iter::successors(Some(1), |n| Some(2 * n));
+    Ok(powers.take_while(|&n| n <= most).collect())
+}
+
+fn sides() -> Vec<Side<'static>> {
+    let affinity = Affinity::Cores;
+    let os = Side {
+        on: On::Os,
+        vm: None,
+        target: Box::new(Os { affinity }),
+    };
+    let ours = BUILDS.map(|preset| Side {
+        on: On::Hosted,
+        vm: Some(preset.name()),
+        target: Box::new(Ours { preset, affinity }),
+    });
+    std::iter::once(os).chain(ours).collect()
+}
+
+/// One class of locks in one build.
+pub struct LockUse {
+    /// The build.
+    pub build: &'static str,
+    /// The class.
+    pub class: &'static str,
+    /// Whose the lock is.
+    pub shared_by: &'static str,
+    /// Acquisitions in each iteration.
+    pub per_iteration: f64,
+    /// The share of acquisitions that had to wait.
+    pub contended: f64,
+}
+
+/// Runs the workload on a build with its locks watched.
+fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Failure> {
+    const TASKS: usize = 2;
+    let target = Ours {
+        preset,
+        affinity: Affinity::Cores,
+    };
+    let plan = Plan {
+        workload,
+        tasks: TASKS,
+        mode: Mode::Processes,
+    };
+    let out_of_memory = |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
+    profile::reset();
+    let mut running = target.start(&plan)?;
+    let iterations_so_far = |running: &dyn Running| {
+        let mut counts = [0; TASKS];
+        running.counts(&mut counts);
+        counts.iter().sum::<u64>()
+    };
+    let before = iterations_so_far(&*running);
+    profile::start(TASKS).map_err(out_of_memory)?;
+    running.advance(Duration::from_millis(400));
+    profile::stop();
+    let iterations = (iterations_so_far(&*running) - before).max(1) as f64;
+    running.stop()?;
+    let mut classes: Vec<(&'static str, u64, u64)> = Vec::new();
+    for row in profile::report() {
+        match classes.iter_mut().find(|class| class.0 == row.class) {
+            Some(class) => {
+                class.1 += row.acquisitions;
+                class.2 += row.contended;
+            }
+            None => classes.push((row.class, row.acquisitions, row.contended)),
+        }
+    }
+    let used = classes
+        .into_iter()
+        .filter(|class| class.1 as f64 > iterations / 10.0);
+    let mut used: Vec<LockUse> = used
+        .map(|(class, acquisitions, contended)| LockUse {
+            build: preset.name(),
+            class,
+            shared_by: shared_by(class),
+            per_iteration: acquisitions as f64 / iterations,
+            contended: contended as f64 / acquisitions as f64,
+        })
+        .collect();
+    used.sort_by_key(|lock| (lock.shared_by, lock.class));
+    Ok(used)
+}
+
+/// Whose the locks of a class are.
+fn shared_by(class: &str) -> &'static str {
+    match class {
+        "space map" | "pmap" => "the process",
+        "page pv" => "the page",
+        "frame cache" => "the CPU",
+        _ => "all processes",
+    }
+}
