@@ -5,7 +5,7 @@ use stats::curve::{Curve, Point};
 use stats::usl::Law;
 
 /// Names the features of `curve` (tasks and operations a second). Two points make a
-/// curve; the law takes three.
+/// curve; the law takes four.
 pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
     let points: Vec<Point> = curve
         .iter()
@@ -46,7 +46,10 @@ pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
             100.0 * lowest.throughput / peak.throughput
         ));
     }
-    lines.extend(Law::fit(&points).ok().map(|law| law_line(&law)));
+    // Three points fit three parameters whatever they are.
+    if points.len() > 3 {
+        lines.extend(Law::fit(&points).ok().map(|law| law_line(&law)));
+    }
     lines
 }
 

@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, LineStyle, Table};
 /// A row for each point.
 pub fn curves(series: &[Series]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     table.set_header(["on", "tasks", "average", "stddev", "per task", "speedup"]);
     for one in series {
         let curve = one.curve();
@@ -86,7 +86,7 @@ pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
 /// A row for each class of locks in each build.
 pub fn shared_locks(rows: &[LockUse]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     table.set_header(["on", "lock", "shared by", "taken", "contended"]);
     for row in rows {
         table.add_row([

@@ -1,0 +1,40 @@
+//! The main job: no arguments, and everything happens.
+
+use std::process::Command;
+
+#[test]
+fn the_story_is_told_and_its_results_are_kept() {
+    let folder = std::env::temp_dir().join(format!("scalevm-story-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_scalevm"))
+        .current_dir(&folder)
+        .output()
+        .expect("the command runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    for build in ["os", "freebsd-di", "freebsd-epoch", "scalevm"] {
+        let peak = format!("{build}: peak ");
+        assert!(text.contains(&peak), "no {peak} in {text}");
+    }
+    // Why: the mutex is taken at both ends of each munmap, and epochs do without.
+    let lock = |build: &str, class: &str| {
+        let found = text
+            .lines()
+            .find(|line| line.contains(build) && line.contains(class));
+        found.map(str::to_owned)
+    };
+    let mutex = lock("freebsd-di", "invl gen").expect("the mutex is in the table");
+    assert!(
+        mutex.contains("2.0") && mutex.contains("all processes"),
+        "{mutex}"
+    );
+    assert_eq!(lock("freebsd-epoch", "invl gen"), None);
+    assert!(lock("freebsd-epoch", "swap devices").is_some());
+    assert_eq!(lock(" scalevm ", "all processes"), None);
+    let results = stats::record::read(&folder.join("scalevm-story.jsonl").to_string_lossy());
+    let results = results.expect("a file of records");
+    let runs = stats::record::runs(&results);
+    assert!(runs.len() >= 8 && runs.iter().all(|run| run.complete));
+    std::fs::remove_dir_all(&folder).expect("clean up");
+}
