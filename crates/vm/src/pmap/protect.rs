@@ -9,7 +9,7 @@ use machine::{Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the mapped pages of `range` the rights `prot`. When it returns, no CPU
     /// can use a right that was taken away. (A CPU may not know yet of a right that was
-    /// given; it faults, and [`Pmap::refresh`] settles it.)
+    /// given; it faults, and `refresh` settles it.)
     ///
     /// No delayed invalidation: the PV entries stay, so whoever removes the page takes
     /// the pmap's lock and finds the flush done.
