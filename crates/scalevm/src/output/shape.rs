@@ -101,11 +101,13 @@ mod tests {
 
     #[test]
     fn a_rising_curve_has_only_a_peak_and_a_law() {
-        let lines = describe(&[(1, 1.0), (2, 2.0), (4, 4.0)]);
+        let lines = describe(&[(1, 1.0), (2, 2.0), (4, 4.0), (8, 8.0)]);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert_eq!(lines[0], "peak 4.000 at 4 tasks");
+        assert_eq!(lines[0], "peak 8.000 at 8 tasks");
         assert!(lines[1].contains("contention 0.0000"), "{lines:?}");
         assert_eq!(describe(&[(1, 2.0), (2, 3.0)]), ["peak 3.000 at 2 tasks"]);
+        let three = describe(&[(1, 1.0), (2, 2.0), (4, 4.0)]);
+        assert_eq!(three.len(), 1, "three points fit any law: {three:?}");
     }
 
     #[test]
