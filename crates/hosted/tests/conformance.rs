@@ -50,9 +50,13 @@ fn the_wrapper_itself_breaks_nothing() {
 fn a_shootdown_that_flushes_nothing_is_caught() {
     assert!(catches::<{ broken::NO_SHOOTDOWN }>(suite::shootdown));
     assert!(catches::<{ broken::NO_SHOOTDOWN }>(suite::many_requests));
-    assert!(catches::<{ broken::NO_SHOOTDOWN }>(|m| {
-        suite::stale_stores(m, 1_000, 20_000);
-    }));
+}
+
+/// Whether stores and a shootdown meet is up to the scheduler, so it may take some tries.
+#[test]
+fn stale_stores_are_caught() {
+    let caught = || catches::<{ broken::NO_SHOOTDOWN }>(|m| suite::stale_stores(m, 1_000, 20_000));
+    assert!((0..200).any(|_| caught()));
 }
 
 #[test]
