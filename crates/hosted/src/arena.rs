@@ -2,7 +2,7 @@
 
 use crate::Hosted;
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
 use std::io;
 
@@ -63,6 +63,13 @@ impl Arena {
         unsafe { self.base.add(frame.index() * PAGE_SIZE) }
     }
 
+    /// The words of `frame`.
+    #[inline]
+    fn words(&self, frame: Frame) -> &[AtomicU64; WORDS_PER_FRAME] {
+        // SAFETY: as in `word`, for all of the frame's words.
+        unsafe { self.at(frame).cast().as_ref() }
+    }
+
     /// Word `index` of `frame`.
     #[inline]
     pub(crate) fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
@@ -98,6 +105,17 @@ unsafe impl Memory for Hosted {
     #[inline]
     fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         self.inner.arena.word(frame, index)
+    }
+
+    #[inline]
+    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+        // As a slice, so that the bounds are looked at once.
+        let words = &self.inner.arena.words(frame)[first..end];
+        let found = words.iter().map(|word| word.load(Ordering::Relaxed));
+        found
+            .enumerate()
+            .find(|(_, value)| value & mask != 0)
+            .map(|(offset, value)| (first + offset, value))
     }
 
     fn zero(&self, frame: Frame) {

@@ -1,6 +1,6 @@
 //! Physical memory.
 
-use crate::Atomics;
+use crate::{Atomic, Atomics, Ordering};
 use core::ptr::NonNull;
 
 /// log2 of [`PAGE_SIZE`].
@@ -50,6 +50,15 @@ pub unsafe trait Memory: Atomics {
 
     /// The frame's `index`-th 64-bit word: a page-table entry, or task data.
     fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64;
+
+    /// The first word of `frame` from `first` on, before `end`, that has a bit of `mask`
+    /// set: its index and its value. Relaxed loads. What walks over empty page tables.
+    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+        (first..end).find_map(|index| {
+            let value = self.word(frame, index).load(Ordering::Relaxed);
+            (value & mask != 0).then_some((index, value))
+        })
+    }
 
     /// Fills the frame with zeroes. The caller owns it.
     fn zero(&self, frame: Frame);

@@ -40,23 +40,21 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let mut table = self.root;
             for level in (1..pte::LEVELS).rev() {
                 let first = pte::index(address, level);
-                let present = (first..pte::ENTRIES).find_map(|index| {
-                    let entry = self.vm.machine().word(table, index).load(Ordering::Relaxed);
-                    (entry & pte::PRESENT != 0).then(|| (index, pte::frame(entry)))
-                });
                 let span = pte::span(level);
-                let Some((index, below)) = present else {
+                // Not beyond `end` in this table either.
+                let last = (end - 1 - (address & !(span - 1))) / span + first;
+                let past = pte::ENTRIES.min(last + 1);
+                let machine = self.vm.machine();
+                let present = machine.find_word(table, first, past, pte::PRESENT);
+                let Some((index, entry)) = present else {
                     // Nothing more in this table: on with what the next one covers.
                     address = (address & !(span * pte::ENTRIES - 1)) + span * pte::ENTRIES;
                     continue 'from_root;
                 };
                 if index > first {
                     address = (address & !(span - 1)) + (index - first) * span;
-                    if address >= end {
-                        return None;
-                    }
                 }
-                table = below;
+                table = pte::frame(entry);
             }
             return Some((address, table));
         }
