@@ -11,12 +11,30 @@ pub fn memory<M: Execute + Platform + Clone>(m: &M) {
     assert!(m.frame_count() >= FRAMES, "too few frames for the suite");
     alone(m, |m| {
         words(m);
+        search(m);
         bytes(m);
     });
 }
 
 /// The words of a frame that are tried: both ends and one between.
 const TRIED: [usize; 3] = [0, 100, WORDS_PER_FRAME - 1];
+
+/// Finding a word is looking at them one by one.
+fn search<M: Memory>(m: &M) {
+    let frame = Frame(0);
+    for (index, value) in [(98, 0), (99, 4), (100, 2), (101, 6)] {
+        m.word(frame, index).store(value, Ordering::Relaxed);
+    }
+    assert_eq!(m.find_word(frame, 98, 102, 2), Some((100, 2)));
+    assert_eq!(m.find_word(frame, 98, 102, 4), Some((99, 4)));
+    assert_eq!(
+        m.find_word(frame, 100, 102, 4),
+        Some((101, 6)),
+        "from the middle"
+    );
+    assert_eq!(m.find_word(frame, 98, 100, 2), None, "beyond the end");
+    assert_eq!(m.find_word(frame, 100, 100, 2), None, "no words");
+}
 
 fn words<M: Memory>(m: &M) {
     let [a, b] = [Frame(0), Frame(1)];
