@@ -1,6 +1,6 @@
 //! Dropping the content of memory (`madvise` with `MADV_DONTNEED`).
 
-use super::{Space, whole_pages};
+use super::Space;
 use crate::error::Error;
 use crate::policy::Policies;
 use machine::{Platform, VaRange};
@@ -12,9 +12,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// If part of the range is not mapped, nothing changes.
     pub fn discard(&self, range: VaRange) -> Result<(), Error> {
-        let end = whole_pages(range.end).unwrap_or(0);
-        let range = VaRange { end, ..range };
-        Self::check(range)?;
+        let range = Self::in_pages(range)?;
         let map = self.map.read();
         map.regions.covers(range)?;
         self.pmap.remove(range);

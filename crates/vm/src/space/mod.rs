@@ -83,6 +83,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.map.read().regions.iter().copied().collect()
     }
 
+    /// `range` with its end rounded up to pages, if a request may name that.
+    fn in_pages(range: VaRange) -> Result<VaRange, Error> {
+        let end = whole_pages(range.end).unwrap_or(0);
+        let range = VaRange { end, ..range };
+        Self::check(range)?;
+        Ok(range)
+    }
+
     /// What `range` may be in a request.
     fn check(range: VaRange) -> Result<(), Error> {
         let invalid = |reason| Err(Error::Invalid { reason });

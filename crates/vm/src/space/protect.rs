@@ -1,7 +1,7 @@
 //! Changing rights.
 
+use super::Space;
 use super::region::Region;
-use super::{Space, whole_pages};
 use crate::error::Error;
 use crate::policy::Policies;
 use crate::prot::Prot;
@@ -14,9 +14,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Memory that becomes writable for the first time reserves swap space. If part of
     /// the range is not mapped, nothing changes.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
-        let end = whole_pages(range.end).unwrap_or(0);
-        let range = VaRange { end, ..range };
-        Self::check(range)?;
+        let range = Self::in_pages(range)?;
         let mut map = self.map.write();
         map.regions.covers(range)?;
         let old = map.regions.overlapping(range);

@@ -1,6 +1,6 @@
 //! Unmapping memory.
 
-use super::{MAP_START, Map, Space, whole_pages};
+use super::{MAP_START, Map, Space};
 use crate::error::Error;
 use crate::policy::{Policies, Reservation};
 use machine::{Platform, VaRange};
@@ -9,9 +9,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Unmaps whatever is mapped in `range` (its end rounded up to pages). When it
     /// returns, no CPU can reach the pages. Holes are no error, as POSIX says.
     pub fn unmap(&self, range: VaRange) -> Result<(), Error> {
-        let end = whole_pages(range.end).unwrap_or(0);
-        let range = VaRange { end, ..range };
-        Self::check(range)?;
+        let range = Self::in_pages(range)?;
         let mut map = self.map.write();
         map.regions.make_room()?;
         self.remove(&mut map, range);
