@@ -8,8 +8,8 @@
 
 use crate::RawLock;
 use crate::blocking::{Blocking, Pointer};
+use crate::ecosystem::impl_lock_api;
 use core::ptr;
-use lock_api::GuardNoSend;
 use machine::{ConstInit, Machine};
 
 /// Rounds of spinning on one owner before a task blocks.
@@ -86,32 +86,8 @@ impl<M: Machine, const SPINS: u32> Adaptive<M, SPINS> {
     }
 }
 
-// SAFETY: as for `RawLock`, which it forwards to.
-unsafe impl<M: Machine, const SPINS: u32> lock_api::RawMutex for Adaptive<M, SPINS>
-where
-    M::AtomicUsize: ConstInit,
-{
-    const INIT: Self = Adaptive {
+impl_lock_api!(
+    [M: Machine<AtomicUsize: ConstInit>, const SPINS: u32] Adaptive<M, SPINS> = Adaptive {
         inner: Blocking::ZERO,
-    };
-    type Guard = GuardNoSend;
-
-    #[inline]
-    fn lock(&self) -> GuardNoSend {
-        RawLock::lock(self);
-        GuardNoSend::new()
     }
-    #[inline]
-    fn try_lock(&self) -> Option<GuardNoSend> {
-        RawLock::try_lock(self).map(|()| GuardNoSend::new())
-    }
-    #[inline]
-    unsafe fn unlock(&self, _: GuardNoSend) {
-        // SAFETY: the caller holds the lock.
-        unsafe { RawLock::unlock(self, ()) };
-    }
-    #[inline]
-    fn is_locked(&self) -> bool {
-        RawLock::is_locked(self)
-    }
-}
+);

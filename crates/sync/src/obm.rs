@@ -7,9 +7,9 @@
 //! keyed by the byte's own address, so nobody is woken for a neighbour.
 
 use crate::blocking::{Blocking, Byte};
+use crate::ecosystem::impl_lock_api;
 use crate::{Padded, RawLock};
 use core::sync::atomic::AtomicU64;
-use lock_api::GuardNoSend;
 use machine::{ConstInit, Machine, Ordering, Pinned};
 
 /// Rounds of spinning before a task blocks.
@@ -81,35 +81,11 @@ impl<M: Machine, const SPINS: u32> Obm<M, SPINS> {
     }
 }
 
-// SAFETY: as for `RawLock`, which it forwards to.
-unsafe impl<M: Machine, const SPINS: u32> lock_api::RawMutex for Obm<M, SPINS>
-where
-    M::AtomicU8: ConstInit,
-{
-    const INIT: Self = Obm {
+impl_lock_api!(
+    [M: Machine<AtomicU8: ConstInit>, const SPINS: u32] Obm<M, SPINS> = Obm {
         inner: Blocking::ZERO,
-    };
-    type Guard = GuardNoSend;
-
-    #[inline]
-    fn lock(&self) -> GuardNoSend {
-        RawLock::lock(self);
-        GuardNoSend::new()
     }
-    #[inline]
-    fn try_lock(&self) -> Option<GuardNoSend> {
-        RawLock::try_lock(self).map(|()| GuardNoSend::new())
-    }
-    #[inline]
-    unsafe fn unlock(&self, _: GuardNoSend) {
-        // SAFETY: the caller holds the lock.
-        unsafe { RawLock::unlock(self, ()) };
-    }
-    #[inline]
-    fn is_locked(&self) -> bool {
-        RawLock::is_locked(self)
-    }
-}
+);
 
 /// How often tasks met at a lock, on all one-byte mutexes of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
