@@ -26,6 +26,21 @@ pub trait Atomics: Sized {
 
     /// A fence, as [`core::sync::atomic::fence`].
     fn fence(order: Ordering);
+
+    /// Says that the `bytes` at `address` are `what` (`"Type.field"`), for machines that
+    /// account for each cache line by name. Of labels that overlap the smallest counts;
+    /// a later one replaces an earlier one of the same place.
+    #[inline(always)]
+    fn label(address: *const (), bytes: usize, what: &'static str) {
+        let _ = (address, bytes, what);
+    }
+
+    /// A number to hash `address` by. On a machine that repeats its runs it is the same
+    /// in each of them, wherever the host has put the machine.
+    #[inline(always)]
+    fn key(address: usize) -> usize {
+        address
+    }
 }
 
 /// An atomic variable that holds a `T`.

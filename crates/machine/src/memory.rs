@@ -65,4 +65,18 @@ pub unsafe trait Memory: Atomics {
 
     /// Copies `from` to `to`. The caller owns `to` and nobody writes `from`.
     fn copy(&self, from: Frame, to: Frame);
+
+    /// Tells the machine that `frame` has an owner from now on. One that checks its user
+    /// panics if it has one already.
+    #[inline(always)]
+    fn allocated(&self, frame: Frame) {
+        let _ = frame;
+    }
+
+    /// Tells the machine that `frame` is free from now on. One that checks its user
+    /// panics if it was free, or when a CPU later uses a translation to it that is older.
+    #[inline(always)]
+    fn freed(&self, frame: Frame) {
+        let _ = frame;
+    }
 }

@@ -116,7 +116,7 @@ impl<M: Machine> Turnstiles<M> {
         let base = key as usize;
         // Fibonacci hashing: the upper half of the product depends on all bits of
         // the address. The table's length is a power of two below 2^32.
-        let hash = (base as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let hash = (M::key(base) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let slot = &*self.chains[hash as usize & (self.chains.len() - 1)];
         let pin = M::pin();
         slot.lock();

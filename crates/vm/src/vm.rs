@@ -98,10 +98,15 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         frame.ok_or(Error::OutOfMemory(Resource::Frames))
     }
 
+    /// Gives back a frame that [`Vm::allocate`] gave. `zeroed` says it is all zero.
+    pub(crate) fn free(&self, frame: Frame, zeroed: bool) {
+        self.frames.free(&self.machine, frame, zeroed);
+    }
+
     /// Drops a reference to a page, and frees its frame with the last.
     pub(crate) fn release_page(&self, frame: Frame) {
         if self.page(frame).release() {
-            self.frames.free(frame, false);
+            self.free(frame, false);
         }
     }
 

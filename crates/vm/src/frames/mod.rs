@@ -58,6 +58,7 @@ impl<M: Platform> Frames<M> {
             return None;
         }
         let (frame, zeroed) = self.take(content)?;
+        machine.allocated(frame);
         if content == Content::Zeroed && !zeroed {
             machine.zero(frame);
         }
@@ -66,7 +67,13 @@ impl<M: Platform> Frames<M> {
 
     /// Gives a frame back. `zeroed` says it is all zero.
     #[inline]
-    pub fn free(&self, frame: Frame, zeroed: bool) {
+    pub fn free(&self, machine: &M, frame: Frame, zeroed: bool) {
+        machine.freed(frame);
+        self.put(frame, zeroed);
+    }
+
+    /// Puts a free frame into this CPU's cache.
+    fn put(&self, frame: Frame, zeroed: bool) {
         let mut cache = self.caches.get(&M::pin()).lock();
         if let Some(surplus) = cache.push(frame, zeroed) {
             self.pool.lock().extend_from_slice(&surplus);
@@ -82,7 +89,7 @@ impl<M: Platform> Frames<M> {
                 return done;
             };
             machine.zero(frame);
-            self.free(frame, true);
+            self.put(frame, true);
         }
         count
     }

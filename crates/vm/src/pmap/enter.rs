@@ -35,7 +35,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 inner.chunks.give(pv)
             };
             if let Some(chunk) = unused {
-                self.vm.frames().free(chunk, false);
+                self.vm.free(chunk, false);
             }
         })?;
         let page = self.vm.page(frame);

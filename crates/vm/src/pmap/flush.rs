@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
         for &frame in &gather.tables[..gather.table_count] {
             // An emptied table is all zero: it goes back as such.
-            self.vm.frames().free(frame, true);
+            self.vm.free(frame, true);
         }
         gather.page_count = 0;
         gather.table_count = 0;

@@ -106,7 +106,7 @@ impl<M: Platform, P: Policies<M>> Drop for Pmap<M, P> {
     fn drop(&mut self) {
         debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
         self.flush(Flush::All);
-        self.vm.frames().free(self.root, true);
+        self.vm.free(self.root, true);
         self.vm.free_asid(self.asid);
     }
 }

@@ -66,7 +66,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         // entry is the pmap's.
         let emptied: Option<Frame> = unsafe { inner.chunks.give(pv) };
         if let Some(chunk) = emptied {
-            self.vm.frames().free(chunk, false);
+            self.vm.free(chunk, false);
         }
     }
 }

@@ -78,7 +78,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 Ok(frame) => fresh[index] = Some(frame),
                 Err(error) => {
                     let made = fresh.iter().flatten();
-                    made.for_each(|&frame| self.vm.frames().free(frame, true));
+                    made.for_each(|&frame| self.vm.free(frame, true));
                     return Err(error);
                 }
             }
