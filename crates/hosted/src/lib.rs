@@ -13,8 +13,6 @@ mod probe;
 pub mod shootdown;
 mod stats;
 mod task;
-mod tlb;
-mod walk;
 
 pub use cpu::Pin;
 pub use probe::{Probe, ProbeHook};

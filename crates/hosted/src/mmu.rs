@@ -2,11 +2,10 @@
 
 use crate::shootdown::{Gate, Order, Outcome};
 use crate::stats::Counters;
-use crate::tlb::{Entry, SETS, Tlb};
-use crate::walk::walk;
 use crate::{Hosted, Probe};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
+use machine::soft::{Entry, SETS, Tlb, walk};
 use machine::{
     Access, Asid, CpuSet, Cpus, Flush, Frame, Mmu, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, pte,
 };

@@ -37,6 +37,7 @@ mod memory;
 mod mmu;
 mod native;
 pub mod pte;
+pub mod soft;
 mod task;
 
 pub use anchor::Anchor;

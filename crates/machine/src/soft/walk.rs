@@ -8,11 +8,11 @@
 //! access at that instant, and a kernel that exchanges an entry for 0 gets the dirty
 //! bit of every write the walker has let through.
 
-use crate::tlb::Entry;
-use machine::{Access, Atomic, Frame, Memory, Ordering, PAGE_SHIFT, PageFault, pte};
+use super::Entry;
+use crate::{Access, Atomic, Frame, Memory, Ordering, PAGE_SHIFT, PageFault, pte};
 
 /// Translates `address` with the tables at `root`. O(levels).
-pub(crate) fn walk<M: Memory>(
+pub fn walk<M: Memory>(
     memory: &M,
     root: Frame,
     address: usize,
@@ -65,6 +65,7 @@ pub(crate) fn walk<M: Memory>(
                     writable,
                     // A page may be dirty from before it was made read-only.
                     dirty: writable && used & pte::DIRTY != 0,
+                    note: 0,
                 });
             }
             table = pte::frame(entry);

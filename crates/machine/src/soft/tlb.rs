@@ -5,28 +5,32 @@
 //! Set-associative; within a set the oldest entry gives way (first in, first out),
 //! so the same accesses always leave the same contents.
 
-use machine::{Asid, Flush, Frame, PAGE_SHIFT};
+use crate::{Asid, Flush, Frame, PAGE_SHIFT};
+use alloc::boxed::Box;
+use alloc::vec;
 
 /// Entries in a set. 12 ways by [`SETS`] are the second-level TLB of recent Intel cores.
-pub(crate) const WAYS: usize = 12;
+pub const WAYS: usize = 12;
 /// Sets in a CPU's TLB; 1,536 entries in all.
-pub(crate) const SETS: usize = 128;
+pub const SETS: usize = 128;
 
 /// What the walker found for a 4 KiB page.
 ///
 /// Larger pages are cached in 4 KiB pieces, so the size is no part of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The page's frame.
-    pub(crate) frame: Frame,
+    pub frame: Frame,
     /// Whether tasks may write.
-    pub(crate) writable: bool,
+    pub writable: bool,
     /// Whether a write needs no walk: allowed, and the dirty bit is set.
-    pub(crate) dirty: bool,
+    pub dirty: bool,
+    /// Whatever the machine wants to remember with it.
+    pub note: u16,
 }
 
 /// The TLB of one CPU. The owner's alone: it has no atomics and needs none.
-pub(crate) struct Tlb {
+pub struct Tlb {
     /// What each place holds; 0 is nothing. Apart from `entries`, so that a look-up
     /// compares consecutive words.
     tags: Box<[[u64; WAYS]]>,
@@ -57,12 +61,13 @@ fn untag(tag: u64) -> (Asid, usize) {
 
 impl Tlb {
     /// An empty TLB of `sets` sets, a power of two.
-    pub(crate) fn new(sets: usize) -> Self {
+    pub fn new(sets: usize) -> Self {
         assert!(sets.is_power_of_two(), "{sets} sets are no power of two");
         let nothing = Entry {
             frame: Frame(0),
             writable: false,
             dirty: false,
+            note: 0,
         };
         Tlb {
             tags: vec![[0; WAYS]; sets].into(),
@@ -88,7 +93,7 @@ impl Tlb {
 
     /// The entry of `page` (a page number) in `asid`. O(ways).
     #[inline]
-    pub(crate) fn lookup(&mut self, asid: Asid, page: usize) -> Option<Entry> {
+    pub fn lookup(&mut self, asid: Asid, page: usize) -> Option<Entry> {
         let set = self.set(page);
         let recent = self.recent[set] as usize;
         if self.tags[set].get(recent) == Some(&tag(asid, page)) {
@@ -101,7 +106,7 @@ impl Tlb {
 
     /// Keeps `entry` for `page` in `asid`, in place of what was there for it, or of
     /// the oldest entry of the set.
-    pub(crate) fn insert(&mut self, asid: Asid, page: usize, entry: Entry) {
+    pub fn insert(&mut self, asid: Asid, page: usize, entry: Entry) {
         let (set, way) = self.find(asid, page).unwrap_or_else(|| {
             let set = self.set(page);
             let way = self.next[set] as usize;
@@ -113,7 +118,7 @@ impl Tlb {
     }
 
     /// Forgets `page` of `asid`.
-    pub(crate) fn remove(&mut self, asid: Asid, page: usize) {
+    pub fn remove(&mut self, asid: Asid, page: usize) {
         if let Some((set, way)) = self.find(asid, page) {
             self.tags[set][way] = 0;
         }
@@ -121,7 +126,7 @@ impl Tlb {
 
     /// Forgets entries of `asid`. O(pages) for a range shorter than a set is deep,
     /// else O(entries).
-    pub(crate) fn flush(&mut self, asid: Asid, what: Flush) {
+    pub fn flush(&mut self, asid: Asid, what: Flush) {
         match what {
             Flush::All => self.forget(|tag| untag(tag).0 == asid),
             Flush::Range(range) => {
@@ -139,7 +144,7 @@ impl Tlb {
     }
 
     /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.forget(|_| true);
     }
 
@@ -155,7 +160,7 @@ impl Tlb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::{PAGE_SIZE, VaRange};
+    use crate::{PAGE_SIZE, VaRange};
 
     const A: Asid = Asid(1);
     const B: Asid = Asid(u16::MAX);
@@ -165,6 +170,7 @@ mod tests {
             frame: Frame(frame),
             writable: true,
             dirty: false,
+            note: 0,
         }
     }
 
@@ -182,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_highest_page_and_asid_fit_a_tag() {
-        let top = machine::pte::USER_END / PAGE_SIZE - 1;
+        let top = crate::pte::USER_END / PAGE_SIZE - 1;
         assert_eq!(untag(tag(B, top)), (B, top));
     }
 

@@ -1,0 +1,80 @@
+//! Address space from the host.
+
+use std::io;
+
+/// A range of the host's address space, readable, writable and zero; costs memory only
+/// where it is touched. Given back by [`Reservation::release`] or at drop.
+pub(crate) struct Reservation {
+    start: usize,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// `bytes` at `start` and nowhere else.
+    pub(crate) fn at(start: usize, bytes: usize) -> io::Result<Self> {
+        Self::map(start, bytes, libc::MAP_FIXED_NOREPLACE)
+    }
+
+    /// `bytes` wherever the host likes.
+    pub(crate) fn anywhere(bytes: usize) -> io::Result<Self> {
+        Self::map(0, bytes, 0)
+    }
+
+    fn map(start: usize, bytes: usize, flags: libc::c_int) -> io::Result<Self> {
+        // SAFETY: a new mapping that replaces none.
+        let address = unsafe {
+            libc::mmap(
+                start as *mut libc::c_void,
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | flags,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let taken = address as usize;
+        let mut got = Reservation {
+            start: taken,
+            bytes,
+        };
+        if start != 0 && taken != start {
+            // Systems that do not know the flag take the address for a hint.
+            got.release();
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        Ok(got)
+    }
+
+    /// The first address.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Makes `bytes` from `offset` on inaccessible.
+    pub(crate) fn protect(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let start = (self.start + offset) as *mut libc::c_void;
+        // SAFETY: within the mapping, before anybody uses it.
+        match unsafe { libc::mprotect(start, bytes, libc::PROT_NONE) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Gives it back now.
+    pub(crate) fn release(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: the mapping is ours, and its user has no pointer into it any more.
+            unsafe { libc::munmap(self.start as *mut libc::c_void, self.bytes) };
+            self.bytes = 0;
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

@@ -1,0 +1,140 @@
+//! Where a simulated machine's memory lies: one fixed window of addresses.
+//!
+//! Cache lines are numbered from the window's start, so they must not depend on where
+//! the host happens to put things: heap blocks, CPU stacks and physical frames of a
+//! machine all lie in its window, at places that follow from the run alone. The windows
+//! stand at fixed addresses, [`WINDOWS`] of them, each [`WINDOW`] bytes of address space;
+//! memory is given by the host when it is touched.
+//!
+//! | part | from | what |
+//! |---|---|---|
+//! | heap | 0 | what simulated CPUs allocate ([`heap`]) |
+//! | stacks | 64 GiB | one for each CPU |
+//! | frames | 128 GiB | physical memory |
+
+pub(crate) mod global;
+pub(crate) mod heap;
+mod map;
+
+pub(crate) use map::Reservation;
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use heap::Heap;
+use std::io;
+
+/// log2 of the bytes in a window.
+const WINDOW_SHIFT: u32 = 38;
+/// Bytes in a window: 256 GiB.
+pub(crate) const WINDOW: usize = 1 << WINDOW_SHIFT;
+/// How many machines a process may have at once.
+const WINDOWS: usize = 64;
+/// Where the first window stands: 16 TiB, far below what systems use for programs.
+const BASE: usize = 1 << 44;
+
+/// Bytes of heap.
+pub(crate) const HEAP: usize = 64 << 30;
+const STACKS: usize = 64 << 30;
+const FRAMES: usize = 128 << 30;
+/// Bytes that each CPU has for its stack, of which the lowest are a guard.
+pub(crate) const STACK: usize = 1 << 20;
+const GUARD: usize = 1 << 12;
+/// The most bytes of physical memory.
+pub(crate) const MOST_MEMORY: usize = WINDOW - FRAMES;
+
+/// Who has which window.
+static TAKEN: [AtomicBool; WINDOWS] = [const { AtomicBool::new(false) }; WINDOWS];
+/// The heaps of the windows that are taken.
+static HEAPS: [AtomicPtr<Heap>; WINDOWS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; WINDOWS];
+
+/// A machine's window.
+pub(crate) struct Arena {
+    index: usize,
+    memory: Reservation,
+}
+
+impl Arena {
+    /// Takes the first free window.
+    pub(crate) fn new(cpus: usize) -> io::Result<Self> {
+        // Acquire: pairs with the release in `drop`; the addresses are free again.
+        let free = |taken: &AtomicBool| !taken.swap(true, Ordering::Acquire);
+        let index = TAKEN.iter().position(free).ok_or_else(|| {
+            io::Error::other(format!("{WINDOWS} simulated machines exist already"))
+        })?;
+        let memory = Reservation::at(BASE + index * WINDOW, WINDOW)
+            .inspect_err(|_| TAKEN[index].store(false, Ordering::Release))?;
+        let arena = Arena { index, memory };
+        for cpu in 0..cpus {
+            let stack = arena.stack_bottom(cpu);
+            arena.memory.protect(stack - arena.base(), GUARD)?;
+        }
+        let heap = Box::into_raw(Box::new(Heap::new(arena.base(), HEAP, cpus)));
+        // Release: pairs with the acquire in `heap_of`.
+        HEAPS[index].store(heap, Ordering::Release);
+        Ok(arena)
+    }
+
+    /// The window's first address.
+    pub(crate) fn base(&self) -> usize {
+        self.memory.start()
+    }
+
+    /// What simulated CPUs allocate from.
+    pub(crate) fn heap(&self) -> NonNull<Heap> {
+        NonNull::new(HEAPS[self.index].load(Ordering::Acquire)).expect("set in `new`")
+    }
+
+    /// Whether an address, counted from the window's start, lies in a CPU's stack.
+    pub(crate) fn is_stack(offset: usize) -> bool {
+        (STACKS..FRAMES).contains(&offset)
+    }
+
+    /// Says in words what part of the window an offset is in.
+    pub(crate) fn describe(&self, offset: usize) -> String {
+        match offset {
+            0..STACKS => format!("heap + {offset:#x}"),
+            STACKS..FRAMES => format!("stack of CPU {}", (offset - STACKS) / STACK),
+            _ => format!("frame {} + {}", (offset - FRAMES) >> 12, offset & 0xfff),
+        }
+    }
+
+    /// The lowest address of a CPU's stack, guard included.
+    pub(crate) fn stack_bottom(&self, cpu: usize) -> usize {
+        self.base() + STACKS + cpu * STACK
+    }
+
+    /// The first byte of physical memory.
+    pub(crate) fn frames(&self) -> NonNull<u8> {
+        NonNull::new((self.base() + FRAMES) as *mut u8).expect("windows are not at 0")
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let heap = HEAPS[self.index].swap(core::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: made by `new`; blocks in the window are gone with it.
+        drop(unsafe { Box::from_raw(heap) });
+        self.memory.release();
+        // Release: see `new`.
+        TAKEN[self.index].store(false, Ordering::Release);
+    }
+}
+
+/// The heap that owns the block at `address`, if that lies in a window.
+#[inline]
+pub(crate) fn heap_of(address: usize) -> Option<NonNull<Heap>> {
+    let index = address.wrapping_sub(BASE) >> WINDOW_SHIFT;
+    // Acquire: pairs with the release in `Arena::new`.
+    let heap = HEAPS.get(index)?.load(Ordering::Acquire);
+    NonNull::new(heap)
+}
+
+/// The place of `address` in its window; the address itself outside of all.
+#[inline]
+pub(crate) fn offset_of(address: usize) -> usize {
+    match address.wrapping_sub(BASE) >> WINDOW_SHIFT < WINDOWS {
+        true => address & (WINDOW - 1),
+        false => address,
+    }
+}

@@ -1,0 +1,103 @@
+//! How long a line takes from one CPU to another.
+
+use crate::engine::Time;
+use crate::profile::{Class, Profile};
+
+/// The three legs of a transfer: the request to the directory, the snoop to the holder,
+/// the data back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Legs {
+    pub(crate) request: Time,
+    pub(crate) snoop: Time,
+    pub(crate) data: Time,
+}
+
+impl Legs {
+    fn new(total: Time, shares: [f64; 3]) -> Self {
+        let request = (total as f64 * shares[0]).round() as Time;
+        let snoop = (total as f64 * shares[1]).round() as Time;
+        Legs {
+            request,
+            snoop,
+            data: total.saturating_sub(request + snoop),
+        }
+    }
+
+    pub(crate) fn total(self) -> Time {
+        self.request + self.snoop + self.data
+    }
+
+    /// From the directory on.
+    pub(crate) fn served(self) -> Time {
+        self.snoop + self.data
+    }
+}
+
+/// Distance classes between all CPUs, and their costs.
+pub(super) struct Distances {
+    cpus: usize,
+    /// The class from each CPU to each.
+    class: Box<[u8]>,
+    /// By class.
+    legs: Box<[Legs]>,
+    /// By class: how long serving a reader keeps the others waiting.
+    occupancy: Box<[Time]>,
+}
+
+impl Distances {
+    pub(super) fn new(profile: &Profile) -> Self {
+        let cpus = profile.cpus();
+        let transfer = &profile.transfer;
+        let near = [0, transfer.sibling, transfer.cluster, transfer.socket];
+        let totals = near.iter().chain(&transfer.hops);
+        let legs = totals.map(|&total| Legs::new(total, transfer.legs));
+        let pairs = (0..cpus * cpus).map(|pair| profile.distance(pair / cpus, pair % cpus));
+        let legs: Box<[Legs]> = legs.collect();
+        Distances {
+            cpus,
+            class: pairs.map(number).collect(),
+            occupancy: vec![transfer.read_occupancy; legs.len()].into(),
+            legs,
+        }
+    }
+
+    #[inline]
+    fn class(&self, from: u16, to: u16) -> usize {
+        self.class[usize::from(from) * self.cpus + usize::from(to)] as usize
+    }
+
+    /// The cost of a transfer to `to` from `from`.
+    #[inline]
+    pub(super) fn legs(&self, from: u16, to: u16) -> Legs {
+        self.legs[self.class(from, to)]
+    }
+
+    /// How long serving a reader at this distance keeps the line busy.
+    pub(super) fn occupancy(&self, from: u16, to: u16) -> Time {
+        self.occupancy[self.class(from, to)]
+    }
+
+    /// The shortest time from a request to the moment a CPU of another core loses the line.
+    pub(super) fn warning(&self) -> Time {
+        let others = self.legs[2..].iter().filter(|legs| legs.total() > 0);
+        others
+            .map(|legs| legs.request + legs.snoop)
+            .min()
+            .unwrap_or(0)
+    }
+
+    /// The same between the threads of one core.
+    pub(super) fn sibling_warning(&self) -> Time {
+        self.legs[1].request + self.legs[1].snoop
+    }
+}
+
+fn number(class: Class) -> u8 {
+    match class {
+        Class::SameThread => 0,
+        Class::Sibling => 1,
+        Class::Cluster => 2,
+        Class::Socket => 3,
+        Class::Hops(hops) => 3 + hops,
+    }
+}

@@ -1,0 +1,410 @@
+//! Cache coherence: a directory of lines.
+//!
+//! # Protocol
+//! A line is untouched, exclusive to one CPU, or shared by several to read. An access
+//! that the CPU's rights allow is a *hit* and costs what the cache costs. Any other is a
+//! *request*: it travels to the directory (first leg); when the line is not in transit it
+//! is granted; the snoop reaches who holds the line (second leg), who goes on using it
+//! until then; the data travel to the requester (third leg). A line in transit has a queue, and
+//! arbitration picks from it when the transit ends. Readers of a shared line are served
+//! one after the other, each keeping it busy for an *occupancy*; a writer waits for the last
+//! sharer's acknowledgement, and for each sharer a little more.
+//!
+//! # Time
+//! Requests are made in the order of simulated time: who makes one has the smallest clock
+//! of all actors. Hits need not be: a request made at time *t* takes nothing away before
+//! *t* plus two legs of the shortest transfer, the *warning*. So a CPU may run ahead of the
+//! others by as much, and everything comes out as if it had not.
+//!
+//! # Spinning
+//! A CPU that waits for others sleeps on the lines that it has read since it last waited
+//! ([`spin`]), until one of them is granted to a writer.
+
+pub(crate) mod account;
+mod distance;
+mod line;
+mod sharers;
+pub(crate) mod spin;
+mod table;
+
+use crate::engine::Time;
+use crate::engine::agenda::Agenda;
+use crate::profile::{Arbitration, Profile};
+use account::Accounts;
+use distance::Distances;
+use line::{NOBODY, State};
+use sharers::Sharers;
+use spin::Spinners;
+use table::Table;
+
+/// A line's number.
+pub(crate) type LineId = usize;
+
+/// What an actor waits for.
+#[derive(Clone, Copy, Default)]
+struct Request {
+    line: LineId,
+    write: bool,
+    made: Time,
+    /// When it reaches the directory.
+    arrives: Time,
+    /// When it was granted.
+    granted: Time,
+    /// The actor behind it in the queue, + 1.
+    next: u16,
+    /// How often a nearer one was preferred.
+    bypassed: u32,
+}
+
+/// The directory, and all that happens at it.
+pub(crate) struct Directory {
+    table: Table,
+    sharers: Sharers,
+    distances: Distances,
+    arbitration: Arbitration,
+    per_sharer: Time,
+    /// See [`Directory::warnings`].
+    warning: Time,
+    cpus: usize,
+    /// By actor: a CPU, or (+ `cpus`) its store buffer.
+    requests: Box<[Request]>,
+    pub(crate) spinners: Spinners,
+    pub(crate) accounts: Accounts,
+}
+
+impl Directory {
+    pub(crate) fn new(profile: &Profile, base: usize) -> std::io::Result<Self> {
+        let cpus = profile.cpus();
+        let distances = Distances::new(profile);
+        Ok(Directory {
+            table: Table::new(base)?,
+            sharers: Sharers::new(cpus),
+            warning: distances.warning(),
+            distances,
+            arbitration: profile.transfer.arbitration,
+            per_sharer: profile.transfer.invalidate_per_sharer,
+            cpus,
+            requests: vec![Request::default(); 2 * cpus].into(),
+            spinners: Spinners::new(cpus, profile.core.pause / 2),
+            accounts: Accounts::default(),
+        })
+    }
+
+    /// How far a CPU may run ahead of others, and of its core's other thread.
+    pub(crate) fn warnings(&self) -> (Time, Time) {
+        (self.warning, self.distances.sibling_warning())
+    }
+
+    /// The line of an address.
+    #[inline]
+    pub(crate) fn line_of(&mut self, address: usize) -> LineId {
+        self.table.id(address)
+    }
+
+    /// Where a line is: its first address, as an offset in the machine's window.
+    pub(crate) fn offset_of(&self, line: LineId) -> Option<usize> {
+        self.table.offset_of(line)
+    }
+
+    /// Whether `cpu` has the right to read, or write, at `time`.
+    #[inline]
+    pub(crate) fn allows(&self, line: LineId, cpu: usize, time: Time, write: bool) -> bool {
+        let (here, cpu) = (self.table.get(line), cpu as u16);
+        here.is_own(cpu, time) || (!write && self.shares(line, cpu, time))
+    }
+
+    /// Whether `cpu` may read as a sharer, now or still.
+    fn shares(&self, line: LineId, cpu: u16, time: Time) -> bool {
+        let here = self.table.get(line);
+        let still = match here.state {
+            State::Shared => true,
+            State::Exclusive => here.previous == NOBODY && time < here.until,
+            State::Untouched => false,
+        };
+        still && here.sharers != 0 && self.sharers.contains(here.sharers, cpu)
+    }
+
+    /// Notes that `cpu` has read the line at `time`, in case it is about to wait.
+    #[inline]
+    pub(crate) fn note_read(&mut self, line: LineId, cpu: usize, time: Time) {
+        let here = self.table.get(line);
+        // A right that is already on its way out: what was read is about to change.
+        let current = match here.state {
+            State::Exclusive => here.holder == cpu as u16,
+            _ => true,
+        };
+        let doomed = if current || time >= here.until {
+            0
+        } else {
+            here.until
+        };
+        self.spinners.note(cpu, line, here.version, doomed);
+    }
+
+    /// Puts `cpu` to sleep on the lines it has read. `None` if one of them has changed,
+    /// or is about to: with the time from which to look again.
+    pub(crate) fn sleep(&mut self, cpu: usize, now: Time) -> Result<(), Time> {
+        let Directory {
+            table, spinners, ..
+        } = self;
+        spinners.sleep(cpu, now, table)
+    }
+
+    /// Requests the line for `actor` at `now`, the earliest time of all. The agenda has
+    /// the actor at the time its data arrive; never, while it has to queue.
+    pub(crate) fn request(
+        &mut self,
+        actor: usize,
+        line: LineId,
+        write: bool,
+        now: Time,
+        agenda: &mut Agenda,
+    ) {
+        let cpu = (actor % self.cpus) as u16;
+        let here = self.table.get(line);
+        let travel = match here.state {
+            State::Untouched => 0,
+            _ => self.distances.legs(here.holder, cpu).request,
+        };
+        self.requests[actor] = Request {
+            line,
+            write,
+            made: now,
+            arrives: now + travel,
+            granted: 0,
+            next: 0,
+            bypassed: 0,
+        };
+        let joins = !write && here.state == State::Shared;
+        if here.first == 0 && (here.in_flight == 0 || joins) {
+            self.grant(actor, now, agenda);
+        } else {
+            self.enqueue(actor, line);
+            agenda.set(actor, crate::engine::agenda::NEVER);
+        }
+    }
+
+    /// The data of `actor`'s request have arrived, now. If that ends the transit, who waits is served.
+    pub(crate) fn arrived(&mut self, actor: usize, now: Time, agenda: &mut Agenda) {
+        let Request {
+            line,
+            made,
+            granted,
+            ..
+        } = self.requests[actor];
+        let here = self.table.get_mut(line);
+        here.in_flight -= 1;
+        let idle = here.in_flight == 0;
+        // The first touch of a line moves nothing.
+        if now > made {
+            let account = &mut here.account;
+            self.accounts
+                .transfer(account, line, granted - made, now - granted);
+        }
+        if idle {
+            self.serve(line, now, agenda);
+        }
+    }
+
+    /// Grants to who waits: one writer, or all readers up to the next writer.
+    fn serve(&mut self, line: LineId, now: Time, agenda: &mut Agenda) {
+        while let Some(actor) = self.choose(line) {
+            let write = self.requests[actor].write;
+            if write && self.table.get(line).in_flight > 0 {
+                break;
+            }
+            self.dequeue(actor, line);
+            self.grant(actor, now, agenda);
+            if write {
+                break;
+            }
+        }
+    }
+
+    /// Gives the line to `actor`, from `now` or its arrival at the directory on.
+    fn grant(&mut self, actor: usize, now: Time, agenda: &mut Agenda) {
+        let Request {
+            line,
+            write,
+            arrives,
+            ..
+        } = self.requests[actor];
+        let cpu = (actor % self.cpus) as u16;
+        let here = self.table.get(line);
+        let from = now.max(arrives);
+        let (start, done) = match here.state {
+            State::Untouched => self.take_untouched(line, cpu, from),
+            State::Exclusive if here.holder == cpu => (from, from),
+            State::Exclusive => self.take_from_holder(line, cpu, write, from, agenda),
+            State::Shared if write => self.take_from_sharers(line, cpu, from, now, agenda),
+            State::Shared => self.join(line, cpu, from),
+        };
+        self.table.get_mut(line).in_flight += 1;
+        self.requests[actor].granted = start;
+        agenda.set(actor, done);
+    }
+
+    fn take_untouched(&mut self, line: LineId, cpu: u16, from: Time) -> (Time, Time) {
+        let here = self.table.get_mut(line);
+        here.state = State::Exclusive;
+        here.holder = cpu;
+        here.previous = NOBODY;
+        here.busy = from;
+        (from, from)
+    }
+
+    fn take_from_holder(
+        &mut self,
+        line: LineId,
+        cpu: u16,
+        write: bool,
+        from: Time,
+        agenda: &mut Agenda,
+    ) -> (Time, Time) {
+        let here = self.table.get_mut(line);
+        let legs = self.distances.legs(here.holder, cpu);
+        let start = from.max(here.busy);
+        let (lost, done) = (start + legs.snoop, start + legs.served());
+        here.previous = here.holder;
+        here.until = lost;
+        here.busy = done;
+        if write {
+            here.holder = cpu;
+            here.version = here.version.wrapping_add(1);
+            self.wake(line, cpu, lost, agenda);
+        } else {
+            here.state = State::Shared;
+            here.readable = done;
+            here.reader_turn = done;
+            self.sharers.clear(&mut here.sharers);
+            self.sharers.insert(here.sharers, here.holder);
+            self.sharers.insert(here.sharers, cpu);
+        }
+        (start, done)
+    }
+
+    /// A sharer may have run ahead by the warning, so none loses the line before that.
+    fn take_from_sharers(
+        &mut self,
+        line: LineId,
+        cpu: u16,
+        from: Time,
+        now: Time,
+        agenda: &mut Agenda,
+    ) -> (Time, Time) {
+        let warned = now + self.warning;
+        let here = self.table.get_mut(line);
+        let start = from.max(here.busy).max(here.readable);
+        let (mut nearest, mut done, mut count) = (Time::MAX, start, 0);
+        for other in self
+            .sharers
+            .iter(here.sharers)
+            .filter(|&other| other != cpu)
+        {
+            let legs = self.distances.legs(other, cpu);
+            nearest = nearest.min(legs.snoop);
+            done = done.max(start + legs.served());
+            count += 1;
+        }
+        let lost = match count {
+            0 => start,
+            _ => (start + nearest).max(warned),
+        };
+        let done = lost.max(done + self.per_sharer * count);
+        here.state = State::Exclusive;
+        here.holder = cpu;
+        here.previous = NOBODY;
+        here.until = lost;
+        here.busy = done;
+        here.version = here.version.wrapping_add(1);
+        self.wake(line, cpu, lost, agenda);
+        (start, done)
+    }
+
+    fn join(&mut self, line: LineId, cpu: u16, from: Time) -> (Time, Time) {
+        let here = self.table.get_mut(line);
+        let (sharers, distances) = (&mut self.sharers, &self.distances);
+        if sharers.contains(here.sharers, cpu) {
+            return (from, from.max(here.busy));
+        }
+        let nearest = sharers
+            .iter(here.sharers)
+            .min_by_key(|&other| distances.legs(other, cpu).total());
+        let nearest = nearest.unwrap_or(here.holder);
+        let start = from.max(here.reader_turn);
+        let done = start + distances.legs(nearest, cpu).served();
+        here.reader_turn = start + distances.occupancy(nearest, cpu);
+        here.readable = here.readable.max(done);
+        sharers.insert(here.sharers, cpu);
+        (start, done)
+    }
+
+    /// Wakes who spins on the line: it is invalid at `lost`.
+    fn wake(&mut self, line: LineId, writer: u16, lost: Time, agenda: &mut Agenda) {
+        let list = self.table.get(line).spinners;
+        self.spinners.wake(list, writer, lost, agenda);
+    }
+
+    /// The waiting request that is served next.
+    fn choose(&self, line: LineId) -> Option<usize> {
+        let here = self.table.get(line);
+        let first = usize::from(here.first).checked_sub(1)?;
+        let Arbitration::Nearest { bypasses } = self.arbitration else {
+            return Some(first);
+        };
+        if self.requests[first].bypassed >= bypasses {
+            return Some(first);
+        }
+        let waiting = core::iter::successors(Some(first), |&actor| {
+            usize::from(self.requests[actor].next).checked_sub(1)
+        });
+        let cost = |actor: usize| {
+            self.distances
+                .legs(here.holder, (actor % self.cpus) as u16)
+                .total()
+        };
+        waiting.min_by_key(|&actor| cost(actor))
+    }
+
+    fn enqueue(&mut self, actor: usize, line: LineId) {
+        let here = self.table.get_mut(line);
+        let name = actor as u16 + 1;
+        match here.last {
+            0 => here.first = name,
+            last => self.requests[usize::from(last) - 1].next = name,
+        }
+        here.last = name;
+    }
+
+    /// Takes `actor` out of the queue; those before it have been bypassed.
+    fn dequeue(&mut self, actor: usize, line: LineId) {
+        let here = self.table.get_mut(line);
+        let name = actor as u16 + 1;
+        let (mut before, mut at) = (0, here.first);
+        while at != name {
+            let request = &mut self.requests[usize::from(at) - 1];
+            request.bypassed += 1;
+            (before, at) = (at, request.next);
+        }
+        let next = self.requests[actor].next;
+        match before {
+            0 => here.first = next,
+            before => self.requests[usize::from(before) - 1].next = next,
+        }
+        if here.last == name {
+            here.last = before;
+        }
+    }
+
+    /// The CPU has overwritten the line in whole, without reading it (zeroing a frame).
+    pub(crate) fn seize(&mut self, line: LineId, cpu: usize) {
+        let here = self.table.get_mut(line);
+        if here.in_flight == 0 && here.first == 0 {
+            here.state = State::Exclusive;
+            here.holder = cpu as u16;
+            here.previous = NOBODY;
+            here.until = 0;
+            here.version = here.version.wrapping_add(1);
+        }
+    }
+}

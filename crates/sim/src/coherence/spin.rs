@@ -1,0 +1,128 @@
+//! CPUs that wait for a line to change.
+//!
+//! A CPU's last reads are noted with the version of each line. When it relaxes, it
+//! sleeps on those lines; the next grant to another writer wakes it when the
+//! invalidation reaches it, and it reads again, which then costs what it costs. So
+//! spinning takes no simulation, and ends when it would.
+
+use super::LineId;
+use super::table::Table;
+use crate::engine::Time;
+use crate::engine::agenda::Agenda;
+
+/// Reads that are remembered; who reads more between two relaxations is not put to sleep.
+const READS: usize = 8;
+
+#[derive(Clone, Copy, Default)]
+struct Read {
+    line: LineId,
+    version: u32,
+    /// When the line goes, if it was on its way already; else 0.
+    doomed: Time,
+}
+
+/// One CPU as a spinner.
+#[derive(Clone, Default)]
+struct Spinner {
+    reads: [Read; READS],
+    /// Reads since the last relaxation.
+    count: usize,
+    asleep: bool,
+    /// Counts sleeps, so that old places in lists are known as such.
+    sleep: u32,
+    /// When it fell asleep.
+    since: Time,
+}
+
+/// All of them, and the lists of the lines they sleep on.
+pub(crate) struct Spinners {
+    cpus: Box<[Spinner]>,
+    /// Lists of CPU and sleep; the first is never used, so that 0 can mean "none".
+    lists: Vec<Vec<(u16, u32)>>,
+    /// From the invalidation to the next look: half a pause.
+    notice: Time,
+}
+
+impl Spinners {
+    pub(super) fn new(cpus: usize, notice: Time) -> Self {
+        Spinners {
+            cpus: vec![Spinner::default(); cpus].into(),
+            lists: vec![Vec::new()],
+            notice,
+        }
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, cpu: usize, line: LineId, version: u32, doomed: Time) {
+        let spinner = &mut self.cpus[cpu];
+        spinner.reads[spinner.count % READS] = Read {
+            line,
+            version,
+            doomed,
+        };
+        spinner.count += 1;
+    }
+
+    /// Forgets what `cpu` has read.
+    pub(crate) fn forget(&mut self, cpu: usize) {
+        self.cpus[cpu].count = 0;
+    }
+
+    /// Whether `cpu` has read anything since its last relaxation, and little enough to
+    /// sleep on.
+    pub(crate) fn can_sleep(&self, cpu: usize) -> bool {
+        (1..=READS).contains(&self.cpus[cpu].count)
+    }
+
+    /// See [`super::Directory::sleep`].
+    pub(super) fn sleep(&mut self, cpu: usize, now: Time, table: &mut Table) -> Result<(), Time> {
+        let notice = self.notice;
+        let spinner = &mut self.cpus[cpu];
+        let reads = &spinner.reads[..spinner.count.min(READS)];
+        let gone = reads.iter().filter_map(|read| {
+            let here = table.get(read.line);
+            let changed = (here.version != read.version).then_some(here.until);
+            changed.or((read.doomed > 0).then_some(read.doomed))
+        });
+        if let Some(gone) = gone.min() {
+            return Err(gone.max(now) + notice);
+        }
+        spinner.asleep = true;
+        spinner.since = now;
+        spinner.sleep = spinner.sleep.wrapping_add(1);
+        for read in reads {
+            let list = &mut table.get_mut(read.line).spinners;
+            if *list == 0 {
+                *list = self.lists.len() as u32;
+                self.lists.push(Vec::new());
+            }
+            self.lists[*list as usize].push((cpu as u16, spinner.sleep));
+        }
+        Ok(())
+    }
+
+    /// Whether `cpu` sleeps.
+    pub(crate) fn is_asleep(&self, cpu: usize) -> bool {
+        self.cpus[cpu].asleep
+    }
+
+    /// `cpu` is awake, whoever woke it.
+    pub(crate) fn rise(&mut self, cpu: usize) {
+        self.cpus[cpu].asleep = false;
+        self.cpus[cpu].count = 0;
+    }
+
+    /// Wakes all of a list but the writer: they look again at `lost`.
+    pub(super) fn wake(&mut self, list: u32, writer: u16, lost: Time, agenda: &mut Agenda) {
+        if list == 0 {
+            return;
+        }
+        for (cpu, sleep) in self.lists[list as usize].drain(..) {
+            let spinner = &mut self.cpus[usize::from(cpu)];
+            if cpu != writer && spinner.asleep && spinner.sleep == sleep {
+                spinner.asleep = false;
+                agenda.set(usize::from(cpu), lost.max(spinner.since) + self.notice);
+            }
+        }
+    }
+}

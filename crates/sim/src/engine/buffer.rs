@@ -1,0 +1,87 @@
+//! Store buffers: a store to a line that is elsewhere does not stop the CPU.
+//!
+//! As on x86 (TSO): stores become visible in program order, later loads do not wait for
+//! them, locked instructions and fences do. A store reaches memory when its line has
+//! arrived, so others see the old value until then. A CPU that touches a line it has a
+//! store for in the buffer waits until the buffer is empty.
+
+use crate::coherence::LineId;
+use std::collections::VecDeque;
+
+/// A store on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Store {
+    pub(super) line: LineId,
+    pub(super) address: usize,
+    /// 1, 2, 4 or 8.
+    pub(super) bytes: u8,
+    pub(super) value: u64,
+}
+
+/// One CPU's stores that are not yet visible, the oldest first.
+pub(super) struct StoreBuffer {
+    stores: VecDeque<Store>,
+    capacity: usize,
+    /// Whether the oldest one's line has been requested.
+    pub(super) requested: bool,
+}
+
+impl StoreBuffer {
+    pub(super) fn new(capacity: usize) -> Self {
+        StoreBuffer {
+            stores: VecDeque::with_capacity(capacity),
+            capacity,
+            requested: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.stores.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.stores.len() >= self.capacity
+    }
+
+    /// Whether a store to `line` is in it.
+    pub(super) fn has(&self, line: LineId) -> bool {
+        self.stores.iter().any(|store| store.line == line)
+    }
+
+    pub(super) fn push(&mut self, store: Store) {
+        debug_assert!(!self.is_full());
+        self.stores.push_back(store);
+    }
+
+    pub(super) fn oldest(&self) -> Option<Store> {
+        self.stores.front().copied()
+    }
+
+    /// Makes the oldest store visible.
+    ///
+    /// # Safety
+    /// Its address is still that of the atomic it was made to.
+    pub(super) unsafe fn perform(&mut self) {
+        use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Release};
+        let Some(Store {
+            address,
+            bytes,
+            value,
+            ..
+        }) = self.stores.pop_front()
+        else {
+            return;
+        };
+        self.requested = false;
+        // SAFETY: the caller's promise; atomics of these sizes may be accessed so.
+        unsafe {
+            match bytes {
+                1 => (*(address as *const AtomicU8)).store(value as u8, Release),
+                2 => (*(address as *const AtomicU16)).store(value as u16, Release),
+                4 => (*(address as *const AtomicU32)).store(value as u32, Release),
+                _ => (*(address as *const AtomicU64)).store(value, Release),
+            }
+        }
+    }
+}

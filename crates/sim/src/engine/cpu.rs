@@ -1,0 +1,115 @@
+//! One simulated CPU.
+
+use super::Time;
+use super::buffer::StoreBuffer;
+use super::stack::CpuStack;
+use crate::translation::Translation;
+use core::ptr::null;
+use corosensei::{Coroutine, Yielder};
+use machine::Locals;
+use std::any::Any;
+
+/// What a CPU's coroutine answers when it ends: what a panic carried, if there was one.
+pub(super) type Ending = Result<(), Box<dyn Any + Send>>;
+pub(super) type Body = Coroutine<(), (), Ending, CpuStack>;
+
+/// Why a CPU is not running, and what its next turn means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// It has no job.
+    Nothing,
+    /// It computes, up to its place in the agenda.
+    Computing,
+    /// It waits for a line.
+    Fetching,
+    /// It waits until its store buffer is empty, or (`room`) has a free place.
+    Draining {
+        /// A place is enough.
+        room: bool,
+    },
+    /// It spins on lines it has read; its place in the agenda is when it looks anyway.
+    Spinning,
+    /// Its task is blocked.
+    Parked,
+}
+
+/// A CPU.
+pub(crate) struct Cpu {
+    /// Picoseconds since the machine was made.
+    pub(crate) clock: Time,
+    pub(crate) doing: Doing,
+    /// Where the running coroutine suspends itself.
+    pub(super) yielder: *const Yielder<(), ()>,
+    pub(super) body: Option<Body>,
+    /// The task has been unparked and has not parked since.
+    pub(super) permit: bool,
+    /// Counts tasks, so that an old one's name is known as such.
+    pub(super) task: u64,
+    /// The running task's words.
+    pub(super) locals: *const Locals,
+    pub(super) stores: StoreBuffer,
+    /// The CPU's cost of computing, in 1,024ths: more if the core's other thread works too.
+    pub(super) slowness: u64,
+    /// Relaxations in a row that ended by themselves.
+    pub(super) vain: u32,
+    /// The state of the CPU's random numbers.
+    pub(super) dice: oorandom::Rand64,
+    pub(crate) translation: Translation,
+    /// Picoseconds spent spinning, parked, and waiting for lines.
+    pub(crate) times: Times,
+}
+
+/// Where a CPU's time went, in picoseconds; the rest it computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Waiting for lines, its own transfers and others' before it.
+    pub fetching: u64,
+    /// Asleep on a line, or pausing, in a spin loop.
+    pub spinning: u64,
+    /// With its task blocked.
+    pub parked: u64,
+}
+
+impl Cpu {
+    pub(crate) fn new(dice: oorandom::Rand64, buffer: usize) -> Self {
+        Cpu {
+            clock: 0,
+            doing: Doing::Nothing,
+            yielder: null(),
+            body: None,
+            permit: false,
+            task: 0,
+            locals: null(),
+            stores: StoreBuffer::new(buffer),
+            slowness: 1024,
+            vain: 0,
+            dice,
+            translation: Translation::new(),
+            times: Times::default(),
+        }
+    }
+
+    /// The CPU computes at this share of its full speed.
+    pub(crate) fn set_speed(&mut self, speed: f64) {
+        self.slowness = (1024.0 / speed).round() as u64;
+    }
+
+    /// A random number below `bound`; 0 if that is 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        if bound == 0 {
+            0
+        } else {
+            self.dice.rand_range(0..bound)
+        }
+    }
+
+    /// Which of its jobs it has.
+    pub(crate) fn task(&self) -> u64 {
+        self.task
+    }
+
+    /// The running task's words; null if they are gone.
+    pub(crate) fn locals(&self) -> *const Locals {
+        self.locals
+    }
+}

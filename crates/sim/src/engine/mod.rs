@@ -1,0 +1,203 @@
+//! The engine: coroutines as CPUs, one of them running at a time, in the order of
+//! simulated time.
+//!
+//! # Protocol
+//! Each CPU has a clock, and a place in the agenda when it is not running. The scheduler
+//! ([`schedule`]) takes the earliest, lets it run, and gets it back when it waits. What a
+//! running CPU does to the machine ([`access`], [`tasks`]) is of two kinds:
+//!
+//! - what only concerns itself, or lines it has the right to, may happen ahead of other
+//!   CPUs' clocks by less than the directory's warning (see [`crate::coherence`]);
+//! - all else happens *in turn*: the CPU first waits until no actor is earlier.
+//!
+//! Both limits are kept as agenda keys while a CPU runs. So the outcome does not depend
+//! on how far CPUs may run ahead, and a test turns that off and compares.
+//!
+//! A second actor of each CPU is its store buffer, which performs stores by itself.
+//!
+//! # Safety
+//! An engine belongs to the thread that runs it. Code on a simulated CPU finds it through
+//! a thread-local pointer, borrows it for the length of one function that does not suspend, and
+//! lets go before it suspends; the scheduler does not hold it while a CPU runs.
+
+mod access;
+pub(crate) mod agenda;
+mod buffer;
+pub(crate) mod cpu;
+mod schedule;
+mod stack;
+mod tasks;
+pub(crate) mod watch;
+
+pub(crate) use access::{
+    Kind, Shared, advance, allocation, deallocation, fence, in_turn, store, touch,
+};
+pub(crate) use schedule::Outcome;
+pub(crate) use tasks::{delay, park, relax, unpark, yield_now};
+
+use crate::arena::{Arena, global, heap::Heap};
+use crate::coherence::Directory;
+use crate::label::Labels;
+use crate::oracle::Oracle;
+use crate::profile::Profile;
+use agenda::{Agenda, NEVER, key};
+use core::cell::Cell;
+use core::ptr::null_mut;
+use cpu::{Cpu, Doing};
+use machine::{Anchor, CpuRange};
+use watch::Watch;
+
+/// Picoseconds of simulated time.
+pub(crate) type Time = u64;
+
+thread_local! {
+    /// The engine whose CPU this thread runs just now.
+    static CURRENT: Cell<*mut Engine> = const { Cell::new(null_mut()) };
+}
+
+/// The engine whose CPU calls; null on no simulated CPU.
+#[inline(always)]
+pub(crate) fn current() -> *mut Engine {
+    CURRENT.get()
+}
+
+/// All of a machine's state but its memory.
+pub(crate) struct Engine {
+    pub(crate) profile: Profile,
+    pub(crate) range: CpuRange,
+    pub(crate) cpus: Box<[Cpu]>,
+    pub(crate) directory: Directory,
+    pub(crate) agenda: Agenda,
+    /// The CPU that runs.
+    pub(crate) running: usize,
+    /// While a CPU runs: the key below which it is its turn.
+    pub(crate) turn: u64,
+    /// While a CPU runs: the key below which it may use the rights it has.
+    pub(crate) ahead: u64,
+    /// Nothing happens at or after this.
+    pub(crate) until: Time,
+    /// What all actors have passed.
+    pub(crate) time: Time,
+    /// Jobs begin within so much of each other.
+    pub(crate) spread: Time,
+    /// How far CPUs run ahead of other cores, and of the other thread of theirs.
+    pub(crate) lookahead: (Time, Time),
+    /// Wake-ups in a row that found nothing changed.
+    pub(crate) idle: u64,
+    /// When the next page can be zeroed, by socket.
+    pub(crate) zeroing: Box<[Time]>,
+    pub(crate) watch: Watch,
+    pub(crate) oracle: Oracle,
+    pub(crate) labels: Labels,
+    pub(crate) counts: Counts,
+    pub(crate) anchor: Anchor,
+    pub(crate) heap: *mut Heap,
+    pub(crate) arena: Arena,
+}
+
+/// What the engine has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Accesses to modelled lines.
+    pub accesses: u64,
+    /// Transfers of lines between CPUs.
+    pub transfers: u64,
+    /// Times a CPU was switched to.
+    pub switches: u64,
+}
+
+impl Engine {
+    /// How far the other thread of `cpu`'s core, or any CPU, may be ahead of `cpu`.
+    fn slack(&self, cpu: usize, actor: usize) -> Time {
+        match actor % self.cpus.len() == self.profile.sibling(cpu).unwrap_or(usize::MAX) {
+            true => self.lookahead.1,
+            false => self.lookahead.0,
+        }
+    }
+
+    /// Sets the limits of the CPU that is about to run.
+    fn set_limits(&mut self, cpu: usize) {
+        let end = key(self.until, 0);
+        let first = self.agenda.first();
+        self.turn = first.min(end);
+        self.ahead = end;
+        let others = self
+            .agenda
+            .next()
+            .map(|(time, actor)| (time, actor, self.lookahead.0));
+        let sibling = self.profile.sibling(cpu);
+        let sibling = sibling
+            .into_iter()
+            .flat_map(|sibling| [sibling, sibling + self.cpus.len()]);
+        let sibling = sibling.map(|actor| (self.agenda.of(actor), actor, self.lookahead.1));
+        for (time, actor, slack) in others.into_iter().chain(sibling) {
+            if time < NEVER {
+                self.ahead = self.ahead.min(key(time + slack, 0));
+            }
+        }
+        self.ahead = self.ahead.max(self.turn);
+    }
+
+    /// Puts `actor` in the agenda while another runs.
+    pub(crate) fn schedule(&mut self, actor: usize, time: Time) {
+        self.agenda.set(actor, time);
+        if time < NEVER {
+            self.turn = self.turn.min(key(time, actor));
+            let slack = self.slack(self.running, actor);
+            self.ahead = self.ahead.min(key(time + slack, 0)).max(self.turn);
+        }
+    }
+
+    /// The running CPU.
+    #[inline]
+    pub(crate) fn cpu(&mut self) -> &mut Cpu {
+        &mut self.cpus[self.running]
+    }
+
+    /// The running CPU computes for `time`, at its speed.
+    #[inline]
+    fn spend(&mut self, time: Time) {
+        let cpu = self.cpu();
+        cpu.clock += (time * cpu.slowness) >> 10;
+    }
+}
+
+/// Gives the running CPU's thread to the scheduler until the CPU is due again.
+///
+/// # Safety
+/// The caller runs on `engine`'s running CPU and holds no reference into it.
+unsafe fn suspend(engine: *mut Engine) {
+    // SAFETY: the yielder lives while its coroutine runs, which is now.
+    unsafe {
+        let yielder = (*engine).cpu().yielder;
+        (*yielder).suspend(());
+    }
+}
+
+/// While it lives, the calling CPU's allocations are the host's: the engine's own.
+pub(crate) struct OnHost(*mut Heap);
+
+impl OnHost {
+    #[inline]
+    pub(crate) fn enter() -> Self {
+        OnHost(global::switch(null_mut()))
+    }
+}
+
+impl Drop for OnHost {
+    fn drop(&mut self) {
+        global::switch(self.0);
+    }
+}
+
+/// What a CPU is doing, in a few words.
+pub(crate) fn describe(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Nothing => "has nothing to do",
+        Doing::Computing => "computes",
+        Doing::Fetching => "waits for a line",
+        Doing::Draining { .. } => "waits for its store buffer",
+        Doing::Spinning => "spins",
+        Doing::Parked => "is blocked",
+    }
+}

@@ -1,0 +1,39 @@
+//! Stacks of simulated CPUs, in the machine's window.
+
+use crate::arena::{Arena, STACK};
+use corosensei::stack::{Stack, StackPointer};
+
+/// Stacks begin at different places in their megabyte, or the hot ends of all would
+/// meet in the same sets of the host's caches.
+const COLOURS: usize = 64;
+const COLOUR: usize = 17 * 64;
+
+/// A CPU's stack; lives as long as the arena.
+pub(super) struct CpuStack {
+    base: StackPointer,
+    limit: StackPointer,
+}
+
+impl CpuStack {
+    pub(super) fn new(arena: &Arena, cpu: usize) -> Self {
+        let bottom = arena.stack_bottom(cpu);
+        let top = bottom + STACK - cpu % COLOURS * COLOUR;
+        let pointer = |address| StackPointer::new(address).expect("windows are not at 0");
+        CpuStack {
+            base: pointer(top & !63),
+            limit: pointer(bottom),
+        }
+    }
+}
+
+// SAFETY: the lowest page of the stack's megabyte is a guard (`Arena::new`), and above it
+// lies much more than the minimum; both ends are 64-byte aligned.
+unsafe impl Stack for CpuStack {
+    fn base(&self) -> StackPointer {
+        self.base
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.limit
+    }
+}

@@ -1,0 +1,80 @@
+//! Watching each access: random delays, and who has touched which line.
+
+use super::{Engine, OnHost, Time};
+use crate::coherence::LineId;
+use std::collections::BTreeMap;
+
+/// Random delays, so that schedules are met that exact clocks would never show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delays {
+    /// One access in so many is delayed.
+    pub one_in: u32,
+    /// By up to this, in nanoseconds.
+    pub most: u64,
+}
+
+/// How a CPU has used a line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Use {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    /// Where from: of the first write, or else the first read.
+    pub(crate) site: Vec<usize>,
+}
+
+/// What is done at each access.
+#[derive(Default)]
+pub(crate) struct Watch {
+    delays: Option<Delays>,
+    /// What each CPU has touched since tracing began.
+    trace: Option<Vec<BTreeMap<LineId, Use>>>,
+}
+
+impl Watch {
+    pub(crate) fn new(delays: Option<Delays>) -> Self {
+        Watch {
+            delays,
+            trace: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.delays.is_some() || self.trace.is_some()
+    }
+
+    /// Begins to trace, anew.
+    pub(crate) fn trace(&mut self, cpus: usize) {
+        self.trace = Some(vec![BTreeMap::new(); cpus]);
+    }
+
+    /// Ends the trace; what each CPU has touched.
+    pub(crate) fn traced(&mut self) -> Vec<BTreeMap<LineId, Use>> {
+        self.trace.take().unwrap_or_default()
+    }
+}
+
+impl Engine {
+    #[cold]
+    pub(super) fn watch_access(&mut self, line: LineId, write: bool) {
+        if let Some(delays) = self.watch.delays {
+            let dice = &mut self.cpu().dice;
+            if dice.rand_range(0..u64::from(delays.one_in)) == 0 {
+                let delay: Time = dice.rand_range(0..delays.most * 1000 + 1);
+                self.cpu().clock += delay;
+            }
+        }
+        let cpu = self.running;
+        if let Some(trace) = &mut self.watch.trace {
+            let _host = OnHost::enter();
+            let used = trace[cpu].entry(line).or_default();
+            if used.site.is_empty() || (write && used.writes == 0) {
+                used.site = crate::site::here();
+            }
+            match write {
+                true => used.writes += 1,
+                false => used.reads += 1,
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What lies where, by name.
+
+use crate::arena::offset_of;
+use crate::engine::{Engine, OnHost};
+use std::collections::BTreeMap;
+
+/// Names of ranges in the window.
+#[derive(Default)]
+pub(crate) struct Labels {
+    /// By first byte and then length: of ranges that begin together the longest comes last.
+    ranges: BTreeMap<(usize, usize), &'static str>,
+    /// The length of the longest range.
+    longest: usize,
+}
+
+impl Labels {
+    /// The smallest range that overlaps the line at `offset`: its name, and how far into
+    /// it the line begins.
+    pub(crate) fn of_line(&self, offset: usize) -> Option<(&'static str, usize)> {
+        let from = (offset.saturating_sub(self.longest), 0);
+        let near = self.ranges.range(from..(offset + 64, 0));
+        let overlapping = near.filter(|((start, bytes), _)| start + bytes > offset);
+        let smallest = overlapping.min_by_key(|((_, bytes), _)| *bytes)?;
+        let ((start, _), what) = smallest;
+        Some((what, offset.saturating_sub(*start)))
+    }
+}
+
+impl Engine {
+    pub(crate) fn label(&mut self, address: usize, bytes: usize, what: &'static str) {
+        let _host = OnHost::enter();
+        self.labels.longest = self.labels.longest.max(bytes);
+        self.labels.ranges.insert((offset_of(address), bytes), what);
+    }
+}

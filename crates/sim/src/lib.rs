@@ -1,0 +1,107 @@
+//! A deterministic many-core machine in virtual time.
+//!
+//! [`Sim`] keeps the contract of `machine`: locks, epochs and the VM run on it as they
+//! are. Its CPUs are coroutines of one host thread, each with a clock; every access to
+//! shared memory costs what a model of cache coherence says, on a machine described by a
+//! [`profile::Profile`]. The same seed gives the same run, bit for bit.
+//!
+//! `docs/simulator/` says what is modelled and what is not, and how far to trust it.
+
+mod arena;
+mod atomic;
+mod coherence;
+mod engine;
+mod label;
+mod memory;
+mod oracle;
+pub mod profile;
+mod report;
+mod run;
+mod site;
+mod task;
+mod translation;
+
+pub use arena::global::Allocator;
+pub use atomic::{Modelled, SimCell};
+pub use engine::Counts;
+pub use engine::cpu::Times;
+pub use engine::watch::Delays;
+pub use report::{Access, LineUse, SiteName};
+pub use run::{Options, Progress, compute, dice};
+pub use task::{Pin, Task};
+
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use engine::Engine;
+use machine::{CpuRange, Topology};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The machine. Cheap to clone: all clones are one machine.
+#[derive(Clone)]
+pub struct Sim {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    range: CpuRange,
+    frames: NonNull<u8>,
+    frame_count: usize,
+    /// Somebody runs the machine, or looks at its engine.
+    busy: AtomicBool,
+    engine: UnsafeCell<Engine>,
+}
+
+// SAFETY: the engine is used under `busy`, or by code on its CPUs, which run on the thread that has `busy`.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the rest does not change.
+unsafe impl Sync for Inner {}
+
+impl Topology for Sim {
+    fn cpus(&self) -> CpuRange {
+        self.inner.range
+    }
+}
+
+impl Sim {
+    /// The engine of the calling CPU, which must be one of this machine's.
+    fn running(&self) -> *mut Engine {
+        let engine = self.inner.engine.get();
+        assert!(
+            engine::current() == engine,
+            "the caller runs on no CPU of this machine"
+        );
+        engine
+    }
+
+    /// Uses the engine, from one of its CPUs or from outside.
+    ///
+    /// # Safety
+    /// `f` does not suspend the CPU.
+    unsafe fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        let engine = self.inner.engine.get();
+        if engine::current() == engine {
+            // SAFETY: we are the only code that runs on the machine; the caller's promise.
+            return f(unsafe { &mut *engine });
+        }
+        let _busy = self.claim();
+        // SAFETY: `busy` is ours.
+        f(unsafe { &mut *engine })
+    }
+
+    fn claim(&self) -> Claim<'_> {
+        // Acquire and release: who has the machine sees what was done to it before.
+        let taken = self.inner.busy.swap(true, Ordering::Acquire);
+        assert!(!taken, "a simulated machine is run by one thread at a time");
+        Claim(&self.inner.busy)
+    }
+}
+
+/// The machine is the caller's until this is dropped.
+struct Claim<'a>(&'a AtomicBool);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}

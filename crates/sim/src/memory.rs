@@ -1,0 +1,102 @@
+//! Physical memory: frames in the machine's window.
+
+use crate::Sim;
+use crate::engine::{self, Engine, Kind, OnHost, Shared};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+use machine::{Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
+
+const WORDS_PER_LINE: usize = 8;
+
+impl Sim {
+    fn words(&self, frame: Frame) -> &[AtomicU64; WORDS_PER_FRAME] {
+        // SAFETY: a frame is as many aligned words, shared as atomics only, and lives as long as the machine.
+        unsafe { self.direct_map(frame).cast().as_ref() }
+    }
+}
+
+// SAFETY: frames are disjoint page-aligned parts of the window, which lives as long as
+// the machine, and `word` points into them.
+unsafe impl Memory for Sim {
+    fn frame_count(&self) -> usize {
+        self.inner.frame_count
+    }
+
+    fn direct_map(&self, frame: Frame) -> NonNull<u8> {
+        assert!(
+            frame.index() < self.inner.frame_count,
+            "no {frame:?} in this machine"
+        );
+        // SAFETY: the frame lies in the window.
+        unsafe { self.inner.frames.add(frame.index() * PAGE_SIZE) }
+    }
+
+    fn word(&self, frame: Frame, index: usize) -> &<Self as Atomics>::AtomicU64 {
+        assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
+        // SAFETY: the word lies in the frame, and a modelled atomic is laid out as a real one.
+        unsafe { self.direct_map(frame).cast().add(index).as_ref() }
+    }
+
+    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+        let words = self.words(frame);
+        (first..end).find_map(|index| {
+            if index == first || index % WORDS_PER_LINE == 0 {
+                engine::touch(Shared::of(&words[index]), Kind::Load);
+            }
+            let value = words[index].load(Ordering::Relaxed);
+            (value & mask != 0).then_some((index, value))
+        })
+    }
+
+    fn zero(&self, frame: Frame) {
+        self.charge_page(frame, |engine| engine.profile.memory.zero_page);
+        // What is zero already is left alone: the host need not give it memory.
+        let words = self.words(frame).iter();
+        words
+            .filter(|word| word.load(Ordering::Relaxed) != 0)
+            .for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
+    fn copy(&self, from: Frame, to: Frame) {
+        self.charge_page(to, |engine| engine.profile.memory.copy_page);
+        let pairs = self.words(from).iter().zip(self.words(to));
+        pairs.for_each(|(from, to)| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed));
+    }
+
+    fn allocated(&self, frame: Frame) {
+        // SAFETY: see `with_engine`.
+        unsafe { self.with_engine(|engine| engine.oracle.allocated(frame)) }
+    }
+
+    fn freed(&self, frame: Frame) {
+        engine::deallocation();
+        // SAFETY: see `with_engine`.
+        unsafe { self.with_engine(|engine| engine.oracle.freed(frame)) }
+    }
+}
+
+impl Sim {
+    /// The calling CPU overwrites a page: it takes `cost`, and its socket's memory has to keep up.
+    fn charge_page(&self, frame: Frame, cost: impl FnOnce(&Engine) -> u64) {
+        if !engine::in_turn() {
+            return;
+        }
+        let first = self.direct_map(frame).as_ptr() as usize;
+        // SAFETY: the calling CPU's engine, for the length of this function.
+        let engine = unsafe { &mut *self.running() };
+        let _host = OnHost::enter();
+        let socket = engine.profile.place(engine.running).socket;
+        let begin = engine.cpu().clock.max(engine.zeroing[socket]);
+        // Gigabytes a second are bytes a nanosecond.
+        let share = (PAGE_SIZE as f64 / engine.profile.memory.zero_socket_gbps * 1000.0) as u64;
+        engine.zeroing[socket] = begin + share;
+        engine.cpu().clock = begin;
+        let cost = cost(engine);
+        let cpu = engine.running;
+        for line in (first..first + PAGE_SIZE).step_by(64) {
+            let line = engine.directory.line_of(line);
+            engine.directory.seize(line, cpu);
+        }
+        engine::advance(cost);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a run says of itself: lines and who used them.
+
+use crate::Sim;
+use crate::coherence::LineId;
+use crate::engine::Engine;
+
+/// One line's cost since the accounts were cleared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineUse {
+    /// What lies there: a label, or the place in the machine's memory.
+    pub what: String,
+    /// How often it moved between CPUs.
+    pub transfers: u64,
+    /// Nanoseconds that requests waited for others', summed over CPUs.
+    pub waited: u64,
+    /// Nanoseconds that the transfers themselves took.
+    pub moved: u64,
+}
+
+/// How one CPU has used a line while traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The line's number; the same for all CPUs of a trace.
+    pub line: usize,
+    /// What lies there.
+    pub what: String,
+    /// How often it was read.
+    pub reads: u64,
+    /// How often it was written.
+    pub writes: u64,
+    /// Where from, the nearest caller first: of the first write, else of the first read.
+    pub sites: Vec<usize>,
+}
+
+/// A function and its place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteName {
+    /// The function's path.
+    pub function: String,
+    /// `file:line`, if the program knows.
+    pub place: String,
+}
+
+impl SiteName {
+    /// The functions at a return address, inlined ones first.
+    pub fn resolve(address: usize) -> Vec<SiteName> {
+        let mut names = Vec::new();
+        // A return address is behind its call.
+        backtrace::resolve((address - 1) as *mut _, |symbol| {
+            let function = symbol
+                .name()
+                .map(|name| format!("{name:#}"))
+                .unwrap_or_default();
+            let file = symbol.filename().map(|file| file.display().to_string());
+            let place = match (file, symbol.lineno()) {
+                (Some(file), Some(line)) => format!("{file}:{line}"),
+                _ => String::new(),
+            };
+            names.push(SiteName { function, place });
+        });
+        names
+    }
+}
+
+impl Engine {
+    fn name(&self, line: LineId) -> String {
+        match self.directory.offset_of(line) {
+            None => "outside of the machine".into(),
+            Some(offset) => match self.labels.of_line(offset) {
+                Some((what, inside)) if inside < 64 => what.into(),
+                Some((what, inside)) => format!("{what} + {inside}"),
+                None => self.arena.describe(offset),
+            },
+        }
+    }
+}
+
+impl Sim {
+    /// What each line has cost, the dearest first.
+    pub fn lines(&self) -> Vec<LineUse> {
+        // SAFETY: nothing here runs a CPU.
+        unsafe {
+            self.with_engine(|engine| {
+                let rows = engine
+                    .directory
+                    .accounts
+                    .rows()
+                    .iter()
+                    .filter(|row| row.transfers > 0);
+                let mut lines: Vec<LineUse> = rows
+                    .map(|row| LineUse {
+                        what: engine.name(row.line),
+                        transfers: row.transfers,
+                        waited: row.waited / 1000,
+                        moved: row.moved / 1000,
+                    })
+                    .collect();
+                lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved));
+                lines
+            })
+        }
+    }
+
+    /// Begins the accounts of lines and CPUs anew.
+    pub fn clear_accounts(&self) {
+        // SAFETY: as in `lines`.
+        unsafe {
+            self.with_engine(|engine| {
+                engine.directory.accounts.clear();
+                engine
+                    .cpus
+                    .iter_mut()
+                    .for_each(|cpu| cpu.times = Default::default());
+            });
+        }
+    }
+
+    /// Begins to trace which lines each CPU touches.
+    pub fn trace(&self) {
+        // SAFETY: as in `lines`.
+        unsafe { self.with_engine(|engine| engine.watch.trace(engine.cpus.len())) }
+    }
+
+    /// Ends the trace: what each CPU has touched, by line.
+    pub fn traced(&self) -> Vec<Vec<Access>> {
+        // SAFETY: as in `lines`.
+        unsafe {
+            self.with_engine(|engine| {
+                let uses = engine.watch.traced();
+                let access =
+                    |engine: &Engine, (line, used): (LineId, crate::engine::watch::Use)| Access {
+                        line,
+                        what: engine.name(line),
+                        reads: used.reads,
+                        writes: used.writes,
+                        sites: used.site,
+                    };
+                let cpu = |uses: std::collections::BTreeMap<_, _>| {
+                    uses.into_iter().map(|one| access(engine, one)).collect()
+                };
+                uses.into_iter().map(cpu).collect()
+            })
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Making a machine and running jobs on it.
+
+use crate::arena::{Arena, MOST_MEMORY};
+use crate::coherence::Directory;
+use crate::engine::agenda::{Agenda, NEVER};
+use crate::engine::cpu::Cpu;
+use crate::engine::watch::{Delays, Watch};
+use crate::engine::{self, Counts, Engine, Outcome, Time};
+use crate::label::Labels;
+use crate::oracle::Oracle;
+use crate::profile::Profile;
+use crate::{Inner, Sim, Times};
+use core::cell::UnsafeCell;
+use machine::{Anchor, CpuRange, Execute, Job, PAGE_SIZE};
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// How a machine is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The computer.
+    pub profile: Profile,
+    /// Bytes of physical memory, rounded up to frames.
+    pub memory: usize,
+    /// What all randomness comes from.
+    pub seed: u64,
+    /// Jobs begin within so many nanoseconds of each other, at random.
+    pub spread: u64,
+    /// CPUs may compute ahead of each other where that changes nothing; faster.
+    pub lookahead: bool,
+    /// Delays at random accesses: to find races, not to predict.
+    pub delays: Option<Delays>,
+}
+
+impl Options {
+    /// A machine like `profile`, without memory, seed 0, all jobs beginning at once.
+    pub fn new(profile: Profile) -> Self {
+        Options {
+            profile,
+            memory: 0,
+            seed: 0,
+            spread: 0,
+            lookahead: true,
+            delays: None,
+        }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All jobs have ended.
+    Finished,
+    /// The time is over, and jobs are still running.
+    Running,
+    /// No job can go on; what each CPU does.
+    Deadlock(String),
+}
+
+impl Sim {
+    /// A machine.
+    ///
+    /// # Errors
+    /// If the host refuses the address space, or the memory is more than 128 GiB.
+    pub fn new(options: Options) -> io::Result<Self> {
+        let engine = Engine::new(options.clone())?;
+        let frame_count = options.memory.div_ceil(PAGE_SIZE);
+        if options.memory > MOST_MEMORY {
+            let text = format!(
+                "{} bytes of memory: a simulated machine has {MOST_MEMORY} at most",
+                options.memory
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        Ok(Sim {
+            inner: Arc::new(Inner {
+                range: engine.range,
+                frames: engine.arena.frames(),
+                frame_count,
+                busy: AtomicBool::new(false),
+                engine: UnsafeCell::new(engine),
+            }),
+        })
+    }
+
+    /// Gives job *i* to CPU *i*, to begin about now; [`Sim::run`] runs them.
+    ///
+    /// # Panics
+    /// If there are more jobs than CPUs, or a CPU has a job still.
+    pub fn start(&self, jobs: Vec<Job>) {
+        let jobs = jobs.into_iter().enumerate();
+        self.start_on(jobs.collect());
+    }
+
+    /// As [`Sim::start`], each job on the CPU that is named with it.
+    pub fn start_on(&self, jobs: Vec<(usize, Job)>) {
+        // SAFETY: nothing here runs a CPU.
+        unsafe {
+            self.with_engine(|engine| engine.start(jobs));
+        }
+    }
+
+    /// Runs the jobs until all have ended, or the machine's clock reads `until`
+    /// nanoseconds.
+    ///
+    /// # Panics
+    /// If a job has.
+    pub fn run(&self, until: u64) -> Progress {
+        let _busy = self.claim();
+        // SAFETY: `busy` is ours, so nobody else uses the engine.
+        match unsafe { Engine::run(self.inner.engine.get(), until.saturating_mul(1000)) } {
+            Outcome::Finished => Progress::Finished,
+            Outcome::Reached => Progress::Running,
+            Outcome::Stuck(why) => Progress::Deadlock(why),
+            Outcome::Panicked(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// The machine's clock in nanoseconds: what all CPUs with jobs have passed.
+    pub fn time(&self) -> u64 {
+        // SAFETY: nothing here runs a CPU.
+        unsafe { self.with_engine(|engine| engine.time / 1000) }
+    }
+
+    /// What the engine has done since the machine was made.
+    pub fn counts(&self) -> Counts {
+        // SAFETY: as in `time`.
+        unsafe { self.with_engine(|engine| engine.counts) }
+    }
+
+    /// Where each CPU's time went since the machine was made.
+    pub fn times(&self) -> Vec<Times> {
+        // SAFETY: as in `time`.
+        unsafe { self.with_engine(|engine| engine.cpus.iter().map(|cpu| cpu.times).collect()) }
+    }
+
+    /// Runs `job` on CPU `index` to its end, and returns its result.
+    ///
+    /// # Panics
+    /// If `job` panics, or waits for what never comes.
+    pub fn on_cpu<R: Send + 'static>(
+        &self,
+        index: usize,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> R {
+        let (give, take) = std::sync::mpsc::channel();
+        let job = move || give.send(job()).expect("the receiver waits");
+        self.start_on(vec![(index, Box::new(job))]);
+        self.finish();
+        take.try_recv().expect("the job has ended")
+    }
+
+    fn finish(&self) {
+        match self.run(NEVER / 1000) {
+            Progress::Finished => {}
+            Progress::Running => panic!("a simulated run takes longer than a simulated hour"),
+            Progress::Deadlock(why) => panic!("deadlock: {why}"),
+        }
+    }
+}
+
+impl Execute for Sim {
+    fn execute(&self, jobs: Vec<Job>) {
+        self.start(jobs);
+        self.finish();
+    }
+}
+
+impl Engine {
+    fn new(options: Options) -> io::Result<Self> {
+        let Options { profile, seed, .. } = options;
+        let cpus = profile.cpus();
+        let arena = Arena::new(cpus)?;
+        let directory = Directory::new(&profile, arena.base())?;
+        let cpu = |index| {
+            let dice = oorandom::Rand64::new(u128::from(seed) << 64 | index as u128);
+            Cpu::new(dice, profile.core.store_buffer)
+        };
+        Ok(Engine {
+            range: CpuRange::claim(cpus),
+            cpus: (0..cpus).map(cpu).collect(),
+            agenda: Agenda::new(2 * cpus),
+            running: 0,
+            turn: 0,
+            ahead: 0,
+            until: 0,
+            time: 0,
+            lookahead: if options.lookahead {
+                directory.warnings()
+            } else {
+                (0, 0)
+            },
+            idle: 0,
+            zeroing: vec![0; profile.topology.sockets].into(),
+            watch: Watch::new(options.delays),
+            oracle: Oracle::new(options.memory.div_ceil(PAGE_SIZE)),
+            labels: Labels::default(),
+            counts: Counts::default(),
+            anchor: Anchor::new(),
+            heap: arena.heap().as_ptr(),
+            spread: options.spread * 1000,
+            directory,
+            profile,
+            arena,
+        })
+    }
+
+    /// See [`Sim::start_on`].
+    fn start(&mut self, jobs: Vec<(usize, Job)>) {
+        let mut has_job = vec![false; self.cpus.len()];
+        for (cpu, _) in &jobs {
+            assert!(*cpu < has_job.len(), "no CPU {cpu} among {}", has_job.len());
+            has_job[*cpu] = true;
+        }
+        for (cpu, job) in jobs {
+            let sibling = self.profile.sibling(cpu);
+            let alone = sibling.is_none_or(|sibling| !has_job[sibling]);
+            let speed = if alone { 1.0 } else { self.profile.core.smt };
+            self.cpus[cpu].set_speed(speed);
+            let late = self.cpus[cpu].below(self.spread + 1);
+            let start = self.time + late;
+            self.begin(cpu, start, job);
+        }
+    }
+}
+
+/// The calling CPU computes for `nanoseconds`: what the code around it would take that the
+/// simulator does not see. Slower if the core's other thread works, too.
+pub fn compute(nanoseconds: f64) {
+    engine::advance((nanoseconds * 1000.0) as Time);
+}
+
+/// A random number below `bound`, from the calling CPU's own sequence; 0 on no CPU.
+pub fn dice(bound: u64) -> u64 {
+    let engine = engine::current();
+    match engine.is_null() {
+        true => 0,
+        // SAFETY: the calling CPU's engine, for the length of this expression.
+        false => unsafe { (*engine).cpu().below(bound) },
+    }
+}

@@ -1,0 +1,117 @@
+//! Tasks and time: one task a CPU.
+
+use crate::Sim;
+use crate::engine;
+use machine::{Anchor, Clock, CpuId, Cpus, Locals, Pinned, Tasks};
+
+/// A task: a CPU, and which of the jobs it has had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub(crate) cpu: CpuId,
+    pub(crate) serial: u64,
+}
+
+/// The calling CPU; nothing needs to be done to stay on it.
+pub struct Pin(CpuId);
+
+impl Pinned for Pin {
+    #[inline]
+    fn cpu(&self) -> CpuId {
+        self.0
+    }
+}
+
+/// The CPU that calls.
+fn cpu() -> CpuId {
+    let engine = engine::current();
+    match engine.is_null() {
+        true => CpuId::NONE,
+        // SAFETY: the calling CPU's engine, for the length of this expression.
+        false => unsafe { (*engine).range.cpu((*engine).running) },
+    }
+}
+
+// SAFETY: a CPU has one job at a time, and a job stays on its CPU.
+unsafe impl Cpus for Sim {
+    type Pin = Pin;
+
+    fn pin() -> Pin {
+        Pin(cpu())
+    }
+
+    fn relax(round: u32) {
+        engine::relax(round);
+    }
+
+    fn delay(pauses: u32) {
+        engine::delay(pauses);
+    }
+}
+
+thread_local! {
+    /// The words of code that runs on no simulated CPU.
+    static OUTSIDE: Locals = const { Locals::ZERO };
+}
+
+/// What exists once for code that runs on no simulated CPU.
+static OUTSIDE_ANCHOR: Anchor = Anchor::new();
+
+impl Tasks for Sim {
+    type Task = Task;
+
+    fn current_task() -> Task {
+        let engine = engine::current();
+        let serial = match engine.is_null() {
+            true => 0,
+            // SAFETY: as in `cpu`.
+            false => unsafe { (*engine).cpu().task() },
+        };
+        Task { cpu: cpu(), serial }
+    }
+
+    fn park() {
+        engine::park();
+    }
+
+    fn unpark(task: Task) {
+        engine::unpark(task);
+    }
+
+    fn yield_now() {
+        engine::yield_now();
+    }
+
+    fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
+        let engine = engine::current();
+        if engine.is_null() {
+            return OUTSIDE.with(f);
+        }
+        // SAFETY: the words stand on the stack of the running job, below all that calls
+        // this, and the pointer is null when they are gone.
+        match unsafe { (*engine).cpu().locals().as_ref() } {
+            Some(locals) => f(locals),
+            None => f(&Locals::ZERO),
+        }
+    }
+
+    fn anchor() -> &'static Anchor {
+        let engine = engine::current();
+        match engine.is_null() {
+            true => &OUTSIDE_ANCHOR,
+            // SAFETY: the anchor stays in place while the machine exists, and only code
+            // on its CPUs gets here, which the machine outlives.
+            false => unsafe { &*&raw const (*engine).anchor },
+        }
+    }
+}
+
+impl Clock for Sim {
+    fn now() -> u64 {
+        let engine = engine::current();
+        match engine.is_null() {
+            true => 0,
+            // SAFETY: as in `cpu`.
+            false => unsafe { (*engine).cpu().clock / 1000 },
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The simulated machine keeps the contract.
+
+use machine::PAGE_SIZE;
+use machine::conformance;
+use sim::profile::Profile;
+use sim::{Options, Sim};
+
+#[global_allocator]
+static ALLOCATOR: sim::Allocator = sim::Allocator;
+
+fn machine(seed: u64, delays: bool) -> Sim {
+    let delays = delays.then_some(sim::Delays {
+        one_in: 8,
+        most: 300,
+    });
+    Sim::new(Options {
+        memory: 1024 * PAGE_SIZE,
+        seed,
+        delays,
+        ..Options::new(Profile::test(2, 2, 1))
+    })
+    .expect("address space")
+}
+
+#[test]
+fn all() {
+    conformance::all(&machine(0, false));
+}
+
+#[test]
+fn exact_tlb() {
+    conformance::exact_tlb(&machine(0, false));
+}
+
+#[test]
+fn all_with_delays() {
+    for seed in 0..5 {
+        conformance::all(&machine(seed, true));
+    }
+}
