@@ -13,6 +13,10 @@ mod tasks;
 use clap::Parser;
 use std::process::ExitCode;
 
+/// Simulated CPUs allocate in their machine, all else from the system.
+#[global_allocator]
+static ALLOCATOR: sim::Allocator = sim::Allocator;
+
 fn main() -> ExitCode {
     // `scalevm … | head` ends quietly, as other tools do.
     // SAFETY: no handler is involved, and no other thread runs yet.

@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vm", &["machine", "sync"]),
     ("baselines", &["machine", "sync", "vm"]),
     ("hosted", &["machine"]),
+    ("sim", &["machine"]),
     ("checked", &["machine"]),
     ("workloads", &[]),
     ("stats", &[]),
