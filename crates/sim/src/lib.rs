@@ -31,6 +31,7 @@ pub use run::{Options, Progress, compute, dice};
 pub use task::{Pin, Task};
 
 use core::cell::UnsafeCell;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use engine::Engine;
 use machine::{CpuRange, Topology};
@@ -47,9 +48,18 @@ struct Inner {
     range: CpuRange,
     frames: NonNull<u8>,
     frame_count: usize,
-    /// Somebody runs the machine, or looks at its engine.
+    /// Somebody runs the machine, or looks at its engine; for ever, once it is scrapped.
     busy: AtomicBool,
-    engine: UnsafeCell<Engine>,
+    engine: UnsafeCell<ManuallyDrop<Engine>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !*self.busy.get_mut() {
+            // SAFETY: not scrapped, so not dropped before.
+            unsafe { ManuallyDrop::drop(self.engine.get_mut()) };
+        }
+    }
 }
 
 // SAFETY: the engine is used under `busy`, or by code on its CPUs, which run on the thread that has `busy`.
@@ -64,6 +74,22 @@ impl Topology for Sim {
 }
 
 impl Sim {
+    fn engine(&self) -> *mut Engine {
+        self.inner.engine.get().cast()
+    }
+
+    /// Gives the machine's memory back although jobs have not ended or things that live
+    /// in it have not been dropped: for runs that have failed.
+    ///
+    /// # Safety
+    /// Whatever was allocated on the machine's CPUs is not touched any more, not even
+    /// dropped. (The machine itself refuses to be used.)
+    pub unsafe fn scrap(&self) {
+        core::mem::forget(self.claim());
+        // SAFETY: the claim stays, so this happens once and nobody comes after us.
+        unsafe { ManuallyDrop::drop(&mut *self.inner.engine.get()) };
+    }
+
     /// The engine of the calling CPU, which must be one of this machine's.
     fn running(&self) -> *mut Engine {
         let engine = self.inner.engine.get();
@@ -79,7 +105,7 @@ impl Sim {
     /// # Safety
     /// `f` does not suspend the CPU.
     unsafe fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
-        let engine = self.inner.engine.get();
+        let engine = self.engine();
         if engine::current() == engine {
             // SAFETY: we are the only code that runs on the machine; the caller's promise.
             return f(unsafe { &mut *engine });
@@ -92,7 +118,7 @@ impl Sim {
     fn claim(&self) -> Claim<'_> {
         // Acquire and release: who has the machine sees what was done to it before.
         let taken = self.inner.busy.swap(true, Ordering::Acquire);
-        assert!(!taken, "a simulated machine is run by one thread at a time");
+        assert!(!taken, "a simulated machine is run by one thread at a time, and not after it was scrapped");
         Claim(&self.inner.busy)
     }
 }

@@ -11,6 +11,7 @@ use crate::oracle::Oracle;
 use crate::profile::Profile;
 use crate::{Inner, Sim, Times};
 use core::cell::UnsafeCell;
+use core::mem::ManuallyDrop;
 use machine::{Anchor, CpuRange, Execute, Job, PAGE_SIZE};
 use std::io;
 use std::panic::resume_unwind;
@@ -80,7 +81,7 @@ impl Sim {
                 frames: engine.arena.frames(),
                 frame_count,
                 busy: AtomicBool::new(false),
-                engine: UnsafeCell::new(engine),
+                engine: UnsafeCell::new(ManuallyDrop::new(engine)),
             }),
         })
     }
@@ -110,7 +111,7 @@ impl Sim {
     pub fn run(&self, until: u64) -> Progress {
         let _busy = self.claim();
         // SAFETY: `busy` is ours, so nobody else uses the engine.
-        match unsafe { Engine::run(self.inner.engine.get(), until.saturating_mul(1000)) } {
+        match unsafe { Engine::run(self.engine(), until.saturating_mul(1000)) } {
             Outcome::Finished => Progress::Finished,
             Outcome::Reached => Progress::Running,
             Outcome::Stuck(why) => Progress::Deadlock(why),
