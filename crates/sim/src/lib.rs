@@ -27,7 +27,7 @@ pub use engine::Counts;
 pub use engine::cpu::Times;
 pub use engine::watch::Delays;
 pub use report::{Access, LineUse, SiteName};
-pub use run::{Options, Progress, compute, dice};
+pub use run::{Options, Progress, compute, dice, system_call};
 pub use task::{Pin, Task};
 
 use core::cell::UnsafeCell;
@@ -92,7 +92,7 @@ impl Sim {
 
     /// The engine of the calling CPU, which must be one of this machine's.
     fn running(&self) -> *mut Engine {
-        let engine = self.inner.engine.get();
+        let engine = self.engine();
         assert!(
             engine::current() == engine,
             "the caller runs on no CPU of this machine"

@@ -233,6 +233,15 @@ pub fn compute(nanoseconds: f64) {
     engine::advance((nanoseconds * 1000.0) as Time);
 }
 
+/// The calling task enters the kernel and leaves it again: what the machine takes for that.
+pub fn system_call() {
+    let engine = engine::current();
+    if !engine.is_null() {
+        // SAFETY: the calling CPU's engine, for the length of this expression.
+        engine::advance(unsafe { (*engine).profile.kernel.syscall });
+    }
+}
+
 /// A random number below `bound`, from the calling CPU's own sequence; 0 on no CPU.
 pub fn dice(bound: u64) -> u64 {
     let engine = engine::current();

@@ -121,16 +121,13 @@ impl Engine {
         let first = self.agenda.first();
         self.turn = first.min(end);
         self.ahead = end;
-        let others = self
-            .agenda
-            .next()
-            .map(|(time, actor)| (time, actor, self.lookahead.0));
+        let others = self.agenda.next().map(|(time, _)| (time, self.lookahead.0));
         let sibling = self.profile.sibling(cpu);
         let sibling = sibling
             .into_iter()
             .flat_map(|sibling| [sibling, sibling + self.cpus.len()]);
-        let sibling = sibling.map(|actor| (self.agenda.of(actor), actor, self.lookahead.1));
-        for (time, actor, slack) in others.into_iter().chain(sibling) {
+        let sibling = sibling.map(|actor| (self.agenda.of(actor), self.lookahead.1));
+        for (time, slack) in others.into_iter().chain(sibling) {
             if time < NEVER {
                 self.ahead = self.ahead.min(key(time + slack, 0));
             }
