@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("baselines", &["machine", "sync", "vm"]),
     ("hosted", &["machine"]),
     ("checked", &["machine"]),
+    ("sim", &["machine"]),
     ("workloads", &[]),
     ("stats", &[]),
 ];

@@ -1,0 +1,138 @@
+//! Machine profiles: the shape of a simulated computer and what it costs.
+//!
+//! A profile is a TOML file in which every number carries its source; `docs/simulator/profiles.md`
+//! says how to write one. In the file times are nanoseconds, here they are **picoseconds**: whole
+//! numbers, so that a simulated clock never rounds.
+
+mod corners;
+mod costs;
+mod embedded;
+mod error;
+mod fields;
+mod read;
+mod reshape;
+mod topology;
+mod write;
+
+pub use costs::{Arbitration, Core, Ipi, Kernel, MemoryCosts, PerClass, Transfer};
+pub use error::ProfileError;
+pub use topology::{Class, Place, Topology};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// A simulated computer. Checked when read; whoever changes fields by hand calls
+/// [`check`](Profile::check).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Its name, as on the command line.
+    pub name: String,
+    /// One line: which computer this stands for.
+    pub about: String,
+    /// How its CPUs hang together.
+    pub topology: Topology,
+    /// What moving a cache line costs.
+    pub transfer: Transfer,
+    /// What a core costs by itself.
+    pub core: Core,
+    /// What its kernel costs.
+    pub kernel: Kernel,
+    /// What interrupting other CPUs costs.
+    pub ipi: Ipi,
+    /// What pages and translations cost.
+    pub memory: MemoryCosts,
+    /// Where each number comes from, by its dotted key (`transfer.sibling`).
+    pub sources: BTreeMap<String, String>,
+}
+
+impl Profile {
+    /// Reads the text of a profile; `file` is how errors name it.
+    ///
+    /// # Errors
+    /// One line naming file, line and key: no TOML, a key missing or unknown, a number without a
+    /// source or out of its range, an impossible topology.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
+        read::read(text, file)
+    }
+
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// The file can not be read, or as [`parse`](Profile::parse).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let file = path.as_ref().display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Profile::parse(&text, &file),
+            Err(source) => Err(ProfileError::Unreadable { file, source }),
+        }
+    }
+
+    /// One of the built-in machines.
+    ///
+    /// # Errors
+    /// There is none of this name; the error lists those there are.
+    pub fn named(name: &str) -> Result<Self, ProfileError> {
+        embedded::named(name)
+    }
+
+    /// The built-in machines, the one of seed 000 first.
+    pub fn all() -> Vec<Self> {
+        embedded::all()
+    }
+
+    /// The text of a file that [`parse`](Profile::parse) reads back as this profile.
+    pub fn to_toml(&self) -> String {
+        write::write(self)
+    }
+
+    /// Checks what the fields must hold together.
+    ///
+    /// # Errors
+    /// Names the key and what is wrong with it.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        let whole = |reason| ProfileError::Invalid {
+            file: self.name.clone(),
+            reason,
+        };
+        fields::check(self).map_err(|(key, reason)| whole(format!("`{key}`: {reason}")))
+    }
+
+    /// How many CPUs (hardware threads) it has.
+    pub fn cpus(&self) -> usize {
+        self.topology.cpus()
+    }
+
+    /// Where a CPU is.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
+    pub fn place(&self, cpu: usize) -> Place {
+        self.topology.place(cpu)
+    }
+
+    /// How far apart two CPUs are.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
+    pub fn distance(&self, a: usize, b: usize) -> Class {
+        self.topology.distance(a, b)
+    }
+
+    /// Picoseconds until CPU `b` has a line that CPU `a` wrote last; a hit if they are one.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
+    pub fn latency(&self, a: usize, b: usize) -> u64 {
+        match self.distance(a, b) {
+            Class::SameThread => self.core.hit,
+            Class::Sibling => self.transfer.sibling,
+            Class::Cluster => self.transfer.cluster,
+            Class::Socket => self.transfer.socket,
+            Class::Hops(hops) => self.transfer.hops[usize::from(hops) - 1],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
