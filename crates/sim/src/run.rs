@@ -216,8 +216,7 @@ impl Engine {
             has_job[*cpu] = true;
         }
         for (cpu, job) in jobs {
-            let sibling = self.profile.sibling(cpu);
-            let alone = sibling.is_none_or(|sibling| !has_job[sibling]);
+            let alone = !self.siblings(cpu).any(|sibling| has_job[sibling]);
             let speed = if alone { 1.0 } else { self.profile.core.smt };
             self.cpus[cpu].set_speed(speed);
             let late = self.cpus[cpu].below(self.spread + 1);

@@ -43,7 +43,7 @@ fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>
         })),
         On::Sim => Ok(Box::new(Simulated {
             preset: preset(vm)?,
-            profile: sim::profile::Profile::test(2, 24, 2),
+            profile: sim::profile::Profile::named("freebsd-96").expect("built in"),
             seed: 1,
         })),
     }
