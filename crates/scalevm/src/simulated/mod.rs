@@ -80,7 +80,8 @@ impl Simulated {
         plan: &Plan,
         f: impl FnOnce(&mut Run) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let swap_pages = Some(SWAP_PER_TASK * plan.tasks as u64);
+        // The machine's, whoever uses it: an account per CPU has its share for each.
+        let swap_pages = Some(SWAP_PER_TASK * self.profile.cpus() as u64);
         let mut run = match self.preset {
             Preset::Scalevm => self.begin::<Best>(
                 plan,
