@@ -1,7 +1,9 @@
 //! The command line.
 
+mod calibrate;
 mod compare;
 
+pub use calibrate::CalibrateArgs;
 pub use compare::CompareArgs;
 
 use crate::catalog;
@@ -45,6 +47,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
+    /// Measure this computer and write it as a machine profile
+    Calibrate(CalibrateArgs),
 }
 
 /// `list`.
