@@ -118,3 +118,86 @@ fn read_occupancy(profile: &mut Profile, base: &Profile) {
     let source = format!("the share of the transfer that {} has: {source}", base.name);
     profile.sources.insert(key.into(), source);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A computer whose pairs matter only by being there.
+    fn computer(sockets: usize, cores: usize, cluster: usize) -> Computer {
+        let pair = |there: bool| there.then_some((0, 1));
+        Computer {
+            sockets,
+            cores,
+            threads: 1,
+            cluster,
+            first: 0,
+            sibling: None,
+            near: pair(cluster > 1),
+            far: pair(cores > cluster),
+            remote: vec![(0, 1); sockets - 1],
+        }
+    }
+
+    fn figures(keys: &[&'static str]) -> Vec<Figure> {
+        let figure = |key: &&'static str| Figure::new(key, "a test", Reading::of([100.0]));
+        keys.iter().map(figure).collect()
+    }
+
+    #[test]
+    fn a_profile_comes_out_whatever_the_base_and_the_computer() {
+        for base in Profile::all() {
+            for (computer, keys) in [
+                (computer(1, 1, 1), &["core.hit"][..]),
+                (computer(1, 4, 4), &["transfer.cluster", "ipi"]),
+                (computer(2, 4, 2), &["transfer.socket", "transfer.hops"]),
+                (computer(4, 3, 3), &["transfer.cluster", "transfer.hops"]),
+            ] {
+                let found = profile("here", "a CPU", &computer, &figures(keys), &base);
+                found.check().expect("sound");
+                let again = Profile::parse(&found.to_toml(), "here").expect("sound");
+                assert_eq!(again, found);
+                assert_eq!(found.cpus(), computer.sockets * computer.cores);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_measured_replaces_what_the_base_says() {
+        let base = Profile::named("freebsd-96").expect("built in");
+        let keys = ["transfer.cluster", "transfer.hops", "kernel.wake"];
+        let found = profile("here", "a CPU", &computer(2, 4, 4), &figures(&keys), &base);
+        let Profile {
+            transfer,
+            kernel,
+            core,
+            ..
+        } = &found;
+        assert_eq!((transfer.cluster, transfer.socket), (100_000, 100_000));
+        assert_eq!((&transfer.hops[..], kernel.wake), (&[100_000][..], 100_000));
+        assert_eq!(transfer.sibling, base.transfer.sibling);
+        assert_eq!(core, &base.core);
+        let busy = &transfer.read_occupancy;
+        assert_eq!(busy.hops, [25_000], "a quarter, as the base has");
+        assert_eq!(
+            found.sources["kernel.wake"],
+            "measured on a CPU: a test; median of 1, quartiles 100.0–100.0 ns"
+        );
+    }
+
+    #[test]
+    fn a_shootdown_is_divided_as_the_base_does() {
+        let base = Profile::named("freebsd-96").expect("built in");
+        let found = profile(
+            "here",
+            "a CPU",
+            &computer(1, 2, 2),
+            &figures(&["ipi"]),
+            &base,
+        );
+        let ipi = &found.ipi;
+        let sum = ipi.send + ipi.per_target + ipi.deliver + ipi.handler + ipi.acknowledge;
+        assert!(sum.abs_diff(100_000) < 5, "{sum}");
+        assert!(ipi.deliver > ipi.handler && ipi.handler > ipi.send);
+    }
+}

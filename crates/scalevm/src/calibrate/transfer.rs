@@ -40,11 +40,9 @@ struct Ball(AtomicBool);
 impl Ball {
     /// Waits until the ball is on the side `from`, and sends it to the other.
     fn hit(&self, from: bool) {
-        while self
-            .0
-            .compare_exchange(from, !from, AcqRel, Relaxed) // with the other side's
-            .is_err()
-        {}
+        let Ball(side) = self;
+        // AcqRel: each hit sees what the other side did before its own.
+        while side.compare_exchange(from, !from, AcqRel, Relaxed).is_err() {}
     }
 }
 
