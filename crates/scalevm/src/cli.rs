@@ -36,7 +36,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show workloads, systems, presets, locks and topologies
+    /// Show workloads, systems, presets, locks, machines and topologies
     List(ListArgs),
     /// Run a workload as will-it-scale does
     Run(RunArgs),
