@@ -1,7 +1,9 @@
 //! The command line.
 
+mod calibrate;
 mod compare;
 
+pub use calibrate::CalibrateArgs;
 pub use compare::CompareArgs;
 
 use crate::catalog;
@@ -34,7 +36,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show workloads, systems, presets, locks and topologies
+    /// Show workloads, systems, presets, locks, machines and topologies
     List(ListArgs),
     /// Run a workload as will-it-scale does
     Run(RunArgs),
@@ -45,6 +47,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
+    /// Measure this computer and write it as a machine profile
+    Calibrate(CalibrateArgs),
 }
 
 /// `list`.
