@@ -7,8 +7,8 @@
 //! does not say which task runs.)
 
 use crate::RawLock;
-use crate::blocking::{Blocking, Pointer};
 pub use crate::blocking::{BackOff, LockDelay, YieldSoon};
+use crate::blocking::{Blocking, Pointer};
 use crate::ecosystem::impl_lock_api;
 use core::ptr;
 use machine::{ConstInit, Machine};

@@ -249,9 +249,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
     }
 }
 
-impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit
-    for Blocking<M, W, SPINS, B>
-{
+impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit for Blocking<M, W, SPINS, B> {
     const ZERO: Self = Blocking {
         word: W::ZERO,
         types: PhantomData,

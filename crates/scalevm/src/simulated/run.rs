@@ -97,12 +97,17 @@ impl Run {
         let before = self.counts();
         self.run_to(from + span)?;
         let after = self.counts();
-        Ok(after.iter().zip(before).map(|(after, before)| after - before).collect())
+        Ok(after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect())
     }
 
     /// As [`Run::measure`], and says where the time went.
     pub fn attribute(&mut self, span: Duration) -> Result<Attribution, Failure> {
-        let out_of_memory = |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
+        let out_of_memory =
+            |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         let nanoseconds = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
         let from = self.warm_up(nanoseconds)?;
         self.machine.clear_accounts();
@@ -111,7 +116,11 @@ impl Run {
         let outcome = self.run_to(from + nanoseconds);
         profile::stop();
         outcome?;
-        Ok(Attribution::of(&self.machine, self.counters.len(), nanoseconds))
+        Ok(Attribution::of(
+            &self.machine,
+            self.counters.len(),
+            nanoseconds,
+        ))
     }
 
     /// Runs until every task is in its loop, and some time more; when that was. A task
