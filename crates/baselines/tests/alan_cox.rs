@@ -26,6 +26,7 @@ struct With<I>(PhantomData<I>);
 impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Invalidation = I;
     type Swap = <Best as Policies<Hosted>>::Swap;
+    type Locking = vm::policy::PerSlot;
 }
 
 type Shared<I> = Arc<Space<Hosted, With<I>>>;
