@@ -112,6 +112,8 @@ fn cpus_map_apart() {
     assert!(theirs.abs_diff(mine) >= 8 * GIB);
 }
 
+type Change = fn(&Space<Hosted, Best>, VaRange);
+
 /// Each call is atomic: threads change overlapping ranges, across the edges of slots of
 /// two levels, and whoever looks finds all of a range as one of them left it.
 #[test]
@@ -126,7 +128,7 @@ fn operations_on_overlapping_ranges_are_atomic() {
         start: middle - 2 * MIB - PAGE_SIZE,
         end: middle + 2 * MIB + PAGE_SIZE,
     };
-    let changes: [fn(&Space<Hosted, Best>, VaRange); 3] = [
+    let changes: [Change; 3] = [
         |space, range| space.map_fixed(range, Prot::READ_WRITE).expect("map"),
         |space, range| {
             let changed = space.protect(range, Prot::READ);
