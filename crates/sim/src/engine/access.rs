@@ -94,15 +94,20 @@ pub(crate) fn in_turn() -> bool {
     true
 }
 
-/// A block is about to be taken from the machine's heap.
+/// A block is about to be taken from the machine's heap; from memory that all CPUs take
+/// from if `fresh`, which happens in turn: where a block lies must not depend on how far
+/// CPUs run ahead.
 #[inline]
-pub(crate) fn allocation() {
+pub(crate) fn allocation(fresh: bool) {
     let engine = CURRENT.get();
     if !engine.is_null() {
         // SAFETY: as in `touch`.
         unsafe {
             let cost = (*engine).profile.kernel.allocate;
             (*engine).spend(cost);
+            while fresh && !(*engine).is_turn() {
+                Engine::wait_turn(engine);
+            }
         }
     }
 }
@@ -219,6 +224,7 @@ impl Engine {
                 address: what.address,
                 bytes: what.bytes as u8,
                 value,
+                made: clock,
             });
             if begins {
                 let buffer = cpu + engine.cpus.len();

@@ -27,13 +27,10 @@ pub(crate) fn relax(round: u32) {
             e.directory.spinners.forget(cpu);
             return spin(e, pause << round.min(6));
         }
-        if let Err(look_again) = e.directory.sleep(cpu, now) {
-            e.directory.spinners.forget(cpu);
-            return spin(e, look_again - now);
-        }
-        e.cpu().doing = Doing::Spinning;
+        let looks = e.directory.sleep(cpu, now);
         let patience = PATIENCE << e.cpu().vain.min(MOST_DOUBLINGS);
-        e.agenda.set(cpu, now + patience * pause);
+        e.cpu().doing = Doing::Spinning;
+        e.agenda.set(cpu, looks.unwrap_or(now + patience * pause));
         suspend(engine);
     }
 }
