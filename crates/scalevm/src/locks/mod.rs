@@ -19,6 +19,7 @@ mod mutex;
 pub mod registry;
 mod rwlock;
 mod schedule;
+pub mod simulated;
 mod subject;
 #[cfg(test)]
 mod tests;
