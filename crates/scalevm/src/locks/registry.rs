@@ -122,14 +122,22 @@ type ParkingLotRw = parking_lot::RawRwLock;
 pub static ROWS: &[Row] = &[
     lock::<spin::TestAndSet<Hosted>, spin::TestAndSet<Sim>>("test-and-set"),
     lock::<spin::Ticket<Hosted>, spin::Ticket<Sim>>("ticket lock"),
-    lock::<spin::Proportional<Hosted>, spin::Proportional<Sim>>("ticket lock with proportional backoff"),
-    lock::<spin::Conbo<Hosted>, spin::Conbo<Sim>>("ticket lock with conservative backoff (seed 004)"),
+    lock::<spin::Proportional<Hosted>, spin::Proportional<Sim>>(
+        "ticket lock with proportional backoff",
+    ),
+    lock::<spin::Conbo<Hosted>, spin::Conbo<Sim>>(
+        "ticket lock with conservative backoff (seed 004)",
+    ),
     lock::<spin::Mcs<Hosted>, spin::Mcs<Sim>>("queue lock, spins locally"),
     lock::<spin::Clh<Hosted>, spin::Clh<Sim>>("queue lock, spins on the predecessor's node"),
-    lock::<spin::K42<Hosted>, spin::K42<Sim>>("MCS variant without a node carried to unlock (seed 004)"),
+    lock::<spin::K42<Hosted>, spin::K42<Sim>>(
+        "MCS variant without a node carried to unlock (seed 004)",
+    ),
     lock::<Obm<Hosted>, Obm<Sim>>("one-byte mutex on shared turnstiles (seed 002)")
         .counting(obm::slow_paths::<Hosted>),
-    lock::<adaptive::Adaptive<Hosted>, adaptive::Adaptive<Sim>>("spins while the owner runs, then a turnstile"),
+    lock::<adaptive::Adaptive<Hosted>, adaptive::Adaptive<Sim>>(
+        "spins while the owner runs, then a turnstile",
+    ),
     row::<mutex::ParkingLot>("parking_lot", Group::Mutex, "parking_lot::RawMutex")
         .sized::<mutex::ParkingLot>()
         .theirs(),

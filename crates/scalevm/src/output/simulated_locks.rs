@@ -6,6 +6,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, LineStyle, Table};
 use serde_json::{Value, json};
 use sim::profile::Profile;
+use std::ops::Range;
 
 /// A row for each lock: the median over the range at each number of CPUs; what is kept of
 /// the peak, and fairness, at the last.
@@ -22,7 +23,10 @@ pub fn table(figures: &[Figures], counts: &[usize]) -> Table {
         let mut cells = vec![one.row.name.to_owned(), bytes, format!("{:.1}", one.alone)];
         cells.extend((0..counts.len()).map(|at| one.points.get(at).map_or_else(none, rate)));
         let last = one.points.last();
-        cells.push(one.kept().map_or_else(none, |kept| format!("{:.0} %", 100.0 * kept)));
+        cells.push(
+            one.kept()
+                .map_or_else(none, |kept| format!("{:.0} %", 100.0 * kept)),
+        );
         cells.push(last.map_or_else(none, |point| format!("{:.2}", point.fairness.extremes)));
         cells.push(last.map_or_else(none, |point| format!("{:.3}", point.fairness.jain)));
         table.add_row(cells);
@@ -45,14 +49,15 @@ fn rate(point: &Point) -> String {
 }
 
 /// Prints one lock as one JSON object.
-pub fn print_json(figures: &Figures, profile: &Profile, seeds: u32) {
+pub fn print_json(figures: &Figures, profile: &Profile, seeds: &Range<u64>) {
     let row = figures.row;
     let contended: Vec<Value> = figures.points.iter().map(contended).collect();
     let line = json!({
         "kind": "lock",
         "on": "sim",
         "machine": profile.name,
-        "seeds": seeds,
+        "seed": seeds.start,
+        "seeds": seeds.end - seeds.start,
         "name": row.name,
         "about": row.about,
         "group": row.group.name(),
@@ -60,7 +65,7 @@ pub fn print_json(figures: &Figures, profile: &Profile, seeds: u32) {
         "bytes": row.bytes,
         "uncontended_ns": figures.alone,
         "contended": contended,
-        "topology": format!("{} CPUs", profile.cpus()),
+        "topology": profile.topology.shape(),
         "unit": "operations/s",
     });
     println!("{line}");

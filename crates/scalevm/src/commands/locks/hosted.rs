@@ -16,9 +16,9 @@ const DURATION: Duration = Duration::from_millis(300);
 
 /// Measures and shows.
 pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
-    if args.simulated.is_given() {
-        let why = "--machine, --topology and --seeds describe the simulated machine; they do \
-                   not go with --on hosted";
+    if args.sim.is_chosen() || args.sim.seeds.is_some() {
+        let why = "--machine, --topology and --seeds are the simulated machine's: they go with \
+                   --on sim";
         return Err(Failure::Unavailable(why.into()));
     }
     let mut counts = args.counts();

@@ -1,6 +1,6 @@
 //! The locks on the simulated machine.
 
-use crate::cli::{LocksArgs, Shape};
+use crate::cli::LocksArgs;
 use crate::commands::{finished, prepare};
 use crate::harness::{Failure, interrupt};
 use crate::locks::Row;
@@ -9,9 +9,8 @@ use crate::output::plot::{self, Curve};
 use crate::output::progress::Progress;
 use crate::output::simulated_locks::{print_json, table};
 use sim::profile::Profile;
+use std::ops::Range;
 
-/// The machine, unless another is asked for: that of seed 000.
-const MACHINE: &str = "freebsd-96";
 /// Runs of each point, unless another number is asked for.
 const SEEDS: u32 = 5;
 
@@ -32,20 +31,21 @@ pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
         return Err(Failure::Unavailable(why.into()));
     }
     let rows = simulated_rows(rows, &args.only)?;
-    let profile = machine(args)?;
+    let profile = args.sim.profile()?;
     let mut counts = args.counts();
     if counts.is_empty() {
         counts = simulated::counts(&profile);
     }
-    let seeds = args.simulated.seeds.unwrap_or(SEEDS);
+    let first = args.sim.seed;
+    let seeds = first..first.saturating_add(args.sim.seeds.unwrap_or(SEEDS).into());
     prepare()?;
-    let figures = measure(&profile, &rows, &counts, seeds)?;
+    let figures = measure(&profile, &rows, &counts, &seeds)?;
     if args.json {
         for one in &figures {
-            print_json(one, &profile, seeds);
+            print_json(one, &profile, &seeds);
         }
     } else {
-        show(&figures, &counts, &profile, seeds);
+        show(&figures, &counts, &profile, &seeds);
     }
     Ok(finished())
 }
@@ -53,7 +53,11 @@ pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
 /// The rows that can be simulated; one that was asked for by name must be.
 fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'static Row>, Failure> {
     let foreign = |row: &&&Row| row.simulated.is_none() && names.iter().any(|n| n == row.name);
-    let rows_left: Vec<_> = rows.iter().filter(|row| row.simulated.is_some()).copied().collect();
+    let rows_left: Vec<_> = rows
+        .iter()
+        .filter(|row| row.simulated.is_some())
+        .copied()
+        .collect();
     match rows.iter().find(foreign) {
         Some(row) => Err(simulated::unavailable(row)),
         None if rows_left.is_empty() => Err(Failure::Unavailable(
@@ -63,27 +67,12 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
     }
 }
 
-/// The machine that is asked for.
-fn machine(args: &LocksArgs) -> Result<Profile, Failure> {
-    let bad = |error: sim::profile::ProfileError| Failure::Unavailable(error.to_string());
-    let name = args.simulated.machine.as_deref().unwrap_or(MACHINE);
-    let profile = Profile::named(name).map_err(bad)?;
-    match args.simulated.topology {
-        None => Ok(profile),
-        Some(Shape {
-            sockets,
-            cores,
-            threads,
-        }) => profile.with_topology(sockets, cores, threads).map_err(bad),
-    }
-}
-
 /// Runs all points. A signal ends it early, with what is finished by then.
 fn measure(
     profile: &Profile,
     rows: &[&'static Row],
     counts: &[usize],
-    seeds: u32,
+    seeds: &Range<u64>,
 ) -> Result<Vec<Figures>, Failure> {
     let progress = Progress::new((counts.len() * rows.len()) as u64, "points");
     let mut figures = Vec::with_capacity(rows.len());
@@ -98,7 +87,8 @@ fn measure(
                 break;
             }
             progress.point(&format!("{}, {cpus} CPUs", row.name));
-            one.points.push(simulated::point(profile, row, cpus, seeds.into())?);
+            let point = simulated::curve(profile, row, &[cpus], seeds)?;
+            one.points.extend(point);
             progress.step();
         }
         figures.push(one);
@@ -107,12 +97,13 @@ fn measure(
     Ok(figures)
 }
 
-fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: u32) {
+fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: &Range<u64>) {
     println!(
-        "simulated {}, {} CPUs: million operations a second of n CPUs, median of {seeds} seeds \
+        "simulated {}, {} CPUs: million operations a second of n CPUs, median of {} seeds \
          and range; ns: one CPU, nothing inside",
         profile.name,
-        profile.cpus()
+        profile.cpus(),
+        seeds.end - seeds.start
     );
     println!("{}", table(figures, counts));
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
@@ -135,7 +126,9 @@ impl Figures {
         let points = self.points.iter();
         Curve {
             label: self.row.name.to_owned(),
-            points: points.map(|point| (point.cpus, point.throughput.median)).collect(),
+            points: points
+                .map(|point| (point.cpus, point.throughput.median))
+                .collect(),
         }
     }
 }

@@ -18,12 +18,13 @@
 
 mod run;
 
-use super::registry::{ROWS, Row};
+use super::registry::Row;
 use super::schedule::median;
 use super::subject::{Subject, wrong};
 use crate::harness::Failure;
 use run::{Sums, alone, contended};
 use sim::profile::Profile;
+use std::ops::Range;
 
 /// Lines that a section writes (a reader: reads).
 pub const LINES: usize = 2;
@@ -92,12 +93,6 @@ impl Simulated {
     }
 }
 
-/// The row of this name, if it is simulated.
-pub fn lock(name: &str) -> Option<&'static Row> {
-    let simulated = |row: &&Row| row.name == name && row.simulated.is_some();
-    ROWS.iter().find(simulated)
-}
-
 /// Nanoseconds that one CPU takes for an operation of `lock`, with nothing inside.
 ///
 /// # Errors
@@ -106,8 +101,8 @@ pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
     (machine(lock)?.alone)(profile).map_err(|why| wrong(lock.name, 1, why))
 }
 
-/// The curve of `lock` on a machine like `profile`: a point for each of `counts`, of runs
-/// with the seeds 0 to `seeds` − 1. The same arguments give the same curve.
+/// The curve of `lock` on a machine like `profile`: a point for each of `counts`, of a run
+/// with each of `seeds`. The same arguments give the same curve.
 ///
 /// # Errors
 /// The lock is not simulated or does not work, the machine has fewer CPUs, or the host no
@@ -116,24 +111,20 @@ pub fn curve(
     profile: &Profile,
     lock: &Row,
     counts: &[usize],
-    seeds: u64,
+    seeds: &Range<u64>,
 ) -> Result<Vec<Point>, Failure> {
     let points = counts.iter().map(|&cpus| point(profile, lock, cpus, seeds));
     points.collect()
 }
 
-/// One point of [`curve`].
-///
-/// # Errors
-/// As [`curve`].
-pub fn point(profile: &Profile, lock: &Row, cpus: usize, seeds: u64) -> Result<Point, Failure> {
+fn point(profile: &Profile, lock: &Row, cpus: usize, seeds: &Range<u64>) -> Result<Point, Failure> {
     let most = profile.cpus();
     if !(1..=most).contains(&cpus) {
         let why = format!("{} has {most} CPUs, not {cpus}", profile.name);
         return Err(Failure::Unavailable(why));
     }
     let run = machine(lock)?.contended;
-    let runs = (0..seeds.max(1)).map(|seed| run(profile, cpus, seed));
+    let runs = seeds.clone().map(|seed| run(profile, cpus, seed));
     let runs: Result<Vec<Sums>, String> = runs.collect();
     let runs = runs.map_err(|why| wrong(lock.name, cpus, why))?;
     Ok(summary(cpus, &runs))
@@ -204,3 +195,6 @@ fn jain(operations: &[u64]) -> f64 {
         false => 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests;

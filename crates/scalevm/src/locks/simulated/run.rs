@@ -119,6 +119,11 @@ fn machine(profile: &Profile, seed: u64) -> Result<Sim, String> {
     Sim::new(options).map_err(|error| error.to_string())
 }
 
+/// What a CPU says, in memory that outlives its machine.
+fn kept(said: Result<(), String>) -> Result<(), String> {
+    said.map_err(|why| why.as_str().to_owned())
+}
+
 /// Nanoseconds of one operation on one CPU, nothing inside.
 ///
 /// # Errors
@@ -141,7 +146,7 @@ pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
         drop(own);
         (nanoseconds, subject.verify(ALONE.0 + ALONE.1))
     });
-    verified.map(|()| nanoseconds)
+    kept(verified).map(|()| nanoseconds)
 }
 
 /// What `cpus` CPUs reach together; the windows are described in [`super`].
@@ -167,7 +172,7 @@ pub fn contended<S: Subject>(profile: &Profile, cpus: usize, seed: u64) -> Resul
     board.stop.store(true, Relaxed);
     advance(&sim, u64::MAX / 4_000)?;
     let operations = board.counts().iter().sum();
-    sim.on_cpu(0, move || site.verify(operations))?;
+    kept(sim.on_cpu(0, move || site.verify(operations)))?;
     Ok(sums)
 }
 
