@@ -41,8 +41,10 @@ unsafe impl GlobalAlloc for Allocator {
             // SAFETY: the caller's promise is the system's.
             return unsafe { System.alloc(layout) };
         }
-        // SAFETY: the heap lives while its CPUs run, here and below.
-        crate::engine::allocation(unsafe { Heap::is_short_of(heap, layout) });
+        // SAFETY: the heap lives while its CPUs run.
+        let fresh = unsafe { Heap::is_short_of(heap, layout) };
+        crate::engine::allocation(fresh);
+        // SAFETY: as above.
         unsafe { Heap::allocate(heap, layout) }
     }
 

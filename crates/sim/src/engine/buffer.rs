@@ -6,6 +6,7 @@
 //! store for in the buffer waits until the buffer is empty.
 
 use super::Time;
+use super::access::Room;
 use crate::coherence::LineId;
 use std::collections::VecDeque;
 
@@ -43,8 +44,12 @@ impl StoreBuffer {
         self.stores.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.stores.len() >= self.capacity
+    #[inline]
+    pub(super) fn has_room(&self, room: Room) -> bool {
+        match room {
+            Room::All => self.stores.is_empty(),
+            Room::One => self.stores.len() < self.capacity,
+        }
     }
 
     /// Whether a store to `line` is in it.
@@ -53,7 +58,7 @@ impl StoreBuffer {
     }
 
     pub(super) fn push(&mut self, store: Store) {
-        debug_assert!(!self.is_full());
+        debug_assert!(self.has_room(Room::One));
         self.stores.push_back(store);
     }
 
