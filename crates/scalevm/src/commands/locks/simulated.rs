@@ -119,7 +119,7 @@ impl Figures {
     pub fn kept(&self) -> Option<f64> {
         let rates = || self.points.iter().map(|point| point.throughput.median);
         let peak = rates().fold(0.0, f64::max);
-        Some(rates().last()? / peak)
+        Some(rates().next_back()? / peak)
     }
 
     fn curve(&self) -> Curve {

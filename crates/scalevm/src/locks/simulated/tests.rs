@@ -101,7 +101,7 @@ impl Subject for Loses {
     fn own(&self) {}
 
     fn operate(&self, (): &mut (), section: impl FnOnce()) {
-        if self.0.fetch_add(1, Relaxed) % 100 != 0 {
+        if !self.0.fetch_add(1, Relaxed).is_multiple_of(100) {
             section();
         }
     }
