@@ -84,16 +84,17 @@ impl Sim {
                 .accounts
                 .rows()
                 .iter()
-                .filter(|row| row.transfers > 0);
+                .filter(|row| row.transfers > 0 || row.spun > 0);
             let mut lines: Vec<LineUse> = rows
                 .map(|row| LineUse {
                     what: engine.name(row.line),
                     transfers: row.transfers,
                     waited: row.waited / 1000,
                     moved: row.moved / 1000,
+                    spun: row.spun / 1000,
                 })
                 .collect();
-            lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved));
+            lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved + line.spun));
             lines
         })
     }
