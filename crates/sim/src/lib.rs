@@ -92,7 +92,7 @@ impl Sim {
 
     /// The engine of the calling CPU, which must be one of this machine's.
     fn running(&self) -> *mut Engine {
-        let engine = self.inner.engine.get();
+        let engine = self.engine();
         assert!(
             engine::current() == engine,
             "the caller runs on no CPU of this machine"
