@@ -19,6 +19,7 @@ const fn entry(name: &'static str, about: &'static str) -> Entry {
 pub const SYSTEMS: &[Entry] = &[
     entry("os", "the kernel of this computer, through libc"),
     entry("hosted", "scalevm's own VM on threads of this process"),
+    entry("sim", "scalevm's own VM on a simulated machine (--machine, --topology)"),
 ];
 
 /// How scalevm's VM is built (`--vm`).

@@ -145,6 +145,8 @@ pub enum On {
     Os,
     /// Our VM on threads.
     Hosted,
+    /// Our VM on a simulated machine.
+    Sim,
 }
 
 impl On {
@@ -156,7 +158,7 @@ impl On {
 
 impl ValueEnum for On {
     fn value_variants<'a>() -> &'a [Self] {
-        &[On::Os, On::Hosted] // in the order of the catalogue
+        &[On::Os, On::Hosted, On::Sim] // in the order of the catalogue
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -244,6 +246,7 @@ mod tests {
         assert_eq!(variants.len(), catalog::SYSTEMS.len());
         assert_eq!(On::Os.entry().name, "os");
         assert_eq!(On::Hosted.entry().name, "hosted");
+        assert_eq!(On::Sim.entry().name, "sim");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod locks;
 mod os;
 mod ours;
 mod output;
+mod simulated;
 mod tasks;
 
 use clap::Parser;

@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hosted", &["machine"]),
     ("sim", &["machine"]),
     ("checked", &["machine"]),
+    ("sim", &["machine"]),
     ("workloads", &[]),
     ("stats", &[]),
 ];

@@ -27,7 +27,7 @@ pub use engine::Counts;
 pub use engine::cpu::Times;
 pub use engine::watch::Delays;
 pub use report::{Access, LineUse, SiteName};
-pub use run::{Options, Progress, compute, dice};
+pub use run::{Options, Progress, compute, dice, system_call};
 pub use task::{Pin, Task};
 
 use core::cell::UnsafeCell;

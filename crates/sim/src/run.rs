@@ -216,8 +216,7 @@ impl Engine {
             has_job[*cpu] = true;
         }
         for (cpu, job) in jobs {
-            let sibling = self.profile.sibling(cpu);
-            let alone = sibling.is_none_or(|sibling| !has_job[sibling]);
+            let alone = !self.siblings(cpu).any(|sibling| has_job[sibling]);
             let speed = if alone { 1.0 } else { self.profile.core.smt };
             self.cpus[cpu].set_speed(speed);
             let late = self.cpus[cpu].below(self.spread + 1);
@@ -231,6 +230,15 @@ impl Engine {
 /// simulator does not see. Slower if the core's other thread works, too.
 pub fn compute(nanoseconds: f64) {
     engine::advance((nanoseconds * 1000.0) as Time);
+}
+
+/// The calling task enters the kernel and leaves it again: what the machine takes for that.
+pub fn system_call() {
+    let engine = engine::current();
+    if !engine.is_null() {
+        // SAFETY: the calling CPU's engine, for the length of this expression.
+        engine::advance(unsafe { (*engine).profile.kernel.syscall });
+    }
 }
 
 /// A random number below `bound`, from the calling CPU's own sequence; 0 on no CPU.

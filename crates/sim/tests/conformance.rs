@@ -8,6 +8,11 @@ use sim::{Options, Sim};
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
+fn profile() -> Profile {
+    let base = Profile::named("freebsd-96").expect("built in");
+    base.with_topology(2, 2, 1).expect("possible")
+}
+
 fn machine(seed: u64, delays: bool) -> Sim {
     let delays = delays.then_some(sim::Delays {
         one_in: 8,
@@ -17,7 +22,7 @@ fn machine(seed: u64, delays: bool) -> Sim {
         memory: 1024 * PAGE_SIZE,
         seed,
         delays,
-        ..Options::new(Profile::test(2, 2, 1))
+        ..Options::new(profile())
     })
     .expect("address space")
 }

@@ -40,7 +40,7 @@ fn round_trip(profile: &Profile, a: usize, b: usize) -> f64 {
 
 #[test]
 fn print_ping_pong() {
-    let profile = Profile::test(2, 24, 2);
+    let profile = Profile::named("freebsd-96").expect("built in");
     for b in [48, 1, 24] {
         println!("{b}: {}", round_trip(&profile, 0, b));
     }
@@ -52,7 +52,7 @@ fn counting() {
         for n in [1usize, 2, 4, 12, 24, 48, 96] {
             let sim = Sim::new(Options {
                 lookahead,
-                ..Options::new(Profile::test(2, 24, 2))
+                ..Options::new(Profile::named("freebsd-96").expect("built in"))
             })
             .expect("address space");
             let line = Arc::new(Line(Word::new(0)));

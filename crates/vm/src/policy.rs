@@ -24,7 +24,7 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// What each page keeps for this policy.
     type Page: Send + Sync;
     /// What may be chosen when the policy is made; `()` for most.
-    type Config: Default + Clone;
+    type Config: Default + Clone + Send;
 
     /// The policy's state for a machine.
     fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
@@ -56,7 +56,7 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
 /// above it, and a reservation that fits beside all others is not refused.
 pub trait Reservation<M: Machine>: Send + Sync + 'static {
     /// What may be chosen when the account is made; `()` for most.
-    type Config: Default + Clone;
+    type Config: Default + Clone + Send;
 
     /// An account of `limit` pages.
     fn new(config: &Self::Config, cpus: CpuRange, limit: u64) -> Self;

@@ -11,6 +11,7 @@ use crate::cli::{CommonArgs, On};
 use crate::harness::{Failure, Target, interrupt};
 use crate::os::Os;
 use crate::ours::Ours;
+use crate::simulated::Simulated;
 use crate::tasks::places;
 use baselines::selected::{Preset, UnknownPreset};
 
@@ -36,15 +37,21 @@ fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>
         On::Os => Ok(Box::new(Os {
             affinity: args.affinity(),
         })),
-        On::Hosted => {
-            let preset = vm.map_or(Ok(Preset::Scalevm), str::parse);
-            Ok(Box::new(Ours {
-                preset: preset
-                    .map_err(|error: UnknownPreset| Failure::Unavailable(error.to_string()))?,
-                affinity: args.affinity(),
-            }))
-        }
+        On::Hosted => Ok(Box::new(Ours {
+            preset: preset(vm)?,
+            affinity: args.affinity(),
+        })),
+        On::Sim => Ok(Box::new(Simulated {
+            preset: preset(vm)?,
+            profile: sim::profile::Profile::named("freebsd-96").expect("built in"),
+            seed: 1,
+        })),
     }
+}
+
+fn preset(name: Option<&str>) -> Result<Preset, Failure> {
+    let preset = name.map_or(Ok(Preset::Scalevm), str::parse);
+    preset.map_err(|error: UnknownPreset| Failure::Unavailable(error.to_string()))
 }
 
 /// Says so, once, if `tasks` have to share CPUs.

@@ -45,6 +45,13 @@ pub enum Failure {
         /// How, if it was a process.
         status: Option<ExitStatus>,
     },
+    /// A simulated run came to no end.
+    Simulation {
+        /// The workload.
+        workload: &'static str,
+        /// How one can tell.
+        why: String,
+    },
     /// What was measured does not work.
     Wrong {
         /// What was measured.
@@ -116,6 +123,7 @@ impl fmt::Display for Failure {
                 }
                 Ok(())
             }
+            Failure::Simulation { workload, why } => write!(f, "{workload}: {why}"),
             Failure::Wrong { name, threads, why } => {
                 let noun = if *threads == 1 { "thread" } else { "threads" };
                 write!(f, "{name} does not work ({threads} {noun}): {why}")
@@ -134,6 +142,7 @@ impl std::error::Error for Failure {
             Failure::Unavailable(_)
             | Failure::Died { .. }
             | Failure::Command { .. }
+            | Failure::Simulation { .. }
             | Failure::Wrong { .. } => None,
         }
     }

@@ -1,4 +1,5 @@
-//! scalevm's own VM, on threads of this process.
+//! scalevm's own VM as a system that workloads run on, and its hosted machine: threads
+//! of this process.
 //!
 //! Each task is a thread and a CPU of a hosted machine. As processes, tasks have an
 //! address space each, in one physical memory; as threads, they share one.
@@ -11,15 +12,15 @@ use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
 use machine::PAGE_SIZE;
 use std::sync::Arc;
-use system::{Process, Task};
+pub use system::{Process, Task};
 use vm::{Best, Options, Policies, Vm};
 
 /// Physical memory for each task: what a workload touches at most, and then some for
 /// page tables and what lies in the CPUs' caches. Only what is used costs anything.
-const MEMORY_PER_TASK: usize = workloads::SIZE + (32 << 20);
+pub const MEMORY_PER_TASK: usize = workloads::SIZE + (32 << 20);
 
 /// Swap space for each task, in pages: several of the workloads' mappings.
-const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
+pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
 
 /// Our VM as a target.
 pub struct Ours {
@@ -29,15 +30,20 @@ pub struct Ours {
     pub affinity: Affinity,
 }
 
+/// Whether our VM has all that the workload needs.
+pub fn can_run(plan: &Plan) -> Result<(), Failure> {
+    match plan.workload.needs.files {
+        true => Err(Failure::Unavailable(format!(
+            "{} maps files, which scalevm's own VM does not have yet; use --on os",
+            plan.workload.name
+        ))),
+        false => Ok(()),
+    }
+}
+
 impl Target for Ours {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
-        let needs = plan.workload.needs;
-        if needs.files {
-            return Err(Failure::Unavailable(format!(
-                "{} maps files, which scalevm's own VM does not have yet; use --on os",
-                plan.workload.name
-            )));
-        }
+        can_run(plan)?;
         let swap_pages = Some(SWAP_PER_TASK * plan.tasks as u64);
         match self.preset {
             // Our own design as an embedder gets it: chosen at compile time.

@@ -1,7 +1,6 @@
 //! scalevm's own VM as a [`System`].
 
-use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
+use machine::{PAGE_SIZE, Platform, VaRange};
 use std::sync::Arc;
 use vm::{Policies, Space, Vm};
 use workloads::{Backing, Call, Error, Prot, System};
@@ -11,13 +10,13 @@ use workloads::{Backing, Call, Error, Prot, System};
 const IMAGE_PAGES: usize = 16;
 
 /// A process: an address space with a program in it.
-pub struct Process<P: Policies<Hosted>> {
-    space: Space<Hosted, P>,
+pub struct Process<M: Platform, P: Policies<M>> {
+    space: Space<M, P>,
 }
 
-impl<P: Policies<Hosted>> Process<P> {
+impl<M: Platform, P: Policies<M>> Process<M, P> {
     /// A process whose image has been touched, by this CPU.
-    pub fn new(vm: &Arc<Vm<Hosted, P>>) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
         let failed = |error: vm::Error| Error::Failed(Call::Map, error.errno());
         let space = Space::new(vm).map_err(failed)?;
         space.activate();
@@ -31,18 +30,18 @@ impl<P: Policies<Hosted>> Process<P> {
 }
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<P: Policies<Hosted>> {
-    process: Arc<Process<P>>,
+pub struct Task<M: Platform, P: Policies<M>> {
+    process: Arc<Process<M, P>>,
 }
 
-impl<P: Policies<Hosted>> Task<P> {
+impl<M: Platform, P: Policies<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
-    pub fn new(process: Arc<Process<P>>) -> Self {
+    pub fn new(process: Arc<Process<M, P>>) -> Self {
         process.space.activate();
         Task { process }
     }
 
-    fn space(&self) -> &Space<Hosted, P> {
+    fn space(&self) -> &Space<M, P> {
         &self.process.space
     }
 }
@@ -65,7 +64,7 @@ fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<P: Policies<Hosted>> System for Task<P> {
+impl<M: Platform, P: Policies<M>> System for Task<M, P> {
     /// There are none yet.
     type File = std::convert::Infallible;
 

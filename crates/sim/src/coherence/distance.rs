@@ -51,12 +51,15 @@ impl Distances {
         let near = [0, transfer.sibling, transfer.cluster, transfer.socket];
         let totals = near.iter().chain(&transfer.hops);
         let legs = totals.map(|&total| Legs::new(total, transfer.legs));
+        let readers = &transfer.read_occupancy;
+        let near = [0, readers.sibling, readers.cluster, readers.socket];
+        let occupancy = near.iter().chain(&readers.hops).copied();
         let pairs = (0..cpus * cpus).map(|pair| profile.distance(pair / cpus, pair % cpus));
         let legs: Box<[Legs]> = legs.collect();
         Distances {
             cpus,
             class: pairs.map(number).collect(),
-            occupancy: vec![transfer.read_occupancy; legs.len()].into(),
+            occupancy: occupancy.collect(),
             legs,
         }
     }

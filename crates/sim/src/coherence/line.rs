@@ -13,6 +13,7 @@ pub(super) const NOBODY: u16 = u16::MAX;
 #[repr(u8)]
 pub(super) enum State {
     /// Nobody yet.
+    #[expect(dead_code, reason = "what fresh memory says")]
     Untouched = 0,
     /// `holder` alone, to read and write.
     Exclusive = 1,

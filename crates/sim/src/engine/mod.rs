@@ -109,7 +109,8 @@ pub struct Counts {
 impl Engine {
     /// How far the other thread of `cpu`'s core, or any CPU, may be ahead of `cpu`.
     fn slack(&self, cpu: usize, actor: usize) -> Time {
-        match actor % self.cpus.len() == self.profile.sibling(cpu).unwrap_or(usize::MAX) {
+        let cores = self.profile.topology.sockets * self.profile.topology.cores;
+        match actor % cores == cpu % cores {
             true => self.lookahead.1,
             false => self.lookahead.0,
         }
@@ -121,21 +122,25 @@ impl Engine {
         let first = self.agenda.first();
         self.turn = first.min(end);
         self.ahead = end;
-        let others = self
-            .agenda
-            .next()
-            .map(|(time, actor)| (time, actor, self.lookahead.0));
-        let sibling = self.profile.sibling(cpu);
-        let sibling = sibling
-            .into_iter()
-            .flat_map(|sibling| [sibling, sibling + self.cpus.len()]);
-        let sibling = sibling.map(|actor| (self.agenda.of(actor), actor, self.lookahead.1));
-        for (time, actor, slack) in others.into_iter().chain(sibling) {
+        let others = self.agenda.next().map(|(time, _)| (time, self.lookahead.0));
+        let cpus = self.cpus.len();
+        let siblings = self.siblings(cpu).flat_map(|sibling| [sibling, sibling + cpus]);
+        let siblings = siblings.map(|actor| (self.agenda.of(actor), self.lookahead.1));
+        let mut ahead = self.ahead;
+        for (time, slack) in others.into_iter().chain(siblings) {
             if time < NEVER {
-                self.ahead = self.ahead.min(key(time + slack, 0));
+                ahead = ahead.min(key(time + slack, 0));
             }
         }
-        self.ahead = self.ahead.max(self.turn);
+        self.ahead = ahead.max(self.turn);
+    }
+
+    /// The other threads of a CPU's core.
+    pub(crate) fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> + use<> {
+        let topology = &self.profile.topology;
+        let cores = topology.sockets * topology.cores;
+        let threads = (0..topology.threads).map(move |thread| cpu % cores + thread * cores);
+        threads.filter(move |&thread| thread != cpu)
     }
 
     /// Puts `actor` in the agenda while another runs.

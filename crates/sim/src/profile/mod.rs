@@ -1,176 +1,138 @@
-//! temp
-#![allow(missing_docs)]
-#[derive(Clone, Debug)]
+//! Machine profiles: the shape of a simulated computer and what it costs.
+//!
+//! A profile is a TOML file in which every number carries its source; `docs/simulator/profiles.md`
+//! says how to write one. In the file times are nanoseconds, here they are **picoseconds**: whole
+//! numbers, so that a simulated clock never rounds.
+
+mod corners;
+mod costs;
+mod embedded;
+mod error;
+mod fields;
+mod read;
+mod reshape;
+mod topology;
+mod write;
+
+pub use costs::{Arbitration, Core, Ipi, Kernel, MemoryCosts, PerClass, Transfer};
+pub use error::ProfileError;
+pub use topology::{Class, Place, Topology};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// A simulated computer. Checked when read; whoever changes fields by hand calls
+/// [`check`](Profile::check).
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
+    /// Its name, as on the command line.
     pub name: String,
+    /// One line: which computer this stands for.
+    pub about: String,
+    /// How its CPUs hang together.
     pub topology: Topology,
+    /// What moving a cache line costs.
     pub transfer: Transfer,
+    /// What a core costs by itself.
     pub core: Core,
+    /// What its kernel costs.
     pub kernel: Kernel,
+    /// What interrupting other CPUs costs.
     pub ipi: Ipi,
+    /// What pages and translations cost.
     pub memory: MemoryCosts,
+    /// Where each number comes from, by its dotted key (`transfer.sibling`).
+    pub sources: BTreeMap<String, String>,
 }
-#[derive(Clone, Debug)]
-pub struct Topology {
-    pub sockets: usize,
-    pub cores: usize,
-    pub threads: usize,
-    pub cluster: usize,
-    pub hops: Vec<Vec<u8>>,
-}
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arbitration {
-    FirstCome,
-    Nearest { bypasses: u32 },
-}
-#[derive(Clone, Debug)]
-pub struct Transfer {
-    pub sibling: u64,
-    pub cluster: u64,
-    pub socket: u64,
-    pub hops: Vec<u64>,
-    pub legs: [f64; 3],
-    pub arbitration: Arbitration,
-    pub read_occupancy: u64,
-    pub invalidate_per_sharer: u64,
-}
-#[derive(Clone, Debug)]
-pub struct Core {
-    pub hit: u64,
-    pub rmw: u64,
-    pub fence: u64,
-    pub pause: u64,
-    pub store_buffer: usize,
-    pub smt: f64,
-    pub instruction: u64,
-}
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    pub syscall: u64,
-    pub fault: u64,
-    pub block: u64,
-    pub wake: u64,
-    pub allocate: u64,
-    pub yield_now: u64,
-}
-#[derive(Clone, Debug)]
-pub struct Ipi {
-    pub send: u64,
-    pub per_target: u64,
-    pub deliver: u64,
-    pub handler: u64,
-    pub acknowledge: u64,
-}
-#[derive(Clone, Debug)]
-pub struct MemoryCosts {
-    pub zero_page: u64,
-    pub zero_socket_gbps: f64,
-    pub copy_page: u64,
-    pub walk: u64,
-    pub tlb_flush_page: u64,
-    pub tlb_flush_all: u64,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub socket: usize,
-    pub cluster: usize,
-    pub core: usize,
-    pub thread: usize,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    SameThread,
-    Sibling,
-    Cluster,
-    Socket,
-    Hops(u8),
-}
+
 impl Profile {
+    /// Reads the text of a profile; `file` is how errors name it.
+    ///
+    /// # Errors
+    /// One line naming file, line and key: no TOML, a key missing or unknown, a number without a
+    /// source or out of its range, an impossible topology.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
+        read::read(text, file)
+    }
+
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// The file can not be read, or as [`parse`](Profile::parse).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let file = path.as_ref().display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Profile::parse(&text, &file),
+            Err(source) => Err(ProfileError::Unreadable { file, source }),
+        }
+    }
+
+    /// One of the built-in machines.
+    ///
+    /// # Errors
+    /// There is none of this name; the error lists those there are.
+    pub fn named(name: &str) -> Result<Self, ProfileError> {
+        embedded::named(name)
+    }
+
+    /// The built-in machines, the one of seed 000 first.
+    pub fn all() -> Vec<Self> {
+        embedded::all()
+    }
+
+    /// The text of a file that [`parse`](Profile::parse) reads back as this profile.
+    pub fn to_toml(&self) -> String {
+        write::write(self)
+    }
+
+    /// Checks what the fields must hold together.
+    ///
+    /// # Errors
+    /// Names the key and what is wrong with it.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        let whole = |reason| ProfileError::Invalid {
+            file: self.name.clone(),
+            reason,
+        };
+        fields::check(self).map_err(|(key, reason)| whole(format!("`{key}`: {reason}")))
+    }
+
+    /// How many CPUs (hardware threads) it has.
     pub fn cpus(&self) -> usize {
-        self.topology.sockets * self.topology.cores * self.topology.threads
+        self.topology.cpus()
     }
+
+    /// Where a CPU is.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
     pub fn place(&self, cpu: usize) -> Place {
-        let t = &self.topology;
-        let n = t.sockets * t.cores;
-        let core = cpu % n;
-        Place {
-            socket: core / t.cores,
-            cluster: core % t.cores / t.cluster,
-            core: core % t.cores,
-            thread: cpu / n,
-        }
+        self.topology.place(cpu)
     }
-    pub fn sibling(&self, cpu: usize) -> Option<usize> {
-        (self.topology.threads == 2).then(|| (cpu + self.cpus() / 2) % self.cpus())
-    }
+
+    /// How far apart two CPUs are.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
     pub fn distance(&self, a: usize, b: usize) -> Class {
-        let (x, y) = (self.place(a), self.place(b));
-        if a == b {
-            return Class::SameThread;
-        }
-        if x.socket != y.socket {
-            return Class::Hops(1);
-        }
-        if x.core == y.core {
-            return Class::Sibling;
-        }
-        if x.cluster == y.cluster {
-            return Class::Cluster;
-        }
-        Class::Socket
+        self.topology.distance(a, b)
     }
-    pub fn test(sockets: usize, cores: usize, threads: usize) -> Profile {
-        Profile {
-            name: "t".into(),
-            topology: Topology {
-                sockets,
-                cores,
-                threads,
-                cluster: cores,
-                hops: vec![],
-            },
-            transfer: Transfer {
-                sibling: 7600,
-                cluster: 47000,
-                socket: 47000,
-                hops: vec![134000],
-                legs: [0.2, 0.3, 0.5],
-                arbitration: Arbitration::FirstCome,
-                read_occupancy: 5000,
-                invalidate_per_sharer: 1000,
-            },
-            core: Core {
-                hit: 1200,
-                rmw: 6000,
-                fence: 8000,
-                pause: 43000,
-                store_buffer: 56,
-                smt: 0.63,
-                instruction: 300,
-            },
-            kernel: Kernel {
-                syscall: 100000,
-                fault: 500000,
-                block: 1500000,
-                wake: 2500000,
-                allocate: 20000,
-                yield_now: 300000,
-            },
-            ipi: Ipi {
-                send: 300000,
-                per_target: 50000,
-                deliver: 800000,
-                handler: 500000,
-                acknowledge: 100000,
-            },
-            memory: MemoryCosts {
-                zero_page: 330000,
-                zero_socket_gbps: 80.0,
-                copy_page: 500000,
-                walk: 20000,
-                tlb_flush_page: 100000,
-                tlb_flush_all: 300000,
-            },
+
+    /// Picoseconds until CPU `b` has a line that CPU `a` wrote last; a hit if they are one.
+    ///
+    /// # Panics
+    /// If there is no such CPU.
+    pub fn latency(&self, a: usize, b: usize) -> u64 {
+        match self.distance(a, b) {
+            Class::SameThread => self.core.hit,
+            Class::Sibling => self.transfer.sibling,
+            Class::Cluster => self.transfer.cluster,
+            Class::Socket => self.transfer.socket,
+            Class::Hops(hops) => self.transfer.hops[usize::from(hops) - 1],
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Where the time of a simulated run went.
+
+use sim::Sim;
+use std::collections::BTreeMap;
+use sync::watch::profile;
+
+/// What part of the tasks' time something took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// What: a class of locks, a line, a call site.
+    pub what: String,
+    /// The part, from 0 to 1: waiting for a lock, or for a line.
+    pub wait: f64,
+    /// Of a lock, the part it was held after a wait; of a line, the part its own transfers took.
+    pub hold: f64,
+    /// How often: acquisitions, or transfers.
+    pub count: u64,
+    /// Of a lock, what part of the acquisitions had to wait.
+    pub contended: f64,
+}
+
+/// Where the tasks' time went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribution {
+    /// Waiting for lines.
+    pub lines_wait: f64,
+    /// Spinning.
+    pub spinning: f64,
+    /// Blocked.
+    pub blocked: f64,
+    /// Classes of locks, the most waited for first.
+    pub locks: Vec<Share>,
+    /// Call sites of locks, the same.
+    pub callers: Vec<Share>,
+    /// Lines, the most waited for first.
+    pub lines: Vec<Share>,
+}
+
+/// A wait below this part of the time is no bottleneck.
+const BOTTLENECK: f64 = 0.1;
+/// Rows of each kind that are kept.
+const ROWS: usize = 8;
+
+impl Attribution {
+    /// Of a run of `tasks` tasks over `span` nanoseconds, from the machine's accounts and
+    /// the lock profile.
+    pub fn of(machine: &Sim, tasks: usize, span: u64) -> Self {
+        let all = tasks as f64 * span as f64;
+        let times = machine.times();
+        let part = |time: fn(&sim::Times) -> u64| {
+            times.iter().map(|one| time(one) as f64 / 1000.0).sum::<f64>() / all
+        };
+        let rows = profile::report();
+        let lock = |what: String, row: &profile::Row| Share {
+            what,
+            wait: row.wait as f64 / all,
+            hold: row.hold as f64 / all,
+            count: row.acquisitions,
+            contended: row.contended as f64 / row.acquisitions.max(1) as f64,
+        };
+        let callers = rows.iter().map(|row| {
+            let file = row.file.rsplit_once("crates/").map_or(row.file, |(_, file)| file);
+            lock(format!("{} at {file}:{}", row.class, row.line), row)
+        });
+        Attribution {
+            lines_wait: part(|times| times.fetching),
+            spinning: part(|times| times.spinning),
+            blocked: part(|times| times.parked),
+            callers: worst(callers.collect()),
+            locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
+            lines: worst(by_class(machine.lines().into_iter().map(|line| Share {
+                what: line.what,
+                wait: line.waited as f64 / all,
+                hold: line.moved as f64 / all,
+                count: line.transfers,
+                contended: 0.0,
+            }))),
+        }
+    }
+
+    /// One sentence that names what holds the tasks up.
+    pub fn bottleneck(&self) -> String {
+        let percent = |part: f64| format!("{:.0} % of the tasks' time", 100.0 * part);
+        let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
+        if let Some(lock) = lock {
+            return format!("waiting for the lock \"{}\" takes {}", lock.what, percent(lock.wait));
+        }
+        let cost = |line: &&Share| line.wait + line.hold >= BOTTLENECK;
+        if let Some(line) = self.lines.first().filter(cost) {
+            return format!("the line of {} takes {}", line.what, percent(line.wait + line.hold));
+        }
+        let rest = 1.0 - self.lines_wait - self.spinning - self.blocked;
+        format!("nothing; {} is its own work", percent(rest))
+    }
+}
+
+/// Adds up what has the same name.
+fn by_class(shares: impl Iterator<Item = Share>) -> Vec<Share> {
+    let mut sums: BTreeMap<String, Share> = BTreeMap::new();
+    for share in shares {
+        let Some(sum) = sums.get_mut(&share.what) else {
+            sums.insert(share.what.clone(), share);
+            continue;
+        };
+        let waited = sum.contended * sum.count as f64 + share.contended * share.count as f64;
+        sum.wait += share.wait;
+        sum.hold += share.hold;
+        sum.count += share.count;
+        sum.contended = waited / sum.count.max(1) as f64;
+    }
+    sums.into_values().collect()
+}
+
+/// The worst few, the worst first.
+fn worst(mut shares: Vec<Share>) -> Vec<Share> {
+    shares.sort_by(|a, b| (b.wait + b.hold).total_cmp(&(a.wait + a.hold)));
+    shares.truncate(ROWS);
+    shares
+}

@@ -1,0 +1,152 @@
+//! scalevm's own VM on a simulated machine.
+//!
+//! A sample is a run of its own: a fresh machine with the next seed, warmed up, then
+//! measured for a span of simulated time. Nothing of this computer enters the result.
+
+mod attribution;
+mod run;
+mod timed;
+
+pub use attribution::Attribution;
+
+use crate::harness::{Failure, Plan, Running, Target};
+use crate::ours::{SWAP_PER_TASK, can_run};
+use baselines::selected::{Preset, Selected};
+use run::Run;
+use sim::Sim;
+use sim::profile::Profile;
+use std::time::Duration;
+use workloads::Workload;
+use vm::{Best, Options, Policies};
+
+/// Nanoseconds that a call of the workload computes beside what the simulator sees.
+fn private(_workload: &Workload) -> f64 {
+    300.0
+}
+
+/// Our VM on a simulated machine as a target.
+pub struct Simulated {
+    /// How the VM is built.
+    pub preset: Preset,
+    /// The machine.
+    pub profile: Profile,
+    /// The first sample's seed; the next ones count up.
+    pub seed: u64,
+}
+
+impl Target for Simulated {
+    fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
+        self.check(plan)?;
+        Ok(Box::new(Samples {
+            target: Simulated {
+                preset: self.preset,
+                profile: self.profile.clone(),
+                seed: self.seed,
+            },
+            plan: *plan,
+            counts: vec![0; plan.tasks],
+            now: Duration::ZERO,
+            failure: None,
+        }))
+    }
+}
+
+impl Simulated {
+    fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        can_run(plan)?;
+        let cpus = self.profile.cpus();
+        if plan.tasks > cpus {
+            return Err(Failure::Unavailable(format!(
+                "{} tasks: {} has {cpus} CPUs, and each task is one",
+                plan.tasks, self.profile.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// One run: what each task did in `span`.
+    fn sample(&self, plan: &Plan, span: Duration) -> Result<Vec<u64>, Failure> {
+        self.with_run(plan, |run| run.measure(span))
+    }
+
+    /// Where the time goes, by one run more with the locks watched.
+    pub fn attribute(&self, plan: &Plan, span: Duration) -> Result<Attribution, Failure> {
+        self.check(plan)?;
+        self.with_run(plan, |run| run.attribute(span))
+    }
+
+    fn with_run<R>(
+        &self,
+        plan: &Plan,
+        f: impl FnOnce(&mut Run) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let swap_pages = Some(SWAP_PER_TASK * plan.tasks as u64);
+        let mut run = match self.preset {
+            Preset::Scalevm => self.begin::<Best>(
+                plan,
+                Options {
+                    swap_pages,
+                    ..Options::default()
+                },
+            ),
+            preset => self.begin::<Selected>(
+                plan,
+                Options {
+                    invalidation: preset.design(),
+                    swap: preset.account(),
+                    swap_pages,
+                },
+            ),
+        }?;
+        let result = f(&mut run)?;
+        run.end()?;
+        Ok(result)
+    }
+
+    fn begin<P: Policies<Sim>>(
+        &self,
+        plan: &Plan,
+        options: Options<Sim, P>,
+    ) -> Result<Run, Failure> {
+        Run::begin(plan, &self.profile, self.seed, options)
+    }
+}
+
+/// The runs of one measurement, one after the other.
+struct Samples {
+    target: Simulated,
+    plan: Plan,
+    counts: Vec<u64>,
+    now: Duration,
+    failure: Option<Failure>,
+}
+
+impl Running for Samples {
+    fn counts(&self, into: &mut [u64]) {
+        into.copy_from_slice(&self.counts);
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn advance(&mut self, span: Duration) {
+        match self.target.sample(&self.plan, span) {
+            Ok(done) => {
+                let pairs = self.counts.iter_mut().zip(done);
+                pairs.for_each(|(count, done)| *count += done);
+                self.now += span;
+                self.target.seed += 1;
+            }
+            Err(failure) => self.failure = Some(failure),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), Failure> {
+        self.check()
+    }
+}

@@ -1,0 +1,160 @@
+//! One run on one machine.
+
+use super::attribution::Attribution;
+use super::timed::Timed;
+use crate::harness::{Failure, Mode, Plan};
+use crate::ours::{MEMORY_PER_TASK, Process, Task};
+use machine::Job;
+use sim::profile::Profile;
+use sim::{Options as MachineOptions, Progress, Sim};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use sync::watch::profile;
+use vm::{Options, Policies, Vm};
+use workloads::{Counter, Error, Workload};
+
+/// Tasks begin within so many nanoseconds of each other.
+const SPREAD: u64 = 2_000;
+/// The warm-up, as a part of the span that is measured, at least.
+const WARM_UP: u64 = 4;
+/// Iterations that each task has done when the warm-up is over.
+const FIRST: u64 = 2;
+/// Simulated time after which a run is given up.
+const LIMIT: u64 = 60_000_000_000;
+
+/// Tasks at work on a simulated machine.
+pub struct Run {
+    workload: &'static Workload,
+    machine: Sim,
+    counters: Arc<[Counter]>,
+    errors: Arc<Mutex<Option<(usize, Error)>>>,
+}
+
+impl Run {
+    /// Makes the machine and the VM, and starts the tasks.
+    pub fn begin<P: Policies<Sim>>(
+        plan: &Plan,
+        machine: &Profile,
+        seed: u64,
+        options: Options<Sim, P>,
+    ) -> Result<Self, Failure> {
+        let machine = Sim::new(MachineOptions {
+            memory: plan.tasks * MEMORY_PER_TASK,
+            seed,
+            spread: SPREAD,
+            ..MachineOptions::new(machine.clone())
+        })
+        .map_err(Failure::start("simulated machine"))?;
+        let counters: Arc<[Counter]> = (0..plan.tasks).map(|_| Counter::new()).collect();
+        let run = Run {
+            workload: plan.workload,
+            machine,
+            counters,
+            errors: Arc::default(),
+        };
+        let (maker, mode) = (run.machine.clone(), plan.mode);
+        // All that tasks share is made on a CPU, so that it lies in the machine.
+        let (vm, shared) = run.machine.on_cpu(0, move || {
+            let vm = Vm::with_options(maker, options);
+            let shared = (mode == Mode::Threads).then(|| Process::new(&vm).map(Arc::new));
+            (vm, shared)
+        });
+        let jobs = (0..plan.tasks).map(|task| run.job(task, vm.clone(), shared.clone()));
+        run.machine.start(jobs.collect());
+        Ok(run)
+    }
+
+    fn job<P: Policies<Sim>>(
+        &self,
+        task: usize,
+        vm: Arc<Vm<Sim, P>>,
+        shared: Option<Result<Arc<Process<Sim, P>>, Error>>,
+    ) -> Job {
+        let (counters, errors) = (self.counters.clone(), self.errors.clone());
+        let workload = self.workload;
+        Box::new(move || {
+            let work = || {
+                let process = match shared {
+                    Some(process) => process?,
+                    None => Arc::new(Process::new(&vm)?),
+                };
+                let mut system = Timed::new(Task::new(process), super::private(workload));
+                workload.run(&mut system, &counters[task])
+            };
+            if let Err(error) = work() {
+                let mut first = errors.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert((task, error));
+            }
+        })
+    }
+
+    /// Warms up; then what each task does in `span`.
+    pub fn measure(&mut self, span: Duration) -> Result<Vec<u64>, Failure> {
+        let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
+        let from = self.warm_up(span)?;
+        let before = self.counts();
+        self.run_to(from + span)?;
+        let after = self.counts();
+        Ok(after.iter().zip(before).map(|(after, before)| after - before).collect())
+    }
+
+    /// As [`Run::measure`], and says where the time went.
+    pub fn attribute(&mut self, span: Duration) -> Result<Attribution, Failure> {
+        let out_of_memory = |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
+        let nanoseconds = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
+        let from = self.warm_up(nanoseconds)?;
+        self.machine.clear_accounts();
+        profile::reset();
+        profile::start(self.counters.len()).map_err(out_of_memory)?;
+        let outcome = self.run_to(from + nanoseconds);
+        profile::stop();
+        outcome?;
+        Ok(Attribution::of(&self.machine, self.counters.len(), nanoseconds))
+    }
+
+    /// Runs until every task is in its loop, and some time more; when that was.
+    fn warm_up(&mut self, span: u64) -> Result<u64, Failure> {
+        let step = (span / WARM_UP).max(1);
+        let mut now = self.machine.time();
+        loop {
+            now += step;
+            self.run_to(now)?;
+            if self.counts().iter().all(|&count| count >= FIRST) {
+                return Ok(now);
+            }
+        }
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.counters.iter().map(Counter::get).collect()
+    }
+
+    fn run_to(&mut self, time: u64) -> Result<(), Failure> {
+        let stuck = |why: String| Failure::Simulation {
+            workload: self.workload.name,
+            why,
+        };
+        match self.machine.run(time.min(LIMIT)) {
+            Progress::Deadlock(why) => return Err(stuck(format!("deadlock: {why}"))),
+            Progress::Running if time >= LIMIT => {
+                return Err(stuck("no end within a simulated minute".into()));
+            }
+            _ => {}
+        }
+        let error = *self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        match error {
+            Some((task, error)) => Err(Failure::Task {
+                workload: self.workload.name,
+                task,
+                error,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the tasks finish what they are doing.
+    pub fn end(mut self) -> Result<(), Failure> {
+        self.counters.iter().for_each(Counter::stop);
+        self.run_to(LIMIT - 1)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a system call takes beside the lines it touches.
+
+use workloads::{Backing, Error, Prot, System};
+
+/// Our VM as tasks of a simulated machine see it: each call enters the kernel, and
+/// computes what the simulator does not see.
+pub struct Timed<S> {
+    system: S,
+    /// Nanoseconds a call.
+    call: f64,
+}
+
+/// By how much the computing of a call varies, at random, as a share.
+const JITTER: f64 = 0.1;
+
+impl<S: System> Timed<S> {
+    /// `system`, each call taking `call` nanoseconds more.
+    pub fn new(system: S, call: f64) -> Self {
+        Timed { system, call }
+    }
+
+    fn enter(&mut self) -> &mut S {
+        const STEPS: u64 = 1 << 16;
+        let chance = sim::dice(STEPS) as f64 / STEPS as f64;
+        sim::system_call();
+        sim::compute(self.call * (1.0 + JITTER * (2.0 * chance - 1.0)));
+        &mut self.system
+    }
+}
+
+impl<S: System> System for Timed<S> {
+    type File = S::File;
+
+    fn page_size(&self) -> usize {
+        self.system.page_size()
+    }
+
+    fn map(
+        &mut self,
+        len: usize,
+        prot: Prot,
+        backing: Backing<'_, Self::File>,
+    ) -> Result<usize, Error> {
+        self.enter().map(len, prot, backing)
+    }
+
+    fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        self.enter().unmap(start, len)
+    }
+
+    fn protect(&mut self, start: usize, len: usize, prot: Prot) -> Result<(), Error> {
+        self.enter().protect(start, len, prot)
+    }
+
+    fn discard(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        self.enter().discard(start, len)
+    }
+
+    fn program_break(&mut self) -> Result<usize, Error> {
+        self.enter().program_break()
+    }
+
+    fn set_program_break(&mut self, to: usize) -> Result<(), Error> {
+        self.enter().set_program_break(to)
+    }
+
+    fn file(&mut self, len: usize) -> Result<Self::File, Error> {
+        self.enter().file(len)
+    }
+
+    // Touching memory enters no kernel; if it faults, the machine charges for that.
+
+    fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
+        self.system.write(address, value)
+    }
+
+    fn read(&mut self, address: usize) -> Result<u8, Error> {
+        self.system.read(address)
+    }
+}

@@ -1,0 +1,135 @@
+//! What things cost. All times in picoseconds.
+
+use super::Class;
+
+/// What moving a cache line costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transfer {
+    /// One way, between the threads of a core.
+    pub sibling: u64,
+    /// One way, between cores that share a last-level slice.
+    pub cluster: u64,
+    /// One way, between clusters of a socket.
+    pub socket: u64,
+    /// One way, between sockets that are 1, 2, … hops apart.
+    pub hops: Vec<u64>,
+    /// How a transfer divides into request, snoop and data; the sum is 1. The owner goes on
+    /// hitting its line until the snoop arrives.
+    pub legs: [f64; 3],
+    /// Who is served next at a contended line.
+    pub arbitration: Arbitration,
+    /// How long serving one reader keeps the line from the next, by the reader's distance.
+    pub read_occupancy: PerClass,
+    /// What a write pays for each sharer it invalidates, beyond the transfer.
+    pub invalidate_per_sharer: u64,
+}
+
+/// A time for each distance between CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerClass {
+    /// The other thread of the core.
+    pub sibling: u64,
+    /// Another core of the cluster.
+    pub cluster: u64,
+    /// Another cluster of the socket.
+    pub socket: u64,
+    /// A socket 1, 2, … hops away.
+    pub hops: Vec<u64>,
+}
+
+impl PerClass {
+    /// The time at a distance; none at no distance.
+    ///
+    /// # Panics
+    /// If no machine of this profile has such a distance.
+    pub fn at(&self, class: Class) -> u64 {
+        match class {
+            Class::SameThread => 0,
+            Class::Sibling => self.sibling,
+            Class::Cluster => self.cluster,
+            Class::Socket => self.socket,
+            Class::Hops(hops) => self.hops[usize::from(hops) - 1],
+        }
+    }
+}
+
+/// Who is served next at a contended line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arbitration {
+    /// Whoever asked first.
+    #[default]
+    FirstCome,
+    /// Whoever is nearest to the owner.
+    Nearest {
+        /// How often a request may be passed over before it is served.
+        bypasses: u32,
+    },
+}
+
+/// What a core costs by itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Core {
+    /// An access to a line that the core owns.
+    pub hit: u64,
+    /// What a locked instruction costs beyond the access.
+    pub rmw: u64,
+    /// A full fence with nothing to wait for.
+    pub fence: u64,
+    /// A spin-wait hint.
+    pub pause: u64,
+    /// Entries of the store buffer.
+    pub store_buffer: usize,
+    /// The speed of each thread of a core when all of them run, from 0.5 to 1.
+    pub smt: f64,
+    /// The private instructions between two modelled accesses.
+    pub instruction: u64,
+}
+
+/// What its kernel costs: the way in and out, not the work, which is simulated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kernel {
+    /// Entering and leaving by a system call.
+    pub syscall: u64,
+    /// Entering and leaving by a page fault.
+    pub fault: u64,
+    /// Going to sleep: queueing and switching away.
+    pub block: u64,
+    /// Waking: from the waker's call until the sleeper runs.
+    pub wake: u64,
+    /// Taking a small object from the kernel's allocator.
+    pub allocate: u64,
+    /// Giving the CPU away when nobody else wants it.
+    pub yield_now: u64,
+}
+
+/// What interrupting other CPUs costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ipi {
+    /// Preparing and sending, once.
+    pub send: u64,
+    /// What the sender pays for each target.
+    pub per_target: u64,
+    /// From sending until the target's handler begins.
+    pub deliver: u64,
+    /// Entering and leaving the handler.
+    pub handler: u64,
+    /// Telling the sender, beyond the transfer of the line it watches.
+    pub acknowledge: u64,
+}
+
+/// What pages and translations cost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemoryCosts {
+    /// Zeroing a 4 KiB page, alone.
+    pub zero_page: u64,
+    /// What all CPUs of a socket can zero together, in GB/s (10⁹ bytes).
+    pub zero_socket_gbps: f64,
+    /// Copying a 4 KiB page, alone.
+    pub copy_page: u64,
+    /// Walking the page tables after a TLB miss.
+    pub walk: u64,
+    /// Flushing one page from this CPU's TLB.
+    pub tlb_flush_page: u64,
+    /// Flushing this CPU's whole TLB, without refilling it.
+    pub tlb_flush_all: u64,
+}

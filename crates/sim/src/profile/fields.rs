@@ -1,0 +1,123 @@
+//! The one list of what a profile file holds: reading, writing and checking walk it, so they
+//! cannot disagree.
+
+use super::{Arbitration, PerClass, Profile};
+
+/// A field of a profile, by what it may hold.
+pub(super) enum Field<'a> {
+    /// 1 or more.
+    Count(&'a mut usize),
+    /// Hops between sockets.
+    Hops(&'a mut Vec<Vec<u8>>),
+    /// Picoseconds, at least one; nanoseconds in the file.
+    Time(&'a mut u64),
+    /// Several of them; none for a machine of one socket.
+    Times(&'a mut Vec<u64>),
+    /// A time for each distance.
+    PerClass(&'a mut PerClass),
+    /// Shares whose sum is 1.
+    Legs(&'a mut [f64; 3]),
+    /// Who is served next.
+    Arbitration(&'a mut Arbitration),
+    /// A number from the first bound to the second.
+    Number(&'a mut f64, f64, f64),
+}
+
+/// All of them, in the order of the file, by dotted key.
+#[rustfmt::skip] // a table
+pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
+    use Field::{Count, Hops, Legs, Number, Time, Times};
+    let Profile { topology, transfer, core, kernel, ipi, memory, .. } = profile;
+    vec![
+        ("topology.sockets", Count(&mut topology.sockets)),
+        ("topology.cores", Count(&mut topology.cores)),
+        ("topology.threads", Count(&mut topology.threads)),
+        ("topology.cluster", Count(&mut topology.cluster)),
+        ("topology.hops", Hops(&mut topology.hops)),
+        ("transfer.sibling", Time(&mut transfer.sibling)),
+        ("transfer.cluster", Time(&mut transfer.cluster)),
+        ("transfer.socket", Time(&mut transfer.socket)),
+        ("transfer.hops", Times(&mut transfer.hops)),
+        ("transfer.legs", Legs(&mut transfer.legs)),
+        ("transfer.arbitration", Field::Arbitration(&mut transfer.arbitration)),
+        ("transfer.read_occupancy", Field::PerClass(&mut transfer.read_occupancy)),
+        ("transfer.invalidate_per_sharer", Time(&mut transfer.invalidate_per_sharer)),
+        ("core.hit", Time(&mut core.hit)),
+        ("core.rmw", Time(&mut core.rmw)),
+        ("core.fence", Time(&mut core.fence)),
+        ("core.pause", Time(&mut core.pause)),
+        ("core.store_buffer", Count(&mut core.store_buffer)),
+        ("core.smt", Number(&mut core.smt, 0.5, 1.0)),
+        ("core.instruction", Time(&mut core.instruction)),
+        ("kernel.syscall", Time(&mut kernel.syscall)),
+        ("kernel.fault", Time(&mut kernel.fault)),
+        ("kernel.block", Time(&mut kernel.block)),
+        ("kernel.wake", Time(&mut kernel.wake)),
+        ("kernel.allocate", Time(&mut kernel.allocate)),
+        ("kernel.yield_now", Time(&mut kernel.yield_now)),
+        ("ipi.send", Time(&mut ipi.send)),
+        ("ipi.per_target", Time(&mut ipi.per_target)),
+        ("ipi.deliver", Time(&mut ipi.deliver)),
+        ("ipi.handler", Time(&mut ipi.handler)),
+        ("ipi.acknowledge", Time(&mut ipi.acknowledge)),
+        ("memory.zero_page", Time(&mut memory.zero_page)),
+        ("memory.zero_socket_gbps", Number(&mut memory.zero_socket_gbps, 0.001, 1e6)),
+        ("memory.copy_page", Time(&mut memory.copy_page)),
+        ("memory.walk", Time(&mut memory.walk)),
+        ("memory.tlb_flush_page", Time(&mut memory.tlb_flush_page)),
+        ("memory.tlb_flush_all", Time(&mut memory.tlb_flush_all)),
+    ]
+}
+
+/// The longest time: a second, in picoseconds.
+pub(super) const LONGEST: u64 = 1_000_000_000_000;
+
+impl Field<'_> {
+    /// What is wrong with this field, whatever the others hold.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Field::Count(count) => in_range(**count as f64, 1.0, 1e6),
+            Field::Hops(_) | Field::Arbitration(_) => Ok(()),
+            Field::Time(time) => check_time(**time),
+            Field::Times(times) => times.iter().copied().try_for_each(check_time),
+            Field::PerClass(times) => {
+                let near = [times.sibling, times.cluster, times.socket];
+                let mut all = near.into_iter().chain(times.hops.iter().copied());
+                all.try_for_each(check_time)
+            }
+            Field::Legs(legs) => {
+                legs.iter().try_for_each(|&leg| in_range(leg, 0.001, 1.0))?;
+                in_range(legs.iter().sum(), 1.0 - 1e-6, 1.0 + 1e-6)
+                    .map_err(|_| "the legs' sum is not 1".to_owned())
+            }
+            Field::Number(number, least, most) => in_range(**number, *least, *most),
+        }
+    }
+}
+
+/// Checks every field, then what they must hold together; names the key.
+pub(super) fn check(profile: &Profile) -> Result<(), (&'static str, String)> {
+    for (key, field) in fields(&mut profile.clone()) {
+        field.check().map_err(|reason| (key, reason))?;
+    }
+    let distances = profile.transfer.hops.len();
+    profile.topology.check(distances)?;
+    let classes = profile.transfer.read_occupancy.hops.len();
+    if classes != distances {
+        let reason = format!("{classes} costs for sockets, but `transfer.hops` has {distances}");
+        return Err(("transfer.read_occupancy", reason));
+    }
+    Ok(())
+}
+
+fn check_time(time: u64) -> Result<(), String> {
+    in_range(time as f64 / 1e3, 0.001, LONGEST as f64 / 1e3)
+}
+
+fn in_range(number: f64, least: f64, most: f64) -> Result<(), String> {
+    // So that a number that is none is refused too.
+    match (least..=most).contains(&number) {
+        true => Ok(()),
+        false => Err(format!("{number} is not between {least} and {most}")),
+    }
+}

@@ -1,0 +1,89 @@
+//! A machine of another shape with the same costs.
+
+use super::{Profile, ProfileError, Topology};
+
+impl Profile {
+    /// This machine with another number of sockets, cores a socket and threads a core
+    /// (`--topology 8x10x2`), named after its shape. Clusters stay as large as divides the cores.
+    /// Sockets that the machine has not are linked as large machines are: up to four each with
+    /// each, more of them with both neighbours and the opposite one, two hops to the others —
+    /// one where the profile has no cost for two.
+    ///
+    /// # Errors
+    /// No machine can look so, or the profile of one socket knows no way to another.
+    pub fn with_topology(
+        &self,
+        sockets: usize,
+        cores: usize,
+        threads: usize,
+    ) -> Result<Profile, ProfileError> {
+        let old = &self.topology;
+        let mut reshaped = self.clone();
+        let whole = old.cluster == old.cores;
+        let mut topology = Topology {
+            sockets,
+            cores,
+            threads,
+            cluster: if whole {
+                cores
+            } else {
+                divisor(cores, old.cluster)
+            },
+            hops: Vec::new(),
+        };
+        reshaped.name = topology.shape();
+        reshaped.about = format!("the costs of {}, another shape", self.name);
+        // Before a table of that many sockets is built.
+        let invalid = |reason: String| ProfileError::Invalid {
+            file: format!("{} as {}", self.name, topology.shape()),
+            reason,
+        };
+        if topology.cpus_within_limit().is_none() {
+            let limit = machine::MAX_CPUS;
+            return Err(invalid(format!("a machine has 1 to {limit} CPUs")));
+        }
+        let known = self.transfer.hops.len();
+        if sockets > 1 && known == 0 {
+            return Err(invalid(
+                "a profile of one socket knows no cost of a hop".into(),
+            ));
+        }
+        topology.hops = match sockets <= old.sockets {
+            true => corner(&old.hops, sockets),
+            false => links(sockets, u8::try_from(known).unwrap_or(u8::MAX)),
+        };
+        reshaped.topology = topology;
+        for key in ["sockets", "cores", "threads", "cluster", "hops"] {
+            let source = format!("asked for; {} is {}", self.name, old.shape());
+            reshaped.sources.insert(format!("topology.{key}"), source);
+        }
+        reshaped.check()?;
+        Ok(reshaped)
+    }
+}
+
+/// The first `sockets` of a larger machine.
+fn corner(hops: &[Vec<u8>], sockets: usize) -> Vec<Vec<u8>> {
+    let rows = hops.iter().take(sockets);
+    rows.map(|row| row[..sockets].to_vec()).collect()
+}
+
+/// Hops between `sockets` of which at most `known` have a cost.
+fn links(sockets: usize, known: u8) -> Vec<Vec<u8>> {
+    let hops = |from: usize, to: usize| match from.abs_diff(to) {
+        0 => 0,
+        apart if sockets <= 4 || apart == 1 || apart == sockets - 1 => 1,
+        apart if apart == sockets / 2 || apart == sockets.div_ceil(2) => 1,
+        _ => known.min(2),
+    };
+    let row = |from| (0..sockets).map(|to| hops(from, to)).collect();
+    (0..sockets).map(row).collect()
+}
+
+/// The greatest common divisor.
+fn divisor(a: usize, b: usize) -> usize {
+    match b {
+        0 => a,
+        _ => divisor(b, a % b),
+    }
+}

@@ -1,0 +1,81 @@
+//! A profile as the text of its file.
+
+use super::fields::{Field, fields};
+use super::{Arbitration, Profile};
+use std::fmt::Write;
+
+/// The text; what [`read`](super::read::read) makes of it is `profile` again.
+pub(super) fn write(profile: &Profile) -> String {
+    let mut text = format!(
+        "name = {}\nabout = {}\n",
+        quoted(&profile.name),
+        quoted(&profile.about)
+    );
+    let mut last = "";
+    for (key, field) in fields(&mut profile.clone()) {
+        let (section, name) = key.split_once('.').expect("keys are dotted");
+        if section != last {
+            let _ = write!(text, "\n[{section}]{}\n", unit(section));
+            last = section;
+        }
+        let source = profile.sources.get(key).map_or("not said", String::as_str);
+        let (value, source) = (value(field), quoted(source));
+        let _ = writeln!(text, "{name} = {{ value = {value}, source = {source} }}");
+    }
+    text
+}
+
+/// What the numbers of a section are, as a comment.
+fn unit(section: &str) -> &'static str {
+    match section {
+        "topology" => "",
+        "transfer" => " # nanoseconds, one way",
+        "core" => " # nanoseconds; store_buffer in entries, smt a share",
+        "memory" => " # nanoseconds; zero_socket_gbps in GB/s",
+        _ => " # nanoseconds",
+    }
+}
+
+fn value(field: Field<'_>) -> String {
+    let list = |times: &[u64]| {
+        let times: Vec<String> = times.iter().map(|&time| nanoseconds(time)).collect();
+        format!("[{}]", times.join(", "))
+    };
+    match field {
+        Field::Count(count) => count.to_string(),
+        Field::Hops(hops) => format!("{hops:?}"),
+        Field::Time(time) => nanoseconds(*time),
+        Field::Times(times) => list(times),
+        Field::PerClass(classes) => {
+            let near = [classes.sibling, classes.cluster, classes.socket];
+            list(&[&near, &classes.hops[..]].concat())
+        }
+        Field::Legs(legs) => format!("{legs:?}"),
+        Field::Number(number, ..) => format!("{number:?}"),
+        Field::Arbitration(Arbitration::FirstCome) => "\"first-come\"".into(),
+        Field::Arbitration(Arbitration::Nearest { bypasses }) => {
+            format!("\"nearest\", bypasses = {bypasses}")
+        }
+    }
+}
+
+/// Picoseconds as nanoseconds, without a rounding error.
+fn nanoseconds(time: u64) -> String {
+    let (whole, rest) = (time / 1000, time % 1000);
+    let text = format!("{whole}.{rest:03}");
+    let text = text.trim_end_matches('0');
+    text.trim_end_matches('.').to_owned()
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        let _ = match c {
+            '"' | '\\' => write!(quoted, "\\{c}"),
+            c if c.is_control() => write!(quoted, "\\u{:04X}", u32::from(c)),
+            c => write!(quoted, "{c}"),
+        };
+    }
+    quoted + "\""
+}
