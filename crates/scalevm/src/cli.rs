@@ -1,7 +1,9 @@
 //! The command line.
 
+mod check;
 mod compare;
 
+pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
 
 use crate::catalog;
@@ -18,7 +20,7 @@ use workloads::Workload;
 pub const MAX_TASKS: u32 = 2048;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done (compared: the same or better), 1 compared: slower, \
+Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken, \
 2 bad usage or input, 3 compared: inconclusive, 4 a task or the target failed, \
 130 interrupted (what was finished is kept).";
 
@@ -45,6 +47,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
+    /// Check on simulated machines: shared cache lines, and schedules that break something
+    Check(CheckArgs),
 }
 
 /// `list`.

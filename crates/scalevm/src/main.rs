@@ -1,6 +1,7 @@
 //! scalevm: why does a memory operation not scale, and did the change fix it?
 
 mod catalog;
+mod check;
 mod cli;
 mod commands;
 mod harness;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Run(args)) => commands::run::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
+        Some(cli::Command::Check(args)) => check::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -1,0 +1,44 @@
+//! Protocols with one point broken.
+
+use machine::{CpuRange, Frame};
+use sim::Sim;
+use sync::epoch::Protocol;
+use vm::policy::Invalidation;
+use vm::{Best, Policies};
+
+/// The epoch has passed one step too early.
+pub enum EarlyGrace {}
+
+impl Protocol for EarlyGrace {
+    const GRACE: u64 = 1;
+}
+
+/// `vm`'s policies, but nobody waits for those who unmap.
+pub struct NoInvalidation;
+
+impl Policies<Sim> for NoInvalidation {
+    type Invalidation = NoWait;
+    type Swap = <Best as Policies<Sim>>::Swap;
+}
+
+/// No delayed invalidation at all.
+pub struct NoWait;
+
+// SAFETY: none; it breaks the promise, and that is what has to be found.
+unsafe impl Invalidation<Sim> for NoWait {
+    type Block<'a> = ();
+    type Enter<'a> = ();
+    type Reverse<'a> = ();
+    type Page = ();
+    type Config = ();
+
+    fn new(_: &(), _: CpuRange, _: usize) -> Self {
+        NoWait
+    }
+    fn new_page() {}
+    fn begin(&self) {}
+    fn note(&self, _: &(), _: Frame, _: &()) {}
+    fn enter(&self) {}
+    fn reverse(&self) {}
+    fn wait(&self, _: &(), _: Frame, _: &()) {}
+}
