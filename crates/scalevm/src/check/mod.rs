@@ -7,6 +7,7 @@
 mod conflicts;
 mod planted;
 pub mod races;
+mod sites;
 mod vms;
 
 use crate::cli::{Check, CheckArgs};

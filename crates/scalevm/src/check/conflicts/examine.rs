@@ -6,7 +6,7 @@
 
 use super::commute::{Pair, Sharing};
 use super::operation::{Operation, Worker};
-use super::sites::{self, Frame};
+use crate::check::sites::{self, Frame};
 use crate::check::vms;
 use machine::{Clock, Job};
 use sim::{Access, Options as MachineOptions, Progress, Sim};

@@ -9,7 +9,6 @@ mod commute;
 mod examine;
 mod operation;
 mod report;
-mod sites;
 
 use super::vms;
 use crate::cli::ConflictsArgs;

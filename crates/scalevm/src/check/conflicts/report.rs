@@ -2,7 +2,7 @@
 
 use super::commute::Pair;
 use super::examine::{Conflict, Use};
-use super::sites::Frame;
+use crate::check::sites::Frame;
 use baselines::selected::Preset;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

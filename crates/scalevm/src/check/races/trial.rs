@@ -5,17 +5,22 @@
 
 use super::panics;
 use super::play::{Play, Scenario};
+use crate::check::sites::{self, Frame};
 use crate::check::vms;
 use machine::Job;
 use sim::profile::Arbitration;
 use sim::{Delays, Options, Progress, Sim};
+use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Simulated nanoseconds after which a run does not end any more. Plays take some hundred
-/// microseconds.
-const LIMIT: u64 = 200_000_000;
+/// Simulated nanoseconds after which a run does not end any more. Most take less than a
+/// millisecond; taking spaces apart under heavy delays, some hundred.
+const LIMIT: u64 = 2_000_000_000;
+
+/// How long a run without end is looked at, to see what it does.
+const A_WHILE: u64 = 5_000_000;
 
 /// How a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,11 +84,30 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
         (Ok(Progress::Finished), None) => return Ok(()),
         (Ok(Progress::Deadlock(why)), None) => format!("deadlock: {why}"),
         (Ok(Progress::Running), None) => {
-            format!("no end in {} simulated milliseconds", LIMIT / 1_000_000)
+            let busy = panics::watched(|| busy(machine)).0;
+            format!("no end in {} simulated milliseconds{busy}", LIMIT / 1_000_000)
         }
         (Err(_), None) => "a panic without a message".into(),
     };
     Err(what)
+}
+
+/// What keeps the CPUs of a run without end busy: the line each touches most, and from where.
+fn busy(machine: &Sim) -> String {
+    machine.trace();
+    let look = AssertUnwindSafe(|| machine.run(machine.time() + A_WHILE));
+    let _ = catch_unwind(look);
+    let mut text = String::new();
+    for (cpu, accesses) in machine.traced().iter().enumerate() {
+        let Some(most) = accesses.iter().max_by_key(|one| one.reads + one.writes) else {
+            continue;
+        };
+        let _ = write!(text, "\nCPU {cpu}: {}", most.what);
+        for Frame { function, place } in sites::frames(&most.sites) {
+            let _ = write!(text, ", {function} ({place})");
+        }
+    }
+    text
 }
 
 /// The machine that `seed` chooses, and its shape in words.
