@@ -23,7 +23,7 @@ use crate::regions::Hashed;
 use crate::{Sound, Steps};
 use core::marker::PhantomData;
 use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
-use sync::adaptive::Adaptive;
+use sync::adaptive::FreebsdMutex;
 use sync::turnstile::Turnstiles;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawLock, lock_class};
@@ -43,7 +43,7 @@ lock_class!(
 /// pin keeps the task there; a task has one block at most, so the list is the same.
 pub struct Di<M: Machine, S: Steps = Sound> {
     /// `invl_gen_mtx`: guards all links and the order of generations.
-    mutex: Padded<Watched<M, Adaptive<M>, InvlGen>>,
+    mutex: Padded<Watched<M, FreebsdMutex<M>, InvlGen>>,
     /// The newest open block's CPU, or [`NONE`]. Written under the mutex. It lies beside
     /// `published`, as the variables of one source file do.
     globals: Padded<Globals<M>>,

@@ -19,7 +19,10 @@ const fn entry(name: &'static str, about: &'static str) -> Entry {
 pub const SYSTEMS: &[Entry] = &[
     entry("os", "the kernel of this computer, through libc"),
     entry("hosted", "scalevm's own VM on threads of this process"),
-    entry("sim", "scalevm's own VM on a simulated machine (--machine, --topology)"),
+    entry(
+        "sim",
+        "scalevm's own VM on a simulated machine (--machine, --topology)",
+    ),
 ];
 
 /// How scalevm's VM is built (`--vm`).

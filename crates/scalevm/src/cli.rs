@@ -1,10 +1,14 @@
 //! The command line.
 
+mod calibrate;
 mod check;
 mod compare;
+mod sim;
 
+pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
+pub use sim::SimArgs;
 
 use crate::catalog;
 use crate::harness::{Mode, Schedule};
@@ -36,7 +40,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show workloads, systems, presets, locks and topologies
+    /// Show workloads, systems, presets, locks, machines and topologies
     List(ListArgs),
     /// Run a workload as will-it-scale does
     Run(RunArgs),
@@ -47,6 +51,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
+    /// Measure this computer and write it as a machine profile
+    Calibrate(CalibrateArgs),
     /// Check on simulated machines: shared cache lines, and schedules that break something
     Check(CheckArgs),
 }
@@ -68,7 +74,7 @@ pub struct RunArgs {
     /// How many tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
-    /// How our VM is built; implies `--on hosted`
+    /// How our VM is built; implies `--on hosted` if nothing else is said
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<String>,
     /// The rest.
@@ -85,7 +91,7 @@ pub struct SweepArgs {
     /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
     pub cpus: Vec<u32>,
-    /// How our VM is built, one curve each; implies `--on hosted`
+    /// How our VM is built, one curve each; implies `--on hosted` if nothing else is said
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
     pub vm: Vec<String>,
     /// The rest.
@@ -113,9 +119,9 @@ pub struct LocksArgs {
 /// What `run` and `sweep` have in common.
 #[derive(Args)]
 pub struct CommonArgs {
-    /// How many samples count; 0 goes on until Ctrl-C
-    #[arg(short, long, value_name = "S", default_value_t = 5)]
-    pub samples: u32,
+    /// How many samples count; 0 goes on until Ctrl-C [default: 5]
+    #[arg(short, long, value_name = "S", conflicts_with = "seeds")]
+    pub samples: Option<u32>,
     /// Tasks are processes, each with its own address space (default)
     #[arg(long, conflicts_with = "threads")]
     pub processes: bool,
@@ -125,12 +131,12 @@ pub struct CommonArgs {
     /// What the workload runs on [default: os]
     #[arg(long, value_name = "SYSTEM")]
     pub on: Option<On>,
-    /// Samples before those that count
-    #[arg(long, value_name = "N", default_value_t = 6)]
-    pub warmup: u32,
-    /// Length of a sample
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    pub duration: Duration,
+    /// Samples before those that count [default: 6; simulated: 0, each run warms itself up]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Length of a sample [default: 1; simulated: 0.01]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
     /// Pin tasks to hardware threads (default: to cores)
     #[arg(short = 'm', long)]
     pub smt: bool,
@@ -140,6 +146,9 @@ pub struct CommonArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// The simulated machine.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub sim: SimArgs,
 }
 
 /// What a workload runs on.
@@ -189,14 +198,21 @@ impl CommonArgs {
     }
 
     /// How long to measure.
-    pub fn schedule(&self) -> Schedule {
+    pub fn schedule(&self, on: On) -> Schedule {
+        let (warmup, duration) = match on {
+            On::Sim => (0, SIMULATED),
+            On::Os | On::Hosted => (6, Duration::from_secs(1)),
+        };
         Schedule {
-            warmup: self.warmup,
-            samples: self.samples,
-            duration: self.duration,
+            warmup: self.warmup.unwrap_or(warmup),
+            samples: self.samples.or(self.sim.seeds).unwrap_or(5),
+            duration: self.duration.unwrap_or(duration),
         }
     }
 }
+
+/// The length of a simulated sample: long enough for the longest back-off to be an episode.
+const SIMULATED: Duration = Duration::from_millis(10);
 
 fn workload() -> impl TypedValueParser<Value = &'static Workload> {
     let names = workloads::all()

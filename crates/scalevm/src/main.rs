@@ -1,5 +1,6 @@
 //! scalevm: why does a memory operation not scale, and did the change fix it?
 
+mod calibrate;
 mod catalog;
 mod check;
 mod cli;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Run(args)) => commands::run::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
+        Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => check::run(&args),
     };
     match result {

@@ -13,7 +13,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("hosted", &["machine"]),
     ("sim", &["machine"]),
     ("checked", &["machine"]),
-    ("sim", &["machine"]),
     ("workloads", &[]),
     ("stats", &[]),
 ];

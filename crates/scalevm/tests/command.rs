@@ -122,13 +122,25 @@ fn sweep_draws_and_names_the_peak() {
 #[test]
 fn list_has_all_sections() {
     let stdout = success("list");
-    for section in ["workloads", "systems", "presets", "locks", "topologies"] {
+    for section in [
+        "workloads",
+        "systems",
+        "presets",
+        "locks",
+        "machines",
+        "topologies",
+    ] {
         assert!(stdout.lines().any(|line| line == section), "{stdout}");
     }
     assert!(stdout.contains("tlb_flush1"));
+    assert!(
+        stdout.contains("  freebsd-96           2x24x2: "),
+        "{stdout}"
+    );
     for line in success("list --json").lines() {
         let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
         assert!(record["kind"].is_string() && record["name"].is_string());
+        assert_eq!(record["kind"] == "machine", record["shape"].is_string());
     }
 }
 

@@ -118,7 +118,10 @@ impl Sim {
     fn claim(&self) -> Claim<'_> {
         // Acquire and release: who has the machine sees what was done to it before.
         let taken = self.inner.busy.swap(true, Ordering::Acquire);
-        assert!(!taken, "a simulated machine is run by one thread at a time, and not after it was scrapped");
+        assert!(
+            !taken,
+            "a simulated machine is run by one thread at a time, and not after it was scrapped"
+        );
         Claim(&self.inner.busy)
     }
 }

@@ -11,6 +11,7 @@ fn subject(tasks: u32) -> Subject {
         vm: Some("freebsd-di".into()),
         tasks,
         mode: Mode::Processes,
+        profile: None,
         topology: None,
         seed: Some(7),
         unit: "ops/s".into(),

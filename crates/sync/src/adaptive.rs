@@ -7,6 +7,7 @@
 //! does not say which task runs.)
 
 use crate::RawLock;
+pub use crate::blocking::{BackOff, LockDelay, YieldSoon};
 use crate::blocking::{Blocking, Pointer};
 use crate::ecosystem::impl_lock_api;
 use core::ptr;
@@ -17,10 +18,16 @@ const SPINS: u32 = 40;
 
 /// A mutex of 8 bytes that knows its owner. It must be released by the task that took it.
 ///
-/// `SPINS` is how many rounds a task spins on one and the same owner before it blocks.
-pub struct Adaptive<M: Machine, const SPINS: u32 = { self::SPINS }> {
-    inner: Blocking<M, Pointer<M>, SPINS>,
+/// `SPINS` is how many rounds a task spins on one and the same owner before it blocks,
+/// `B` how it passes the time between them.
+pub struct Adaptive<M: Machine, const SPINS: u32 = { self::SPINS }, B = YieldSoon> {
+    inner: Blocking<M, Pointer<M>, SPINS, B>,
 }
+
+/// FreeBSD's mutex (`mtx`) of 2018: spins while the owner runs, with [`LockDelay`], else
+/// blocks on a turnstile. That the owner does not run is taken from its staying for 13
+/// waits in a row, about 16,000 pauses.
+pub type FreebsdMutex<M> = Adaptive<M, 13, LockDelay>;
 
 /// The calling task: the address of its local words, which is its own while it lives
 /// and has the low bits free.
@@ -31,7 +38,7 @@ fn me<M: Machine>() -> usize {
 
 // SAFETY: `Blocking`'s protocol: an owner enters the word by a compare-and-swap of a value
 // that has none, with acquire, and leaves it with release.
-unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Adaptive<M, SPINS> {
+unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Adaptive<M, SPINS, B> {
     type Held = ();
     const NAME: &'static str = "adaptive";
 
@@ -68,7 +75,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Adaptive<M, SPINS> {
     }
 }
 
-impl<M: Machine, const SPINS: u32> Adaptive<M, SPINS> {
+impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
     /// Whether the calling task holds the lock. Exact.
     pub fn is_mine(&self) -> bool {
         self.inner.owner() == me::<M>()
@@ -87,7 +94,7 @@ impl<M: Machine, const SPINS: u32> Adaptive<M, SPINS> {
 }
 
 impl_lock_api!(
-    [M: Machine<AtomicUsize: ConstInit>, const SPINS: u32] Adaptive<M, SPINS> = Adaptive {
+    [M: Machine<AtomicUsize: ConstInit>, const SPINS: u32, B: BackOff] Adaptive<M, SPINS, B> = Adaptive {
         inner: Blocking::ZERO,
     }
 );

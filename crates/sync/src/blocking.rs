@@ -92,16 +92,16 @@ word!(Byte, AtomicU8, u8);
 word!(Pointer, AtomicUsize, usize);
 
 /// The mutex without a name. `SPINS`: rounds before blocking, while the owner is the same.
-pub(crate) struct Blocking<M: Machine, W: Word, const SPINS: u32> {
+pub(crate) struct Blocking<M: Machine, W: Word, const SPINS: u32, B = YieldSoon> {
     word: W,
-    machine: PhantomData<fn() -> M>,
+    types: PhantomData<fn() -> (M, B)>,
 }
 
-impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
+impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B> {
     pub(crate) fn new() -> Self {
         Blocking {
             word: W::new(0),
-            machine: PhantomData,
+            types: PhantomData,
         }
     }
 
@@ -193,7 +193,7 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
             if round == SPINS {
                 return false;
             }
-            back_off::<M>(round);
+            B::wait::<M>(round, *rounds);
             round += 1;
             *rounds = rounds.saturating_add(1);
         }
@@ -249,11 +249,39 @@ impl<M: Machine, W: Word, const SPINS: u32> Blocking<M, W, SPINS> {
     }
 }
 
-impl<M: Machine, W: Word + ConstInit, const SPINS: u32> ConstInit for Blocking<M, W, SPINS> {
+impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit for Blocking<M, W, SPINS, B> {
     const ZERO: Self = Blocking {
         word: W::ZERO,
-        machine: PhantomData,
+        types: PhantomData,
     };
+}
+
+/// How a task passes the time between two looks at a lock that is taken.
+pub trait BackOff: 'static {
+    /// Waits once: `round` counts the looks at the same owner, `total` all of this spin.
+    fn wait<M: Machine>(round: u32, total: u32);
+}
+
+/// Three pauses that double, then the CPU for somebody else.
+pub struct YieldSoon;
+
+impl BackOff for YieldSoon {
+    #[inline]
+    fn wait<M: Machine>(round: u32, _total: u32) {
+        back_off::<M>(round);
+    }
+}
+
+/// FreeBSD's `lock_delay`, as its mutexes used it in 2018: pauses that double before each
+/// wait, from 2 up to 32,678, whoever owns the lock meanwhile.
+pub struct LockDelay;
+
+impl BackOff for LockDelay {
+    #[inline]
+    fn wait<M: Machine>(_round: u32, total: u32) {
+        const MOST: u32 = 32_678;
+        M::delay((2 << total.min(14)).min(MOST));
+    }
 }
 
 /// Pauses that double, then the CPU for somebody else.

@@ -1,7 +1,7 @@
 //! A counter under the swap devices' mutex, then one under the user's.
 
 use machine::{Atomic, CpuRange, Machine, Ordering};
-use sync::adaptive::Adaptive;
+use sync::adaptive::FreebsdMutex;
 use sync::watch::{LockClass, Watched};
 use sync::{Padded, RawLock, lock_class};
 use vm::policy::Reservation;
@@ -27,7 +27,7 @@ pub struct MutexSwap<M: Machine> {
 
 /// A counter and the mutex in front of it: 16 bytes on one line.
 struct Counter<M: Machine, C> {
-    mutex: Watched<M, Adaptive<M>, C>,
+    mutex: Watched<M, FreebsdMutex<M>, C>,
     /// Written under the mutex, whose lock and unlock order it; relaxed.
     pages: M::AtomicU64,
 }

@@ -1,6 +1,6 @@
 //! The command line of `compare`.
 
-use super::{CommonArgs, On, seconds, tasks, workload};
+use super::{CommonArgs, On, SimArgs, seconds, tasks, workload};
 use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
@@ -47,9 +47,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 20, requires = "self_test",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub comparisons: u32,
-    /// The smallest difference that matters
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percentage)]
-    pub minimum_effect: f64,
+    /// The smallest difference that matters [default: 1%; between simulated results 20%]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub minimum_effect: Option<f64>,
     /// Take each number of plain files for a run of its own and give a verdict
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub verdict: bool,
@@ -80,18 +80,21 @@ pub struct MeasuringArgs {
     /// Tasks are threads in one address space
     #[arg(long, conflicts_with = "command")]
     pub threads: bool,
-    /// Intervals of a run before the one that counts; executions of a command before its first run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub warmup: u32,
-    /// Length of a run
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    pub duration: Duration,
+    /// Intervals of a run before the one that counts; executions of a command before its first run [default: 1]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Length of a run [default: 1; simulated: 0.01]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
     /// Pin tasks to hardware threads (default: to cores)
     #[arg(short = 'm', long, conflicts_with = "command")]
     pub smt: bool,
     /// Do not pin tasks
     #[arg(long, conflicts_with_all = ["smt", "command"])]
     pub no_affinity: bool,
+    /// The simulated machine.
+    #[command(flatten)]
+    pub sim: SimArgs,
 }
 
 /// Options of ministat, with its letters.
@@ -154,15 +157,16 @@ impl MeasuringArgs {
     /// One run, in the terms of `run`: a single sample.
     pub fn common(&self) -> CommonArgs {
         CommonArgs {
-            samples: 1,
+            samples: Some(1),
             processes: self.processes,
             threads: self.threads,
             on: self.on,
-            warmup: self.warmup,
+            warmup: self.warmup.or(Some(1)),
             duration: self.duration,
             smt: self.smt,
             no_affinity: self.no_affinity,
             json: false,
+            sim: self.sim.clone(),
         }
     }
 }

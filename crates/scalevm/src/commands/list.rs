@@ -4,58 +4,91 @@ use crate::catalog::{self, Entry, PRESETS, SYSTEMS};
 use crate::cli::ListArgs;
 use crate::harness::Failure;
 use crate::tasks::places;
+use sim::profile::Profile;
+
+/// Something to choose.
+struct Item {
+    name: String,
+    about: String,
+    /// Sockets × cores × threads of a machine.
+    shape: Option<String>,
+}
 
 /// Prints what there is to choose from.
 pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     let cores = places::cores().map_err(Failure::start("CPU affinity"))?;
-    let topology = places::shape(&cores);
-    let about = "this computer, as far as this process may use it";
-    let sections: [(&str, Vec<(&str, &str)>); 5] = [
+    let here = item(
+        &places::shape(&cores),
+        "this computer, as far as this process may use it",
+    );
+    let workloads = workloads::all().iter();
+    let sections: [(&str, &str, Vec<Item>); 6] = [
         (
             "workloads",
-            workloads::all()
-                .iter()
-                .map(|workload| (workload.name, workload.description))
+            "workload",
+            workloads
+                .map(|one| item(one.name, one.description))
                 .collect(),
         ),
-        ("systems", pairs(SYSTEMS)),
-        ("presets", pairs(PRESETS)),
+        ("systems", "system", SYSTEMS.iter().map(of).collect()),
+        ("presets", "preset", PRESETS.iter().map(of).collect()),
         (
             "locks",
-            catalog::locks()
-                .map(|entry| (entry.name, entry.about))
-                .collect(),
+            "lock",
+            catalog::locks().map(|one| of(&one)).collect(),
         ),
-        ("topologies", vec![(&topology, about)]),
+        (
+            "machines",
+            "machine",
+            Profile::all().into_iter().map(machine).collect(),
+        ),
+        ("topologies", "topology", vec![here]),
     ];
-    for (index, (kind, entries)) in sections.iter().enumerate() {
+    for (index, (title, kind, items)) in sections.iter().enumerate() {
         if args.json {
-            let kind = kind.strip_suffix('s').unwrap_or(kind);
-            let kind = if kind == "topologie" {
-                "topology"
-            } else {
-                kind
-            };
-            for (name, about) in entries {
-                let line = serde_json::json!({ "kind": kind, "name": name, "about": about });
-                println!("{line}");
-            }
+            items
+                .iter()
+                .for_each(|item| println!("{}", json(kind, item)));
             continue;
         }
         if index > 0 {
             println!();
         }
-        println!("{kind}");
-        for (name, about) in entries {
-            println!("  {name:<20} {about}");
+        println!("{title}");
+        for Item { name, about, shape } in items {
+            let shape = shape
+                .as_ref()
+                .map_or(String::new(), |shape| format!("{shape}: "));
+            println!("  {name:<20} {shape}{about}");
         }
     }
     Ok(0)
 }
 
-fn pairs(entries: &'static [Entry]) -> Vec<(&'static str, &'static str)> {
-    entries
-        .iter()
-        .map(|entry| (entry.name, entry.about))
-        .collect()
+fn item(name: &str, about: &str) -> Item {
+    Item {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        shape: None,
+    }
+}
+
+fn of(entry: &Entry) -> Item {
+    item(entry.name, entry.about)
+}
+
+fn machine(profile: Profile) -> Item {
+    Item {
+        shape: Some(profile.topology.shape()),
+        name: profile.name,
+        about: profile.about,
+    }
+}
+
+fn json(kind: &str, Item { name, about, shape }: &Item) -> serde_json::Value {
+    let mut line = serde_json::json!({ "kind": kind, "name": name, "about": about });
+    if let Some(shape) = shape {
+        line["shape"] = shape.as_str().into();
+    }
+    line
 }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod calibrate;
 pub mod compare;
 pub mod list;
 pub mod locks;
@@ -23,9 +24,16 @@ fn prepare() -> Result<(), Failure> {
 /// What to run on: as asked, or our VM if one of its presets is named.
 fn system(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
     match (args.on, preset_named) {
+        (Some(on @ (On::Os | On::Hosted)), _) if args.sim.is_chosen() => {
+            Err(Failure::Unavailable(format!(
+                "--machine and --topology name a simulated machine; they do not go with --on {}",
+                on.entry().name
+            )))
+        }
         (Some(On::Os), true) => Err(Failure::Unavailable(
             "--vm chooses how scalevm's own VM is built; it does not go with --on os".into(),
         )),
+        (None, _) if args.sim.is_chosen() => Ok(On::Sim),
         (None, true) => Ok(On::Hosted),
         (on, _) => Ok(on.unwrap_or(On::Os)),
     }
@@ -41,12 +49,17 @@ fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>
             preset: preset(vm)?,
             affinity: args.affinity(),
         })),
-        On::Sim => Ok(Box::new(Simulated {
-            preset: preset(vm)?,
-            profile: sim::profile::Profile::named("freebsd-96").expect("built in"),
-            seed: 1,
-        })),
+        On::Sim => Ok(Box::new(simulated(vm, args)?)),
     }
+}
+
+/// Our VM on the simulated machine that is asked for.
+fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
+    Ok(Simulated {
+        preset: preset(vm)?,
+        profile: args.sim.profile()?,
+        seed: args.sim.seed,
+    })
 }
 
 fn preset(name: Option<&str>) -> Result<Preset, Failure> {
@@ -54,8 +67,11 @@ fn preset(name: Option<&str>) -> Result<Preset, Failure> {
     preset.map_err(|error: UnknownPreset| Failure::Unavailable(error.to_string()))
 }
 
-/// Says so, once, if `tasks` have to share CPUs.
-fn warn_if_crowded(tasks: usize) {
+/// Says so, once, if `tasks` have to share this computer's CPUs.
+fn warn_if_crowded(on: On, tasks: usize) {
+    if on == On::Sim {
+        return;
+    }
     let Ok(mask) = places::Mask::current() else {
         return;
     };

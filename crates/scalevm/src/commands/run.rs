@@ -1,24 +1,31 @@
 //! `scalevm run`: one measurement, as will-it-scale prints it.
 
-use crate::cli::RunArgs;
+use crate::cli::{On, RunArgs};
 use crate::harness::{Failure, Plan, measure};
-use crate::output::json;
 use crate::output::lines::Lines;
+use crate::output::{attribution, json};
+use crate::simulated::Simulated;
 
 /// Measures and prints.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let on = super::system(&args.common, args.vm.is_some())?;
-    let target = super::target(on, args.vm.as_deref(), &args.common)?;
+    let common = &args.common;
+    let on = super::system(common, args.vm.is_some())?;
+    let simulated = match on {
+        On::Sim => Some(super::simulated(args.vm.as_deref(), common)?),
+        On::Os | On::Hosted => None,
+    };
+    let target = super::target(on, args.vm.as_deref(), common)?;
     let plan = Plan {
         workload: args.workload,
         tasks: args.tasks as usize,
-        mode: args.common.mode(),
+        mode: common.mode(),
     };
-    let schedule = args.common.schedule();
+    let schedule = common.schedule(on);
     super::prepare()?;
-    super::warn_if_crowded(plan.tasks);
-    if args.common.json {
-        let subject = json::subject(&plan, on, args.vm.as_deref());
+    super::warn_if_crowded(on, plan.tasks);
+    if common.json {
+        let machine = simulated.as_ref().map(Simulated::machine);
+        let subject = json::subject(&plan, on, args.vm.as_deref(), machine);
         let mut machine = json::machine();
         let mut out = std::io::stdout();
         let mut records = json::Records::new(&subject, &mut out, None);
@@ -31,6 +38,13 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         let mut lines = Lines::new(plan.workload.description);
         let outcome = measure(&*target, &plan, &schedule, &mut lines)?;
         lines.average(&outcome);
+    }
+    if let Some(simulated) = simulated.filter(|_| super::finished() == 0) {
+        let attribution = simulated.attribute(&plan, schedule.duration)?;
+        match common.json {
+            true => attribution::print_json(&plan, &simulated, &attribution),
+            false => attribution::print(&attribution),
+        }
     }
     Ok(super::finished())
 }

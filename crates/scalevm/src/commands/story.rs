@@ -93,11 +93,13 @@ fn sides() -> Vec<Side<'static>> {
         on: On::Os,
         vm: None,
         target: Box::new(Os { affinity }),
+        simulated: None,
     };
     let ours = BUILDS.map(|preset| Side {
         on: On::Hosted,
         vm: Some(preset.name()),
         target: Box::new(Ours { preset, affinity }),
+        simulated: None,
     });
     std::iter::once(os).chain(ours).collect()
 }

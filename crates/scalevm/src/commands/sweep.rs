@@ -4,7 +4,8 @@ use crate::cli::{On, SweepArgs};
 use crate::harness::{Failure, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
 use crate::output::progress::Progress;
-use crate::output::{plot, shape, table};
+use crate::output::{attribution, plot, shape, table};
+use crate::simulated::Simulated;
 use crate::tasks::places;
 use stats::environment::Environment;
 use std::io::Write;
@@ -39,7 +40,7 @@ impl Series {
 /// Measures all points and shows them.
 pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let common = &args.common;
-    if common.samples == 0 {
+    if common.samples == Some(0) {
         let why = "a sweep needs an end: --samples 0 goes with `run` only";
         return Err(Failure::Unavailable(why.into()));
     }
@@ -54,15 +55,19 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
             on,
             vm,
             target: super::target(on, vm, common)?,
+            simulated: match on {
+                On::Sim => Some(super::simulated(vm, common)?),
+                On::Os | On::Hosted => None,
+            },
         });
     }
-    let counts = task_counts(&args.cpus)?;
+    let counts = task_counts(&args.cpus, sides[0].simulated.as_ref())?;
     super::prepare()?;
-    super::warn_if_crowded(counts.last().copied().unwrap_or(1));
+    super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
     let mut sweep = Sweep {
         workload: args.workload,
         mode: common.mode(),
-        schedule: common.schedule(),
+        schedule: common.schedule(on),
         counts,
         sides,
     };
@@ -72,6 +77,9 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let (series, failure) = sweep.measure(records);
     if !common.json {
         show(args, &series);
+    }
+    if failure.is_none() && super::finished() == 0 {
+        sweep.explain(&series, common.json)?;
     }
     // What was finished has been shown; now the reason why there is not more.
     failure.map_or_else(|| Ok(super::finished()), Err)
@@ -85,6 +93,8 @@ pub struct Side<'a> {
     pub vm: Option<&'a str>,
     /// The system, ready to run.
     pub target: Box<dyn Target>,
+    /// The same, if it is a simulated one.
+    pub simulated: Option<Simulated>,
 }
 
 impl Side<'_> {
@@ -142,7 +152,12 @@ impl Sweep<'_> {
             let measured = match &mut records {
                 None => measure(&*side.target, &plan, &self.schedule, &mut progress),
                 Some((out, machine)) => {
-                    let subject = json::subject(&plan, side.on, side.vm);
+                    let subject = json::subject(
+                        &plan,
+                        side.on,
+                        side.vm,
+                        side.simulated.as_ref().map(Simulated::machine),
+                    );
                     let mut records = json::Records::new(&subject, *out, Some(&mut progress));
                     let measured = measure(&*side.target, &plan, &self.schedule, &mut records);
                     if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
@@ -163,6 +178,34 @@ impl Sweep<'_> {
         }
         progress.finish();
         (series, failure)
+    }
+}
+
+impl Sweep<'_> {
+    /// Names what holds each simulated curve up at its most tasks.
+    pub fn explain(&self, series: &[Series], json: bool) -> Result<(), Failure> {
+        for (side, one) in self.sides.iter().zip(series) {
+            let (Some(simulated), Some(last)) = (&side.simulated, one.points.last()) else {
+                continue;
+            };
+            let plan = Plan {
+                workload: self.workload,
+                tasks: last.tasks,
+                mode: self.mode,
+            };
+            let attribution = simulated.attribute(&plan, self.schedule.duration)?;
+            if json {
+                attribution::print_json(&plan, simulated, &attribution);
+            } else {
+                let tasks = self.mode.count(last.tasks);
+                println!(
+                    "{}, {tasks}: bottleneck: {}",
+                    one.label,
+                    attribution.bottleneck()
+                );
+            }
+        }
+        Ok(())
     }
 }
 
@@ -193,11 +236,16 @@ pub fn print_curves(series: &[Series]) {
 }
 
 /// The numbers of tasks, ascending and each once.
-fn task_counts(asked: &[u32]) -> Result<Vec<usize>, Failure> {
+fn task_counts(asked: &[u32], simulated: Option<&Simulated>) -> Result<Vec<usize>, Failure> {
     let mut counts: Vec<usize> = asked.iter().map(|&count| count as usize).collect();
     if counts.is_empty() {
-        let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
-        let cpus = mask.cpus().len();
+        let cpus = match simulated {
+            Some(simulated) => simulated.profile.cpus(),
+            None => {
+                let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
+                mask.cpus().len()
+            }
+        };
         counts.extend(std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < cpus));
         counts.push(cpus);
     }

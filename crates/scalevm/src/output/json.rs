@@ -3,6 +3,8 @@
 use crate::cli::On;
 use crate::harness::{self, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
+use baselines::selected::Preset;
+use sim::profile::Profile;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Mode, Record, Subject, Summary};
 use std::io::Write;
@@ -10,20 +12,20 @@ use std::io::Write;
 /// Unit of the rates of workloads.
 pub const UNIT: &str = "operations/s";
 
-/// Describes `plan` on a system.
-pub fn subject(plan: &Plan, on: On, vm: Option<&str>) -> Subject {
+/// Describes `plan` on a system; `machine` is the simulated one and its first seed.
+pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile, u64)>) -> Subject {
     Subject {
         workload: plan.workload.name.to_owned(),
         on: on.entry().name.to_owned(),
-        vm: (on == On::Hosted).then(|| vm.unwrap_or("default").to_owned()),
+        vm: (on != On::Os).then(|| vm.unwrap_or(Preset::Scalevm.name()).to_owned()),
         tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
         mode: match plan.mode {
             harness::Mode::Processes => Mode::Processes,
             harness::Mode::Threads => Mode::Threads,
         },
-        // Only simulated machines have a topology and a seed of their own.
-        topology: None,
-        seed: None,
+        profile: machine.map(|(profile, _)| profile.name.clone()),
+        topology: machine.map(|(profile, _)| profile.topology.shape()),
+        seed: machine.map(|(_, seed)| seed),
         unit: UNIT.to_owned(),
     }
 }
@@ -63,11 +65,14 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Prints the line that ends a run, with the load on the machine after it.
-    /// Without samples there is none.
+    /// Prints the line that ends a run, with the load on the machine after it, if it was
+    /// on this one. Without samples there is none.
     pub fn finish(mut self, machine: &mut Environment) {
-        machine.observe_after();
-        if let Some(summary) = Summary::of(&self.samples, machine.clone()) {
+        let here = self.subject.profile.is_none().then(|| {
+            machine.observe_after();
+            machine.clone()
+        });
+        if let Some(summary) = Summary::of(&self.samples, here) {
             self.print(&Record::Summary(Box::new(summary)));
         }
     }

@@ -1,5 +1,6 @@
 //! How results are shown: data on stdout, progress on stderr.
 
+pub mod attribution;
 pub mod json;
 pub mod lines;
 pub mod lock_json;

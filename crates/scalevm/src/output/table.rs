@@ -1,11 +1,13 @@
 //! Curves and locks as tables.
 
 use super::short;
+use crate::calibrate::Figure;
 use crate::commands::story::LockUse;
 use crate::commands::sweep::Series;
 use crate::locks::Figures;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, LineStyle, Table};
+use sim::profile::Profile;
 
 /// A row for each point.
 pub fn curves(series: &[Series]) -> Table {
@@ -78,6 +80,36 @@ pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
         table.add_row(cells);
     }
     for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A row for each number of a calibrated profile: those measured, then `base`'s.
+pub fn profile(profile: &Profile, figures: &[Figure], base: &str) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_header(["number", "value (ns)", "quartiles", "from"]);
+    for figure in figures {
+        let reading = &figure.reading;
+        table.add_row([
+            figure.key.to_owned(),
+            format!("{:.1}", reading.median),
+            format!("{:.1}–{:.1}", reading.low, reading.high),
+            figure.how.to_owned(),
+        ]);
+    }
+    for entry in profile.entries() {
+        if entry.source.starts_with(base) {
+            table.add_row([
+                entry.key.to_owned(),
+                entry.value,
+                "–".into(),
+                base.to_owned(),
+            ]);
+        }
+    }
+    for column in table.column_iter_mut().skip(1).take(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

@@ -48,7 +48,11 @@ impl Attribution {
         let all = tasks as f64 * span as f64;
         let times = machine.times();
         let part = |time: fn(&sim::Times) -> u64| {
-            times.iter().map(|one| time(one) as f64 / 1000.0).sum::<f64>() / all
+            times
+                .iter()
+                .map(|one| time(one) as f64 / 1000.0)
+                .sum::<f64>()
+                / all
         };
         let rows = profile::report();
         let lock = |what: String, row: &profile::Row| Share {
@@ -59,7 +63,10 @@ impl Attribution {
             contended: row.contended as f64 / row.acquisitions.max(1) as f64,
         };
         let callers = rows.iter().map(|row| {
-            let file = row.file.rsplit_once("crates/").map_or(row.file, |(_, file)| file);
+            let file = row
+                .file
+                .rsplit_once("crates/")
+                .map_or(row.file, |(_, file)| file);
             lock(format!("{} at {file}:{}", row.class, row.line), row)
         });
         Attribution {
@@ -83,11 +90,19 @@ impl Attribution {
         let percent = |part: f64| format!("{:.0} % of the tasks' time", 100.0 * part);
         let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
         if let Some(lock) = lock {
-            return format!("waiting for the lock \"{}\" takes {}", lock.what, percent(lock.wait));
+            return format!(
+                "waiting for the lock \"{}\" takes {}",
+                lock.what,
+                percent(lock.wait)
+            );
         }
         let cost = |line: &&Share| line.wait + line.hold >= BOTTLENECK;
         if let Some(line) = self.lines.first().filter(cost) {
-            return format!("the line of {} takes {}", line.what, percent(line.wait + line.hold));
+            return format!(
+                "the line of {} takes {}",
+                line.what,
+                percent(line.wait + line.hold)
+            );
         }
         let rest = 1.0 - self.lines_wait - self.spinning - self.blocked;
         format!("nothing; {} is its own work", percent(rest))

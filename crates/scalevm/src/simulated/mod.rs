@@ -7,7 +7,7 @@ mod attribution;
 mod run;
 mod timed;
 
-pub use attribution::Attribution;
+pub use attribution::{Attribution, Share};
 
 use crate::harness::{Failure, Plan, Running, Target};
 use crate::ours::{SWAP_PER_TASK, can_run};
@@ -16,8 +16,8 @@ use run::Run;
 use sim::Sim;
 use sim::profile::Profile;
 use std::time::Duration;
-use workloads::Workload;
 use vm::{Best, Options, Policies};
+use workloads::Workload;
 
 /// Nanoseconds that a call of the workload computes beside what the simulator sees.
 fn private(_workload: &Workload) -> f64 {
@@ -25,6 +25,7 @@ fn private(_workload: &Workload) -> f64 {
 }
 
 /// Our VM on a simulated machine as a target.
+#[derive(Clone)]
 pub struct Simulated {
     /// How the VM is built.
     pub preset: Preset,
@@ -38,11 +39,7 @@ impl Target for Simulated {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         self.check(plan)?;
         Ok(Box::new(Samples {
-            target: Simulated {
-                preset: self.preset,
-                profile: self.profile.clone(),
-                seed: self.seed,
-            },
+            target: self.clone(),
             plan: *plan,
             counts: vec![0; plan.tasks],
             now: Duration::ZERO,
@@ -52,6 +49,11 @@ impl Target for Simulated {
 }
 
 impl Simulated {
+    /// The machine, and the first seed.
+    pub fn machine(&self) -> (&Profile, u64) {
+        (&self.profile, self.seed)
+    }
+
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
         can_run(plan)?;
         let cpus = self.profile.cpus();
@@ -64,8 +66,9 @@ impl Simulated {
         Ok(())
     }
 
-    /// One run: what each task did in `span`.
-    fn sample(&self, plan: &Plan, span: Duration) -> Result<Vec<u64>, Failure> {
+    /// One run with the seed: what each task did in `span`.
+    pub fn sample(&self, plan: &Plan, span: Duration) -> Result<Vec<u64>, Failure> {
+        self.check(plan)?;
         self.with_run(plan, |run| run.measure(span))
     }
 
@@ -80,7 +83,8 @@ impl Simulated {
         plan: &Plan,
         f: impl FnOnce(&mut Run) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let swap_pages = Some(SWAP_PER_TASK * plan.tasks as u64);
+        // The machine's, whoever uses it: an account per CPU has its share for each.
+        let swap_pages = Some(SWAP_PER_TASK * self.profile.cpus() as u64);
         let mut run = match self.preset {
             Preset::Scalevm => self.begin::<Best>(
                 plan,

@@ -17,6 +17,8 @@ use workloads::{Counter, Error, Workload};
 const SPREAD: u64 = 2_000;
 /// The warm-up, as a part of the span that is measured, at least.
 const WARM_UP: u64 = 4;
+/// Warm-ups after which the measurement begins in any case.
+const MOST_WARM_UPS: u64 = 16;
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
 /// Simulated time after which a run is given up.
@@ -95,12 +97,17 @@ impl Run {
         let before = self.counts();
         self.run_to(from + span)?;
         let after = self.counts();
-        Ok(after.iter().zip(before).map(|(after, before)| after - before).collect())
+        Ok(after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect())
     }
 
     /// As [`Run::measure`], and says where the time went.
     pub fn attribute(&mut self, span: Duration) -> Result<Attribution, Failure> {
-        let out_of_memory = |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
+        let out_of_memory =
+            |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         let nanoseconds = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
         let from = self.warm_up(nanoseconds)?;
         self.machine.clear_accounts();
@@ -109,17 +116,23 @@ impl Run {
         let outcome = self.run_to(from + nanoseconds);
         profile::stop();
         outcome?;
-        Ok(Attribution::of(&self.machine, self.counters.len(), nanoseconds))
+        Ok(Attribution::of(
+            &self.machine,
+            self.counters.len(),
+            nanoseconds,
+        ))
     }
 
-    /// Runs until every task is in its loop, and some time more; when that was.
+    /// Runs until every task is in its loop, and some time more; when that was. A task
+    /// that a lock starves is not waited for endlessly.
     fn warm_up(&mut self, span: u64) -> Result<u64, Failure> {
         let step = (span / WARM_UP).max(1);
         let mut now = self.machine.time();
+        let enough = now + MOST_WARM_UPS * step;
         loop {
             now += step;
             self.run_to(now)?;
-            if self.counts().iter().all(|&count| count >= FIRST) {
+            if now >= enough || self.counts().iter().all(|&count| count >= FIRST) {
                 return Ok(now);
             }
         }

@@ -124,7 +124,9 @@ impl Engine {
         self.ahead = end;
         let others = self.agenda.next().map(|(time, _)| (time, self.lookahead.0));
         let cpus = self.cpus.len();
-        let siblings = self.siblings(cpu).flat_map(|sibling| [sibling, sibling + cpus]);
+        let siblings = self
+            .siblings(cpu)
+            .flat_map(|sibling| [sibling, sibling + cpus]);
         let siblings = siblings.map(|actor| (self.agenda.of(actor), self.lookahead.1));
         let mut ahead = self.ahead;
         for (time, slack) in others.into_iter().chain(siblings) {

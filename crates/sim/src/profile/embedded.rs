@@ -21,11 +21,16 @@ pub(super) fn all() -> Vec<Profile> {
         .collect()
 }
 
+/// Their names.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().map(|(name, _)| *name)
+}
+
 /// The one of this name.
 pub(super) fn named(name: &str) -> Result<Profile, ProfileError> {
     let found = MACHINES.iter().find(|(known, _)| *known == name);
     let (name, text) = found.ok_or_else(|| {
-        let known: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).collect();
+        let known: Vec<&str> = names().collect();
         ProfileError::Unknown {
             name: name.to_owned(),
             known: known.join(", "),

@@ -46,6 +46,17 @@ pub struct Profile {
     pub sources: BTreeMap<String, String>,
 }
 
+/// One number of a profile, as its file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Section and name, as `transfer.sibling`.
+    pub key: &'static str,
+    /// The value as text; times in nanoseconds.
+    pub value: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
 impl Profile {
     /// Reads the text of a profile; `file` is how errors name it.
     ///
@@ -76,6 +87,11 @@ impl Profile {
         embedded::named(name)
     }
 
+    /// The names of the built-in machines, in the order of [`all`](Profile::all).
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        embedded::names()
+    }
+
     /// The built-in machines, the one of seed 000 first.
     pub fn all() -> Vec<Self> {
         embedded::all()
@@ -84,6 +100,26 @@ impl Profile {
     /// The text of a file that [`parse`](Profile::parse) reads back as this profile.
     pub fn to_toml(&self) -> String {
         write::write(self)
+    }
+
+    /// Every number with its source, in the order of the file.
+    pub fn entries(&self) -> Vec<Entry> {
+        write::entries(self)
+    }
+
+    /// Sets a time, in picoseconds, by its dotted key, and says where it comes from.
+    ///
+    /// # Panics
+    /// If no time has this key.
+    pub fn set_time(&mut self, key: &str, time: u64, source: String) {
+        match fields::fields(self)
+            .into_iter()
+            .find(|(name, _)| *name == key)
+        {
+            Some((_, fields::Field::Time(place))) => *place = time,
+            _ => panic!("`{key}` is no time of a profile"),
+        }
+        self.sources.insert(key.to_owned(), source);
     }
 
     /// Checks what the fields must hold together.

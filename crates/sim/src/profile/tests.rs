@@ -290,3 +290,24 @@ fn a_file_is_loaded_or_named_in_the_error() {
     let error = Profile::load(&path).expect_err("gone").to_string();
     assert!(error.starts_with(&path.display().to_string()), "{error}");
 }
+
+#[test]
+fn a_time_is_set_with_its_source() {
+    let mut profile = freebsd();
+    profile.set_time("kernel.wake", 5, "a test".into());
+    assert_eq!(profile.kernel.wake, 5);
+    let entries = profile.entries();
+    let wake = entries.iter().find(|entry| entry.key == "kernel.wake");
+    let wake = wake.expect("an entry");
+    assert_eq!(
+        (wake.value.as_str(), wake.source.as_str()),
+        ("0.005", "a test")
+    );
+    assert_eq!(entries.len(), profile.sources.len());
+}
+
+#[test]
+#[should_panic(expected = "`core.smt` is no time")]
+fn only_times_are_set_as_times() {
+    freebsd().set_time("core.smt", 5, "a test".into());
+}

@@ -1,7 +1,7 @@
 //! A profile as the text of its file.
 
 use super::fields::{Field, fields};
-use super::{Arbitration, Profile};
+use super::{Arbitration, Entry, Profile};
 use std::fmt::Write;
 
 /// The text; what [`read`](super::read::read) makes of it is `profile` again.
@@ -12,17 +12,30 @@ pub(super) fn write(profile: &Profile) -> String {
         quoted(&profile.about)
     );
     let mut last = "";
-    for (key, field) in fields(&mut profile.clone()) {
-        let (section, name) = key.split_once('.').expect("keys are dotted");
+    for entry in entries(profile) {
+        let (section, name) = entry.key.split_once('.').expect("keys are dotted");
         if section != last {
             let _ = write!(text, "\n[{section}]{}\n", unit(section));
             last = section;
         }
-        let source = profile.sources.get(key).map_or("not said", String::as_str);
-        let (value, source) = (value(field), quoted(source));
+        let (value, source) = (entry.value, quoted(&entry.source));
         let _ = writeln!(text, "{name} = {{ value = {value}, source = {source} }}");
     }
     text
+}
+
+/// What stands in the file, in its order.
+pub(super) fn entries(profile: &Profile) -> Vec<Entry> {
+    let source = |key| profile.sources.get(key).map_or("not said", String::as_str);
+    let entry = |(key, field)| Entry {
+        key,
+        value: value(field),
+        source: source(key).to_owned(),
+    };
+    fields(&mut profile.clone())
+        .into_iter()
+        .map(entry)
+        .collect()
 }
 
 /// What the numbers of a section are, as a comment.

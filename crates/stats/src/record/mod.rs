@@ -39,9 +39,12 @@ pub struct Subject {
     pub tasks: u32,
     /// What the tasks are.
     pub mode: Mode,
+    /// The simulated machine's name; `null` on real ones.
+    #[serde(default)]
+    pub profile: Option<String>,
     /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
     pub topology: Option<String>,
-    /// The seed, if chance was involved.
+    /// The first seed, if chance was involved; each sample has the next.
     pub seed: Option<u64>,
     /// Unit of the rates.
     pub unit: String,
@@ -85,8 +88,8 @@ pub struct Summary {
     pub totals: Measurement,
     /// Deviation of the totals; `null` of a single sample.
     pub stddev: Option<f64>,
-    /// The machine.
-    pub machine: Environment,
+    /// The machine; `null` if it was simulated, as nothing of this one is in the result.
+    pub machine: Option<Environment>,
 }
 
 impl Measurement {
@@ -109,7 +112,7 @@ impl Measurement {
 
 impl Summary {
     /// Sums up the samples of one run. `None` if there are none.
-    pub fn of(samples: &[Measurement], machine: Environment) -> Option<Self> {
+    pub fn of(samples: &[Measurement], machine: Option<Environment>) -> Option<Self> {
         let first = samples.first()?;
         let totals: Vec<f64> = samples.iter().map(|sample| sample.total).collect();
         Some(Self {

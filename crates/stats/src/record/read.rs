@@ -142,7 +142,10 @@ fn check(record: &Record) -> Result<(), String> {
         require(summary.stddev.is_none_or(|value| value >= 0.0), || {
             format!("`stddev` is {:?}", summary.stddev)
         })?;
-        summary.machine.check()?;
+        summary
+            .machine
+            .as_ref()
+            .map_or(Ok(()), |machine| machine.check())?;
     }
     Ok(())
 }

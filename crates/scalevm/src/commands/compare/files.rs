@@ -78,7 +78,7 @@ fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
         let base = &sets[0];
         for set in &sets[1..] {
             let sides = [base, set].map(|set| (set.name(), set.points()));
-            exit = worse(exit, judged(args, "files of numbers", "", sides)?);
+            exit = worse(exit, judged(args, "files of numbers", "", false, sides)?);
         }
     }
     Ok(exit.code())
@@ -152,7 +152,7 @@ fn compare_point(
     let about = format!("{}, {tasks}, {}", point.workload, point.unit);
     let averages: Vec<Vec<f64>> = sides
         .iter()
-        .map(|(_, runs)| runs.iter().map(|run| run.average).collect())
+        .map(|(_, runs)| runs.iter().flat_map(|run| independent(run)).collect())
         .collect();
     let judgeable = averages.iter().all(|runs| runs.len() > 1);
     if !args.json {
@@ -183,15 +183,30 @@ fn compare_point(
         }
         return Ok(Exit::Inconclusive);
     }
+    let all = sides.iter().flat_map(|(_, runs)| runs);
+    let simulated = all.into_iter().all(|run| is_simulated(&run.subject));
     let mut exit = Exit::Success;
     for ((file, _), runs) in sides.iter().zip(&averages).skip(1) {
         let pair = [
             (sides[0].0, averages[0].as_slice()),
             (*file, runs.as_slice()),
         ];
-        exit = worse(exit, judged(args, &about, &point.unit, pair)?);
+        exit = worse(exit, judged(args, &about, &point.unit, simulated, pair)?);
     }
     Ok(exit)
+}
+
+/// The figures of a run that may be counted: its mean, because samples of one run share
+/// its luck; of a simulated one all samples, each of which had a machine of its own.
+fn independent(run: &Run) -> Vec<f64> {
+    match is_simulated(&run.subject) {
+        true => run.totals.clone(),
+        false => vec![run.average],
+    }
+}
+
+fn is_simulated(subject: &Subject) -> bool {
+    subject.on == "sim"
 }
 
 /// Judges B's runs against A's and prints the verdict.
@@ -199,9 +214,11 @@ fn judged(
     args: &CompareArgs,
     about: &str,
     unit: &str,
+    simulated: bool,
     [a, b]: [(&str, &[f64]); 2],
 ) -> Result<Exit, Failure> {
-    let judgement = judge(a.1, b.1, &rule(args));
+    let rule = rule(args, simulated);
+    let judgement = judge(a.1, b.1, &rule);
     let judgement = judgement
         .map_err(|error| Failure::Unavailable(format!("A is {}, B is {}: {error}", a.0, b.0)))?;
     let comparison = Comparison {
@@ -209,7 +226,7 @@ fn judged(
         unit,
         a: Series::new(a.0, a.1),
         b: Series::new(b.0, b.1),
-        minimum_effect: args.minimum_effect,
+        minimum_effect: rule.minimum_effect,
         verdict: judgement,
         interleaved: false,
     };

@@ -2,7 +2,7 @@
 
 use super::rule;
 use super::sides::Sides;
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, On};
 use crate::commands;
 use crate::harness::{Failure, interrupt};
 use crate::output::json;
@@ -25,7 +25,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         )));
     }
     let mut sides = Sides::new(args, &args.operands)?;
-    prepare(args)?;
+    prepare(args, &sides)?;
     let mut machine = args.json.then(json::machine);
     let pairs = args.runs.unwrap_or(RUNS);
     let rates = alternate(&mut sides, 2 * u64::from(pairs))?;
@@ -36,7 +36,8 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         return Ok(commands::finished());
     }
     let [name_a, name_b] = [0, 1].map(|which| sides.names[which].as_str());
-    let judgement = judge(&a, &b, &rule(args)).map_err(|error| {
+    let rule = rule(args, sides.simulated);
+    let judgement = judge(&a, &b, &rule).map_err(|error| {
         Failure::Unavailable(format!("{error}; longer runs (--duration) may help"))
     })?;
     let comparison = Comparison {
@@ -44,7 +45,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         unit: sides.unit,
         a: Series::new(name_a, &a),
         b: Series::new(name_b, &b),
-        minimum_effect: args.minimum_effect,
+        minimum_effect: rule.minimum_effect,
         verdict: judgement,
         interleaved: true,
     };
@@ -74,7 +75,7 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
         }
     };
     let mut sides = Sides::new(args, &[name])?;
-    prepare(args)?;
+    prepare(args, &sides)?;
     let mut machine = args.json.then(json::machine);
     let plan = Plan {
         comparisons: args.comparisons as usize,
@@ -99,10 +100,10 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
     }
 }
 
-fn prepare(args: &CompareArgs) -> Result<(), Failure> {
+fn prepare(args: &CompareArgs, sides: &Sides) -> Result<(), Failure> {
     commands::prepare()?;
-    if !args.command {
-        commands::warn_if_crowded(args.measuring.tasks as usize);
+    if !args.command && !sides.simulated {
+        commands::warn_if_crowded(On::Hosted, args.measuring.tasks as usize);
     }
     Ok(())
 }

@@ -30,9 +30,19 @@ fn is_file(name: &str) -> bool {
     std::path::Path::new(name).exists()
 }
 
-fn rule(args: &CompareArgs) -> Rule {
+/// What matters, if nothing is said: on a real machine, and between simulated results,
+/// whose model can not rank what lies closer.
+const MINIMUM_EFFECT: f64 = 0.01;
+const SIMULATED_EFFECT: f64 = 0.2;
+
+fn rule(args: &CompareArgs, simulated: bool) -> Rule {
+    let default = if simulated {
+        SIMULATED_EFFECT
+    } else {
+        MINIMUM_EFFECT
+    };
     Rule {
-        minimum_effect: args.minimum_effect,
+        minimum_effect: args.minimum_effect.unwrap_or(default),
         ..Rule::default()
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::catalog::{PRESETS, SYSTEMS};
 use crate::cli::{CompareArgs, On};
-use crate::commands::target;
+use crate::commands;
 use crate::harness::{Failure, Phase, Plan, Sample, Schedule, Target, Watch, interrupt, measure};
 use crate::output::json;
+use crate::simulated::Simulated;
 use clap::ValueEnum;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,24 +27,30 @@ pub struct Sides {
     pub names: Vec<String>,
     /// Those who run, in the same order.
     pub runners: Vec<Box<dyn Side>>,
+    /// Whether all of them are simulated.
+    pub simulated: bool,
 }
 
 impl Sides {
     /// The sides that `names` stand for: commands if `args` say so, else systems.
     pub fn new(args: &CompareArgs, names: &[String]) -> Result<Self, Failure> {
-        let duration = args.measuring.duration;
+        let common = args.measuring.common();
+        let simulated = commands::system(&common, true)? == On::Sim;
+        let on = if simulated { On::Sim } else { On::Hosted };
+        let duration = common.schedule(on).duration;
         let seconds = duration.as_secs_f64();
         let mut sides = Sides {
             about: format!("commands, again and again for {seconds} s a run"),
             unit: "completions/s",
             names: names.to_vec(),
             runners: Vec::new(),
+            simulated,
         };
         if args.command {
             sides.runners.extend(names.iter().map(|command| {
                 Box::new(Shell {
                     command: command.clone(),
-                    warmup: args.measuring.warmup,
+                    warmup: args.measuring.warmup.unwrap_or(1),
                     duration,
                 }) as Box<dyn Side>
             }));
@@ -56,7 +63,7 @@ impl Sides {
         for name in names {
             sides.runners.push(system(args, workload, name)?);
         }
-        let mode = args.measuring.common().mode();
+        let mode = common.mode();
         sides.about = format!(
             "{} ({}), {}, {seconds} s a run",
             workload.name,
@@ -82,10 +89,11 @@ fn system(
     workload: &'static Workload,
     name: &str,
 ) -> Result<Box<dyn Side>, Failure> {
+    let common = args.measuring.common();
     let systems = On::value_variants();
     let (on, vm) = match systems.iter().find(|on| on.entry().name == name) {
         Some(&on) => (on, None),
-        None if is_system(name) => (On::Hosted, Some(name)),
+        None if is_system(name) => (commands::system(&common, true)?, Some(name)),
         None => {
             let known = SYSTEMS.iter().chain(PRESETS).map(|entry| entry.name);
             return Err(Failure::Unavailable(format!(
@@ -100,15 +108,23 @@ fn system(
             "--on {asked} does not go with `{name}`, which is {is}"
         )));
     }
-    let common = args.measuring.common();
+    let plan = Plan {
+        workload,
+        tasks: args.measuring.tasks as usize,
+        mode: common.mode(),
+    };
+    let schedule = common.schedule(on);
+    if on == On::Sim {
+        return Ok(Box::new(OnSimulated {
+            target: commands::simulated(vm, &common)?,
+            plan,
+            span: schedule.duration,
+        }));
+    }
     Ok(Box::new(OnSystem {
-        target: target(on, vm, &common)?,
-        plan: Plan {
-            workload,
-            tasks: args.measuring.tasks as usize,
-            mode: common.mode(),
-        },
-        schedule: common.schedule(),
+        target: commands::target(on, vm, &common)?,
+        plan,
+        schedule,
     }))
 }
 
@@ -131,6 +147,23 @@ impl Side for OnSystem {
     fn run(&mut self) -> Result<Option<f64>, Failure> {
         let outcome = measure(&*self.target, &self.plan, &self.schedule, &mut Silent)?;
         Ok(outcome.average().filter(|_| !outcome.interrupted))
+    }
+}
+
+/// A workload on a simulated machine; each run has the next seed, the same for all sides.
+struct OnSimulated {
+    target: Simulated,
+    plan: Plan,
+    span: Duration,
+}
+
+impl Side for OnSimulated {
+    fn run(&mut self) -> Result<Option<f64>, Failure> {
+        let done = self.target.sample(&self.plan, self.span)?;
+        self.target.seed += 1;
+        let operations = done.iter().sum::<u64>() as f64;
+        let rate = operations / self.span.as_secs_f64();
+        Ok(interrupt::pending().is_none().then_some(rate))
     }
 }
 

@@ -1,0 +1,75 @@
+//! Which machine is simulated, and how often.
+
+use crate::harness::Failure;
+use clap::Args;
+use sim::profile::Profile;
+use std::path::Path;
+
+/// The simulated machine if nothing is said: seed 000's.
+const MACHINE: &str = "freebsd-96";
+
+/// A machine to simulate.
+#[derive(Args, Clone, Debug)]
+pub struct SimArgs {
+    /// Simulated machine: a name (see `scalevm list`) or a file; implies `--on sim` [default: freebsd-96]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// The simulated machine's sockets, cores in each, and threads of a core; implies `--on sim`
+    #[arg(long, value_name = "SxCxT", value_parser = shape)]
+    pub topology: Option<[usize; 3]>,
+    /// Simulated runs a measurement, each with the next seed [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub seeds: Option<u32>,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl SimArgs {
+    /// Whether a simulated machine is asked for.
+    pub fn is_chosen(&self) -> bool {
+        self.machine.is_some() || self.topology.is_some()
+    }
+
+    /// The machine.
+    pub fn profile(&self) -> Result<Profile, Failure> {
+        let bad = |error: sim::profile::ProfileError| Failure::Unavailable(error.to_string());
+        let name = self.machine.as_deref().unwrap_or(MACHINE);
+        let is_file = name.contains('/') || Path::new(name).is_file();
+        let profile = match is_file && !Profile::names().any(|known| known == name) {
+            true => Profile::load(name),
+            false => Profile::named(name),
+        };
+        let profile = profile.map_err(bad)?;
+        match self.topology {
+            None => Ok(profile),
+            Some([sockets, cores, threads]) => {
+                profile.with_topology(sockets, cores, threads).map_err(bad)
+            }
+        }
+    }
+}
+
+/// `2x24x2`.
+fn shape(text: &str) -> Result<[usize; 3], String> {
+    let parts: Result<Vec<usize>, _> = text.split('x').map(str::parse).collect();
+    match parts.as_deref() {
+        Ok(&[sockets, cores, threads]) if sockets * cores * threads > 0 => {
+            Ok([sockets, cores, threads])
+        }
+        _ => Err("sockets, cores and threads are wanted, as 2x24x2".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shape;
+
+    #[test]
+    fn shapes_have_three_parts() {
+        assert_eq!(shape("2x24x2"), Ok([2, 24, 2]));
+        for bad in ["", "2x24", "2x24x0", "2x24x2x1", "axbxc", "-1x2x2"] {
+            assert!(shape(bad).is_err(), "{bad}");
+        }
+    }
+}

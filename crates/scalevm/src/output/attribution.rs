@@ -1,0 +1,94 @@
+//! Where a simulated run's time went, as tables and as JSON.
+
+use crate::harness::Plan;
+use crate::simulated::{Attribution, Share, Simulated};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, LineStyle, Table};
+use serde_json::{Value, json};
+
+/// Shares below this are not worth a row.
+const SHOWN: f64 = 0.001;
+
+/// Prints the shares, the worst locks, their callers and the worst lines.
+pub fn print(attribution: &Attribution) {
+    let Attribution {
+        lines_wait,
+        spinning,
+        blocked,
+        ..
+    } = attribution;
+    println!(
+        "\nThe tasks' time: {} waiting for lines, {} spinning, {} blocked",
+        percent(*lines_wait),
+        percent(*spinning),
+        percent(*blocked)
+    );
+    let kinds = [
+        ("lock", "held", &attribution.locks),
+        ("caller", "held", &attribution.callers),
+        ("line", "moved", &attribution.lines),
+    ];
+    for (kind, hold, shares) in kinds {
+        let shares: Vec<&Share> = shares
+            .iter()
+            .filter(|one| one.wait + one.hold >= SHOWN)
+            .collect();
+        if !shares.is_empty() {
+            println!("{}", table(kind, hold, &shares));
+        }
+    }
+    println!("bottleneck: {}", attribution.bottleneck());
+}
+
+fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_header([kind, "waited for", hold, "times", "contended"]);
+    for share in shares {
+        table.add_row([
+            share.what.clone(),
+            percent(share.wait),
+            percent(share.hold),
+            share.count.to_string(),
+            match kind {
+                "line" => "–".into(),
+                _ => percent(share.contended),
+            },
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
+/// Prints the same as one line of JSON.
+pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution) {
+    let rows = |shares: &[Share]| -> Vec<Value> {
+        let row = |one: &Share| json!({ "what": one.what, "wait": one.wait, "hold": one.hold, "count": one.count, "contended": one.contended });
+        shares.iter().map(row).collect()
+    };
+    let line = json!({
+        "kind": "attribution",
+        "workload": plan.workload.name,
+        "on": "sim",
+        "vm": target.preset.name(),
+        "tasks": plan.tasks,
+        "mode": plan.mode.name(),
+        "profile": target.profile.name,
+        "topology": target.profile.topology.shape(),
+        "seed": target.seed,
+        "waiting_for_lines": attribution.lines_wait,
+        "spinning": attribution.spinning,
+        "blocked": attribution.blocked,
+        "locks": rows(&attribution.locks),
+        "callers": rows(&attribution.callers),
+        "lines": rows(&attribution.lines),
+        "bottleneck": attribution.bottleneck(),
+    });
+    println!("{line}");
+}
