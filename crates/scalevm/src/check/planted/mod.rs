@@ -55,6 +55,11 @@ pub fn all() -> Vec<Planted> {
             epoch::named::<policies::EarlyGrace>,
         ),
         bug(
+            "epoch-no-fence",
+            "an epoch whose sections are made visible without a fence",
+            epoch::named::<policies::NoFence>,
+        ),
+        bug(
             "no-invalidation",
             "a VM without delayed invalidation",
             |name| alan_cox::named::<policies::NoInvalidation>(name, Options::default),

@@ -1,6 +1,6 @@
 //! Protocols with one point broken.
 
-use machine::{CpuRange, Frame};
+use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sim::Sim;
 use sync::epoch::Protocol;
 use vm::policy::Invalidation;
@@ -11,6 +11,16 @@ pub enum EarlyGrace {}
 
 impl Protocol for EarlyGrace {
     const GRACE: u64 = 1;
+}
+
+/// Sections are made visible without a fence: a scan may miss one whose store is still on
+/// its way, while the section reads what is being retired.
+pub enum NoFence {}
+
+impl Protocol for NoFence {
+    fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
+        epoch.store(value, Ordering::Release);
+    }
 }
 
 /// `vm`'s policies, but nobody waits for those who unmap.

@@ -85,7 +85,10 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
         (Ok(Progress::Deadlock(why)), None) => format!("deadlock: {why}"),
         (Ok(Progress::Running), None) => {
             let busy = panics::watched(|| busy(machine)).0;
-            format!("no end in {} simulated milliseconds{busy}", LIMIT / 1_000_000)
+            format!(
+                "no end in {} simulated milliseconds{busy}",
+                LIMIT / 1_000_000
+            )
         }
         (Err(_), None) => "a panic without a message".into(),
     };

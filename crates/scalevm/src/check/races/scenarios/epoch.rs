@@ -4,12 +4,15 @@ use super::pause;
 use crate::check::races::play::{Play, Scenario};
 use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, SharedCell, Topology};
 use sim::Sim;
+use sync::Padded;
 use sync::epoch::{Deferred, Domain, Options, Protocol, Standard};
 
 /// What each CPU does, times; at most so many objects it retires.
 const ROUNDS: usize = 16;
 /// Callbacks that may be pending on a CPU.
 const PENDING: usize = 3;
+/// Lines of noise.
+const NOISE: usize = 4;
 
 /// The sound protocol.
 pub fn all() -> Vec<Scenario> {
@@ -28,6 +31,9 @@ struct World<P: Protocol> {
     /// Which one is in place.
     current: <Sim as Atomics>::AtomicUsize,
     objects: Box<[Object]>,
+    /// Lines that everybody stores to. Where nobody else wants its line a store is soon
+    /// visible; a section's is not if it stands behind these.
+    noise: [Padded<<Sim as Atomics>::AtomicU64>; NOISE],
 }
 
 #[repr(C)]
@@ -55,6 +61,7 @@ fn build<P: Protocol>(machine: &Sim) -> Play {
         domain: Domain::with_protocol(cpus, options),
         current: Atomic::new(cpus.len() * ROUNDS),
         objects: (0..=cpus.len() * ROUNDS).map(object).collect(),
+        noise: std::array::from_fn(|_| Padded(Atomic::new(0))),
     };
     Play::new(machine, world, job::<P>, |world| {
         world.domain.barrier();
@@ -86,6 +93,10 @@ fn job<P: Protocol>(world: &World<P>, cpu: usize) {
 impl<P: Protocol> World<P> {
     /// Uses the object that is in place, for a while.
     fn read(&self) {
+        let noise = &self.noise[..sim::dice(1 + NOISE as u64) as usize];
+        noise
+            .iter()
+            .for_each(|line| line.store(1, Ordering::Relaxed));
         let _section = self.domain.enter();
         let object = &self.objects[self.current.load(Ordering::Acquire)];
         for _ in 0..=sim::dice(3) {
