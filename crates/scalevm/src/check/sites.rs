@@ -14,20 +14,31 @@ pub struct Frame {
     pub place: String,
 }
 
-/// How many frames are kept.
-const KEPT: usize = 4;
-/// Whose functions are kept.
-const CRATES: [&str; 3] = ["crates/vm/", "crates/sync/", "crates/baselines/"];
+/// Whose functions are kept: the nearest few of the locks, counters and epochs, and those of
+/// the VM that called them.
+const KEPT: [(&[&str], usize); 2] = [
+    (&["crates/sync/"], 2),
+    (&["crates/vm/", "crates/baselines/"], 4),
+];
 
 /// The innermost frames of return addresses that belong to what is checked.
 pub fn frames(addresses: &[usize]) -> Vec<Frame> {
+    let mut left = KEPT.map(|(_, count)| count);
     let frames = addresses.iter().flat_map(|&address| resolve(address));
-    frames.take(KEPT).collect()
+    let kept = frames.filter(|(kind, _)| {
+        let left = &mut left[*kind];
+        let keeps = *left > 0;
+        *left -= usize::from(keeps);
+        keeps
+    });
+    kept.map(|(_, frame)| frame).collect()
 }
 
-/// The frames at one address; remembered, since debug information is slow to read.
-fn resolve(address: usize) -> Vec<Frame> {
-    static KNOWN: LazyLock<Mutex<HashMap<usize, Vec<Frame>>>> = LazyLock::new(Mutex::default);
+/// The frames at one address, with the index in [`KEPT`]; remembered, since debug information
+/// is slow to read.
+fn resolve(address: usize) -> Vec<(usize, Frame)> {
+    static KNOWN: LazyLock<Mutex<HashMap<usize, Vec<(usize, Frame)>>>> =
+        LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let resolved = known.entry(address).or_insert_with(|| {
         let names = SiteName::resolve(address);
@@ -36,13 +47,15 @@ fn resolve(address: usize) -> Vec<Frame> {
     resolved.clone()
 }
 
-fn frame(name: SiteName) -> Option<Frame> {
-    let starts = CRATES.iter().filter_map(|known| name.place.find(known));
-    let start = starts.min()?;
-    Some(Frame {
+fn frame(name: SiteName) -> Option<(usize, Frame)> {
+    let start = |names: &[&str]| names.iter().find_map(|known| name.place.find(known));
+    let mut kinds = KEPT.iter().enumerate();
+    let (kind, start) = kinds.find_map(|(kind, (names, _))| Some((kind, start(names)?)))?;
+    let frame = Frame {
         function: short(&name.function),
         place: name.place[start..].to_owned(),
-    })
+    };
+    Some((kind, frame))
 }
 
 /// A function's path without type parameters: `<a::B<C> as d::E<F>>::g` is `a::B::g`.
