@@ -36,7 +36,9 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let heap = HEAP.get();
-        if heap.is_null() {
+        // A panic's message is made where no other panic may come in between, so its CPU
+        // must not be suspended.
+        if heap.is_null() || std::thread::panicking() {
             // SAFETY: the caller's promise is the system's.
             return unsafe { System.alloc(layout) };
         }
