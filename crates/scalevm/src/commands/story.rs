@@ -244,7 +244,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
 /// Whose the locks of a class are.
 fn shared_by(class: &str) -> &'static str {
     match class {
-        "space map" | "pmap" => "the process",
+        "space map" | "pmap" | "slot" | "heap end" => "the process",
         "page pv" => "the page",
         "frame cache" => "the CPU",
         _ => "all processes",
