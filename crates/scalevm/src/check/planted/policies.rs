@@ -29,6 +29,7 @@ pub struct NoInvalidation;
 impl Policies<Sim> for NoInvalidation {
     type Invalidation = NoWait;
     type Swap = <Best as Policies<Sim>>::Swap;
+    type Locking = <Best as Policies<Sim>>::Locking;
 }
 
 /// No delayed invalidation at all.
