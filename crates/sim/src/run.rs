@@ -64,7 +64,7 @@ impl Sim {
     /// A machine.
     ///
     /// # Errors
-    /// If the host refuses the address space, or the memory is more than 128 GiB.
+    /// If the host refuses the address space, or the memory is more than 384 GiB.
     pub fn new(options: Options) -> io::Result<Self> {
         let engine = Engine::new(options.clone())?;
         let frame_count = options.memory.div_ceil(PAGE_SIZE);
