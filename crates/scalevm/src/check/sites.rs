@@ -37,8 +37,8 @@ pub fn frames(addresses: &[usize]) -> Vec<Frame> {
 /// The frames at one address, with the index in [`KEPT`]; remembered, since debug information
 /// is slow to read.
 fn resolve(address: usize) -> Vec<(usize, Frame)> {
-    static KNOWN: LazyLock<Mutex<HashMap<usize, Vec<(usize, Frame)>>>> =
-        LazyLock::new(Mutex::default);
+    type Known = HashMap<usize, Vec<(usize, Frame)>>;
+    static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let resolved = known.entry(address).or_insert_with(|| {
         let names = SiteName::resolve(address);
