@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod catalog;
+mod check;
 mod cli;
 mod commands;
 mod harness;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
+        Some(cli::Command::Check(args)) => check::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),
