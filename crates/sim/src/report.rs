@@ -15,6 +15,8 @@ pub struct LineUse {
     pub waited: u64,
     /// Nanoseconds that the transfers themselves took.
     pub moved: u64,
+    /// Nanoseconds that CPUs spun after they had read it last.
+    pub spun: u64,
 }
 
 /// How one CPU has used a line while traced.
