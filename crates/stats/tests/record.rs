@@ -57,7 +57,7 @@ fn lines_have_the_documented_fields() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(
         lines[0],
-        r#"{"kind":"sample","workload":"mmap1","on":"hosted","vm":"freebsd-di","tasks":2,"mode":"processes","topology":null,"seed":7,"unit":"ops/s","sample":1,"min":80.0,"max":120.0,"total":200.0,"average":100.0,"seconds":1.25}"#
+        r#"{"kind":"sample","workload":"mmap1","on":"hosted","vm":"freebsd-di","tasks":2,"mode":"processes","profile":null,"topology":null,"seed":7,"unit":"ops/s","sample":1,"min":80.0,"max":120.0,"total":200.0,"average":100.0,"seconds":1.25}"#
     );
     let summary: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
     let field = |name: &str| summary[name].as_f64().unwrap();
