@@ -26,6 +26,7 @@ struct With<I>(PhantomData<I>);
 impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Invalidation = I;
     type Swap = <Best as Policies<Hosted>>::Swap;
+    type Locking = vm::policy::PerSlot;
 }
 
 type Shared<I> = Arc<Space<Hosted, With<I>>>;
@@ -108,12 +109,13 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
     let window = Window::of(&machine, unmappers);
     let (done, returned) = channel();
     let verdict = thread::scope(|scope| {
+        let mut tasks = Vec::new();
         for (cpu, space) in spaces.iter().enumerate() {
             let machine = &machine;
-            scope.spawn(move || {
+            tasks.push(scope.spawn(move || {
                 machine.attach(cpu);
                 space.unmap(at).expect("unmap");
-            });
+            }));
         }
         for _ in 0..unmappers {
             window.opened.recv_timeout(LONG).expect("the window opens");
@@ -122,10 +124,10 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
         machine.on_cpu(writer, || {
             write(2).into_iter().for_each(|r| r.expect("a stale entry"));
         });
-        scope.spawn(|| {
+        tasks.push(scope.spawn(|| {
             machine.attach(pageout);
             done.send(vm.remove_all(&page)).unwrap();
-        });
+        }));
         let mut verdict = None;
         for (index, go) in window.let_go.iter().enumerate() {
             // Give it time to be wrong; before the last, a shorter look is enough.
@@ -136,10 +138,15 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
             }
             go.send(()).unwrap();
         }
-        verdict.unwrap_or_else(|| {
+        let verdict = verdict.unwrap_or_else(|| {
             let removed = returned.recv_timeout(LONG).expect("the pageout ends");
             Verdict::InTime(removed)
-        })
+        });
+        // A scope ends before its threads have given their CPUs back; a join does not.
+        for task in tasks {
+            task.join().expect("no task panics");
+        }
+        verdict
     });
     machine.set_probe(None);
     // Once the pageout has returned, no CPU can write the page.

@@ -2,7 +2,7 @@
 //! builds and feature `lock-order` of the VM check it; others run the same operations.
 
 use baselines::swap::MutexSwap;
-use baselines::{Di, Pvh};
+use baselines::{Di, OneLock, Pvh};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use sync::watch::order;
@@ -14,6 +14,7 @@ struct With<I>(std::marker::PhantomData<I>);
 impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Invalidation = I;
     type Swap = MutexSwap<Hosted>;
+    type Locking = OneLock<Hosted>;
 }
 
 /// Maps, faults, unmaps, and removes by the reverse map; an order that is broken

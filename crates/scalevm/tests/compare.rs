@@ -275,6 +275,7 @@ fn results_are_read_back_and_compared_by_runs() {
         Record::Sample(_) => None,
     });
     for machine in summaries {
+        let machine = machine.as_ref().expect("it ran here");
         assert!(machine.version.starts_with("scalevm ") && machine.load_after.is_some());
         assert_eq!(machine.arguments[1..].join(" "), line);
     }

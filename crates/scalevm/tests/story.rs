@@ -32,9 +32,18 @@ fn the_story_is_told_and_its_results_are_kept() {
     assert_eq!(lock("freebsd-epoch", "invl gen"), None);
     assert!(lock("freebsd-epoch", "swap devices").is_some());
     assert_eq!(lock(" scalevm ", "all processes"), None);
+    // And on 96 simulated CPUs: what holds each build up.
+    let bottleneck = |build: &str, what: &str| {
+        let line = format!("{build}, 96 processes: bottleneck: ");
+        let found = text.lines().find(|text| text.starts_with(&line));
+        assert!(found.is_some_and(|found| found.contains(what)), "{found:?}");
+    };
+    bottleneck("freebsd-di", "invl gen");
+    bottleneck("freebsd-epoch", "swap");
+    bottleneck("scalevm", "nothing");
     let results = stats::record::read(&folder.join("scalevm-story.jsonl").to_string_lossy());
     let results = results.expect("a file of records");
     let runs = stats::record::runs(&results);
-    assert!(runs.len() >= 8 && runs.iter().all(|run| run.complete));
+    assert!(runs.len() >= 8 + 21 && runs.iter().all(|run| run.complete));
     std::fs::remove_dir_all(&folder).expect("clean up");
 }

@@ -3,7 +3,7 @@
 //! They have the size and alignment of the real ones, so types keep their layout.
 
 use crate::Sim;
-use crate::engine::{self, Kind, Shared};
+use crate::engine::{self, Kind, Running, Shared};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{
     AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -209,10 +209,8 @@ impl Atomics for Sim {
     }
 
     fn label(address: *const (), bytes: usize, what: &'static str) {
-        let engine = engine::current();
-        if !engine.is_null() {
-            // SAFETY: the calling CPU's engine, for the length of this call.
-            unsafe { (*engine).label(address as usize, bytes, what) };
+        if let Some(running) = Running::current() {
+            running.with(|engine| engine.label(address as usize, bytes, what));
         }
     }
 

@@ -33,7 +33,7 @@ pub use task::{Pin, Task};
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
-use engine::Engine;
+use engine::{Engine, Running};
 use machine::{CpuRange, Topology};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,29 +90,23 @@ impl Sim {
         unsafe { ManuallyDrop::drop(&mut *self.inner.engine.get()) };
     }
 
-    /// The engine of the calling CPU, which must be one of this machine's.
-    fn running(&self) -> *mut Engine {
-        let engine = self.engine();
-        assert!(
-            engine::current() == engine,
-            "the caller runs on no CPU of this machine"
-        );
-        engine
+    /// The calling CPU, which must be one of this machine's.
+    fn running(&self) -> Running {
+        let running = Running::current().filter(|running| running.is_of(self.engine()));
+        running.expect("the caller runs on a CPU of this machine")
     }
 
-    /// Uses the engine, from one of its CPUs or from outside.
-    ///
-    /// # Safety
-    /// `f` does not suspend the CPU.
-    unsafe fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
-        let engine = self.engine();
-        if engine::current() == engine {
-            // SAFETY: we are the only code that runs on the machine; the caller's promise.
-            return f(unsafe { &mut *engine });
+    /// Uses the engine, from one of its CPUs or from outside, for `f`, which does not
+    /// suspend the CPU.
+    fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        match Running::current().filter(|running| running.is_of(self.engine())) {
+            Some(running) => running.with(f),
+            None => {
+                let _busy = self.claim();
+                // SAFETY: `busy` is ours, so nobody runs the machine.
+                f(unsafe { &mut *self.engine() })
+            }
         }
-        let _busy = self.claim();
-        // SAFETY: `busy` is ours.
-        f(unsafe { &mut *engine })
     }
 
     fn claim(&self) -> Claim<'_> {

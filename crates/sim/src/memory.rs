@@ -1,7 +1,7 @@
 //! Physical memory: frames in the machine's window.
 
 use crate::Sim;
-use crate::engine::{self, Engine, Kind, OnHost, Shared};
+use crate::engine::{self, Engine, Kind, OnHost, Shared, Time};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
@@ -64,39 +64,43 @@ unsafe impl Memory for Sim {
     }
 
     fn allocated(&self, frame: Frame) {
-        // SAFETY: see `with_engine`.
-        unsafe { self.with_engine(|engine| engine.oracle.allocated(frame)) }
+        self.with_engine(|engine| engine.oracle.allocated(frame));
     }
 
     fn freed(&self, frame: Frame) {
         engine::deallocation();
-        // SAFETY: see `with_engine`.
-        unsafe { self.with_engine(|engine| engine.oracle.freed(frame)) }
+        self.with_engine(|engine| engine.oracle.freed(frame));
     }
 }
 
 impl Sim {
-    /// The calling CPU overwrites a page: it takes `cost`, and its socket's memory has to keep up.
-    fn charge_page(&self, frame: Frame, cost: impl FnOnce(&Engine) -> u64) {
-        if !engine::in_turn() {
-            return;
-        }
+    /// The calling CPU overwrites a page: it takes `cost`, and its socket's memory has to
+    /// keep up. Costs nothing on no CPU.
+    fn charge_page(&self, frame: Frame, cost: impl FnOnce(&Engine) -> Time) {
         let first = self.direct_map(frame).as_ptr() as usize;
-        // SAFETY: the calling CPU's engine, for the length of this function.
-        let engine = unsafe { &mut *self.running() };
-        let _host = OnHost::enter();
-        let socket = engine.profile.place(engine.running).socket;
-        let begin = engine.cpu().clock.max(engine.zeroing[socket]);
-        // Gigabytes a second are bytes a nanosecond.
-        let share = (PAGE_SIZE as f64 / engine.profile.memory.zero_socket_gbps * 1000.0) as u64;
-        engine.zeroing[socket] = begin + share;
-        engine.cpu().clock = begin;
-        let cost = cost(engine);
-        let cpu = engine.running;
-        for line in (first..first + PAGE_SIZE).step_by(64) {
-            let line = engine.directory.line_of(line);
-            engine.directory.seize(line, cpu);
+        if let Some(running) = engine::in_turn() {
+            running.with(|engine| {
+                engine.overwrite_page(first);
+                engine.spend(cost(engine));
+            });
         }
-        engine::advance(cost);
+    }
+}
+
+impl Engine {
+    /// The running CPU takes the page at `first`, when its socket's memory is ready for it.
+    fn overwrite_page(&mut self, first: usize) {
+        let _host = OnHost::enter();
+        let cpu = self.running;
+        let socket = self.profile.place(cpu).socket;
+        let begin = self.cpu().clock.max(self.zeroing[socket]);
+        // Gigabytes a second are bytes a nanosecond.
+        let share = PAGE_SIZE as f64 / self.profile.memory.zero_socket_gbps * 1000.0;
+        self.zeroing[socket] = begin + share as Time;
+        self.cpu().clock = begin;
+        for line in (first..first + PAGE_SIZE).step_by(64) {
+            let line = self.directory.line_of(line);
+            self.directory.seize(line, cpu);
+        }
     }
 }

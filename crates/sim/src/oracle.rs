@@ -6,55 +6,44 @@
 
 use machine::Frame;
 
-/// One frame's history.
-#[derive(Clone, Copy, Default)]
-struct History {
-    /// Counts allocations and frees: odd while the frame is owned.
-    changes: u16,
-    /// Whether anybody has ever told us of it; machines without a frame allocator do not.
-    known: bool,
-}
-
-/// All frames' histories.
+/// All frames' histories: how often each was allocated and freed, odd while it is owned;
+/// 0 while nobody has told us of it, as on a machine without a frame allocator.
 pub(crate) struct Oracle {
-    frames: Box<[History]>,
+    changes: Box<[u16]>,
 }
 
 impl Oracle {
     pub(crate) fn new(frames: usize) -> Self {
         Oracle {
-            frames: vec![History::default(); frames].into(),
+            changes: vec![0; frames].into(),
         }
     }
 
     /// What a TLB notes with an entry of this frame.
     #[inline]
     pub(crate) fn note(&self, frame: Frame) -> u16 {
-        self.frames
-            .get(frame.index())
-            .map_or(0, |frame| frame.changes)
+        self.changes.get(frame.index()).copied().unwrap_or(0)
     }
 
     pub(crate) fn allocated(&mut self, frame: Frame) {
-        let history = &mut self.frames[frame.index()];
-        let owned = history.changes % 2 == 1;
+        let changes = &mut self.changes[frame.index()];
+        let owned = *changes % 2 == 1;
         assert!(!owned, "{frame:?} is allocated, and was not freed before");
-        history.known = true;
-        history.changes = history.changes.wrapping_add(1);
+        *changes += 1;
     }
 
     pub(crate) fn freed(&mut self, frame: Frame) {
-        let history = &mut self.frames[frame.index()];
-        let owned = history.changes % 2 == 1;
+        let changes = &mut self.changes[frame.index()];
+        let owned = *changes % 2 == 1;
         assert!(owned, "{frame:?} is freed, and nobody owned it");
-        history.changes = history.changes.wrapping_add(1);
+        *changes = changes.checked_add(1).unwrap_or(2);
     }
 
     /// A task uses a translation to `frame` that was noted as `note`.
     #[inline]
     pub(crate) fn used(&self, frame: Frame, note: u16, address: usize, cpu: usize) {
-        let history = self.frames[frame.index()];
-        if history.known && history.changes != note {
+        let changes = self.changes[frame.index()];
+        if changes != 0 && changes != note {
             stale(frame, address, cpu);
         }
     }

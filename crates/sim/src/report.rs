@@ -78,68 +78,58 @@ impl Engine {
 impl Sim {
     /// What each line has cost, the dearest first.
     pub fn lines(&self) -> Vec<LineUse> {
-        // SAFETY: nothing here runs a CPU.
-        unsafe {
-            self.with_engine(|engine| {
-                let rows = engine
-                    .directory
-                    .accounts
-                    .rows()
-                    .iter()
-                    .filter(|row| row.transfers > 0);
-                let mut lines: Vec<LineUse> = rows
-                    .map(|row| LineUse {
-                        what: engine.name(row.line),
-                        transfers: row.transfers,
-                        waited: row.waited / 1000,
-                        moved: row.moved / 1000,
-                    })
-                    .collect();
-                lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved));
-                lines
-            })
-        }
+        self.with_engine(|engine| {
+            let rows = engine
+                .directory
+                .accounts
+                .rows()
+                .iter()
+                .filter(|row| row.transfers > 0);
+            let mut lines: Vec<LineUse> = rows
+                .map(|row| LineUse {
+                    what: engine.name(row.line),
+                    transfers: row.transfers,
+                    waited: row.waited / 1000,
+                    moved: row.moved / 1000,
+                })
+                .collect();
+            lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved));
+            lines
+        })
     }
 
     /// Begins the accounts of lines and CPUs anew.
     pub fn clear_accounts(&self) {
-        // SAFETY: as in `lines`.
-        unsafe {
-            self.with_engine(|engine| {
-                engine.directory.accounts.clear();
-                engine
-                    .cpus
-                    .iter_mut()
-                    .for_each(|cpu| cpu.times = Default::default());
-            });
-        }
+        self.with_engine(|engine| {
+            engine.directory.accounts.clear();
+            engine
+                .cpus
+                .iter_mut()
+                .for_each(|cpu| cpu.times = Default::default());
+        });
     }
 
     /// Begins to trace which lines each CPU touches.
     pub fn trace(&self) {
-        // SAFETY: as in `lines`.
-        unsafe { self.with_engine(|engine| engine.watch.trace(engine.cpus.len())) }
+        self.with_engine(|engine| engine.watch.trace(engine.cpus.len()));
     }
 
     /// Ends the trace: what each CPU has touched, by line.
     pub fn traced(&self) -> Vec<Vec<Access>> {
-        // SAFETY: as in `lines`.
-        unsafe {
-            self.with_engine(|engine| {
-                let uses = engine.watch.traced();
-                let access =
-                    |engine: &Engine, (line, used): (LineId, crate::engine::watch::Use)| Access {
-                        line,
-                        what: engine.name(line),
-                        reads: used.reads,
-                        writes: used.writes,
-                        sites: used.site,
-                    };
-                let cpu = |uses: std::collections::BTreeMap<_, _>| {
-                    uses.into_iter().map(|one| access(engine, one)).collect()
+        self.with_engine(|engine| {
+            let uses = engine.watch.traced();
+            let access =
+                |engine: &Engine, (line, used): (LineId, crate::engine::watch::Use)| Access {
+                    line,
+                    what: engine.name(line),
+                    reads: used.reads,
+                    writes: used.writes,
+                    sites: used.site,
                 };
-                uses.into_iter().map(cpu).collect()
-            })
-        }
+            let cpu = |uses: std::collections::BTreeMap<_, _>| {
+                uses.into_iter().map(|one| access(engine, one)).collect()
+            };
+            uses.into_iter().map(cpu).collect()
+        })
     }
 }

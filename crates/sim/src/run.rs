@@ -5,7 +5,7 @@ use crate::coherence::Directory;
 use crate::engine::agenda::{Agenda, NEVER};
 use crate::engine::cpu::Cpu;
 use crate::engine::watch::{Delays, Watch};
-use crate::engine::{self, Counts, Engine, Outcome, Time};
+use crate::engine::{self, Counts, Engine, Outcome, Running, Time};
 use crate::label::Labels;
 use crate::oracle::Oracle;
 use crate::profile::Profile;
@@ -64,7 +64,7 @@ impl Sim {
     /// A machine.
     ///
     /// # Errors
-    /// If the host refuses the address space, or the memory is more than 128 GiB.
+    /// If the host refuses the address space, or the memory is more than 384 GiB.
     pub fn new(options: Options) -> io::Result<Self> {
         let engine = Engine::new(options.clone())?;
         let frame_count = options.memory.div_ceil(PAGE_SIZE);
@@ -97,10 +97,7 @@ impl Sim {
 
     /// As [`Sim::start`], each job on the CPU that is named with it.
     pub fn start_on(&self, jobs: Vec<(usize, Job)>) {
-        // SAFETY: nothing here runs a CPU.
-        unsafe {
-            self.with_engine(|engine| engine.start(jobs));
-        }
+        self.with_engine(|engine| engine.start(jobs));
     }
 
     /// Runs the jobs until all have ended, or the machine's clock reads `until`
@@ -121,20 +118,17 @@ impl Sim {
 
     /// The machine's clock in nanoseconds: what all CPUs with jobs have passed.
     pub fn time(&self) -> u64 {
-        // SAFETY: nothing here runs a CPU.
-        unsafe { self.with_engine(|engine| engine.time / 1000) }
+        self.with_engine(|engine| engine.time / 1000)
     }
 
     /// What the engine has done since the machine was made.
     pub fn counts(&self) -> Counts {
-        // SAFETY: as in `time`.
-        unsafe { self.with_engine(|engine| engine.counts) }
+        self.with_engine(|engine| engine.counts)
     }
 
     /// Where each CPU's time went since the machine was made.
     pub fn times(&self) -> Vec<Times> {
-        // SAFETY: as in `time`.
-        unsafe { self.with_engine(|engine| engine.cpus.iter().map(|cpu| cpu.times).collect()) }
+        self.with_engine(|engine| engine.cpus.iter().map(|cpu| cpu.times).collect())
     }
 
     /// Runs `job` on CPU `index` to its end, and returns its result.
@@ -234,19 +228,14 @@ pub fn compute(nanoseconds: f64) {
 
 /// The calling task enters the kernel and leaves it again: what the machine takes for that.
 pub fn system_call() {
-    let engine = engine::current();
-    if !engine.is_null() {
-        // SAFETY: the calling CPU's engine, for the length of this expression.
-        engine::advance(unsafe { (*engine).profile.kernel.syscall });
+    if let Some(running) = Running::current() {
+        running.with(|engine| engine.spend(engine.profile.kernel.syscall));
     }
 }
 
 /// A random number below `bound`, from the calling CPU's own sequence; 0 on no CPU.
 pub fn dice(bound: u64) -> u64 {
-    let engine = engine::current();
-    match engine.is_null() {
-        true => 0,
-        // SAFETY: the calling CPU's engine, for the length of this expression.
-        false => unsafe { (*engine).cpu().below(bound) },
-    }
+    Running::current().map_or(0, |running| {
+        running.with(|engine| engine.cpu().below(bound))
+    })
 }

@@ -1,7 +1,7 @@
 //! Tasks and time: one task a CPU.
 
 use crate::Sim;
-use crate::engine;
+use crate::engine::{self, Engine, Running};
 use machine::{Anchor, Clock, CpuId, Cpus, Locals, Pinned, Tasks};
 
 /// A task: a CPU, and which of the jobs it has had.
@@ -23,12 +23,8 @@ impl Pinned for Pin {
 
 /// The CPU that calls.
 fn cpu() -> CpuId {
-    let engine = engine::current();
-    match engine.is_null() {
-        true => CpuId::NONE,
-        // SAFETY: the calling CPU's engine, for the length of this expression.
-        false => unsafe { (*engine).range.cpu((*engine).running) },
-    }
+    let id = |engine: &mut Engine| engine.range.cpu(engine.running);
+    Running::current().map_or(CpuId::NONE, |running| running.with(id))
 }
 
 // SAFETY: a CPU has one job at a time, and a job stays on its CPU.
@@ -60,13 +56,11 @@ impl Tasks for Sim {
     type Task = Task;
 
     fn current_task() -> Task {
-        let engine = engine::current();
-        let serial = match engine.is_null() {
-            true => 0,
-            // SAFETY: as in `cpu`.
-            false => unsafe { (*engine).cpu().task() },
-        };
-        Task { cpu: cpu(), serial }
+        let serial = |running: Running| running.with(|engine| engine.cpu().task());
+        Task {
+            cpu: cpu(),
+            serial: Running::current().map_or(0, serial),
+        }
     }
 
     fn park() {
@@ -82,36 +76,32 @@ impl Tasks for Sim {
     }
 
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
-        let engine = engine::current();
-        if engine.is_null() {
+        let Some(running) = Running::current() else {
             return OUTSIDE.with(f);
-        }
+        };
+        let locals = running.with(|engine| engine.cpu().locals());
         // SAFETY: the words stand on the stack of the running job, below all that calls
         // this, and the pointer is null when they are gone.
-        match unsafe { (*engine).cpu().locals().as_ref() } {
+        match unsafe { locals.as_ref() } {
             Some(locals) => f(locals),
-            None => f(&Locals::ZERO),
+            None => OUTSIDE.with(f),
         }
     }
 
     fn anchor() -> &'static Anchor {
-        let engine = engine::current();
-        match engine.is_null() {
-            true => &OUTSIDE_ANCHOR,
-            // SAFETY: the anchor stays in place while the machine exists, and only code
-            // on its CPUs gets here, which the machine outlives.
-            false => unsafe { &*&raw const (*engine).anchor },
-        }
+        let Some(running) = Running::current() else {
+            return &OUTSIDE_ANCHOR;
+        };
+        let anchor = running.with(|engine| core::ptr::from_ref(&engine.anchor));
+        // SAFETY: the anchor stays in place while the machine exists, and only code on its
+        // CPUs gets here, which the machine outlives.
+        unsafe { &*anchor }
     }
 }
 
 impl Clock for Sim {
     fn now() -> u64 {
-        let engine = engine::current();
-        match engine.is_null() {
-            true => 0,
-            // SAFETY: as in `cpu`.
-            false => unsafe { (*engine).cpu().clock / 1000 },
-        }
+        let clock = |running: Running| running.with(|engine| engine.cpu().clock / 1000);
+        Running::current().map_or(0, clock)
     }
 }

@@ -117,63 +117,92 @@ impl Engine {
     }
 }
 
-impl Sim {
-    /// Translates `address` for the calling CPU, as hardware does.
-    fn translate(&self, address: usize, access: Access) -> Result<Frame, PageFault> {
+/// Where a translation comes from.
+enum Found {
+    /// The TLB has it.
+    Cached(Frame),
+    /// Only the tables can tell.
+    Walk(Frame, Asid),
+}
+
+impl Engine {
+    /// Looks `address` up in the running CPU's TLB.
+    fn look_up(&mut self, address: usize, access: Access) -> Result<Found, PageFault> {
         let fault = |present| PageFault {
             address,
             access,
             present,
         };
-        let engine = self.running();
-        // SAFETY: the calling CPU's engine, here and below; no reference outlives a call
-        // that may suspend.
-        let (cpu, active) = unsafe {
-            (*engine).take_interrupts();
-            ((*engine).running, (*engine).cpu().translation.active)
-        };
-        let (root, asid) = active.ok_or(fault(false))?;
-        let page = address >> PAGE_SHIFT;
+        self.take_interrupts();
+        let (cpu, page) = (self.running, address >> PAGE_SHIFT);
+        let translation = &mut self.cpus[cpu].translation;
+        let (root, asid) = translation.active.ok_or(fault(false))?;
         let in_reach = address < pte::USER_END;
         let cached = if in_reach {
-            unsafe { (*engine).cpu().translation.tlb.lookup(asid, page) }
+            translation.tlb.lookup(asid, page)
         } else {
             None
         };
-        if let Some(entry) = cached {
-            if access == Access::Read || (entry.writable && entry.dirty) {
-                unsafe { (*engine).oracle.used(entry.frame, entry.note, address, cpu) };
-                return Ok(entry.frame);
+        match cached {
+            Some(entry) if access == Access::Read || (entry.writable && entry.dirty) => {
+                self.oracle.used(entry.frame, entry.note, address, cpu);
+                Ok(Found::Cached(entry.frame))
             }
-            if !entry.writable {
-                unsafe { (*engine).cpu().translation.tlb.remove(asid, page) };
-                return Err(fault(true));
+            Some(entry) if !entry.writable => {
+                translation.tlb.remove(asid, page);
+                Err(fault(true))
+            }
+            _ => {
+                self.spend(self.profile.memory.walk);
+                Ok(Found::Walk(root, asid))
             }
         }
-        engine::advance(unsafe { (*engine).profile.memory.walk });
-        let walked = walk(self, root, address, access);
-        // What has arrived during the walk comes before what it has found.
-        let (oracle, translation) = unsafe {
-            (*engine).take_interrupts();
-            (
-                &(*engine).oracle,
-                &mut (&mut (*engine).cpus)[cpu].translation,
-            )
-        };
+    }
+
+    /// Keeps what a walk has found. What has arrived during the walk comes before that.
+    fn keep(&mut self, asid: Asid, address: usize, walked: &Result<Entry, PageFault>) {
+        self.take_interrupts();
+        let page = address >> PAGE_SHIFT;
+        let tlb = &mut self.cpus[self.running].translation.tlb;
         match walked {
             Ok(entry) => {
-                let entry = Entry {
-                    note: oracle.note(entry.frame),
-                    ..entry
-                };
-                translation.tlb.insert(asid, page, entry);
-                Ok(entry.frame)
+                let note = self.oracle.note(entry.frame);
+                tlb.insert(asid, page, Entry { note, ..*entry });
             }
-            Err(fault) => {
-                translation.tlb.remove(asid, page);
-                Err(fault)
-            }
+            Err(_) => tlb.remove(asid, page),
         }
+    }
+
+    /// Flushes the running CPU's own TLB.
+    fn flush_own(&mut self, asid: Asid, what: Flush) {
+        let memory = &self.profile.memory;
+        let all = memory.tlb_flush_all;
+        let cost = match what {
+            Flush::Range(range) => (range.pages() as Time * memory.tlb_flush_page).min(all),
+            Flush::All => all,
+        };
+        self.cpu().translation.tlb.flush(asid, what);
+        self.spend(cost);
+    }
+
+    /// Interrupts taken so far by the running CPU, with those that have just arrived.
+    fn interrupts_taken(&mut self) -> u64 {
+        self.take_interrupts();
+        self.cpu().translation.taken
+    }
+}
+
+impl Sim {
+    /// Translates `address` for the calling CPU, as hardware does.
+    fn translate(&self, address: usize, access: Access) -> Result<Frame, PageFault> {
+        let running = self.running();
+        let (root, asid) = match running.with(|engine| engine.look_up(address, access))? {
+            Found::Cached(frame) => return Ok(frame),
+            Found::Walk(root, asid) => (root, asid),
+        };
+        let walked = walk(self, root, address, access);
+        running.with(|engine| engine.keep(asid, address, &walked));
+        walked.map(|entry| entry.frame)
     }
 
     /// One access of a task: `op` on its word. An interrupt that arrives before the access
@@ -185,47 +214,22 @@ impl Sim {
         op: impl FnOnce(&AtomicU64) -> R,
     ) -> Result<R, PageFault> {
         debug_assert!(address.is_multiple_of(8), "{address:#x} is not aligned");
-        let engine = self.running();
+        let running = self.running();
         let kind = match access {
             Access::Read => Kind::Load,
             Access::Write => Kind::Store,
         };
         loop {
-            let frame = match self.translate(address, access) {
-                Ok(frame) => frame,
-                Err(fault) => {
-                    // SAFETY: the calling CPU's engine, here and below.
-                    engine::advance(unsafe { (*engine).profile.kernel.fault });
-                    return Err(fault);
-                }
-            };
-            let before = unsafe { (*engine).cpu().translation.taken };
+            let frame = self.translate(address, access).inspect_err(|_| {
+                running.with(|engine| engine.spend(engine.profile.kernel.fault));
+            })?;
+            let before = running.with(|engine| engine.cpu().translation.taken);
             let word = self.word(frame, (address % PAGE_SIZE) / 8).raw();
             engine::touch(Shared::of(word), kind);
-            // SAFETY: as above.
-            let taken = unsafe {
-                (*engine).take_interrupts();
-                (*engine).cpu().translation.taken
-            };
-            if taken == before {
+            if running.with(Engine::interrupts_taken) == before {
                 return Ok(op(word));
             }
         }
-    }
-
-    fn flush_own(&self, asid: Asid, what: Flush) {
-        let engine = self.running();
-        // SAFETY: the calling CPU's engine.
-        let engine = unsafe { &mut *engine };
-        let memory = &engine.profile.memory;
-        let cost = match what {
-            Flush::Range(range) => {
-                (range.pages() as Time * memory.tlb_flush_page).min(memory.tlb_flush_all)
-            }
-            Flush::All => memory.tlb_flush_all,
-        };
-        engine.cpu().translation.tlb.flush(asid, what);
-        engine::advance(cost);
     }
 }
 
@@ -234,38 +238,37 @@ impl Sim {
 /// An access costs a walk or nothing for its translation, then what its line costs.
 impl Mmu for Sim {
     fn activate(&self, root: Frame, asid: Asid) {
-        // SAFETY: the calling CPU's engine, here and below.
-        unsafe { (*self.running()).cpu().translation.active = Some((root, asid)) };
+        let active = Some((root, asid));
+        self.running()
+            .with(|engine| engine.cpu().translation.active = active);
     }
 
     fn deactivate(&self) {
-        // SAFETY: as in `activate`.
-        unsafe { (*self.running()).cpu().translation.active = None };
+        self.running()
+            .with(|engine| engine.cpu().translation.active = None);
     }
 
     fn flush_local(&self, asid: Asid, what: Flush) {
-        self.flush_own(asid, what);
+        self.running().with(|engine| engine.flush_own(asid, what));
     }
 
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
-        let engine = self.running();
-        engine::in_turn();
-        // SAFETY: as in `activate`.
-        let me = unsafe { (*engine).running };
+        let running = self.running();
+        let me = running.with(|engine| engine.running);
         if targets.contains(me) {
-            self.flush_own(asid, what);
-            engine::in_turn();
+            self.flush_local(asid, what);
         }
         let mut others = *targets;
         others.remove(me);
         if others.is_empty() {
             return;
         }
-        // SAFETY: as in `activate`.
-        let engine = unsafe { &mut *engine };
-        let done = engine.interrupt(&others, asid, what);
-        let cpu = engine.cpu();
-        cpu.clock = cpu.clock.max(done);
+        engine::in_turn();
+        running.with(|engine| {
+            let done = engine.interrupt(&others, asid, what);
+            let cpu = engine.cpu();
+            cpu.clock = cpu.clock.max(done);
+        });
     }
 
     fn load(&self, address: usize) -> Result<u64, PageFault> {
@@ -274,7 +277,7 @@ impl Mmu for Sim {
 
     fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         self.perform(address, Access::Write, |word| {
-            word.store(value, Ordering::Release)
+            word.store(value, Ordering::Release);
         })
     }
 }

@@ -28,7 +28,9 @@ fn summary(samples: &[Measurement]) -> Record {
         commit: None,
         arguments: &["run".into(), "mmap1".into()],
     };
-    Record::Summary(Box::new(Summary::of(samples, collect(&tool)).unwrap()))
+    Record::Summary(Box::new(
+        Summary::of(samples, Some(collect(&tool))).unwrap(),
+    ))
 }
 
 fn text(records: &[Record]) -> String {
@@ -196,11 +198,11 @@ fn counts_without_an_interval_or_tasks_are_no_measurement() {
     assert_eq!(
         Summary::of(
             &[sample(1, &[5])],
-            collect(&Tool {
+            Some(collect(&Tool {
                 version: "",
                 commit: None,
                 arguments: &[]
-            })
+            }))
         )
         .unwrap()
         .stddev,

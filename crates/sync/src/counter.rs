@@ -83,10 +83,12 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     #[doc(hidden)]
     pub fn with_rounds(cpus: CpuRange, limit: u64, cap: u64) -> Self {
         let limit = limit.min(CLOSED - 1);
+        let stocks = PerCpu::new(cpus, |_| M::AtomicU64::new(0));
+        stocks.label("Limited.stock");
         Limited {
             limit,
             cap: cap.min(limit),
-            stocks: PerCpu::new(cpus, |_| M::AtomicU64::new(0)),
+            stocks,
             lock: Padded(M::AtomicU32::new(0)),
             pool: Padded(M::Cell::new(limit)),
         }

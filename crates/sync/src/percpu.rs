@@ -3,7 +3,7 @@
 use crate::Padded;
 use alloc::boxed::Box;
 use core::marker::PhantomData;
-use machine::{CpuRange, Cpus, Pinned};
+use machine::{Atomics, CpuRange, Cpus, Pinned};
 
 /// One `T` a CPU, each on lines of its own (128 bytes at least).
 ///
@@ -66,6 +66,14 @@ impl<T, C: Cpus> PerCpu<T, C> {
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.values.iter().map(|padded| &padded.0)
+    }
+}
+
+impl<T, C: Cpus + Atomics> PerCpu<T, C> {
+    /// Says that the values are `what` ([`Atomics::label`]).
+    pub fn label(&self, what: &'static str) {
+        let values = self.values.as_ptr().cast();
+        C::label(values, size_of_val(&*self.values), what);
     }
 }
 

@@ -52,6 +52,9 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
     type Page = M::AtomicU64;
     type Config = ();
 
+    /// A section takes no lock, and pins its CPU: the later it is opened the better.
+    const EAGER: bool = false;
+
     fn new(_config: &(), cpus: CpuRange, _frames: usize) -> Self {
         Snapshots {
             domain: Domain::new(cpus),

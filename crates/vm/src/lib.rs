@@ -16,6 +16,7 @@ pub mod policy;
 mod prot;
 mod space;
 pub mod swap;
+mod tree;
 mod vm;
 
 pub use error::{Error, Resource};
@@ -24,5 +25,5 @@ pub use page::Page;
 pub use pmap::{Pmap, Removed};
 pub use policy::{Best, Policies};
 pub use prot::Prot;
-pub use space::{HEAP_START, HIGHEST, LOWEST, Region, Space};
+pub use space::{HEAP_START, HIGHEST, LOWEST, MAP_START, Region, Space};
 pub use vm::{Hold, Options, Vm};

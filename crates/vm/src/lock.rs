@@ -2,39 +2,42 @@
 //!
 //! | rank | class | protects | taken while holding |
 //! |---|---|---|---|
-//! | 10 | [`SpaceMap`] | a space's regions | nothing |
-//! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10 |
-//! | 20 | reservation of swap space | see [`crate::policy::Reservation`] | 10 |
-//! | 30 | [`PmapTables`] | a pmap's tables and PV chunks | 10, 20 |
-//! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20, 30, or nothing (then 30 by try) |
+//! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
+//! | 15 | [`HeapEnd`] | a space's break | 10 |
+//! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10, 15 |
+//! | 30 | [`TreeSlot`] | what is mapped in a slot, its table and PV chunks | 10 to 29 |
+//! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
+//! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | the global frame pool | 50 |
 //! | 60 | [`AsidPool`] | free address-space tags | nothing |
 //!
+//! The slots of a range are locked in ascending order of their addresses and held
+//! together; observers see the first, which stands for all. Otherwise two locks of one
+//! class or of one rank are never held together: not slots of two spaces, not the lists
+//! of two pages; frame stealing goes from cache to cache with one lock at a time.
+//!
 //! A removal by the reverse map starts at 40 and needs 30: it only tries, and if it
-//! fails it lets 40 go, takes 30 and then 40 again, and looks anew. Two locks of one
-//! class or of one rank are never held together: not the maps of two spaces, not the
-//! lists of two pages; frame stealing goes from cache to cache with one lock at a time.
+//! fails it lets 40 go, takes 30 and then 40 again, and looks anew.
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and
-//! times. The locks have the same sizes in all builds. What policies rank 20 are their
+//! times. The locks have the same sizes in all builds. What policies rank is their
 //! own classes; an embedder may rank locks of his among these.
 
 use sync::adaptive::Adaptive;
 use sync::lock_class;
 use sync::obm::Obm;
-use sync::rwlock::SpinParkRw;
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::Watched;
 
 lock_class!(
-    /// A space's regions. Readers fault, writers change what is mapped.
-    pub SpaceMap = "space map", rank 10
+    /// The end of a space's heap. Held while it moves. Sleeps when its holder does.
+    pub HeapEnd = "heap end", rank 15
 );
 lock_class!(
-    /// A pmap's page tables and PV chunks. Sleeps when its holder does.
-    pub PmapTables = "pmap", rank 30
+    /// A slot of a space's tree. One byte in each slot.
+    pub TreeSlot = "slot", rank 30
 );
 lock_class!(
     /// A page's PV list. One byte in each page.
@@ -53,8 +56,8 @@ lock_class!(
     pub AsidPool = "asid pool", rank 60
 );
 
-pub(crate) type SpaceLock<M, T> = sync::RwLock<M, Watched<M, SpinParkRw<M>, SpaceMap>, T>;
-pub(crate) type PmapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, PmapTables>, T>;
+pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>, T>;
+pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;
 pub(crate) type PoolLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, FramePool>, T>;

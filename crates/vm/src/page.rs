@@ -3,6 +3,7 @@
 use crate::lock::PvLock;
 use crate::pmap::{Pv, PvHead};
 use crate::policy::Invalidation;
+use crate::tree::Slot;
 use core::mem::ManuallyDrop;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
 use sync::RawLock;
@@ -16,8 +17,6 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     /// Who keeps the page from being freed: mappings and holders. 0 for a frame that is
     /// free, a table or a chunk, so that nobody can hold one by mistake.
     references: M::AtomicU32,
-    /// Valid entries, if the frame is a page table. Protected by the pmap's lock.
-    entries: M::AtomicU16,
     pv_lock: PvLock<M>,
     /// [`Page::DIRTY`], [`Page::REFERENCED`]. Written under `pv_lock`.
     flags: M::AtomicU8,
@@ -34,7 +33,6 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
             pv: M::Cell::new(PvHead::EMPTY),
             invalidation: I::new_page(),
             references: M::AtomicU32::new(0),
-            entries: M::AtomicU16::new(0),
             pv_lock: PvLock::<M>::new(),
             flags: M::AtomicU8::new(0),
         }
@@ -105,20 +103,6 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         // AcqRel: who drops the last one sees all that the others did to the page.
         self.references.fetch_sub(1, Ordering::AcqRel) == 1
     }
-
-    /// A page table has one more valid entry. Under the pmap's lock.
-    pub(crate) fn entry_added(&self) {
-        let entries = self.entries.load(Ordering::Relaxed);
-        self.entries.store(entries + 1, Ordering::Relaxed);
-    }
-
-    /// A page table has one entry less; `true` if it is empty now. Under the pmap's lock.
-    #[must_use]
-    pub(crate) fn entry_removed(&self) -> bool {
-        let entries = self.entries.load(Ordering::Relaxed) - 1;
-        self.entries.store(entries, Ordering::Relaxed);
-        entries == 0
-    }
 }
 
 /// A page's PV list, locked.
@@ -137,10 +121,10 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         self.head().first()
     }
 
-    /// `pmap`'s mapping at `address`, or any of `pmap`'s.
-    pub(crate) fn find(&self, pmap: *const (), address: Option<usize>) -> Option<Pv<M>> {
+    /// `slot`'s mapping at `address`.
+    pub(crate) fn find(&self, slot: *const Slot<M>, address: usize) -> Option<Pv<M>> {
         // SAFETY: the PV lock is held.
-        unsafe { self.head().find(pmap, address) }
+        unsafe { self.head().find(slot, address) }
     }
 
     /// # Safety

@@ -26,26 +26,31 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// What may be chosen when the policy is made; `()` for most.
     type Config: Default + Clone + Send;
 
+    /// Whether a block is opened around each removal from a pmap that has any page, as
+    /// FreeBSD does, before any lock of a slot is taken. If not, it is opened under
+    /// these locks, and only where a page is taken away; then `begin` takes no lock.
+    const EAGER: bool = true;
+
     /// The policy's state for a machine.
     fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
 
     /// The state of a page that no block has noted.
     fn new_page() -> Self::Page;
 
-    /// Opens a block. Before the pmap lock is taken; at most one a task.
+    /// Opens a block; at most one a task. See [`Invalidation::EAGER`] for when.
     fn begin(&self) -> Self::Block<'_>;
 
     /// A mapping of `page` (frame `frame`) goes in this block. Under the page's PV lock.
     fn note(&self, block: &Self::Block<'_>, frame: Frame, page: &Self::Page);
 
-    /// Before the pmap lock is taken to make a mapping.
+    /// Before a lock of a slot, or of the pmap, is taken to make a mapping.
     fn enter(&self) -> Self::Enter<'_>;
 
     /// Before the PV lock of a page is taken to remove all its mappings.
     fn reverse(&self) -> Self::Reverse<'_>;
 
     /// Waits until each block that has noted `page` and is still open has ended. The
-    /// caller holds no PV lock, no pmap lock and no block. It has held `reverse` since
+    /// caller holds no PV lock, no slot, no pmap lock and no block. It has held `reverse` since
     /// before it found the page's PV list empty.
     fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Self::Page);
 }
@@ -71,12 +76,70 @@ pub trait Reservation<M: Machine>: Send + Sync + 'static {
     fn reserved(&self) -> u64;
 }
 
+/// What an operation locks beside the slots of its range: nothing, or what the systems
+/// of the field lock.
+///
+/// Every guard ends when dropped. Taken in the order of the methods, before any lock of a
+/// slot.
+pub trait MapLocking<M: Machine>: Send + Sync + 'static {
+    /// Held by a fault or a `discard`.
+    type Read<'a>;
+    /// Held while what is mapped changes.
+    type Write<'a>;
+    /// Held while pages come, go or change their rights.
+    type Pmap<'a>;
+
+    /// The locks of a space.
+    fn new() -> Self;
+
+    /// Begins an operation that leaves the regions as they are.
+    fn read(&self) -> Self::Read<'_>;
+
+    /// Begins an operation that changes them.
+    fn write(&self) -> Self::Write<'_>;
+
+    /// Begins a change of the page tables.
+    fn pmap(&self) -> Self::Pmap<'_>;
+
+    /// As [`MapLocking::pmap`], if that needs no waiting.
+    fn try_pmap(&self) -> Option<Self::Pmap<'_>>;
+}
+
+/// The default: nothing. The slots' locks do all.
+pub struct PerSlot;
+
+impl<M: Machine> MapLocking<M> for PerSlot {
+    type Read<'a> = ();
+    type Write<'a> = ();
+    type Pmap<'a> = ();
+
+    fn new() -> Self {
+        PerSlot
+    }
+
+    #[inline]
+    fn read(&self) {}
+
+    #[inline]
+    fn write(&self) {}
+
+    #[inline]
+    fn pmap(&self) {}
+
+    #[inline]
+    fn try_pmap(&self) -> Option<()> {
+        Some(())
+    }
+}
+
 /// A choice of all policies.
 pub trait Policies<M: Machine>: 'static {
     /// How removal by the reverse map waits.
     type Invalidation: Invalidation<M>;
     /// How swap space is reserved.
     type Swap: Reservation<M>;
+    /// What a space locks beside its slots.
+    type Locking: MapLocking<M>;
 }
 
 /// Our best of each.
@@ -85,4 +148,5 @@ pub struct Best;
 impl<M: Machine> Policies<M> for Best {
     type Invalidation = crate::invalidation::Snapshots<M>;
     type Swap = crate::swap::PerCpuSwap<M>;
+    type Locking = PerSlot;
 }

@@ -35,6 +35,15 @@ impl Prot {
         self.0 & Self::EXECUTE_BIT != 0
     }
 
+    /// The set in the low three bits of a byte, for [`Prot::from_byte`].
+    pub(crate) const fn to_byte(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) const fn from_byte(byte: u8) -> Self {
+        Prot(byte)
+    }
+
     /// The rights as page-table bits. A page without any stays present, so that its
     /// frame is not forgotten, but is not a task's to use.
     pub(crate) const fn bits(self) -> u64 {

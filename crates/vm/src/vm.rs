@@ -1,23 +1,39 @@
 //! The machine's memory as one whole: frames, pages, and the policies' state.
 
 use crate::error::{Error, Resource};
-use crate::frames::{Content, Frames};
+use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies, Reservation};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::{array, ptr};
 use machine::{Asid, Frame, Platform};
+use sync::Padded;
 
 /// The VM of one machine.
+///
+/// What is written lies behind pointers or on lines of its own, but for the tags, which
+/// change when a space is made or dropped.
 pub struct Vm<M: Platform, P: Policies<M>> {
     machine: M,
     frames: Frames<M>,
-    pages: Box<[Page<M, P::Invalidation>]>,
-    invalidation: P::Invalidation,
-    swap: P::Swap,
-    asids: AsidLock<M, Asids>,
+    pages: Box<[Run<M, P>]>,
+    invalidation: Padded<P::Invalidation>,
+    swap: Padded<P::Swap>,
+    asids: Padded<AsidLock<M, Asids>>,
+}
+
+/// The descriptors of a run of frames, which the pool hands out together: on lines of
+/// their own.
+#[repr(align(64))]
+struct Run<M: Platform, P: Policies<M>>([Page<M, P::Invalidation>; RUN]);
+
+impl<M: Platform, P: Policies<M>> Run<M, P> {
+    fn new() -> Self {
+        Run(array::from_fn(|_| Page::new()))
+    }
 }
 
 /// How a VM is made.
@@ -50,14 +66,39 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn with_options(machine: M, options: Options<M, P>) -> Arc<Self> {
         let (cpus, frames) = (machine.cpus(), machine.frame_count());
         let swap_pages = options.swap_pages.unwrap_or(2 * frames as u64);
-        Arc::new(Vm {
+        let invalidation = P::Invalidation::new(&options.invalidation, cpus, frames);
+        let vm = Arc::new(Vm {
             frames: Frames::new(&machine),
-            pages: (0..frames).map(|_| Page::new()).collect(),
-            invalidation: P::Invalidation::new(&options.invalidation, cpus, frames),
-            swap: P::Swap::new(&options.swap, cpus, swap_pages),
-            asids: AsidLock::<M, _>::new(Asids::default()),
+            pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
+            invalidation: Padded(invalidation),
+            swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
+            asids: Padded(AsidLock::<M, _>::new(Asids::default())),
             machine,
-        })
+        });
+        vm.label();
+        vm
+    }
+
+    /// Says what is where, for machines that tell lines by name.
+    fn label(&self) {
+        let all = ptr::from_ref(self).cast();
+        M::label(all, size_of::<Self>(), "Vm");
+        M::label(
+            self.pages.as_ptr().cast(),
+            size_of_val(&*self.pages),
+            "Page",
+        );
+        self.frames.label();
+        let invalidation = (&raw const self.invalidation).cast();
+        M::label(
+            invalidation,
+            size_of_val(&self.invalidation),
+            "invalidation",
+        );
+        let swap = (&raw const self.swap).cast();
+        M::label(swap, size_of_val(&self.swap), "swap account");
+        let asids = (&raw const self.asids).cast();
+        M::label(asids, size_of_val(&self.asids), "Vm.asids");
     }
 
     /// The machine.
@@ -72,7 +113,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// The frame's descriptor.
     pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
-        &self.pages[frame.index()]
+        &self.pages[frame.index() / RUN].0[frame.index() % RUN]
     }
 
     /// The delayed-invalidation policy.

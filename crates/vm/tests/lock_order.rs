@@ -10,13 +10,14 @@ use sync::obm::Obm;
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::{ClassState, DefaultObserver, LockClass, Order, Watched, order};
 use vm::invalidation::Snapshots;
-use vm::lock::{FrameCache, FramePool, PagePv, PmapTables, SpaceMap};
+use vm::lock::{FrameCache, FramePool, HeapEnd, PagePv, TreeSlot};
 use vm::{Best, Page, Prot, Space, Vm};
 
 const _: () = assert!(size_of::<Page<Hosted, Snapshots<Hosted>>>() == 24);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, DefaultObserver>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, Order>>() == 1);
-const _: () = assert!(size_of::<Watched<Hosted, Adaptive<Hosted>, PmapTables, Order>>() == 8);
+const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, TreeSlot, Order>>() == 1);
+const _: () = assert!(size_of::<Watched<Hosted, Adaptive<Hosted>, HeapEnd, Order>>() == 8);
 
 /// Whether this build checks the VM's locks.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "lock-order"));
@@ -55,6 +56,7 @@ fn exercise() {
     let range = VaRange::sized(at, pages * PAGE_SIZE);
     space.protect(range, Prot::READ).expect("protect");
     space.unmap(range).expect("unmap");
+    space.set_break(vm::HEAP_START + 1).expect("brk");
 }
 
 #[test]
@@ -69,9 +71,9 @@ fn the_vm_takes_its_locks_in_the_declared_order() {
         seen.iter().find(named)
     };
     let pairs = [
-        (class::<SpaceMap>(), class::<PmapTables>(), "space/"),
-        (class::<PmapTables>(), class::<PagePv>(), "pmap/"),
-        (class::<PmapTables>(), class::<FrameCache>(), "pmap/"),
+        (class::<HeapEnd>(), class::<TreeSlot>(), "space/brk"),
+        (class::<TreeSlot>(), class::<PagePv>(), "space/fault"),
+        (class::<TreeSlot>(), class::<FrameCache>(), "space/fault"),
         (class::<FrameCache>(), class::<FramePool>(), "frames/"),
     ];
     for (from, to, held_in) in pairs {
@@ -126,9 +128,9 @@ fn the_vms_own_locks_are_checked() {
     }
     let report = report(call);
     let here = format!("{}:{line}:", file!());
-    assert!(report.contains("(rank 60, then 10)"), "{report}");
+    assert!(report.contains("(rank 60, then 30)"), "{report}");
     assert!(
-        report.contains(&here) && report.contains("space/map.rs:"),
+        report.contains(&here) && report.contains("space/place.rs:"),
         "{report}"
     );
 }

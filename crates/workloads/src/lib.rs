@@ -38,6 +38,8 @@ pub struct Needs {
     pub brk: bool,
     /// Dropping pages of a mapping (`MADV_DONTNEED`).
     pub discard: bool,
+    /// Bytes that a task touches at most.
+    pub memory: usize,
 }
 
 impl Needs {
@@ -46,6 +48,7 @@ impl Needs {
         files: false,
         brk: false,
         discard: false,
+        memory: 0,
     };
 }
 

@@ -1,13 +1,16 @@
 //! page_fault1: write each page of fresh anonymous memory once.
 
 use crate::system::fault_each_page;
-use crate::{Backing, Counter, Error, Needs, System, Workload};
+use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "page_fault1",
     description: "Anonymous memory page fault",
     unit: "page faults",
-    needs: Needs::NOTHING,
+    needs: Needs {
+        memory: SIZE,
+        ..Needs::NOTHING
+    },
     body: crate::Body::PageFault1,
 };
 

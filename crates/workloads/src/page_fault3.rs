@@ -9,6 +9,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     unit: "page faults",
     needs: Needs {
         files: true,
+        memory: SIZE,
         ..Needs::NOTHING
     },
     body: crate::Body::PageFault3,

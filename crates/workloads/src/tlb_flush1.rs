@@ -13,6 +13,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     needs: Needs {
         files: true,
         discard: true,
+        memory: SIZE,
         ..Needs::NOTHING
     },
     body: crate::Body::TlbFlush1,

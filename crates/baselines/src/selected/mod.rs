@@ -13,13 +13,16 @@ pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use preset::{Preset, UnknownPreset};
 pub use swap::{Account, AnySwap};
 
+use crate::OneLock;
 use machine::Machine;
 use vm::{Best, Policies};
 
-/// Every policy chosen at run time; `vm`'s own among the choices.
+/// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
+/// space, which are [`OneLock`] in all the presets that are selected.
 pub struct Selected;
 
 impl<M: Machine> Policies<M> for Selected {
     type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
     type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
+    type Locking = OneLock<M>;
 }

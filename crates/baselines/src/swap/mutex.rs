@@ -8,11 +8,11 @@ use vm::policy::Reservation;
 
 lock_class!(
     /// `sw_dev_mtx`.
-    pub SwapDevices = "swap devices", rank 20
+    pub SwapDevices = "swap devices", rank 35
 );
 lock_class!(
     /// The mutex of a user's account.
-    pub SwapUser = "swap user", rank 20
+    pub SwapUser = "swap user", rank 35
 );
 
 /// Reservation as FreeBSD had it in May 2018: `sw_dev_mtx`, which also guards the swap

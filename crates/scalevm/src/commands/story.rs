@@ -1,17 +1,21 @@
 //! `scalevm` without arguments: seed 000's story on this computer.
 //!
 //! Why is munmap single-threaded, and what can an epoch do about it? The same loop on
-//! this computer's kernel and on our VM built three ways, one after the other, then the
-//! locks that each build takes for one munmap.
+//! this computer's kernel and on our VM built three ways, one after the other; the
+//! locks that each build takes for one munmap; then the three builds where the story
+//! happened, on 96 CPUs, which are simulated.
 
-use super::sweep::{Side, Sweep, print_curves};
+use super::sweep::{Series, Side, Sweep, print_curves};
 use crate::cli::On;
 use crate::harness::{Failure, Mode, Plan, Running, Schedule, Target};
 use crate::os::Os;
 use crate::ours::Ours;
 use crate::output::{json, table};
+use crate::simulated::Simulated;
 use crate::tasks::{Affinity, places};
 use baselines::selected::Preset;
+use sim::profile::Profile;
+use stats::environment::Environment;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::Duration;
@@ -29,6 +33,18 @@ const SCHEDULE: Schedule = Schedule {
     samples: 5,
     duration: Duration::from_millis(400),
 };
+
+/// Where the story happened.
+const MACHINE: &str = "freebsd-96";
+const SIMULATED_COUNTS: [usize; 7] = [1, 4, 8, 12, 24, 48, 96];
+/// Each sample is a seed.
+const SIMULATED: Schedule = Schedule {
+    warmup: 0,
+    samples: 2,
+    duration: Duration::from_millis(5),
+};
+/// How far to trust a saturated lock.
+const BAND: &str = "a saturated lock is right within ±35 %, see docs/simulator";
 
 /// Tells it.
 pub fn run() -> Result<u8, Failure> {
@@ -72,11 +88,66 @@ pub fn run() -> Result<u8, Failure> {
     println!(
         "A lock that all processes share is a line that all CPUs write: on two CPUs it costs\n\
          little, on 96 it is all they do. freebsd-di takes three such locks, twice each;\n\
-         epochs take the first away, a reservation per CPU the other two.\n\n\
-         Results: {RESULTS} (one JSON object a line; `scalevm compare` reads it).\n\
+         epochs take the first away, a reservation per CPU the other two.\n"
+    );
+    simulate(workload, &mut out, &mut machine)?;
+    println!(
+        "\nResults: {RESULTS} (one JSON object a line; `scalevm compare` reads it).\n\
          Next: `scalevm compare --workload mmap1 -t 2 freebsd-di scalevm`, `scalevm --help`."
     );
     Ok(super::finished())
+}
+
+/// The three builds on the simulated machine of the seed.
+fn simulate(
+    workload: &'static Workload,
+    out: &mut BufWriter<File>,
+    machine: &mut Environment,
+) -> Result<(), Failure> {
+    let profile = Profile::named(MACHINE).expect("built in");
+    println!(
+        "The same source on a simulated machine: {MACHINE}, {}.\n",
+        profile.about
+    );
+    let sides = BUILDS.map(|preset| {
+        let simulated = Simulated {
+            preset,
+            profile: profile.clone(),
+            seed: 1,
+        };
+        Side {
+            on: On::Sim,
+            vm: Some(preset.name()),
+            target: Box::new(simulated.clone()),
+            simulated: Some(simulated),
+        }
+    });
+    let mut sweep = Sweep {
+        workload,
+        mode: Mode::Processes,
+        schedule: SIMULATED,
+        counts: SIMULATED_COUNTS.to_vec(),
+        sides: sides.into(),
+    };
+    let (series, failure) = sweep.measure(Some((out, machine)));
+    out.flush().map_err(Failure::start(RESULTS))?;
+    print_curves(&series);
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    if super::finished() == 0 {
+        sweep.explain(&series, false)?;
+        let last = |one: &Series| one.curve().last().map_or(0.0, |point| point.1);
+        let rates: Vec<f64> = series.iter().map(last).collect();
+        println!(
+            "with {} processes: freebsd-epoch {:.1} times freebsd-di (seed 000: 3.5 times), \
+             scalevm {:.0} times.\nA model's figures: {BAND}.",
+            SIMULATED_COUNTS[SIMULATED_COUNTS.len() - 1],
+            rates[1] / rates[0],
+            rates[2] / rates[0]
+        );
+    }
+    Ok(())
 }
 
 /// 1, 2, 4 … up to twice the CPUs: beyond their number tasks take turns.
@@ -173,7 +244,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
 /// Whose the locks of a class are.
 fn shared_by(class: &str) -> &'static str {
     match class {
-        "space map" | "pmap" => "the process",
+        "space map" | "pmap" | "slot" | "heap end" => "the process",
         "page pv" => "the page",
         "frame cache" => "the CPU",
         _ => "all processes",

@@ -15,9 +15,14 @@ use std::sync::Arc;
 pub use system::{Process, Task};
 use vm::{Best, Options, Policies, Vm};
 
-/// Physical memory for each task: what a workload touches at most, and then some for
-/// page tables and what lies in the CPUs' caches. Only what is used costs anything.
-pub const MEMORY_PER_TASK: usize = workloads::SIZE + (32 << 20);
+/// Physical memory for each task beside what its workload touches: page tables, and what
+/// lies in the CPUs' caches. Only what is used costs anything.
+const MEMORY_PER_TASK: usize = 32 << 20;
+
+/// Physical memory for the tasks of a plan.
+pub fn memory(plan: &Plan) -> usize {
+    plan.tasks * (plan.workload.needs.memory + MEMORY_PER_TASK)
+}
 
 /// Swap space for each task, in pages: several of the workloads' mappings.
 pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
@@ -80,9 +85,8 @@ impl Ours {
             )));
         }
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
-        let memory = plan.tasks * MEMORY_PER_TASK;
-        let machine =
-            Hosted::with_memory(plan.tasks, memory).map_err(Failure::start("physical memory"))?;
+        let machine = Hosted::with_memory(plan.tasks, memory(plan))
+            .map_err(Failure::start("physical memory"))?;
         let vm = Vm::with_options(machine, options);
         let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;

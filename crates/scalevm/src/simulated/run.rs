@@ -3,7 +3,7 @@
 use super::attribution::Attribution;
 use super::timed::Timed;
 use crate::harness::{Failure, Mode, Plan};
-use crate::ours::{MEMORY_PER_TASK, Process, Task};
+use crate::ours::{Process, Task, memory};
 use machine::Job;
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
@@ -41,7 +41,7 @@ impl Run {
         options: Options<Sim, P>,
     ) -> Result<Self, Failure> {
         let machine = Sim::new(MachineOptions {
-            memory: plan.tasks * MEMORY_PER_TASK,
+            memory: memory(plan),
             seed,
             spread: SPREAD,
             ..MachineOptions::new(machine.clone())

@@ -24,8 +24,8 @@ use heap::Heap;
 use std::io;
 
 /// log2 of the bytes in a window.
-const WINDOW_SHIFT: u32 = 38;
-/// Bytes in a window: 256 GiB.
+const WINDOW_SHIFT: u32 = 39;
+/// Bytes in a window: 512 GiB.
 pub(crate) const WINDOW: usize = 1 << WINDOW_SHIFT;
 /// How many machines a process may have at once.
 const WINDOWS: usize = 64;

@@ -2,8 +2,8 @@
 
 use super::agenda::{NEVER, key};
 use super::buffer::Store;
-use super::cpu::Doing;
-use super::{CURRENT, Engine, OnHost, Time, suspend};
+use super::cpu::{Cpu, Doing};
+use super::{Engine, OnHost, Running, Time};
 use crate::arena::{Arena, offset_of};
 use crate::coherence::LineId;
 
@@ -39,10 +39,8 @@ impl Shared {
 /// again. Nothing on no CPU.
 #[inline]
 pub(crate) fn touch(what: Shared, kind: Kind) {
-    let engine = CURRENT.get();
-    if !engine.is_null() {
-        // SAFETY: the pointer is set while this thread runs one of the engine's CPUs.
-        unsafe { Engine::touch(engine, what, kind) }
+    if let Some(running) = Running::current() {
+        running.touch(what, kind);
     }
 }
 
@@ -50,70 +48,144 @@ pub(crate) fn touch(what: Shared, kind: Kind) {
 /// perform it now.
 #[inline]
 pub(crate) fn store(what: Shared, value: u64) -> bool {
-    let engine = CURRENT.get();
-    // SAFETY: as in `touch`.
-    !engine.is_null() && unsafe { Engine::store(engine, what, value) }
+    Running::current().is_some_and(|running| running.store(what, value))
 }
 
 /// A full fence.
 pub(crate) fn fence() {
-    let engine = CURRENT.get();
-    if !engine.is_null() {
-        // SAFETY: as in `touch`.
-        unsafe {
-            Engine::drain(engine, false);
-            let cost = (*engine).profile.core.fence;
-            (*engine).spend(cost);
-        }
+    if let Some(running) = Running::current() {
+        running.drain(Room::All);
+        running.with(|engine| engine.spend(engine.profile.core.fence));
     }
 }
 
 /// The calling CPU computes for `time`.
 pub(crate) fn advance(time: Time) {
-    let engine = CURRENT.get();
-    if !engine.is_null() {
-        // SAFETY: as in `touch`.
-        unsafe { (*engine).spend(time) }
+    if let Some(running) = Running::current() {
+        running.with(|engine| engine.spend(time));
     }
 }
 
 /// Waits until no actor is earlier than the calling CPU, all its stores performed.
-/// `false` on no CPU.
-pub(crate) fn in_turn() -> bool {
-    let engine = CURRENT.get();
-    if engine.is_null() {
-        return false;
+/// Nothing on no CPU.
+pub(crate) fn in_turn() -> Option<Running> {
+    let running = Running::current()?;
+    running.drain(Room::All);
+    while !running.with(|engine| engine.is_turn()) {
+        running.wait_turn();
     }
-    // SAFETY: as in `touch`.
-    unsafe {
-        Engine::drain(engine, false);
-        while !(*engine).is_turn() {
-            Engine::wait_turn(engine);
-        }
-    }
-    true
+    Some(running)
 }
 
 /// A block is about to be taken from the machine's heap.
 #[inline]
 pub(crate) fn allocation() {
-    let engine = CURRENT.get();
-    if !engine.is_null() {
-        // SAFETY: as in `touch`.
-        unsafe {
-            let cost = (*engine).profile.kernel.allocate;
-            (*engine).spend(cost);
-        }
+    if let Some(running) = Running::current() {
+        running.with(|engine| engine.spend(engine.profile.kernel.allocate));
     }
 }
 
 /// A block is about to go back to the machine's heap: no store to it may be under way.
 #[inline]
 pub(crate) fn deallocation() {
-    let engine = CURRENT.get();
-    if !engine.is_null() {
-        // SAFETY: as in `touch`.
-        unsafe { Engine::drain(engine, false) }
+    if let Some(running) = Running::current() {
+        running.drain(Room::All);
+    }
+}
+
+/// What is to be done about an access.
+enum Next {
+    /// It has been performed, or may be.
+    Done,
+    /// The line must be fetched; it is the CPU's turn.
+    Fetch,
+    /// Others are earlier.
+    Wait,
+    /// The store buffer must have room, or be empty.
+    Drain(Room),
+}
+
+/// How much of a store buffer must be free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// All of it.
+    All,
+    /// A place.
+    One,
+}
+
+impl Running {
+    #[inline]
+    fn touch(self, what: Shared, kind: Kind) {
+        let mut at = what.address & !63;
+        while at < what.address + what.bytes.max(1) {
+            let line = self.with(|engine| engine.directory.line_of(at));
+            self.touch_line(line, kind);
+            at += 64;
+        }
+    }
+
+    fn touch_line(self, line: LineId, kind: Kind) {
+        self.with(|engine| engine.count_access(line, kind != Kind::Load));
+        loop {
+            match self.with(|engine| engine.use_line(line, kind)) {
+                Next::Done => return,
+                Next::Fetch => self.fetch(line, kind != Kind::Load),
+                Next::Wait => self.wait_turn(),
+                Next::Drain(room) => self.drain(room),
+            }
+        }
+    }
+
+    fn store(self, what: Shared, value: u64) -> bool {
+        let line = self.with(|engine| engine.directory.line_of(what.address));
+        loop {
+            match self.with(|engine| engine.buffer_store(line, what, value)) {
+                Next::Done => return true,
+                // It need not, or can not, go through the buffer.
+                Next::Fetch => {
+                    self.touch_line(line, Kind::Store);
+                    return false;
+                }
+                Next::Wait => self.wait_turn(),
+                Next::Drain(room) => self.drain(room),
+            }
+        }
+    }
+
+    /// Waits until the running CPU's store buffer has `room`.
+    #[inline]
+    pub(super) fn drain(self, room: Room) {
+        while !self.with(|engine| engine.cpu().stores.has_room(room)) {
+            self.with(|engine| {
+                let cpu = engine.running;
+                engine.cpu().doing = Doing::Draining(room);
+                engine.agenda.set(cpu, NEVER);
+            });
+            self.suspend();
+        }
+    }
+
+    /// Lets all go first that are earlier.
+    pub(super) fn wait_turn(self) {
+        self.with(|engine| {
+            let (cpu, clock) = (engine.running, engine.cpu().clock);
+            engine.agenda.set(cpu, clock);
+        });
+        self.suspend();
+    }
+
+    /// Gets the right to a line, in turn.
+    fn fetch(self, line: LineId, write: bool) {
+        self.with(|engine| {
+            let _host = OnHost::enter();
+            let (cpu, clock) = (engine.running, engine.cpu().clock);
+            engine.cpu().doing = Doing::Fetching;
+            engine
+                .directory
+                .request(cpu, line, write, clock, &mut engine.agenda);
+        });
+        self.suspend();
     }
 }
 
@@ -129,154 +201,71 @@ impl Engine {
         self.me() < self.turn
     }
 
-    /// # Safety
-    /// `this` is the calling thread's current engine.
-    pub(super) unsafe fn touch(this: *mut Engine, what: Shared, kind: Kind) {
-        let first = what.address & !63;
-        let mut at = first;
-        while at < what.address + what.bytes.max(1) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let line = (*this).directory.line_of(at);
-                Engine::touch_line(this, line, kind);
-            }
-            at += 64;
+    #[inline]
+    fn count_access(&mut self, line: LineId, write: bool) {
+        self.counts.accesses += 1;
+        if self.watch.is_on() {
+            self.watch_access(line, write);
         }
     }
 
-    unsafe fn touch_line(this: *mut Engine, line: LineId, kind: Kind) {
+    /// Uses the right to a line, if the running CPU has it.
+    fn use_line(&mut self, line: LineId, kind: Kind) -> Next {
+        self.take_interrupts();
         let write = kind != Kind::Load;
-        // SAFETY: the caller's promise, here and below; no reference outlives a suspension.
-        let engine = unsafe { &mut *this };
-        engine.counts.accesses += 1;
-        if engine.watch.is_on() {
-            engine.watch_access(line, write);
-        }
-        let stores = &engine.cpu().stores;
+        let (cpu, me) = (self.running, self.me());
+        let Cpu { clock, stores, .. } = &self.cpus[cpu];
         if !stores.is_empty() && (kind == Kind::Exchange || stores.has(line)) {
-            unsafe { Engine::drain(this, false) };
+            return Next::Drain(Room::All);
         }
-        loop {
-            let engine = unsafe { &mut *this };
-            engine.take_interrupts();
-            let (cpu, me) = (engine.running, engine.me());
-            let clock = engine.cpus[cpu].clock;
-            if me < engine.ahead && engine.directory.allows(line, cpu, clock, write) {
-                if kind != Kind::Store {
-                    engine.directory.note_read(line, cpu, clock);
-                }
-                break;
-            }
-            unsafe {
-                match me < engine.turn {
-                    true => Engine::fetch(this, line, write),
-                    false => Engine::wait_turn(this),
-                }
-            }
+        if me >= self.ahead || !self.directory.allows(line, cpu, *clock, write) {
+            return if me < self.turn {
+                Next::Fetch
+            } else {
+                Next::Wait
+            };
         }
-        let engine = unsafe { &mut *this };
-        let core = &engine.profile.core;
+        if kind != Kind::Store {
+            self.directory.note_read(line, cpu, *clock);
+        }
+        let core = &self.profile.core;
         let locked = if kind == Kind::Exchange { core.rmw } else { 0 };
-        let cost = core.instruction + core.hit + locked;
-        engine.spend(cost);
+        self.spend(core.instruction + core.hit + locked);
+        Next::Done
     }
 
-    /// # Safety
-    /// As [`Engine::touch`].
-    unsafe fn store(this: *mut Engine, what: Shared, value: u64) -> bool {
-        // SAFETY: the caller's promise, here and below; no reference outlives a suspension.
-        let line = unsafe { (*this).directory.line_of(what.address) };
-        let watched = unsafe { (*this).watch.is_on() };
-        loop {
-            let engine = unsafe { &mut *this };
-            engine.take_interrupts();
-            let (cpu, me) = (engine.running, engine.me());
-            let clock = engine.cpus[cpu].clock;
-            if engine.cpu().stores.is_empty() {
-                if me >= engine.ahead {
-                    unsafe { Engine::wait_turn(this) };
-                    continue;
-                }
-                // A stack's words may be something else by the time a store is performed.
-                if Arena::is_stack(offset_of(what.address))
-                    || engine.directory.allows(line, cpu, clock, true)
-                {
-                    unsafe { Engine::touch_line(this, line, Kind::Store) };
-                    return false;
-                }
-            } else if engine.cpu().stores.is_full() {
-                unsafe { Engine::drain(this, true) };
-                continue;
+    /// Puts a store into the running CPU's buffer, if that is where it goes.
+    fn buffer_store(&mut self, line: LineId, what: Shared, value: u64) -> Next {
+        self.take_interrupts();
+        let (cpu, me) = (self.running, self.me());
+        let Cpu { clock, stores, .. } = &self.cpus[cpu];
+        let (clock, begins) = (*clock, stores.is_empty());
+        if begins {
+            if me >= self.ahead {
+                return Next::Wait;
             }
-            engine.counts.accesses += 1;
-            if watched {
-                engine.watch_access(line, true);
+            // A stack's words may be something else by the time a store is performed.
+            let on_stack = Arena::is_stack(offset_of(what.address));
+            if on_stack || self.directory.allows(line, cpu, clock, true) {
+                return Next::Fetch;
             }
-            let clock = engine.cpus[cpu].clock;
-            let begins = engine.cpu().stores.is_empty();
-            engine.cpu().stores.push(Store {
-                line,
-                address: what.address,
-                bytes: what.bytes as u8,
-                value,
-            });
-            if begins {
-                let buffer = cpu + engine.cpus.len();
-                engine.schedule(buffer, clock);
-            }
-            let core = &engine.profile.core;
-            let cost = core.instruction + core.hit;
-            engine.spend(cost);
-            return true;
+        } else if !stores.has_room(Room::One) {
+            return Next::Drain(Room::One);
         }
-    }
-
-    /// Waits until the running CPU's store buffer is empty, or has room.
-    ///
-    /// # Safety
-    /// As [`Engine::touch`].
-    pub(super) unsafe fn drain(this: *mut Engine, room: bool) {
-        loop {
-            // SAFETY: the caller's promise.
-            let engine = unsafe { &mut *this };
-            let cpu = engine.running;
-            let stores = &engine.cpu().stores;
-            if stores.is_empty() || (room && !stores.is_full()) {
-                return;
-            }
-            engine.cpu().doing = Doing::Draining { room };
-            engine.agenda.set(cpu, NEVER);
-            // SAFETY: as above; `engine` is not used any more.
-            unsafe { suspend(this) };
+        self.count_access(line, true);
+        self.cpu().stores.push(Store {
+            line,
+            address: what.address,
+            bytes: what.bytes as u8,
+            value,
+        });
+        if begins {
+            let buffer = cpu + self.cpus.len();
+            let clock = self.cpu().clock;
+            self.schedule(buffer, clock);
         }
-    }
-
-    /// Waits until the running CPU is the earliest actor.
-    ///
-    /// # Safety
-    /// As [`Engine::touch`].
-    pub(super) unsafe fn wait_turn(this: *mut Engine) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let engine = &mut *this;
-            let (cpu, clock) = (engine.running, engine.cpu().clock);
-            engine.agenda.set(cpu, clock);
-            suspend(this);
-        }
-    }
-
-    /// Gets the right to a line, in turn.
-    unsafe fn fetch(this: *mut Engine, line: LineId, write: bool) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let engine = &mut *this;
-            let _host = OnHost::enter();
-            let (cpu, clock) = (engine.running, engine.cpu().clock);
-            engine.cpu().doing = Doing::Fetching;
-            engine
-                .directory
-                .request(cpu, line, write, clock, &mut engine.agenda);
-            suspend(this);
-        }
+        let core = &self.profile.core;
+        self.spend(core.instruction + core.hit);
+        Next::Done
     }
 }

@@ -5,6 +5,7 @@
 //! arrived, so others see the old value until then. A CPU that touches a line it has a
 //! store for in the buffer waits until the buffer is empty.
 
+use super::access::Room;
 use crate::coherence::LineId;
 use std::collections::VecDeque;
 
@@ -40,8 +41,12 @@ impl StoreBuffer {
         self.stores.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.stores.len() >= self.capacity
+    #[inline]
+    pub(super) fn has_room(&self, room: Room) -> bool {
+        match room {
+            Room::All => self.stores.is_empty(),
+            Room::One => self.stores.len() < self.capacity,
+        }
     }
 
     /// Whether a store to `line` is in it.
@@ -50,7 +55,7 @@ impl StoreBuffer {
     }
 
     pub(super) fn push(&mut self, store: Store) {
-        debug_assert!(!self.is_full());
+        debug_assert!(self.has_room(Room::One));
         self.stores.push_back(store);
     }
 

@@ -1,6 +1,7 @@
 //! One simulated CPU.
 
 use super::Time;
+use super::access::Room;
 use super::buffer::StoreBuffer;
 use super::stack::CpuStack;
 use crate::translation::Translation;
@@ -22,11 +23,8 @@ pub(crate) enum Doing {
     Computing,
     /// It waits for a line.
     Fetching,
-    /// It waits until its store buffer is empty, or (`room`) has a free place.
-    Draining {
-        /// A place is enough.
-        room: bool,
-    },
+    /// It waits for room in its store buffer.
+    Draining(Room),
     /// It spins on lines it has read; its place in the agenda is when it looks anyway.
     Spinning,
     /// Its task is blocked.

@@ -17,8 +17,8 @@
 //!
 //! # Safety
 //! An engine belongs to the thread that runs it. Code on a simulated CPU finds it through
-//! a thread-local pointer, borrows it for the length of one function that does not suspend, and
-//! lets go before it suspends; the scheduler does not hold it while a CPU runs.
+//! a thread-local pointer ([`Running`]), borrows it for closures that do not suspend, and
+//! the scheduler does not hold it while a CPU runs.
 
 mod access;
 pub(crate) mod agenda;
@@ -42,7 +42,7 @@ use crate::oracle::Oracle;
 use crate::profile::Profile;
 use agenda::{Agenda, NEVER, key};
 use core::cell::Cell;
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 use cpu::{Cpu, Doing};
 use machine::{Anchor, CpuRange};
 use watch::Watch;
@@ -55,10 +55,37 @@ thread_local! {
     static CURRENT: Cell<*mut Engine> = const { Cell::new(null_mut()) };
 }
 
-/// The engine whose CPU calls; null on no simulated CPU.
-#[inline(always)]
-pub(crate) fn current() -> *mut Engine {
-    CURRENT.get()
+/// The running CPU's hold on its engine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running(NonNull<Engine>);
+
+impl Running {
+    /// The caller's; none on no simulated CPU.
+    #[inline(always)]
+    pub(crate) fn current() -> Option<Running> {
+        NonNull::new(CURRENT.get()).map(Running)
+    }
+
+    /// The engine, for `f`, which neither suspends the CPU nor comes back here.
+    #[inline(always)]
+    pub(crate) fn with<R>(self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        // SAFETY: `CURRENT` is set while this thread runs one of the engine's CPUs, a
+        // `Running` is used by code on that CPU only (it is not Send, and is not kept),
+        // and the scheduler holds no reference meanwhile; `f` is a leaf.
+        f(unsafe { &mut *self.0.as_ptr() })
+    }
+
+    /// Gives the thread to the scheduler until the CPU is due again.
+    fn suspend(self) {
+        let yielder = self.with(|engine| engine.cpu().yielder);
+        // SAFETY: the yielder lives while its coroutine runs, which is now.
+        unsafe { (*yielder).suspend(()) };
+    }
+
+    /// Whether this is a CPU of the engine at `engine`.
+    pub(crate) fn is_of(self, engine: *const Engine) -> bool {
+        core::ptr::eq(self.0.as_ptr(), engine)
+    }
 }
 
 /// All of a machine's state but its memory.
@@ -163,21 +190,9 @@ impl Engine {
 
     /// The running CPU computes for `time`, at its speed.
     #[inline]
-    fn spend(&mut self, time: Time) {
+    pub(crate) fn spend(&mut self, time: Time) {
         let cpu = self.cpu();
         cpu.clock += (time * cpu.slowness) >> 10;
-    }
-}
-
-/// Gives the running CPU's thread to the scheduler until the CPU is due again.
-///
-/// # Safety
-/// The caller runs on `engine`'s running CPU and holds no reference into it.
-unsafe fn suspend(engine: *mut Engine) {
-    // SAFETY: the yielder lives while its coroutine runs, which is now.
-    unsafe {
-        let yielder = (*engine).cpu().yielder;
-        (*yielder).suspend(());
     }
 }
 
@@ -203,7 +218,7 @@ pub(crate) fn describe(doing: Doing) -> &'static str {
         Doing::Nothing => "has nothing to do",
         Doing::Computing => "computes",
         Doing::Fetching => "waits for a line",
-        Doing::Draining { .. } => "waits for its store buffer",
+        Doing::Draining(_) => "waits for its store buffer",
         Doing::Spinning => "spins",
         Doing::Parked => "is blocked",
     }

@@ -1,8 +1,9 @@
 //! The scheduler: whose turn it is.
 
+use super::access::Room;
 use super::agenda::NEVER;
 use super::cpu::{Cpu, Doing, Ending};
-use super::{CURRENT, Engine, Time, describe};
+use super::{CURRENT, Engine, Running, Time, describe};
 use crate::arena::global;
 use crate::engine::stack::CpuStack;
 use core::ptr::{from_ref, null, null_mut};
@@ -31,21 +32,17 @@ impl Engine {
     pub(crate) fn begin(&mut self, cpu: usize, start: Time, job: Job) {
         let stack = CpuStack::new(&self.arena, cpu);
         let body = Coroutine::with_stack(stack, move |yielder, ()| -> Ending {
-            let engine = CURRENT.get();
+            let running = Running::current().expect("jobs run on CPUs");
             let locals = Locals::ZERO;
-            // SAFETY: this runs on a CPU of the engine. What is stored is valid while the
-            // coroutine lives, and not used after.
-            unsafe {
-                (*engine).cpu().yielder = from_ref(yielder);
-                (*engine).cpu().locals = from_ref(&locals);
-            }
+            // Both are valid while the coroutine lives, and not used after.
+            running.with(|engine| {
+                engine.cpu().yielder = from_ref(yielder);
+                engine.cpu().locals = from_ref(&locals);
+            });
             let ended = catch_unwind(AssertUnwindSafe(job));
             let left = catch_unwind(AssertUnwindSafe(|| drop(locals)));
-            // SAFETY: as above.
-            unsafe {
-                (*engine).cpu().locals = null();
-                Engine::drain(engine, false);
-            }
+            running.with(|engine| engine.cpu().locals = null());
+            running.drain(Room::All);
             ended.and(left)
         });
         let it = &mut self.cpus[cpu];
@@ -67,6 +64,7 @@ impl Engine {
         // SAFETY: the caller's promise, here and below; no reference is held while a CPU runs.
         unsafe { (*this).until = until.min(NEVER) };
         loop {
+            // SAFETY: as above.
             let engine = unsafe { &mut *this };
             let Some((time, actor)) = engine.agenda.next() else {
                 return engine.rest();
@@ -139,7 +137,7 @@ impl Engine {
                 it.times.parked += passed;
                 it.translation.rest(time);
             }
-            Doing::Draining { .. } => it.times.fetching += passed,
+            Doing::Draining(_) => it.times.fetching += passed,
             Doing::Nothing | Doing::Computing => {}
         }
         self.idle = idle;
@@ -216,7 +214,7 @@ impl Engine {
             ..
         } = &self.cpus[cpu];
         let enough = match doing {
-            Doing::Draining { room } => stores.is_empty() || (*room && !stores.is_full()),
+            Doing::Draining(room) => stores.has_room(*room),
             _ => false,
         };
         if enough {

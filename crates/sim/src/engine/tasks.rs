@@ -2,7 +2,7 @@
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
-use super::{CURRENT, Engine, OnHost, in_turn, suspend};
+use super::{Engine, OnHost, Running, Time, in_turn};
 use crate::task::Task;
 
 /// Pauses until a sleeping spinner looks again, should nothing have woken it; doubles
@@ -12,107 +12,104 @@ const MOST_DOUBLINGS: u32 = 10;
 
 /// Waits for what the CPU has read to change.
 pub(crate) fn relax(round: u32) {
-    let engine = CURRENT.get();
-    if engine.is_null() {
+    let Some(running) = Running::current() else {
         return std::thread::yield_now();
+    };
+    if running.with(|engine| engine.fall_asleep(round)) {
+        running.suspend();
     }
-    // SAFETY: the pointer is set while this thread runs one of the engine's CPUs; no
-    // reference outlives the suspension.
-    unsafe {
-        let e = &mut *engine;
-        let _host = OnHost::enter();
-        let (cpu, now) = (e.running, e.cpu().clock);
-        let pause = e.profile.core.pause;
-        if !e.directory.spinners.can_sleep(cpu) {
-            e.directory.spinners.forget(cpu);
-            return spin(e, pause << round.min(6));
-        }
-        if let Err(look_again) = e.directory.sleep(cpu, now) {
-            e.directory.spinners.forget(cpu);
-            return spin(e, look_again - now);
-        }
-        e.cpu().doing = Doing::Spinning;
-        let patience = PATIENCE << e.cpu().vain.min(MOST_DOUBLINGS);
-        e.agenda.set(cpu, now + patience * pause);
-        suspend(engine);
-    }
-}
-
-fn spin(engine: &mut Engine, time: u64) {
-    let cpu = engine.cpu();
-    cpu.clock += time;
-    cpu.times.spinning += time;
 }
 
 /// Lets `pauses` pass.
 pub(crate) fn delay(pauses: u32) {
-    let engine = CURRENT.get();
-    if !engine.is_null() {
-        // SAFETY: as in `relax`.
-        let engine = unsafe { &mut *engine };
-        let time = u64::from(pauses) * engine.profile.core.pause;
-        spin(engine, time);
+    if let Some(running) = Running::current() {
+        running.with(|engine| engine.spin(u64::from(pauses) * engine.profile.core.pause));
     }
 }
 
 /// Offers the CPU to other tasks. There are none: each has its own.
 pub(crate) fn yield_now() {
-    let engine = CURRENT.get();
-    if engine.is_null() {
-        return std::thread::yield_now();
+    match Running::current() {
+        None => std::thread::yield_now(),
+        Some(running) => running.with(|engine| engine.spin(engine.profile.kernel.yield_now)),
     }
-    // SAFETY: as in `relax`.
-    let engine = unsafe { &mut *engine };
-    let time = engine.profile.kernel.yield_now;
-    spin(engine, time);
 }
 
 /// Blocks the calling task until it has a permit, and takes that.
 pub(crate) fn park() {
-    if !in_turn() {
-        return;
-    }
-    let engine = CURRENT.get();
-    // SAFETY: as in `relax`.
-    unsafe {
-        let e = &mut *engine;
-        let cpu = e.running;
-        if core::mem::take(&mut e.cpu().permit) {
-            let cost = e.profile.kernel.syscall;
-            return e.spend(cost);
-        }
-        let cost = e.profile.kernel.block;
-        e.spend(cost);
-        e.cpu().doing = Doing::Parked;
-        e.agenda.set(cpu, NEVER);
-        suspend(engine);
+    if let Some(running) = in_turn()
+        && running.with(Engine::block)
+    {
+        running.suspend();
     }
 }
 
 /// Gives `task` its permit.
 pub(crate) fn unpark(task: Task) {
-    if !in_turn() {
-        return;
+    if let Some(running) = in_turn() {
+        running.with(|engine| engine.permit(task));
     }
-    let engine = CURRENT.get();
-    // SAFETY: as in `relax`.
-    let engine = unsafe { &mut *engine };
-    let cost = engine.profile.kernel.syscall;
-    engine.spend(cost);
-    let index = engine.range.index_of(task.cpu);
-    let Some(target) = engine
-        .cpus
-        .get_mut(index)
-        .filter(|cpu| cpu.task == task.serial)
-    else {
-        return;
-    };
-    if target.doing == Doing::Parked && engine.agenda.of(index) == NEVER {
-        let blocked = target.clock;
-        let now = engine.cpu().clock;
-        let wake = engine.profile.kernel.wake;
-        engine.schedule(index, blocked.max(now) + wake);
-    } else if target.doing != Doing::Nothing {
-        target.permit = true;
+}
+
+impl Engine {
+    /// The running CPU spends `time` spinning.
+    fn spin(&mut self, time: Time) {
+        let cpu = self.cpu();
+        cpu.clock += time;
+        cpu.times.spinning += time;
+    }
+
+    /// Puts the running CPU to sleep on what it has read; if that can not be, lets some
+    /// time pass. Whether it sleeps.
+    fn fall_asleep(&mut self, round: u32) -> bool {
+        let _host = OnHost::enter();
+        let (cpu, now) = (self.running, self.cpu().clock);
+        let pause = self.profile.core.pause;
+        if !self.directory.spinners.can_sleep(cpu) {
+            self.directory.spinners.forget(cpu);
+            self.spin(pause << round.min(6));
+            return false;
+        }
+        if let Err(look_again) = self.directory.sleep(cpu, now) {
+            self.directory.spinners.forget(cpu);
+            self.spin(look_again - now);
+            return false;
+        }
+        self.cpu().doing = Doing::Spinning;
+        let patience = PATIENCE << self.cpu().vain.min(MOST_DOUBLINGS);
+        self.agenda.set(cpu, now + patience * pause);
+        true
+    }
+
+    /// Blocks the running CPU's task if it has no permit; whether it had none.
+    fn block(&mut self) -> bool {
+        let cpu = self.running;
+        if core::mem::take(&mut self.cpu().permit) {
+            self.spend(self.profile.kernel.syscall);
+            return false;
+        }
+        self.spend(self.profile.kernel.block);
+        self.cpu().doing = Doing::Parked;
+        self.agenda.set(cpu, NEVER);
+        true
+    }
+
+    /// Gives `task` its permit, and wakes it if it is blocked.
+    fn permit(&mut self, task: Task) {
+        self.spend(self.profile.kernel.syscall);
+        let index = self.range.index_of(task.cpu);
+        let Some(target) = self.cpus.get_mut(index) else {
+            return;
+        };
+        if target.task != task.serial || target.doing == Doing::Nothing {
+            return;
+        }
+        if target.doing == Doing::Parked && self.agenda.of(index) == NEVER {
+            let blocked = target.clock;
+            let now = self.cpu().clock;
+            self.schedule(index, blocked.max(now) + self.profile.kernel.wake);
+        } else {
+            target.permit = true;
+        }
     }
 }

@@ -19,6 +19,10 @@ pub use read::{Run, parse, read, runs};
 /// One line of a result file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "samples are what there is most of"
+)]
 pub enum Record {
     /// One interval.
     Sample(Measurement),

@@ -16,12 +16,13 @@ pub fn read(path: &str) -> Result<Vec<Record>, InputError> {
     parse(path, BufReader::new(file))
 }
 
-/// Reads and validates records, one a line; blank lines are skipped and fields we do not know are ignored. The first damaged line
+/// Reads and validates records, one a line; blank lines and what a run says beside its results are skipped, and fields we do not
+/// know are ignored. The first damaged line
 /// ends it with an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError> {
     let mut records: Vec<Record> = Vec::new();
     for_each_line(file, reader, |line| {
-        if !line.trim().is_empty() {
+        if !line.trim().is_empty() && !is_aside(line) {
             let record: Record = serde_json::from_str(line).map_err(|error| {
                 // A record is one line: serde's "at line 1" would contradict the line we name.
                 error
@@ -40,6 +41,15 @@ pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError
         });
     }
     Ok(records)
+}
+
+/// Whether a line says where a run's time went, which is no result.
+fn is_aside(line: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    serde_json::from_str::<Kind>(line).is_ok_and(|line| line.kind == "attribution")
 }
 
 /// The samples of one run, and whether it ended: the unit of comparison.

@@ -145,10 +145,14 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// A domain that keeps to `P`; there is one good choice, [`Standard`].
     #[doc(hidden)]
     pub fn with_protocol(cpus: CpuRange, options: Options) -> Self {
+        let records = PerCpu::new(cpus, |_| Record::new());
+        records.label("epoch::Record");
+        let queues = PerCpu::new(cpus, |_| Queue::new());
+        queues.label("epoch::Queue");
         Domain {
             epoch: Padded(M::AtomicU64::new(1)),
-            records: PerCpu::new(cpus, |_| Record::new()),
-            queues: PerCpu::new(cpus, |_| Queue::new()),
+            records,
+            queues,
             options,
             protocol: PhantomData,
         }

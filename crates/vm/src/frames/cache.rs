@@ -77,12 +77,10 @@ impl Cache {
         }
     }
 
-    /// Takes up to [`BATCH`] frames of unknown content from the pool.
-    pub(super) fn refill(&mut self, frames: impl Iterator<Item = Frame>) {
-        for frame in frames.take(BATCH) {
-            let surplus = self.plain.push(frame);
-            debug_assert!(surplus.is_none(), "a cache is refilled when empty");
-        }
+    /// Takes in one of at most [`BATCH`] frames of unknown content from the pool.
+    pub(super) fn refill(&mut self, frame: Frame) {
+        let surplus = self.plain.push(frame);
+        debug_assert!(surplus.is_none(), "a cache is refilled when empty");
     }
 
     pub(super) fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! Each CPU keeps two stacks of free frames, *zeroed* and *plain*, and touches no
 //! other line until one runs empty or full; then a batch moves from or to the
-//! pool. A frame that is free and known to be all zero stays known as such, so page
+//! pool, in runs of frames whose descriptors share no line with others. A frame that is free and known to be all zero stays known as such, so page
 //! tables, which are empty when they are freed, are never zeroed twice, and
 //! [`Frames::zero_ahead`] can do a fault's zeroing in idle time.
 //!
@@ -10,12 +10,14 @@
 //! takes from the other CPUs' caches.
 
 mod cache;
+mod pool;
 
 use crate::lock::{CacheLock, PoolLock};
-use alloc::vec::Vec;
 use cache::{BATCH, Cache};
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
-use sync::PerCpu;
+use pool::Pool;
+pub(crate) use pool::RUN;
+use sync::{Padded, PerCpu};
 
 /// What a frame must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +31,8 @@ pub enum Content {
 /// The allocator.
 pub struct Frames<M: Platform> {
     caches: PerCpu<CacheLock<M, Cache>, M>,
-    /// Free frames that are in no cache. Reserved for all frames, so it never grows.
-    pool: PoolLock<M, Vec<Frame>>,
+    /// Free frames that are in no cache.
+    pool: Padded<PoolLock<M, Pool>>,
     total: usize,
     /// How many allocations succeed before one fails; 0 means all do. Written by
     /// tests only, so its line is shared by all CPUs.
@@ -41,14 +43,23 @@ impl<M: Platform> Frames<M> {
     /// All frames of `machine`, free and of unknown content.
     pub fn new(machine: &M) -> Self {
         let total = machine.frame_count();
-        // Popped from the end, so frames go out in ascending order.
-        let pool = (0..total as u32).rev().map(Frame).collect();
+        let pool = Pool::new(total);
+        for (at, bytes) in pool.memory() {
+            M::label(at, bytes, "Frames.pool");
+        }
         Frames {
             caches: PerCpu::new(machine.cpus(), |_| CacheLock::<M, _>::new(Cache::default())),
-            pool: PoolLock::<M, _>::new(pool),
+            pool: Padded(PoolLock::<M, _>::new(pool)),
             total,
             fail_in: M::AtomicU64::new(0),
         }
+    }
+
+    /// Says what is where, once this stays where it is.
+    pub(crate) fn label(&self) {
+        self.caches.label("Frames.caches");
+        let pool = (&raw const self.pool).cast();
+        M::label(pool, size_of_val(&self.pool), "Frames.pool");
     }
 
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
@@ -76,7 +87,8 @@ impl<M: Platform> Frames<M> {
     fn put(&self, frame: Frame, zeroed: bool) {
         let mut cache = self.caches.get(&M::pin()).lock();
         if let Some(surplus) = cache.push(frame, zeroed) {
-            self.pool.lock().extend_from_slice(&surplus);
+            let mut pool = self.pool.lock();
+            surplus.into_iter().for_each(|frame| pool.put(frame));
         }
     }
 
@@ -116,11 +128,7 @@ impl<M: Platform> Frames<M> {
         if let Some(found) = cache.pop(content) {
             return Some(found);
         }
-        {
-            let mut pool = self.pool.lock();
-            let left = pool.len().saturating_sub(BATCH);
-            cache.refill(pool.drain(left..).rev());
-        }
+        self.pool.lock().take(BATCH, |frame| cache.refill(frame));
         if let Some(found) = cache.pop(content) {
             return Some(found);
         }

@@ -20,6 +20,11 @@ impl<M: Machine> ActiveCpus<M> {
         }
     }
 
+    pub(super) fn label(&self) {
+        let words = self.words.as_ptr().cast();
+        M::label(words, size_of_val(&self.words), "Pmap.active");
+    }
+
     /// Adds the calling CPU.
     pub(super) fn insert(&self, cpu: usize) {
         let (word, bit) = (&self.words[cpu / 64], 1 << (cpu % 64));

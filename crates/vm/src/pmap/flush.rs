@@ -15,13 +15,7 @@ pub(super) struct Gather {
     range: Option<VaRange>,
     pages: [Frame; CAPACITY],
     page_count: usize,
-    /// Emptied page tables: a walker may be in them until the flush.
-    tables: [Frame; TABLES],
-    table_count: usize,
 }
-
-/// At most three tables become empty with one page.
-const TABLES: usize = CAPACITY / 4;
 
 impl Gather {
     pub(super) fn new() -> Self {
@@ -29,8 +23,6 @@ impl Gather {
             range: None,
             pages: [Frame(0); CAPACITY],
             page_count: 0,
-            tables: [Frame(0); TABLES],
-            table_count: 0,
         }
     }
 
@@ -50,14 +42,9 @@ impl Gather {
         }));
     }
 
-    pub(super) fn table(&mut self, frame: Frame) {
-        self.tables[self.table_count] = frame;
-        self.table_count += 1;
-    }
-
-    /// Whether the next page might not fit.
+    /// Whether the next page would not fit.
     pub(super) fn is_full(&self) -> bool {
-        self.page_count == CAPACITY || self.table_count + 3 > TABLES
+        self.page_count == CAPACITY
     }
 }
 
@@ -69,7 +56,7 @@ impl Drop for Gather {
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Flushes what was gathered from all TLBs that may have it, then frees it.
-    /// Under the pmap's lock.
+    /// Under the locks of their slots.
     pub(super) fn settle(&self, gather: &mut Gather) {
         let Some(range) = gather.range.take() else {
             return;
@@ -78,12 +65,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         for &frame in &gather.pages[..gather.page_count] {
             self.vm.release_page(frame);
         }
-        for &frame in &gather.tables[..gather.table_count] {
-            // An emptied table is all zero: it goes back as such.
-            self.vm.free(frame, true);
-        }
         gather.page_count = 0;
-        gather.table_count = 0;
     }
 
     /// Flushes on every CPU that may have translations of this pmap, and returns when

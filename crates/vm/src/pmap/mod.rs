@@ -2,14 +2,15 @@
 //!
 //! # Protocol
 //! A mapping is a page-table entry plus a PV entry on the page's list. Both change
-//! under the pmap's lock; the PV list also needs the page's PV lock.
+//! under the lock of the slot ([`crate::tree`]) that covers the address; the PV list also
+//! needs the page's PV lock.
 //!
 //! - **enter** ([`Pmap::enter`]): PV entry, then page-table entry, under both.
 //! - **remove** ([`Pmap::remove`]): inside a delayed-invalidation block and under the
-//!   pmap's lock, for each page: clear the entry (the hardware's last accessed and
+//!   slots' locks, for each page: clear the entry (the hardware's last accessed and
 //!   dirty bits come with it), then under the PV lock take the PV entry off, keep the
 //!   bits, and note the page in the block. Then flush the TLBs of the CPUs that may
-//!   have the translation; only then are frames freed, the lock released and the
+//!   have the translation; only then are frames freed, the locks released and the
 //!   block closed.
 //! - **remove_all** ([`crate::Vm::remove_all`]): from the page's side; for each PV
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
@@ -27,55 +28,54 @@ mod remove;
 mod reverse;
 mod tables;
 
-pub(crate) use pv::{Pv, PvHead};
+pub(crate) use pv::{Chunks, Pv, PvHead};
 pub use reverse::Removed;
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::lock::PmapLock;
-use crate::policy::Policies;
+use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::tree::{Slot, Tree};
 use crate::vm::Vm;
 use active::ActiveCpus;
 use alloc::sync::Arc;
 use core::ptr;
-use machine::{Asid, Atomic, Flush, Frame, Ordering, Pinned, Platform};
-use pv::Chunks;
+use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
+use pv::Owner;
+use sync::Padded;
 
-/// An address space as the hardware sees it.
+/// An address space as the hardware sees it, and the tree that says what is mapped.
+///
+/// What stands first is written once or with the first use of a CPU, and read by all.
+#[repr(C)]
 pub struct Pmap<M: Platform, P: Policies<M>> {
     vm: Arc<Vm<M, P>>,
     root: Frame,
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<M>,
-    /// Pages mapped. Written under `inner`'s lock, read by anybody.
-    resident: M::AtomicUsize,
-    /// Protects the tables below `root`, and what it holds.
-    inner: PmapLock<M, Inner<M>>,
-}
-
-/// What the pmap's lock protects beside the tables.
-struct Inner<M: Platform> {
-    chunks: Chunks<M>,
+    pub(crate) tree: Tree<M>,
+    pub(crate) locking: Padded<P::Locking>,
+    /// Pages mapped, if the invalidation asks before each removal; see
+    /// [`Invalidation::EAGER`].
+    resident: Padded<M::AtomicUsize>,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// An empty pmap.
     pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Arc<Self>, Error> {
         let asid = vm.allocate_asid()?;
-        let root = vm
-            .allocate(Content::Zeroed)
-            .inspect_err(|_| vm.free_asid(asid))?;
-        Ok(Arc::new(Pmap {
+        let root = vm.allocate_table().inspect_err(|_| vm.free_asid(asid))?;
+        let pmap = Arc::new(Pmap {
             vm: vm.clone(),
             root,
             asid,
             active: ActiveCpus::new(),
-            resident: M::AtomicUsize::new(0),
-            inner: PmapLock::<M, _>::new(Inner {
-                chunks: Chunks::EMPTY,
-            }),
-        }))
+            tree: Tree::new(),
+            locking: Padded(P::Locking::new()),
+            resident: Padded(M::AtomicUsize::new(0)),
+        });
+        pmap.label();
+        Ok(pmap)
     }
 
     /// Makes the calling CPU translate with this pmap.
@@ -84,21 +84,54 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.vm.machine().activate(self.root, self.asid);
     }
 
-    /// Pages mapped, a moment ago.
+    /// Pages mapped, a moment ago. O(slots with the default invalidation).
     pub fn resident(&self) -> usize {
-        self.resident.load(Ordering::Relaxed)
+        if P::Invalidation::EAGER {
+            self.resident.load(Ordering::Relaxed)
+        } else {
+            self.tree.resident()
+        }
     }
 
-    /// Who this pmap is, to PV entries.
-    fn identity(&self) -> *const () {
-        ptr::from_ref(self).cast()
+    /// Who has the PV entries of `slot`, one of this pmap's.
+    fn owner(&self, slot: &Slot<M>) -> Owner<M> {
+        Owner {
+            pmap: ptr::from_ref(self).cast(),
+            slot,
+        }
     }
 
-    /// Under `inner`'s lock.
-    fn add_resident(&self, delta: isize) {
-        let now = self.resident.load(Ordering::Relaxed);
-        let next = now.wrapping_add_signed(delta);
-        self.resident.store(next, Ordering::Relaxed);
+    /// Keeps the count that [`Pmap::resident`] reads, if there is one.
+    fn count_resident(&self, delta: isize) {
+        if P::Invalidation::EAGER {
+            // Relaxed: a number. Wraps for what is taken away.
+            self.resident.fetch_add(delta as usize, Ordering::Relaxed);
+        }
+    }
+
+    fn label(&self) {
+        let all = ptr::from_ref(self).cast();
+        M::label(all, size_of::<Self>(), "Pmap");
+        self.active.label();
+        self.tree.label();
+        let locking = &raw const self.locking;
+        M::label(locking.cast(), size_of_val(&self.locking), "Pmap.locking");
+        let resident = &raw const self.resident;
+        M::label(
+            resident.cast(),
+            size_of_val(&self.resident),
+            "Pmap.resident",
+        );
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Takes a frame for a page table.
+    fn allocate_table(&self) -> Result<Frame, Error> {
+        let frame = self.allocate(Content::Zeroed)?;
+        let memory = self.machine().direct_map(frame);
+        M::label(memory.as_ptr().cast(), machine::PAGE_SIZE, "page table");
+        Ok(frame)
     }
 }
 
@@ -106,7 +139,7 @@ impl<M: Platform, P: Policies<M>> Drop for Pmap<M, P> {
     fn drop(&mut self) {
         debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
         self.flush(Flush::All);
-        self.vm.free(self.root, true);
+        self.free_tables();
         self.vm.free_asid(self.asid);
     }
 }

@@ -2,8 +2,9 @@
 
 use super::Pmap;
 use super::flush::Gather;
-use crate::policy::Policies;
+use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
+use crate::tree::{Locked, Part};
 use machine::{Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -12,20 +13,39 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// given; it faults, and `refresh` settles it.)
     ///
     /// No delayed invalidation: the PV entries stay, so whoever removes the page takes
-    /// the pmap's lock and finds the flush done.
+    /// the slot's lock and finds the flush done. Locks one slot at a time.
     pub fn protect(&self, range: VaRange, prot: Prot) {
-        if self.resident() == 0 {
+        let _pmap = self.locking.pmap();
+        for place in self.tree.places(range) {
+            if place.slot.resident() > 0 {
+                self.protect_locked(&mut self.tree.lock_small(place, range), prot);
+            }
+        }
+    }
+
+    /// As [`Pmap::protect`], for a range that is locked.
+    pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M>, prot: Prot) {
+        if locked.parts().all(|part| part.resident() == 0) {
             return;
         }
-        let _inner = self.inner.lock();
         let mut gather = Gather::new();
-        self.for_each_entry(range, |address, entry| {
-            if rewrite(entry, prot) {
+        for part in locked.parts() {
+            self.protect_part(part, prot, &mut gather);
+        }
+        self.settle(&mut gather);
+    }
+
+    fn protect_part(&self, mut part: Part<'_, M>, prot: Prot, gather: &mut Gather) {
+        let mut from = part.range().start;
+        while part.resident() > 0
+            && let Some(address) = self.next_present(&mut part, from)
+            && let Some(leaf) = part.inside().leaf
+        {
+            if rewrite(self.entry(leaf, 0, address), prot) {
                 gather.touch(address);
             }
-            false
-        });
-        self.settle(&mut gather);
+            from = address + PAGE_SIZE;
+        }
     }
 
     /// Forgets this CPU's translation of `address`, after a fault that the entry does

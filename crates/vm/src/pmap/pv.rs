@@ -1,10 +1,11 @@
 //! PV entries: which mappings a page has.
 //!
 //! An entry is 24 bytes and names one mapping. Entries live in chunks, one frame
-//! each, 168 to a chunk; a chunk belongs to one pmap, so its entries need not say
-//! whose they are, and allocating one takes no lock but the pmap's own. A page's
+//! each, 168 to a chunk; a chunk belongs to one slot of one pmap, so its entries need not
+//! say whose they are, and allocating one takes no lock but the slot's own. A page's
 //! entries form a list under the page's PV lock.
 
+use crate::tree::Slot;
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::ptr::{self, NonNull};
@@ -15,7 +16,7 @@ const ENTRIES: usize = 168;
 const MAP_WORDS: usize = ENTRIES.div_ceil(64);
 
 /// One mapping of a page: protected by the page's PV lock while on its list, by the
-/// pmap's lock while free.
+/// slot's lock while free.
 pub(crate) struct PvEntry<M: Machine> {
     address: usize,
     next: Link<M>,
@@ -54,11 +55,11 @@ impl<M: Machine> Pv<M> {
         unsafe { (*self.0.as_ref().read()).address }
     }
 
-    /// The pmap the mapping belongs to.
+    /// Whose mapping it is.
     ///
     /// # Safety
     /// The entry stays allocated during the call (its page's PV lock is held).
-    pub(crate) unsafe fn owner(self) -> *const () {
+    pub(crate) unsafe fn owner(self) -> Owner<M> {
         // SAFETY: `owner` never changes while an entry is allocated.
         unsafe { (*self.chunk().as_ref().header.read()).owner }
     }
@@ -76,6 +77,21 @@ impl<M: Machine> PartialEq for Pv<M> {
         self.0 == other.0
     }
 }
+
+/// Whose a chunk is.
+pub(crate) struct Owner<M: Machine> {
+    /// The pmap, in whose `Arc` the slot lives.
+    pub(crate) pmap: *const (),
+    /// The slot, of level 0. It stays where it is while the pmap lives.
+    pub(crate) slot: *const Slot<M>,
+}
+
+impl<M: Machine> Clone for Owner<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Machine> Copy for Owner<M> {}
 
 /// The head of a page's list. Every method needs the page's PV lock.
 pub(crate) struct PvHead<M: Machine>(Link<M>);
@@ -121,17 +137,16 @@ impl<M: Machine> PvHead<M> {
         }
     }
 
-    /// The mapping of `pmap` at `address`, or any of `pmap`'s. O(mappings of the page).
+    /// The mapping of `slot` at `address`. O(mappings of the page).
     ///
     /// # Safety
     /// The PV lock is held.
-    pub(crate) unsafe fn find(&self, pmap: *const (), address: Option<usize>) -> Option<Pv<M>> {
+    pub(crate) unsafe fn find(&self, slot: *const Slot<M>, address: usize) -> Option<Pv<M>> {
         let mut at = self.0;
         while let Some(pv) = at {
             // SAFETY: entries on the list are valid under the PV lock.
             unsafe {
-                let here = pv.address();
-                if pv.owner() == pmap && address.is_none_or(|address| address == here) {
+                if pv.address() == address && pv.owner().slot == slot {
                     return Some(pv);
                 }
                 at = (*pv.entry()).next;
@@ -148,10 +163,10 @@ struct Chunk<M: Machine> {
     entries: [M::Cell<PvEntry<M>>; ENTRIES],
 }
 
-/// What a chunk knows; `owner` never changes, the rest is under the pmap's lock.
+/// What a chunk knows; `owner` never changes, the rest is under the slot's lock.
 struct Header<M: Machine> {
-    owner: *const (),
-    /// Neighbours among the pmap's chunks that have room.
+    owner: Owner<M>,
+    /// Neighbours among the slot's chunks that have room.
     next: *mut Chunk<M>,
     previous: *mut Chunk<M>,
     /// A bit for each free entry.
@@ -169,17 +184,17 @@ const ALL_FREE: [u64; MAP_WORDS] = {
     bits
 };
 
-/// The chunks of a pmap that have room. Every method needs the pmap's lock.
-pub(super) struct Chunks<M: Machine> {
+/// The chunks of a slot that have room. Every method needs the slot's lock.
+pub(crate) struct Chunks<M: Machine> {
     first: *mut Chunk<M>,
     machine: PhantomData<M>,
 }
 
-// SAFETY: chunks are the pmap's, and it is under its lock.
+// SAFETY: chunks are the slot's, and it is under its lock.
 unsafe impl<M: Machine> Send for Chunks<M> {}
 
 impl<M: Machine> Chunks<M> {
-    pub(super) const EMPTY: Self = Chunks {
+    pub(crate) const EMPTY: Self = Chunks {
         first: ptr::null_mut(),
         machine: PhantomData,
     };
@@ -192,8 +207,8 @@ impl<M: Machine> Chunks<M> {
     /// Adds `frame`, seen at `memory`, as a chunk of `owner`.
     ///
     /// # Safety
-    /// The frame is the caller's, and becomes the chunk's; the pmap's lock is held.
-    pub(super) unsafe fn add(&mut self, frame: Frame, memory: NonNull<u8>, owner: *const ()) {
+    /// The frame is the caller's, and becomes the chunk's; the slot's lock is held.
+    pub(super) unsafe fn add(&mut self, frame: Frame, memory: NonNull<u8>, owner: Owner<M>) {
         const {
             assert!(size_of::<PvEntry<M>>() == 24);
             assert!(size_of::<Chunk<M>>() <= PAGE_SIZE);
@@ -218,11 +233,11 @@ impl<M: Machine> Chunks<M> {
     /// Takes an entry for a mapping at `address`; there must be room.
     ///
     /// # Safety
-    /// The pmap's lock is held.
+    /// The slot's lock is held.
     pub(super) unsafe fn take(&mut self, address: usize) -> Pv<M> {
         debug_assert!(self.has_room());
         let chunk = self.first;
-        // SAFETY: a chunk with room is valid and, under the pmap's lock, ours.
+        // SAFETY: a chunk with room is valid and, under the slot's lock, ours.
         unsafe {
             let free = &mut (*header(chunk)).free;
             let word = free.iter().position(|&bits| bits != 0);
@@ -245,7 +260,7 @@ impl<M: Machine> Chunks<M> {
     /// Gives an entry back; returns the chunk's frame if that was its last.
     ///
     /// # Safety
-    /// The pmap's lock is held; the entry is one of its, and on no list.
+    /// The slot's lock is held; the entry is one of its, and on no list.
     pub(super) unsafe fn give(&mut self, pv: Pv<M>) -> Option<Frame> {
         let chunk = pv.chunk().as_ptr();
         // SAFETY: the chunk is valid while the entry is allocated, and ours under the lock.
@@ -267,7 +282,7 @@ impl<M: Machine> Chunks<M> {
     }
 
     /// # Safety
-    /// `chunk` is one of this pmap that is not on the list.
+    /// `chunk` is one of this slot that is not on the list.
     unsafe fn link(&mut self, chunk: *mut Chunk<M>) {
         // SAFETY: see above; the neighbours are on the list and thus valid.
         unsafe {
@@ -299,7 +314,7 @@ impl<M: Machine> Chunks<M> {
 }
 
 /// # Safety
-/// `chunk` is valid and its pmap's lock is held.
+/// `chunk` is valid and its slot's lock is held.
 unsafe fn header<M: Machine>(chunk: *mut Chunk<M>) -> *mut Header<M> {
     // SAFETY: as above.
     unsafe { (*chunk).header.write() }

@@ -1,54 +1,123 @@
 //! Removing the mappings of a range: munmap's half of the pmap.
 
+use super::Pmap;
 use super::flush::Gather;
-use super::{Inner, Pmap};
+use crate::error::Error;
 use crate::page::Page;
-use crate::policy::{Invalidation, Policies};
+use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::tree::{Locked, Part};
 use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
+
+type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
+
+/// A range locked so that pages may be taken away from it.
+///
+/// The fields are dropped in this order: the slots, the pmap, the block.
+pub(crate) struct Removal<'a, M: Platform, P: Policies<M>> {
+    pmap: &'a Pmap<M, P>,
+    pub(crate) locked: Locked<'a, M>,
+    _lock: <P::Locking as MapLocking<M>>::Pmap<'a>,
+    block: Option<Block<'a, M, P>>,
+}
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Unmaps whatever is mapped in `range`, and drops its references. When it
     /// returns, no CPU can reach the pages any more.
     ///
-    /// O(pages mapped + tables spanned); one flush for each 128 pages.
+    /// Locks one slot at a time. O(pages mapped + slots); one flush for each 128 pages,
+    /// and one a slot.
     pub fn remove(&self, range: VaRange) {
-        // As FreeBSD: unsynchronised, but who maps concurrently races with us anyway.
-        if self.resident() == 0 {
-            return;
-        }
-        let block = self.vm.invalidation().begin();
-        let mut inner = self.inner.lock();
-        let mut gather = Gather::new();
-        self.for_each_entry(range, |address, entry| {
-            // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
-            // the walker's exchange: bits set before are seen, a later one fails.
-            let old = entry.swap(0, Ordering::AcqRel);
-            self.unlist(&mut inner, &block, address, old);
-            gather.page(address, pte::frame(old));
-            let pruned = self.prune(address, &mut gather);
-            if gather.is_full() {
-                self.settle(&mut gather);
+        for place in self.tree.places(range) {
+            if place.slot.resident() > 0 {
+                let lock = || Ok(self.tree.lock_small(place, range));
+                if let Ok(mut removal) = self.removal(lock) {
+                    removal.pages();
+                }
             }
-            pruned
-        });
-        self.settle(&mut gather);
-        drop(inner);
-        drop(block);
+        }
     }
 
-    /// Takes the PV entry of a cleared mapping off its page's list. Between this and
-    /// the flush the page looks unmapped and is not: the block has it noted.
-    fn unlist(
-        &self,
-        inner: &mut Inner<M>,
-        block: &<P::Invalidation as Invalidation<M>>::Block<'_>,
-        address: usize,
-        old: u64,
-    ) {
+    /// Locks `range` for a removal.
+    #[track_caller]
+    pub(crate) fn lock_to_remove(&self, range: VaRange) -> Result<Removal<'_, M, P>, Error> {
+        self.removal(|| self.tree.lock(range))
+    }
+
+    /// Opens a block if it must be opened before `lock`, and locks.
+    fn removal<'a>(
+        &'a self,
+        lock: impl Fn() -> Result<Locked<'a, M>, Error>,
+    ) -> Result<Removal<'a, M, P>, Error> {
+        let eager = P::Invalidation::EAGER;
+        // As FreeBSD: unsynchronised; what a concurrent fault brings shows below.
+        let mut open = eager && self.resident() != 0;
+        loop {
+            let mut removal = Removal {
+                pmap: self,
+                block: open.then(|| self.vm.invalidation().begin()),
+                _lock: self.locking.pmap(),
+                locked: lock()?,
+            };
+            if open || !eager || removal.is_vacant() {
+                return Ok(removal);
+            }
+            open = true;
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
+    /// Takes away all pages of the range. When it returns, no CPU can reach them.
+    pub(crate) fn pages(&mut self) {
+        if self.is_vacant() {
+            return;
+        }
+        let Removal {
+            pmap,
+            locked,
+            block,
+            ..
+        } = self;
+        let block = block.get_or_insert_with(|| pmap.vm.invalidation().begin());
+        let mut gather = Gather::new();
+        for part in locked.parts() {
+            pmap.take_pages(part, block, &mut gather);
+        }
+        pmap.settle(&mut gather);
+    }
+
+    /// Whether no slot of the range has a page.
+    fn is_vacant(&mut self) -> bool {
+        self.locked.parts().all(|part| part.resident() == 0)
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Clears the entries of `part`, and gathers what must be flushed and freed.
+    fn take_pages(&self, mut part: Part<'_, M>, block: &Block<'_, M, P>, gather: &mut Gather) {
+        if part.resident() == 0 {
+            return;
+        }
+        let mut from = part.range().start;
+        while let Some(address) = self.next_present(&mut part, from) {
+            let old = self.take_mapping(&mut part, address, block);
+            gather.page(address, pte::frame(old));
+            if gather.is_full() {
+                self.settle(gather);
+            }
+            from = address + machine::PAGE_SIZE;
+        }
+    }
+
+    /// Clears the entry at `address`, which is valid, and takes its PV entry off the
+    /// page's list; returns what the entry was. Between this and the flush the page looks
+    /// unmapped and is not: the block has it noted.
+    fn take_mapping(&self, part: &mut Part<'_, M>, address: usize, block: &Block<'_, M, P>) -> u64 {
+        let old = self.clear(part, address);
         let frame = pte::frame(old);
         let page = self.vm.page(frame);
         let mut list = page.lock_pv();
-        let pv = list.find(self.identity(), Some(address));
+        let pv = list.find(part.slot(), address);
         let pv = pv.expect("a mapping has a PV entry");
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         let invalidation = self.vm.invalidation();
@@ -56,17 +125,40 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         // SAFETY: just found on this list.
         unsafe { list.remove(pv) };
         drop(list);
-        self.free_pv(inner, pv);
-        self.add_resident(-1);
+        self.free_pv(part, pv);
+        old
     }
 
-    /// Gives back a PV entry that is on no list any more.
-    pub(super) fn free_pv(&self, inner: &mut Inner<M>, pv: super::Pv<M>) {
-        // SAFETY: the pmap's lock is held (`inner` comes from its guard), and the
-        // entry is the pmap's.
-        let emptied: Option<Frame> = unsafe { inner.chunks.give(pv) };
+    /// Clears the valid entry at `address`; returns what it was.
+    pub(super) fn clear(&self, part: &mut Part<'_, M>, address: usize) -> u64 {
+        let leaf = part.inside().leaf.expect("a mapping has a table");
+        // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
+        // the walker's exchange: bits set before are seen, a later one fails.
+        let old = self.entry(leaf, 0, address).swap(0, Ordering::AcqRel);
+        part.add_resident(-1);
+        self.count_resident(-1);
+        old
+    }
+
+    /// Gives back a PV entry of `part`'s slot that is on no list any more.
+    pub(super) fn free_pv(&self, part: &mut Part<'_, M>, pv: super::Pv<M>) {
+        // SAFETY: the slot's lock is held, and the entry is the slot's.
+        let emptied: Option<Frame> = unsafe { part.inside().chunks.give(pv) };
         if let Some(chunk) = emptied {
             self.vm.free(chunk, false);
         }
+    }
+
+    /// The first address of `part` from `from` on that has a page.
+    pub(super) fn next_present(&self, part: &mut Part<'_, M>, from: usize) -> Option<usize> {
+        let leaf = part.inside().leaf?;
+        let end = part.range().end;
+        if from >= end {
+            return None;
+        }
+        let first = pte::index(from, 0);
+        let past = first + VaRange { start: from, end }.pages();
+        let found = self.vm.machine().find_word(leaf, first, past, pte::PRESENT);
+        found.map(|(index, _)| from + (index - first) * machine::PAGE_SIZE)
     }
 }

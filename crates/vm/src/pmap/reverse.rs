@@ -1,12 +1,13 @@
 //! Removing all mappings of a page: what a pageout does.
 
 use super::flush::Gather;
-use super::{Inner, Pmap, Pv};
+use super::{Pmap, Pv};
 use crate::page::{Page, PvList};
-use crate::policy::{Invalidation, Policies};
+use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::tree::Locked;
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
-use machine::{Atomic, Ordering, Platform, pte};
+use machine::{PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Removed {
     pub referenced: bool,
     /// How many mappings were removed.
     pub mappings: usize,
-    /// How often a pmap's lock was taken and the page looked at anew.
+    /// How often a slot's lock was taken and the page looked at anew.
     pub retries: usize,
 }
 
@@ -36,15 +37,20 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let mut list = page.lock_pv();
         while let Some(pv) = list.first() {
             // SAFETY: the PV lock is held.
-            let pmap = unsafe { pv.owner() }.cast::<Pmap<M, P>>();
-            // SAFETY: a pmap outlives its PV entries, and this one is on the list.
-            if let Some(mut inner) = unsafe { &*pmap }.inner.try_lock() {
-                // SAFETY: as above; nothing has been let go.
-                unsafe { &*pmap }.take_away(&mut inner, &mut list, pv);
+            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let pmap = owner.pmap.cast::<Pmap<M, P>>();
+            let at = VaRange::sized(address, PAGE_SIZE);
+            // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
+            // slot lives as long as the pmap.
+            let (now, slot) = unsafe { (&*pmap, &*owner.slot) };
+            if let Some(_lock) = now.locking.try_pmap()
+                && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
+            {
+                now.take_away(&mut locked, &mut list, pv);
                 mappings += 1;
                 continue;
             }
-            // The order is pmap first. Keep the pmap alive, let the list go, lock both
+            // The order is slot first. Keep the pmap alive, let the list go, lock both
             // in order, and look again: the mapping may have gone meanwhile.
             // SAFETY: pmaps live in an `Arc`, which can not go while its PV entry is here.
             let pmap = unsafe {
@@ -53,16 +59,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             };
             drop(list);
             retries += 1;
-            {
-                let mut inner = pmap.inner.lock();
-                list = page.lock_pv();
-                if let Some(pv) = list.find(pmap.identity(), None) {
-                    pmap.take_away(&mut inner, &mut list, pv);
-                    mappings += 1;
-                }
-            }
+            mappings += usize::from(pmap.take_at(page, at));
             // The pmap's own locks must be free if this was the last reference to it.
-            drop(list);
             drop(pmap);
             list = page.lock_pv();
         }
@@ -82,26 +80,38 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Clears and flushes the mapping of `pv`, under both locks.
+    /// Clears and flushes the mapping of `page` at `at`, if there is one.
+    fn take_at(&self, page: &Page<M, P::Invalidation>, at: VaRange) -> bool {
+        let _lock = self.locking.pmap();
+        let place = self.tree.find(at.start);
+        let mut locked = self.tree.lock_small(place, at);
+        let mut list = page.lock_pv();
+        let Some(pv) = list.find(place.slot, at.start) else {
+            return false;
+        };
+        self.take_away(&mut locked, &mut list, pv);
+        true
+    }
+
+    /// Clears and flushes the mapping of `pv`, which is all that is locked, under both
+    /// locks.
     fn take_away(
         &self,
-        inner: &mut Inner<M>,
+        locked: &mut Locked<'_, M>,
         list: &mut PvList<'_, M, P::Invalidation>,
         pv: Pv<M>,
     ) {
-        // SAFETY: the PV lock is held.
-        let address = unsafe { pv.address() };
-        let table = self.leaf(address).expect("a PV entry has a mapping");
-        let old = self.entry(table, 0, address).swap(0, Ordering::AcqRel);
-        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-        // SAFETY: the entry is on this list.
-        unsafe { list.remove(pv) };
-        self.free_pv(inner, pv);
-        self.add_resident(-1);
-        let mut gather = Gather::new();
-        gather.page(address, pte::frame(old));
-        self.prune(address, &mut gather);
-        // Drops the mapping's reference; the caller's hold keeps the page.
-        self.settle(&mut gather);
+        for mut part in locked.parts() {
+            let address = part.range().start;
+            let old = self.clear(&mut part, address);
+            list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+            // SAFETY: the entry is on this list.
+            unsafe { list.remove(pv) };
+            self.free_pv(&mut part, pv);
+            let mut gather = Gather::new();
+            gather.page(address, pte::frame(old));
+            // Drops the mapping's reference; the caller's hold keeps the page.
+            self.settle(&mut gather);
+        }
     }
 }

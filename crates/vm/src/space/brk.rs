@@ -2,43 +2,51 @@
 
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
+use crate::tree::Rights;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The heap's end, in bytes.
     pub fn current_break(&self) -> usize {
-        self.map.read().break_at
+        *self.heap_end.lock()
     }
 
-    /// Moves the heap's end; pages above the new one go.
+    /// Moves the heap's end; pages above the new one go. The heap's pages are as any
+    /// other's, so faults there need not know its end.
     pub fn set_break(&self, end: usize) -> Result<(), Error> {
         if !(HEAP_START..MAP_START).contains(&end) {
             let reason = "the break is outside of the heap";
             return Err(Error::Invalid { reason });
         }
-        let mut map = self.map.write();
-        let old = whole_pages(map.break_at).unwrap_or(map.break_at);
+        let _write = self.pmap.locking.write();
+        let mut heap_end = self.heap_end.lock();
+        let old = whole_pages(*heap_end).unwrap_or(*heap_end);
         let new = whole_pages(end).unwrap_or(end);
         if new > old {
-            let grown = VaRange {
+            self.grow_heap(VaRange {
                 start: old,
                 end: new,
-            };
-            if !map.regions.overlapping(grown).is_empty() {
-                return Err(Error::NoAddresses { bytes: new - old });
-            }
-            self.insert(&mut map, grown, Prot::READ_WRITE)?;
+            })?;
         } else if new < old {
-            map.regions.make_room()?;
             let shrunk = VaRange {
                 start: new,
                 end: old,
             };
-            self.remove(&mut map, shrunk);
+            self.replace(shrunk, None)?;
         }
-        map.break_at = end;
+        *heap_end = end;
         Ok(())
+    }
+
+    /// Maps `grown`, which must be free.
+    fn grow_heap(&self, grown: VaRange) -> Result<(), Error> {
+        let rights = Rights::new(Prot::READ_WRITE);
+        self.charging(grown.len(), rights, || {
+            let bytes = grown.len();
+            let taken = self.take(grown, rights)?;
+            taken.then_some(()).ok_or(Error::NoAddresses { bytes })
+        })
     }
 }

@@ -2,20 +2,23 @@
 
 use super::Space;
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::{MapLocking, Policies};
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Drops the pages of `range` (its end rounded up to pages): the next access finds
-    /// zeroes. When it returns, no CPU can reach the old pages. The regions stay, so
-    /// they are only read.
+    /// zeroes. When it returns, no CPU can reach the old pages. The regions stay.
     ///
     /// If part of the range is not mapped, nothing changes.
     pub fn discard(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let map = self.map.read();
-        map.regions.covers(range)?;
-        self.pmap.remove(range);
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut removal = self.pmap.lock_to_remove(range)?;
+        for part in removal.locked.parts() {
+            part.covered()?;
+        }
+        removal.pages();
         Ok(())
     }
 }

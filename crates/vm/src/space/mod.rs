@@ -1,28 +1,33 @@
 //! An address space: which ranges are mapped, and what a task may do there.
 //!
-//! The regions are an ordered map under one reader/writer lock: a fault reads, `map`,
-//! `unmap`, `protect` and `brk` write. Anonymous private memory, zero until written.
+//! What is mapped is in the pmap's tree of slots ([`crate::tree`]): an operation locks
+//! the slots of its range and nothing else, so operations on different 2 MiB share no
+//! line. Where a mapping goes is found per CPU ([`arena`]). Anonymous private memory,
+//! zero until written.
 
 mod access;
+mod arena;
 mod brk;
 mod discard;
 mod fault;
 mod map;
+mod place;
 mod protect;
-mod region;
 mod unmap;
 
-pub use region::Region;
+pub use crate::tree::Region;
 
 use crate::error::Error;
-use crate::lock::SpaceLock;
+use crate::lock::HeapLock;
 use crate::pmap::Pmap;
-use crate::policy::Policies;
+use crate::policy::{MapLocking, Policies};
 use crate::vm::Vm;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use arena::Arenas;
 use machine::{PAGE_SIZE, Platform, VaRange, pte};
-use region::Regions;
+use sync::Padded;
 
 /// The lowest address that is ever mapped.
 pub const LOWEST: usize = 1 << 16;
@@ -31,35 +36,31 @@ pub const HIGHEST: usize = pte::USER_END - PAGE_SIZE;
 /// Where a space's heap begins.
 pub const HEAP_START: usize = 1 << 32;
 /// Where `map` begins to look for room.
-const MAP_START: usize = 1 << 40;
+pub const MAP_START: usize = 1 << 40;
 
 /// An address space. Dropping it unmaps all.
+///
+/// The fields are written once; what operations write is elsewhere.
 pub struct Space<M: Platform, P: Policies<M>> {
     vm: Arc<Vm<M, P>>,
     pmap: Arc<Pmap<M, P>>,
-    map: SpaceLock<M, Map>,
-}
-
-/// What the space's lock protects.
-struct Map {
-    regions: Regions,
-    /// No gap lies between `MAP_START` and here.
-    lowest_gap: usize,
+    arenas: Arenas<M>,
     /// The end of the heap.
-    break_at: usize,
+    heap_end: Box<Padded<HeapLock<M, usize>>>,
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// An empty space.
     pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+        let arenas = Arenas::new(vm.machine().cpus())?;
+        let heap_end = Box::new(Padded(HeapLock::<M, _>::new(HEAP_START)));
+        let at = (&raw const *heap_end).cast();
+        M::label(at, size_of_val(&*heap_end), "Space.heap_end");
         Ok(Space {
             vm: vm.clone(),
             pmap: Pmap::new(vm)?,
-            map: SpaceLock::<M, _>::new(Map {
-                regions: Regions::default(),
-                lowest_gap: MAP_START,
-                break_at: HEAP_START,
-            }),
+            arenas,
+            heap_end,
         })
     }
 
@@ -78,9 +79,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.pmap.activate();
     }
 
-    /// All regions, in order.
+    /// All regions at one instant, in order. Locks the whole space: O(slots + regions).
     pub fn regions(&self) -> Vec<Region> {
-        self.map.read().regions.iter().copied().collect()
+        let _read = self.pmap.locking.read();
+        let mut locked = self.pmap.tree.lock_all();
+        let mut regions: Vec<Region> = Vec::new();
+        for part in locked.parts() {
+            part.for_each(|next| {
+                let last = regions.last_mut();
+                if !last.is_some_and(|last| last.absorb(&next)) {
+                    regions.push(next);
+                }
+            });
+        }
+        regions
     }
 
     /// `range` with its end rounded up to pages, if a request may name that.
@@ -109,10 +121,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
     fn drop(&mut self) {
-        self.clear(VaRange {
-            start: LOWEST,
-            end: HIGHEST,
-        });
+        self.clear();
     }
 }
 

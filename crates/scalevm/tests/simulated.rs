@@ -1,0 +1,108 @@
+//! Workloads on simulated machines, by the command.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn scalevm(arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_scalevm"))
+        .args(arguments.split_whitespace())
+        .output()
+        .expect("the command runs")
+}
+
+fn text(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).expect("JSON");
+    text.lines().map(parse).collect()
+}
+
+#[test]
+fn the_same_seeds_give_the_same_bytes() {
+    let sweep = "sweep mmap1 --machine freebsd-96 --processes --cpus 1,4,12 \
+                 --vm freebsd-di,freebsd-epoch,scalevm --seeds 2 --duration 0.001 --json";
+    let first = text(&scalevm(sweep));
+    assert_eq!(first, text(&scalevm(sweep)));
+    let other = text(&scalevm(&format!("{sweep} --seed 7")));
+    assert_ne!(first, other, "the seed matters");
+    let lines = lines(&first);
+    // Two samples and a summary a point, and what holds each curve up at its end.
+    assert_eq!(lines.len(), 3 * 3 * 3 + 3);
+    let summary = &lines[2];
+    assert_eq!(summary["kind"], "summary");
+    assert_eq!(summary["on"], "sim");
+    assert_eq!(summary["profile"], "freebsd-96");
+    assert_eq!(summary["topology"], "2x24x2");
+    assert!(summary["machine"].is_null(), "nothing of this computer");
+}
+
+#[test]
+fn the_bottleneck_is_named() {
+    let bottleneck = |vm: &str| {
+        let run = format!("run mmap1 -t 24 --machine freebsd-96 --vm {vm} --seeds 1 --json");
+        let lines = lines(&text(&scalevm(&run)));
+        let last = lines.last().expect("lines").clone();
+        assert_eq!(last["kind"], "attribution");
+        last["bottleneck"].as_str().expect("a sentence").to_owned()
+    };
+    assert!(bottleneck("freebsd-di").contains("invl gen"));
+    assert!(bottleneck("freebsd-epoch").contains("swap"));
+}
+
+#[test]
+fn nothing_holds_the_default_up() {
+    let run = "run mmap1 -t 24 --machine freebsd-96 --seeds 1 --duration 0.001 --json";
+    let lines = lines(&text(&scalevm(run)));
+    let bottleneck = lines[lines.len() - 1]["bottleneck"].clone();
+    assert!(
+        bottleneck
+            .as_str()
+            .is_some_and(|b| b.starts_with("nothing"))
+    );
+    let one = "run mmap1 -t 1 --machine freebsd-96 --seeds 1 --duration 0.001 --json";
+    let one = lines_average(one);
+    assert!(lines_average(run) > 0.95 * 24.0 * one);
+}
+
+fn lines_average(run: &str) -> f64 {
+    let lines = lines(&text(&scalevm(run)));
+    let summary = lines.iter().find(|line| line["kind"] == "summary");
+    summary.expect("a summary")["average"]
+        .as_f64()
+        .expect("a rate")
+}
+
+#[test]
+fn bad_machines_are_refused_in_one_line() {
+    for (arguments, word) in [
+        ("run mmap1 --machine no-such", "no-such"),
+        ("run mmap1 --machine /no/such.toml", "/no/such.toml"),
+        ("run mmap1 --topology 2x24", "2x24"),
+        ("run mmap1 --topology 900x9x9", "900x9x9"),
+        ("run mmap1 --on hosted --machine freebsd-96", "--on hosted"),
+        ("run mmap1 --machine pc-16c32t -t 33", "32 CPUs"),
+        ("run page_fault2 --machine pc-16c32t", "files"),
+    ] {
+        let output = scalevm(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        assert!(errors.contains(word), "{arguments}: {errors}");
+    }
+}
+
+#[test]
+fn simulated_sides_differ_by_a_fifth_or_not_at_all() {
+    let compare = "compare --workload mmap1 --machine freebsd-96 -t 2 --runs 5 --duration 0.001 \
+                   scalevm scalevm --json";
+    let lines = lines(&text(&scalevm(compare)));
+    let verdict = &lines[lines.len() - 1];
+    assert_eq!(verdict["minimum_effect"], 0.2);
+    assert_eq!(verdict["word"], "no difference shown");
+}

@@ -1,0 +1,208 @@
+//! Where new mappings go: addresses divided among the CPUs.
+//!
+//! From [`MAP_START`] up each CPU has an arena of 64 GiB, so CPUs that map and unmap
+//! beside each other are in different nodes of the tree. An arena's state is a hint of
+//! its CPU's, on lines of its own: whether a place is free is decided under the locks of
+//! its slots. So nothing here is locked, and nothing must be exact.
+//!
+//! - What was unmapped last is used again first, so that its tables are: the cursor moves
+//!   back over a mapping that ended there; any other place is kept as the hole.
+//! - Otherwise the cursor moves on over what is free, and returns to the arena's start
+//!   when it has left much more behind than is mapped.
+
+use super::MAP_START;
+use crate::error::{Error, Resource};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ptr;
+use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Pinned, VaRange};
+use sync::Padded;
+
+/// Bytes of a CPU's arena: a multiple of what shares a node.
+const ARENA: usize = 64 << 30;
+/// What the cursor may leave behind beside a few times what is mapped.
+const SLACK: usize = 1 << 30;
+
+/// Bytes that a leaf table covers.
+const TABLE: usize = 2 << 20;
+/// Bytes that a node's smallest slots cover together.
+const NODE: usize = 128 << 20;
+
+/// The arenas of a space, made when their CPU first maps something.
+pub(super) struct Arenas<M: Machine> {
+    cpus: CpuRange,
+    /// An [`Arena`] for each CPU, or null. Written once each.
+    arenas: Box<[M::AtomicPtr]>,
+}
+
+/// One CPU's addresses. Written by that CPU's tasks; relaxed, since hints order nothing.
+pub(super) struct Arena<M: Machine> {
+    window: VaRange,
+    /// Where to look first for room that was never used.
+    cursor: M::AtomicUsize,
+    /// Room that was unmapped below the cursor; empty if there is none.
+    hole_start: M::AtomicUsize,
+    hole_end: M::AtomicUsize,
+    /// Bytes mapped, but for what other CPUs unmapped.
+    mapped: M::AtomicUsize,
+}
+
+impl<M: Machine> Arenas<M> {
+    /// Arenas for `cpus`, none of them made.
+    pub(super) fn new(cpus: CpuRange) -> Result<Self, Error> {
+        let mut arenas = Vec::new();
+        arenas.try_reserve_exact(cpus.len()).map_err(|_| HEAP)?;
+        arenas.extend((0..cpus.len()).map(|_| M::AtomicPtr::new(ptr::null_mut())));
+        let arenas = arenas.into_boxed_slice();
+        M::label(arenas.as_ptr().cast(), size_of_val(&*arenas), "Arenas");
+        Ok(Arenas { cpus, arenas })
+    }
+
+    /// The calling CPU's arena.
+    ///
+    /// # Panics
+    /// If the caller runs on no CPU of the machine.
+    pub(super) fn own(&self) -> Result<&Arena<M>, Error> {
+        let index = self.cpus.index_of(M::pin().cpu());
+        match self.of(index) {
+            Some(arena) => Ok(arena),
+            None => self.make(index),
+        }
+    }
+
+    /// `range` has been unmapped by the calling CPU.
+    pub(super) fn unmapped(&self, range: VaRange) {
+        let index = self.cpus.index_of(M::pin().cpu());
+        if let Some(arena) = self.of(index)
+            && arena.window.start <= range.start
+            && range.end <= arena.window.end
+        {
+            arena.give(range);
+        }
+    }
+
+    /// The first address that is in nobody's arena.
+    pub(super) fn end(&self) -> usize {
+        MAP_START + self.cpus.len() * ARENA
+    }
+
+    fn of(&self, index: usize) -> Option<&Arena<M>> {
+        // Acquire: pairs with the release in `make`.
+        let arena = self.arenas[index]
+            .load(Ordering::Acquire)
+            .cast::<Arena<M>>();
+        // SAFETY: an arena that was published stays until `self` is dropped.
+        unsafe { arena.as_ref() }
+    }
+
+    #[cold]
+    fn make(&self, index: usize) -> Result<&Arena<M>, Error> {
+        let mut place = Vec::new();
+        place.try_reserve_exact(1).map_err(|_| HEAP)?;
+        let window = VaRange::sized(MAP_START + index * ARENA, ARENA);
+        place.push(Padded(Arena::new(window)));
+        let made: *mut [Padded<Arena<M>>] = Box::into_raw(place.into_boxed_slice());
+        // Release: who finds the arena finds it whole. Another task on this CPU may have
+        // been faster.
+        let won = self.arenas[index].compare_exchange(
+            ptr::null_mut(),
+            made.cast(),
+            Ordering::Release,
+            Ordering::Acquire,
+        );
+        match won {
+            Ok(_) => M::label(made.cast(), size_of::<Padded<Arena<M>>>(), "Arena"),
+            // SAFETY: made above, and seen by nobody.
+            Err(_) => drop(unsafe { Box::from_raw(made) }),
+        }
+        Ok(self.of(index).expect("there is one now"))
+    }
+}
+
+impl<M: Machine> Drop for Arenas<M> {
+    fn drop(&mut self) {
+        for arena in &self.arenas {
+            let arena = arena.load(Ordering::Relaxed).cast::<Padded<Arena<M>>>();
+            if !arena.is_null() {
+                // SAFETY: a boxed slice of one, from `make`; nobody else is left.
+                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(arena, 1)) });
+            }
+        }
+    }
+}
+
+impl<M: Machine> Arena<M> {
+    fn new(window: VaRange) -> Self {
+        Arena {
+            window,
+            cursor: M::AtomicUsize::new(window.start),
+            hole_start: M::AtomicUsize::new(0),
+            hole_end: M::AtomicUsize::new(0),
+            mapped: M::AtomicUsize::new(0),
+        }
+    }
+
+    /// All of its addresses.
+    pub(super) fn window(&self) -> VaRange {
+        self.window
+    }
+
+    /// What was unmapped last, if `bytes` go there.
+    pub(super) fn hole(&self, bytes: usize) -> Option<VaRange> {
+        let start = self.hole_start.load(Ordering::Relaxed);
+        let end = self.hole_end.load(Ordering::Relaxed);
+        (start < end && end - start >= bytes).then_some(VaRange { start, end })
+    }
+
+    /// Says what is left of the hole.
+    pub(super) fn set_hole(&self, hole: VaRange) {
+        self.hole_start.store(hole.start, Ordering::Relaxed);
+        self.hole_end.store(hole.end, Ordering::Relaxed);
+    }
+
+    /// Where to look for room if not in the hole.
+    pub(super) fn cursor(&self) -> usize {
+        let cursor = self.cursor.load(Ordering::Relaxed);
+        let behind = cursor - self.window.start;
+        let bound = self.mapped.load(Ordering::Relaxed).saturating_mul(4);
+        if behind > bound.saturating_add(SLACK) {
+            return self.window.start;
+        }
+        cursor
+    }
+
+    /// Moves the cursor behind a new mapping.
+    pub(super) fn set_cursor(&self, cursor: usize) {
+        self.cursor.store(cursor, Ordering::Relaxed);
+    }
+
+    /// `bytes` have been mapped here.
+    pub(super) fn take(&self, bytes: usize) {
+        let mapped = self.mapped.load(Ordering::Relaxed);
+        self.mapped.store(mapped + bytes, Ordering::Relaxed);
+    }
+
+    /// `range` has been unmapped.
+    fn give(&self, range: VaRange) {
+        let mapped = self.mapped.load(Ordering::Relaxed);
+        let left = mapped.saturating_sub(range.len());
+        self.mapped.store(left, Ordering::Relaxed);
+        if self.cursor.load(Ordering::Relaxed) == range.end {
+            self.set_cursor(range.start);
+        } else {
+            self.set_hole(range);
+        }
+    }
+}
+
+/// To what a mapping of `bytes` is aligned, so that it shares no table, or no node, with
+/// its neighbours if it fills one.
+pub(super) fn alignment(bytes: usize) -> usize {
+    match bytes {
+        NODE.. => NODE,
+        TABLE.. => TABLE,
+        _ => PAGE_SIZE,
+    }
+}
+
+const HEAP: Error = Error::OutOfMemory(Resource::Heap);

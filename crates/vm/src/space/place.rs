@@ -1,0 +1,118 @@
+//! Finding room for a mapping, and taking it.
+//!
+//! In the usual case one look at the slots that are taken then, whatever else is mapped.
+//! When a CPU's arena is exhausted: the addresses that are in no arena, then those of
+//! other CPUs. The last search locks the space, so room is never refused while there is
+//! some.
+
+use super::arena::alignment;
+use super::{HIGHEST, MAP_START, Space};
+use crate::error::Error;
+use crate::policy::Policies;
+use crate::tree::Rights;
+use machine::{PAGE_SIZE, Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Maps `bytes` where there is room, and returns where.
+    pub(super) fn place(&self, bytes: usize, rights: Rights) -> Result<usize, Error> {
+        let arena = self.arenas.own()?;
+        if let Some(hole) = arena.hole(bytes) {
+            let found = self.search(hole, bytes, alignment(bytes), rights)?;
+            let start = found.map_or(hole.end, |at| at + bytes);
+            arena.set_hole(VaRange { start, ..hole });
+            if let Some(at) = found {
+                arena.take(bytes);
+                return Ok(at);
+            }
+        }
+        let window = arena.window();
+        let ahead = VaRange {
+            start: arena.cursor(),
+            end: window.end,
+        };
+        for (range, align) in [(ahead, alignment(bytes)), (window, PAGE_SIZE)] {
+            if let Some(at) = self.search(range, bytes, align, rights)? {
+                arena.take(bytes);
+                arena.set_cursor(at + bytes);
+                return Ok(at);
+            }
+        }
+        self.place_elsewhere(bytes, rights)
+    }
+
+    /// Maps `bytes` outside of the CPU's arena.
+    #[cold]
+    fn place_elsewhere(&self, bytes: usize, rights: Rights) -> Result<usize, Error> {
+        let unowned = VaRange {
+            start: self.arenas.end(),
+            end: HIGHEST,
+        };
+        if let Some(at) = self.search(unowned, bytes, alignment(bytes), rights)? {
+            return Ok(at);
+        }
+        loop {
+            let at = self.first_gap(bytes).ok_or(Error::NoAddresses { bytes })?;
+            // Somebody may take it first; then there may be another.
+            if self.take(VaRange::sized(at, bytes), rights)? {
+                return Ok(at);
+            }
+        }
+    }
+
+    /// Maps `bytes` at the first place in `range` that is found free. O(slots and
+    /// regions passed over).
+    fn search(
+        &self,
+        range: VaRange,
+        bytes: usize,
+        align: usize,
+        rights: Rights,
+    ) -> Result<Option<usize>, Error> {
+        let mut from = range.start;
+        loop {
+            let at = from.next_multiple_of(align);
+            if at > range.end || range.end - at < bytes {
+                return Ok(None);
+            }
+            let here = VaRange::sized(at, bytes);
+            match self.pmap.tree.obstacle(here) {
+                // No place that begins before the last obstacle's end avoids it.
+                Some(end) => from = end,
+                None if self.take(here, rights)? => return Ok(Some(at)),
+                // Somebody was faster: look again, to see what is there now.
+                None => {}
+            }
+        }
+    }
+
+    /// Maps all of `range` if it is free.
+    pub(super) fn take(&self, range: VaRange, rights: Rights) -> Result<bool, Error> {
+        let mut locked = self.pmap.tree.lock(range)?;
+        let mut is_free = true;
+        for mut part in locked.parts() {
+            part.for_each(|_| is_free = false);
+            part.make_room()?;
+        }
+        if is_free {
+            locked.parts().for_each(|mut part| part.set(Some(rights)));
+        }
+        Ok(is_free)
+    }
+
+    /// The first gap of `bytes` from [`MAP_START`] up, at an instant. O(slots + regions).
+    fn first_gap(&self, bytes: usize) -> Option<usize> {
+        let mut locked = self.pmap.tree.lock_all();
+        let (mut start, mut found) = (MAP_START, None);
+        for part in locked.parts() {
+            part.for_each(|region| {
+                let VaRange { start: from, end } = region.range;
+                if found.is_none() && end > start {
+                    found = (from >= start && from - start >= bytes).then_some(start);
+                    start = end;
+                }
+            });
+        }
+        let rest = HIGHEST.saturating_sub(start) >= bytes;
+        found.or(rest.then_some(start))
+    }
+}

@@ -1,0 +1,173 @@
+//! Locking a range.
+
+use super::part::Part;
+use super::{ALL, Place, Slot, Tree, span};
+use crate::error::Error;
+use crate::lock::SlotLock;
+use core::iter;
+use machine::{Machine, VaRange};
+use sync::RawLock;
+
+/// What the holder of a slot's lock gives back; `None` if it was taken unwatched.
+type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
+
+/// A range of addresses, locked: nobody else changes what is mapped there.
+///
+/// The slots themselves remember that they are held: while they are they get no nodes,
+/// so a walk finds the same slots again, to act on them and to release them. Observers
+/// see the lock of the first slot, which stands for all.
+pub(crate) struct Locked<'a, M: Machine> {
+    tree: &'a Tree<M>,
+    /// What is held so far; ends where a slot does, or where the request does.
+    range: VaRange,
+    /// The slot at the range's start.
+    first: Option<(Place<'a, M>, Held<M>)>,
+}
+
+impl<M: Machine> Tree<M> {
+    /// Locks `range`, which is not empty and in [`ALL`].
+    ///
+    /// An error (no memory for a node) leaves nothing locked and nothing changed.
+    #[track_caller]
+    pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, M>, Error> {
+        let VaRange { start, .. } = range;
+        let mut locked = Locked {
+            tree: self,
+            range: VaRange { start, end: start },
+            first: None,
+        };
+        while locked.range.end < range.end {
+            locked.extend(range)?;
+        }
+        Ok(locked)
+    }
+
+    /// Locks all addresses. That needs no memory.
+    #[track_caller]
+    pub(crate) fn lock_all(&self) -> Locked<'_, M> {
+        let locked = self.lock(ALL);
+        locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
+    }
+
+    /// Locks what `range` has in common with `place`, which is of level 0.
+    #[track_caller]
+    pub(crate) fn lock_small(&self, place: Place<'_, M>, range: VaRange) -> Locked<'_, M> {
+        debug_assert_eq!(place.level, 0);
+        let locked = self.lock(VaRange {
+            start: range.start.max(place.range.start),
+            end: range.end.min(place.range.end),
+        });
+        locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
+    }
+}
+
+impl<'a, M: Machine> Locked<'a, M> {
+    /// Locks the slot of level 0 that covers `page`, if that needs no waiting.
+    #[track_caller]
+    pub(crate) fn try_slot(tree: &'a Tree<M>, slot: &'a Slot<M>, page: VaRange) -> Option<Self> {
+        let held = slot.lock.try_lock()?;
+        let place = Place {
+            slot,
+            level: 0,
+            range: VaRange::sized(page.start & !(span(0) - 1), span(0)),
+        };
+        Some(Locked {
+            tree,
+            range: page,
+            first: Some((place, Some(held))),
+        })
+    }
+
+    /// The slots held, in order, with what the range covers of them.
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M>> {
+        let range = self.range;
+        self.places().map(move |(place, _)| Part::new(place, range))
+    }
+
+    /// The end of the last mapping in the range.
+    pub(super) fn last_end(&mut self) -> Option<usize> {
+        let mut last = None;
+        for part in self.parts() {
+            part.for_each(|region| last = Some(region.range.end));
+        }
+        last
+    }
+
+    /// Locks the slot at the end of what is held, as the first step or the next.
+    #[track_caller]
+    fn extend(&mut self, range: VaRange) -> Result<(), Error> {
+        let watched = self.first.is_none();
+        loop {
+            let place = self.tree.find(self.range.end);
+            let held = lock(place.slot, watched);
+            if place.slot.child().is_some() {
+                // It was subdivided while we waited.
+                unlock(place.slot, held);
+            } else if place.level == 0 || is_covered(place.range, range) {
+                self.range.end = place.range.end.min(range.end);
+                if watched {
+                    self.first = Some((place, held));
+                }
+                return Ok(());
+            } else {
+                let subdivided = place.slot.subdivide();
+                unlock(place.slot, held);
+                subdivided?;
+            }
+        }
+    }
+
+    /// The slots held, and whether each is the first.
+    fn places(&self) -> impl Iterator<Item = (Place<'a, M>, bool)> + use<'a, M> {
+        let (tree, range) = (self.tree, self.range);
+        let mut first = self.first.as_ref().map(|(place, _)| *place);
+        let mut at = range.start;
+        iter::from_fn(move || {
+            if at >= range.end {
+                return None;
+            }
+            let known = first.take();
+            let place = known.unwrap_or_else(|| tree.find(at));
+            at = place.range.end;
+            Some((place, known.is_some()))
+        })
+    }
+}
+
+impl<M: Machine> Drop for Locked<'_, M> {
+    fn drop(&mut self) {
+        for (place, is_first) in self.places() {
+            let held = self.first.take_if(|_| is_first);
+            unlock(place.slot, held.and_then(|(_, held)| held));
+        }
+    }
+}
+
+/// Whether `range` covers all of `slot`.
+fn is_covered(slot: VaRange, range: VaRange) -> bool {
+    range.start <= slot.start && slot.end <= range.end
+}
+
+#[inline]
+#[track_caller]
+fn lock<M: Machine>(slot: &Slot<M>, watched: bool) -> Held<M> {
+    if watched {
+        Some(slot.lock.lock())
+    } else {
+        slot.lock.raw().lock();
+        None
+    }
+}
+
+/// Releases what `lock` acquired; `held` is what it returned.
+#[inline]
+fn unlock<M: Machine>(slot: &Slot<M>, held: Held<M>) {
+    // SAFETY: the lock is held by the caller: watched if there is something to give
+    // back to the observer, unwatched otherwise.
+    unsafe {
+        match held {
+            Some(held) => slot.lock.unlock(held),
+            None => slot.lock.raw().unlock(()),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The map of an address space: a radix tree of slots, each a cache line and a lock.
+//!
+//! Slots of level 0 cover 2 MiB, as a leaf table of the hardware does, and a slot of
+//! each further level 64 of the level below: 128 MiB, 8 GiB, 512 GiB, 32 TiB. A slot
+//! becomes a node of smaller ones when an operation concerns a part of it only.
+//!
+//! # Protocol
+//! - Nodes stay until the tree is dropped, so a descent takes no lock and writes
+//!   nothing: an acquire load in each slot on the way.
+//! - The slots that have no node tell what is mapped. An operation locks all of these in
+//!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
+//!   atomic, and two of them can not wait for each other.
+//! - A slot above level 0 of which the range covers a part is locked, subdivided,
+//!   released and descended into. That changes no mapping, so an operation may fail
+//!   after it.
+//! - After locking a slot one looks again whether it has got a node: then it says
+//!   nothing any more, and one goes on below.
+//! - A range within one empty slot above level 0 is known to be a hole without a lock:
+//!   there is an instant at which the slot was empty and not subdivided.
+//!
+//! # Cost
+//! Operations on different 2 MiB write no common line. A lock for each 2 MiB of a range
+//! that is subdivided so far, and for each larger slot that is not. 4 KiB of kernel
+//! memory for each 128 MiB, 8 GiB, 512 GiB and 32 TiB ever subdivided, until the space goes.
+
+mod extent;
+mod locked;
+mod part;
+mod region;
+mod slot;
+
+pub(crate) use extent::Rights;
+pub(crate) use locked::Locked;
+pub(crate) use part::Part;
+pub use region::Region;
+pub(crate) use slot::Slot;
+
+use core::{array, iter};
+use extent::Extent;
+use machine::{Machine, VaRange, pte};
+use slot::{FAN_OUT, FAN_OUT_SHIFT};
+
+/// log2 of what a slot of level 0 covers.
+const BASE_SHIFT: u32 = 21;
+/// The level of the root's slots.
+const TOP: u32 = 4;
+/// The root's slots: all of the lower half.
+const ROOTS: usize = pte::USER_END >> shift(TOP);
+
+/// All addresses of a tree.
+pub(crate) const ALL: VaRange = VaRange {
+    start: 0,
+    end: pte::USER_END,
+};
+
+/// See the module.
+pub(crate) struct Tree<M: Machine> {
+    roots: [Slot<M>; ROOTS],
+}
+
+/// A slot without a node, and where it is.
+pub(crate) struct Place<'a, M: Machine> {
+    pub(crate) slot: &'a Slot<M>,
+    pub(crate) level: u32,
+    /// The addresses that the slot covers.
+    pub(crate) range: VaRange,
+}
+
+impl<M: Machine> Clone for Place<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Machine> Copy for Place<'_, M> {}
+
+impl<M: Machine> Tree<M> {
+    /// A tree with nothing mapped.
+    pub(crate) fn new() -> Self {
+        Tree {
+            roots: array::from_fn(|_| Slot::new(Extent::Empty)),
+        }
+    }
+
+    /// Says where the root's slots are, once they stay there.
+    pub(crate) fn label(&self) {
+        let roots = self.roots.as_ptr().cast();
+        M::label(roots, size_of_val(&self.roots), "Slot");
+    }
+
+    /// The slot without a node that covers `address`, as of a moment ago. O(levels).
+    ///
+    /// # Panics
+    /// If `address` is not in [`ALL`].
+    pub(crate) fn find(&self, address: usize) -> Place<'_, M> {
+        let mut level = TOP;
+        let mut slot = &self.roots[address >> shift(TOP)];
+        while let Some(node) = slot.child() {
+            level -= 1;
+            slot = &node[(address >> shift(level)) % FAN_OUT];
+        }
+        let start = address & !(span(level) - 1);
+        Place {
+            slot,
+            level,
+            range: VaRange::sized(start, span(level)),
+        }
+    }
+
+    /// The slots without nodes that reach into `range`, in order, none of them locked.
+    pub(crate) fn places(&self, range: VaRange) -> impl Iterator<Item = Place<'_, M>> {
+        let mut at = range.start;
+        iter::from_fn(move || {
+            (at < range.end).then(|| {
+                let place = self.find(at);
+                at = place.range.end;
+                place
+            })
+        })
+    }
+
+    /// Whether `range` was one empty slot above level 0, or within one, at an instant
+    /// during the call. (`false` does not say that something is mapped there.)
+    pub(crate) fn is_hole(&self, range: VaRange) -> bool {
+        let place = self.find(range.start);
+        // Without a child after the extent was read is without one when it was read.
+        place.level > 0
+            && range.end <= place.range.end
+            && place.slot.extent() == Extent::Empty
+            && place.slot.child().is_none()
+    }
+
+    /// The end of the last mapping that was found in `range`, perhaps only of a part of
+    /// it; `None` if nothing was. Holds one lock at a time, and none where nothing is
+    /// mapped in parts.
+    pub(crate) fn obstacle(&self, range: VaRange) -> Option<usize> {
+        let found = |place: Place<'_, M>| match place.slot.extent() {
+            Extent::Empty => None,
+            Extent::Whole(_) => Some(place.range.end),
+            Extent::Parts => self.lock_small(place, range).last_end(),
+        };
+        self.places(range).filter_map(found).last()
+    }
+
+    /// Pages present, as of a moment ago. O(slots).
+    pub(crate) fn resident(&self) -> usize {
+        self.places(ALL).map(|place| place.slot.resident()).sum()
+    }
+}
+
+/// log2 of the bytes that a slot of `level` covers.
+const fn shift(level: u32) -> u32 {
+    BASE_SHIFT + FAN_OUT_SHIFT * level
+}
+
+/// Bytes that a slot of `level` covers.
+const fn span(level: u32) -> usize {
+    1 << shift(level)
+}
