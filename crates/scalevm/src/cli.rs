@@ -2,16 +2,16 @@
 
 mod calibrate;
 mod compare;
+mod locks;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
 pub use compare::CompareArgs;
+pub use locks::{LocksArgs, LocksOn};
 pub use sim::SimArgs;
 
 use crate::catalog;
 use crate::harness::{Mode, Schedule};
-use crate::locks::Group;
-use crate::locks::registry::ROWS;
 use crate::tasks::Affinity;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -93,23 +93,6 @@ pub struct SweepArgs {
     /// The rest.
     #[command(flatten)]
     pub common: CommonArgs,
-}
-
-/// `locks`.
-#[derive(Args)]
-pub struct LocksArgs {
-    /// Numbers of threads that meet at one lock
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8", value_parser = threads())]
-    pub threads: Vec<u32>,
-    /// How long each is measured alone, and with each number of threads
-    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = seconds)]
-    pub duration: Duration,
-    /// Only these, or groups of them
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = rows(), hide_possible_values = true)]
-    pub only: Vec<String>,
-    /// Print one JSON object a line
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// What `run` and `sweep` have in common.
@@ -221,16 +204,6 @@ fn workload() -> impl TypedValueParser<Value = &'static Workload> {
 fn preset() -> impl TypedValueParser<Value = String> {
     let preset = |entry: &catalog::Entry| PossibleValue::new(entry.name).help(entry.about);
     PossibleValuesParser::new(catalog::PRESETS.iter().map(preset))
-}
-
-fn rows() -> PossibleValuesParser {
-    let groups = Group::ALL.iter().map(|group| group.name());
-    let rows = ROWS.iter().map(|row| row.name);
-    PossibleValuesParser::new(groups.chain(rows).collect::<Vec<_>>())
-}
-
-fn threads() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=machine::MAX_CPUS as i64)
 }
 
 fn tasks() -> clap::builder::RangedI64ValueParser<u32> {

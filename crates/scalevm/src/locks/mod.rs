@@ -7,6 +7,7 @@
 //! - *contended*: threads, pinned to the CPUs in turn, repeat the operation with two
 //!   writes to one shared line inside and a few instructions between. Rounds
 //!   take turns likewise.
+//! - *simulated*: [`simulated`], the locks of `sync` on a machine with more CPUs than this.
 //!
 //! Work is verified: a lock that lost one update, or that is not free at the end, is
 //! no row of a table but an error.
@@ -19,6 +20,7 @@ mod mutex;
 pub mod registry;
 mod rwlock;
 mod schedule;
+pub mod simulated;
 mod subject;
 #[cfg(test)]
 mod tests;

@@ -1,20 +1,20 @@
 //! Mutual exclusion: lock, unlock.
 
 use super::subject::{Subject, free};
-use hosted::Hosted;
-use machine::CpuRange;
+use machine::{CpuRange, Machine};
 use parking_lot::lock_api::RawMutex;
+use std::marker::PhantomData;
 use sync::RawLock;
 
-/// One of `sync`'s.
-pub struct Ours<L>(L);
+/// One of `sync`'s, on the machine `M`.
+pub struct Ours<M, L>(L, PhantomData<fn() -> M>);
 
-impl<L: RawLock<Hosted> + 'static> Subject for Ours<L> {
+impl<M: Machine, L: RawLock<M> + 'static> Subject for Ours<M, L> {
     const EXCLUSIVE: bool = true;
     type Own<'a> = ();
 
     fn new(_: CpuRange) -> Self {
-        Ours(L::new())
+        Ours(L::new(), PhantomData)
     }
 
     fn own(&self) {}

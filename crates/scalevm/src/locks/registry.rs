@@ -4,11 +4,13 @@ use super::alone::{Alone, alone};
 use super::contended::{Stage, Sums, contended};
 use super::epoch::{crossbeam, ours};
 use super::rwlock::{By, Read, Write};
+use super::simulated::Simulated;
 use super::subject::Subject;
 use super::{counter, mutex};
 use crate::harness::Failure;
 use hosted::Hosted;
 use machine::CpuRange;
+use sim::Sim;
 use sync::obm::{self, Obm, SlowPaths};
 use sync::rwlock::SpinParkRw;
 use sync::{RawLock, adaptive, spin};
@@ -55,6 +57,8 @@ pub struct Row {
     pub bytes: Option<usize>,
     /// Counts slow paths since the process began, if the lock does.
     pub slow_paths: Option<fn() -> SlowPaths>,
+    /// How to run it on the simulated machine, if it can be.
+    pub simulated: Option<Simulated>,
     /// A new subject and one thread.
     pub(super) alone: fn(CpuRange) -> Box<dyn Alone>,
     /// Several threads at a new subject.
@@ -69,13 +73,20 @@ const fn row<S: Subject>(name: &'static str, group: Group, about: &'static str) 
         ours: true,
         bytes: None,
         slow_paths: None,
+        simulated: None,
         alone: alone::<S>,
         contended: contended::<S>,
     }
 }
 
-const fn lock<L: RawLock<Hosted> + 'static>(about: &'static str) -> Row {
-    row::<mutex::Ours<L>>(L::NAME, Group::Mutex, about).sized::<L>()
+/// One of `sync`'s mutexes: as the type `L` on threads, `S` on the simulated machine.
+const fn lock<L, S>(about: &'static str) -> Row
+where
+    L: RawLock<Hosted> + 'static,
+    S: RawLock<Sim> + 'static,
+{
+    let row = row::<mutex::Ours<Hosted, L>>(L::NAME, Group::Mutex, about);
+    row.sized::<L>().simulated::<mutex::Ours<Sim, S>>()
 }
 
 impl Row {
@@ -91,6 +102,12 @@ impl Row {
         self
     }
 
+    /// As `S` on the simulated machine.
+    const fn simulated<S: Subject>(mut self) -> Self {
+        self.simulated = Some(Simulated::of::<S>());
+        self
+    }
+
     const fn counting(mut self, slow_paths: fn() -> SlowPaths) -> Self {
         self.slow_paths = Some(slow_paths);
         self
@@ -103,16 +120,24 @@ type ParkingLotRw = parking_lot::RawRwLock;
 
 /// Mutexes, reader-writer locks, epochs and counters, ours first.
 pub static ROWS: &[Row] = &[
-    lock::<spin::TestAndSet<Hosted>>("test-and-set"),
-    lock::<spin::Ticket<Hosted>>("ticket lock"),
-    lock::<spin::Proportional<Hosted>>("ticket lock with proportional backoff"),
-    lock::<spin::Conbo<Hosted>>("ticket lock with conservative backoff (seed 004)"),
-    lock::<spin::Mcs<Hosted>>("queue lock, spins locally"),
-    lock::<spin::Clh<Hosted>>("queue lock, spins on the predecessor's node"),
-    lock::<spin::K42<Hosted>>("MCS variant without a node carried to unlock (seed 004)"),
-    lock::<Obm<Hosted>>("one-byte mutex on shared turnstiles (seed 002)")
+    lock::<spin::TestAndSet<Hosted>, spin::TestAndSet<Sim>>("test-and-set"),
+    lock::<spin::Ticket<Hosted>, spin::Ticket<Sim>>("ticket lock"),
+    lock::<spin::Proportional<Hosted>, spin::Proportional<Sim>>(
+        "ticket lock with proportional backoff",
+    ),
+    lock::<spin::Conbo<Hosted>, spin::Conbo<Sim>>(
+        "ticket lock with conservative backoff (seed 004)",
+    ),
+    lock::<spin::Mcs<Hosted>, spin::Mcs<Sim>>("queue lock, spins locally"),
+    lock::<spin::Clh<Hosted>, spin::Clh<Sim>>("queue lock, spins on the predecessor's node"),
+    lock::<spin::K42<Hosted>, spin::K42<Sim>>(
+        "MCS variant without a node carried to unlock (seed 004)",
+    ),
+    lock::<Obm<Hosted>, Obm<Sim>>("one-byte mutex on shared turnstiles (seed 002)")
         .counting(obm::slow_paths::<Hosted>),
-    lock::<adaptive::Adaptive<Hosted>>("spins while the owner runs, then a turnstile"),
+    lock::<adaptive::Adaptive<Hosted>, adaptive::Adaptive<Sim>>(
+        "spins while the owner runs, then a turnstile",
+    ),
     row::<mutex::ParkingLot>("parking_lot", Group::Mutex, "parking_lot::RawMutex")
         .sized::<mutex::ParkingLot>()
         .theirs(),
@@ -125,9 +150,12 @@ pub static ROWS: &[Row] = &[
     row::<mutex::SpinTicket>("spin-ticket", Group::Mutex, "spin::mutex::TicketMutex<()>")
         .sized::<mutex::SpinTicket>()
         .theirs(),
-    row::<By<Rw, Read>>("spin-park-rw-read", Group::RwLock, "spins, parks; reading").sized::<Rw>(),
+    row::<By<Rw, Read>>("spin-park-rw-read", Group::RwLock, "spins, parks; reading")
+        .sized::<Rw>()
+        .simulated::<By<SpinParkRw<Sim>, Read>>(),
     row::<By<Rw, Write>>("spin-park-rw-write", Group::RwLock, "spins, parks; writing")
-        .sized::<Rw>(),
+        .sized::<Rw>()
+        .simulated::<By<SpinParkRw<Sim>, Write>>(),
     row::<By<ParkingLotRw, Read>>(
         "parking_lot-rw-read",
         Group::RwLock,

@@ -1,8 +1,7 @@
 //! Reader-writer locks: lock and unlock for reading, or for writing.
 
 use super::subject::{Subject, free};
-use hosted::Hosted;
-use machine::CpuRange;
+use machine::{CpuRange, Machine};
 use parking_lot::lock_api::RawRwLock;
 use std::marker::PhantomData;
 use sync::rwlock::{RawRw, SpinParkRw};
@@ -64,7 +63,7 @@ impl<L: Either, O: Mode> Subject for By<L, O> {
     }
 }
 
-impl Either for SpinParkRw<Hosted> {
+impl<M: Machine> Either for SpinParkRw<M> {
     fn new() -> Self {
         RawRw::new()
     }

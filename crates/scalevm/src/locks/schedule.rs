@@ -200,7 +200,7 @@ impl Meeting {
 }
 
 /// The middle of `values`, or the mean of the two in the middle.
-fn median(values: &mut [f64]) -> Option<f64> {
+pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
     let lower = values[(values.len() - 1) / 2];

@@ -102,7 +102,7 @@ fn a_lock_left_locked_is_found() {
 
 #[test]
 fn a_sound_lock_passes_and_each_thread_counts() {
-    let operations = meet::<Ours<Ticket<Hosted>>>(2).expect("it works");
+    let operations = meet::<Ours<Hosted, Ticket<Hosted>>>(2).expect("it works");
     assert_eq!(operations.len(), 2);
     assert!(operations.iter().sum::<u64>() > 0);
 }

@@ -7,6 +7,7 @@ pub mod lock_json;
 pub mod plot;
 pub mod progress;
 pub mod shape;
+pub mod simulated_locks;
 pub mod table;
 pub mod verdict;
 

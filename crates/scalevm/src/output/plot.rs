@@ -9,21 +9,38 @@ use textplots::{Chart, Plot, Shape};
 const WIDTH: u32 = 140;
 const HEIGHT: u32 = 48;
 
+/// What is drawn.
+pub struct Curve {
+    /// Its title.
+    pub label: String,
+    /// Tasks and operations a second.
+    pub points: Vec<(usize, f64)>,
+}
+
 /// A chart for each curve of two points or more, all to one scale.
 pub fn curves(series: &[Series]) -> String {
-    let curves: Vec<_> = series.iter().map(Series::curve).collect();
-    let points = || curves.iter().flatten();
+    let curve = |one: &Series| Curve {
+        label: one.label.clone(),
+        points: one.curve(),
+    };
+    draw(&series.iter().map(curve).collect::<Vec<_>>(), "tasks")
+}
+
+/// The same of curves over the number of `what`.
+pub fn draw(curves: &[Curve], what: &str) -> String {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
     let most_tasks = points().map(|point| point.0).max().unwrap_or(0);
     let highest = points().map(|point| point.1).fold(0.0, f64::max);
     let mut text = String::new();
     if highest <= 0.0 {
         return text;
     }
-    for (one, curve) in series.iter().zip(&curves) {
-        if curve.len() < 2 {
+    for one in curves {
+        if one.points.len() < 2 {
             continue;
         }
-        let dots: Vec<(f32, f32)> = curve
+        let dots: Vec<(f32, f32)> = one
+            .points
             .iter()
             .map(|&(tasks, rate)| (tasks as f32, rate as f32))
             .collect();
@@ -45,9 +62,9 @@ pub fn curves(series: &[Series]) -> String {
         }
         let _ = writeln!(
             text,
-            "0 tasks{:>width$}",
+            "0 {what}{:>width$}",
             most_tasks,
-            width = WIDTH as usize / 2 - 7
+            width = WIDTH as usize / 2 - 2 - what.len()
         );
     }
     text

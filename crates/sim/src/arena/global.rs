@@ -36,12 +36,15 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let heap = HEAP.get();
-        if heap.is_null() {
+        // What a panic carries, and what std keeps for the next, outlives the machine.
+        if heap.is_null() || std::thread::panicking() {
             // SAFETY: the caller's promise is the system's.
             return unsafe { System.alloc(layout) };
         }
-        crate::engine::allocation();
         // SAFETY: the heap lives while its CPUs run.
+        let fresh = unsafe { Heap::is_short_of(heap, layout) };
+        crate::engine::allocation(fresh);
+        // SAFETY: as above.
         unsafe { Heap::allocate(heap, layout) }
     }
 

@@ -59,6 +59,23 @@ impl Heap {
         self.current = cpu.unwrap_or(self.magazines.len() - 1);
     }
 
+    /// Whether the CPU in use has no room for `layout` left: fresh memory would be taken for
+    /// it, and who takes that first gets the lower addresses.
+    ///
+    /// # Safety
+    /// `this` is a live heap.
+    pub(crate) unsafe fn is_short_of(this: *mut Self, layout: Layout) -> bool {
+        let class = class_of(layout);
+        // SAFETY: the caller's promise; `locked` gives us the heap alone.
+        unsafe {
+            Self::with(this, |heap| {
+                let magazine = &heap.magazines[heap.current];
+                let (at, end) = magazine.runs[class];
+                magazine.free[class] == 0 && (at == 0 || at + size_of_class(class) > end)
+            })
+        }
+    }
+
     /// A block for `layout`; null if the heap is full. O(1).
     ///
     /// # Safety

@@ -63,4 +63,17 @@ impl Line {
             State::Untouched => false,
         }
     }
+
+    /// When what `cpu` has read at `version` goes or went, if it does: by the next grant to
+    /// another writer. Of a grant that others have followed only that it is past is known.
+    pub(super) fn lost(&self, cpu: u16, version: u32) -> Option<Time> {
+        if self.version == version {
+            return None;
+        }
+        let last = self.version == version.wrapping_add(1) && self.state == State::Exclusive;
+        match last {
+            true => (self.holder != cpu).then_some(self.until),
+            false => Some(0),
+        }
+    }
 }

@@ -141,9 +141,9 @@ impl Directory {
         self.spinners.note(cpu, line, here.version, doomed);
     }
 
-    /// Puts `cpu` to sleep on the lines it has read. `None` if one of them has changed,
-    /// or is about to: with the time from which to look again.
-    pub(crate) fn sleep(&mut self, cpu: usize, now: Time) -> Result<(), Time> {
+    /// Puts `cpu` to sleep on the lines it has read: until when, if one of them has changed
+    /// or is about to. (Another may still go before that, and wake it.)
+    pub(crate) fn sleep(&mut self, cpu: usize, now: Time) -> Option<Time> {
         let Directory {
             table, spinners, ..
         } = self;

@@ -8,7 +8,7 @@
 use super::LineId;
 use super::table::Table;
 use crate::engine::Time;
-use crate::engine::agenda::Agenda;
+use crate::engine::agenda::{Agenda, NEVER};
 
 /// Reads that are remembered; who reads more between two relaxations is not put to sleep.
 const READS: usize = 8;
@@ -28,6 +28,8 @@ struct Spinner {
     /// Reads since the last relaxation.
     count: usize,
     asleep: bool,
+    /// When it looks again because a line has changed; never, if none has.
+    wakes: Time,
     /// Counts sleeps, so that old places in lists are known as such.
     sleep: u32,
     /// When it fell asleep.
@@ -75,19 +77,16 @@ impl Spinners {
     }
 
     /// See [`super::Directory::sleep`].
-    pub(super) fn sleep(&mut self, cpu: usize, now: Time, table: &mut Table) -> Result<(), Time> {
-        let notice = self.notice;
+    pub(super) fn sleep(&mut self, cpu: usize, now: Time, table: &mut Table) -> Option<Time> {
         let spinner = &mut self.cpus[cpu];
         let reads = &spinner.reads[..spinner.count.min(READS)];
         let gone = reads.iter().filter_map(|read| {
-            let here = table.get(read.line);
-            let changed = (here.version != read.version).then_some(here.until);
-            changed.or((read.doomed > 0).then_some(read.doomed))
+            let lost = table.get(read.line).lost(cpu as u16, read.version);
+            lost.or((read.doomed > 0).then_some(read.doomed))
         });
-        if let Some(gone) = gone.min() {
-            return Err(gone.max(now) + notice);
-        }
+        let looks = gone.min().map(|gone| gone.max(now) + self.notice);
         spinner.asleep = true;
+        spinner.wakes = looks.unwrap_or(NEVER);
         spinner.since = now;
         spinner.sleep = spinner.sleep.wrapping_add(1);
         for read in reads {
@@ -98,12 +97,12 @@ impl Spinners {
             }
             self.lists[*list as usize].push((cpu as u16, spinner.sleep));
         }
-        Ok(())
+        looks
     }
 
-    /// Whether `cpu` sleeps.
+    /// Whether `cpu` sleeps, and nothing has changed yet.
     pub(crate) fn is_asleep(&self, cpu: usize) -> bool {
-        self.cpus[cpu].asleep
+        self.cpus[cpu].asleep && self.cpus[cpu].wakes == NEVER
     }
 
     /// `cpu` is awake, whoever woke it.
@@ -112,16 +111,19 @@ impl Spinners {
         self.cpus[cpu].count = 0;
     }
 
-    /// Wakes all of a list but the writer: they look again at `lost`.
+    /// Wakes all of a list but the writer: they look again at `lost`, or when another of
+    /// their lines goes, if that is earlier.
     pub(super) fn wake(&mut self, list: u32, writer: u16, lost: Time, agenda: &mut Agenda) {
         if list == 0 {
             return;
         }
         for (cpu, sleep) in self.lists[list as usize].drain(..) {
             let spinner = &mut self.cpus[usize::from(cpu)];
-            if cpu != writer && spinner.asleep && spinner.sleep == sleep {
-                spinner.asleep = false;
-                agenda.set(usize::from(cpu), lost.max(spinner.since) + self.notice);
+            let looks = lost.max(spinner.since) + self.notice;
+            let sleeps = spinner.asleep && spinner.sleep == sleep;
+            if cpu != writer && sleeps && looks < spinner.wakes {
+                spinner.wakes = looks;
+                agenda.set(usize::from(cpu), looks);
             }
         }
     }

@@ -77,11 +77,16 @@ pub(crate) fn in_turn() -> Option<Running> {
     Some(running)
 }
 
-/// A block is about to be taken from the machine's heap.
+/// A block is about to be taken from the machine's heap; from memory that all CPUs take
+/// from if `fresh`, which happens in turn: where a block lies must not depend on how far
+/// CPUs run ahead.
 #[inline]
-pub(crate) fn allocation() {
+pub(crate) fn allocation(fresh: bool) {
     if let Some(running) = Running::current() {
         running.with(|engine| engine.spend(engine.profile.kernel.allocate));
+        while fresh && !running.with(|engine| engine.is_turn()) {
+            running.wait_turn();
+        }
     }
 }
 
@@ -253,16 +258,17 @@ impl Engine {
             return Next::Drain(Room::One);
         }
         self.count_access(line, true);
+        let made = self.cpu().clock;
         self.cpu().stores.push(Store {
             line,
             address: what.address,
             bytes: what.bytes as u8,
             value,
+            made,
         });
         if begins {
             let buffer = cpu + self.cpus.len();
-            let clock = self.cpu().clock;
-            self.schedule(buffer, clock);
+            self.schedule(buffer, made);
         }
         let core = &self.profile.core;
         self.spend(core.instruction + core.hit);

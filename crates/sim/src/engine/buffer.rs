@@ -5,6 +5,7 @@
 //! arrived, so others see the old value until then. A CPU that touches a line it has a
 //! store for in the buffer waits until the buffer is empty.
 
+use super::Time;
 use super::access::Room;
 use crate::coherence::LineId;
 use std::collections::VecDeque;
@@ -17,6 +18,8 @@ pub(super) struct Store {
     /// 1, 2, 4 or 8.
     pub(super) bytes: u8,
     pub(super) value: u64,
+    /// When the CPU made it; a CPU may be ahead of its buffer.
+    pub(super) made: Time,
 }
 
 /// One CPU's stores that are not yet visible, the oldest first.

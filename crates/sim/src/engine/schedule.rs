@@ -198,6 +198,10 @@ impl Engine {
         }
         self.agenda.set(actor, NEVER);
         while let Some(store) = self.cpus[cpu].stores.oldest() {
+            if store.made > time {
+                self.agenda.set(actor, store.made);
+                break;
+            }
             if !self.directory.allows(store.line, cpu, time, true) {
                 self.cpus[cpu].stores.requested = true;
                 self.directory

@@ -70,14 +70,11 @@ impl Engine {
             self.spin(pause << round.min(6));
             return false;
         }
-        if let Err(look_again) = self.directory.sleep(cpu, now) {
-            self.directory.spinners.forget(cpu);
-            self.spin(look_again - now);
-            return false;
-        }
-        self.cpu().doing = Doing::Spinning;
+        let looks = self.directory.sleep(cpu, now);
         let patience = PATIENCE << self.cpu().vain.min(MOST_DOUBLINGS);
-        self.agenda.set(cpu, now + patience * pause);
+        self.cpu().doing = Doing::Spinning;
+        let until = looks.unwrap_or(now + patience * pause);
+        self.agenda.set(cpu, until);
         true
     }
 

@@ -1,33 +1,42 @@
 //! CONBO, the conservative backoff lock (seed 004: Kleen and Chen, 2011).
 //!
-//! "Use lock backoff, but do no harm": backoff from the ticket difference.
+//! "Use lock backoff, but do no harm": backoff from the ticket difference. The seed leaves
+//! the length of a delay open. No constant fits: a pause takes from 2 to 50 ns, a turn
+//! from 100 ns to microseconds, the more the more waiters look. So a waiter
+//! measures with the machine's clock what a look costs it that finds the lock moved on: a turn
+//! costs as much at least, for whoever is next has to look, too.
+//!
+//! ```text
+//! look at distance d:   look = the cheapest look of this wait that found d changed
+//!                       delay d - 1 times look, then one relaxation
+//! ```
 //!
 //! # Why it does no harm
 //! Compared with the plain ticket lock in the same situation:
 //!
 //! - *Nobody waits*: the same instructions; the pace is consulted by waiters only.
 //! - *Next in line* (distance 1; with two CPUs, always): no delay, the same loop.
-//! - *Further back*: a waiter at distance `d` delays `d - 1` pauses, so one for
-//!   each hand-over that must happen before it is next in line. A hand-over moves a
-//!   cache line between CPUs and releases at least one critical section; on x86-64
-//!   that takes longer (117 ns measured) than a pause (10 to 45 ns). So the delay ends
-//!   before the waiter is next in line, and there is nothing it could have missed.
-//!   Meanwhile it does not fetch the line `d - 1` times, which is the gain: the looks
-//!   of a wait from distance `d` fall from `d` towards the logarithm of `d`.
-//! - *Where that arithmetic is off* (two hardware threads of one core, slow pauses):
-//!   a delay is at most [`MAX_DELAY`] pauses, after which the distance is read anew.
-//! - *Where nothing moves* (a long section, a preempted holder): a look that finds
-//!   the distance unchanged counts its delay as spent in vain; after [`PATIENCE`]
-//!   vain pauses this wait goes on as the plain ticket lock's, and gives its CPU
-//!   away as early as that would.
+//! - *Further back*: a waiter at distance `d` delays by less than the `d - 1` turns that
+//!   must pass before it is next in line: a turn is the release, which takes the line from
+//!   all who look, the look of whoever is next, and a critical section. So there is nothing
+//!   it could have missed. Meanwhile it does not fetch the line `d - 1` times, which is
+//!   the gain: the looks of a wait from distance `d` fall from `d` towards the
+//!   logarithm of `d`. Before the first look has been timed, it takes a pause for a turn.
+//! - *Delays do not feed on each other*: what is measured is the cost of moving a line, not
+//!   the length of turns. One who overslept makes turns longer, but no delay.
+//! - *Where that arithmetic is off* (a waiter that lost its CPU while it looked): a delay
+//!   lasts at most [`MAX_DELAY`], after which the distance is read anew.
+//! - *Where nothing moves* (a long section, a preempted holder): after [`PATIENCE`]
+//!   pauses without a turn this wait goes on as the plain ticket lock's until one
+//!   passes, and gives its CPU away as that would.
 
 use super::ticket::{Pace, TicketLock};
 use machine::Machine;
 
-/// The longest delay between two looks, in pauses.
-const MAX_DELAY: u32 = 64;
+/// The longest delay between two looks, in nanoseconds.
+const MAX_DELAY: u64 = 50_000;
 
-/// Pauses spent in vain after which a wait delays no more; what hosted machines
+/// Pauses without a turn after which a wait delays no more; what hosted machines
 /// spend before they yield.
 const PATIENCE: u32 = 64;
 
@@ -39,26 +48,50 @@ pub type Conbo<M> = TicketLock<M, ConboPace>;
 pub struct ConboPace {
     /// The distance at the last look; 0 before the first.
     last: u32,
-    /// What the next pause delays if it turns out to be in vain.
-    delayed: u32,
-    /// Pauses spent while the distance did not change.
+    /// Pauses spent since that distance was first seen.
     vain: u32,
+    /// The delay before the next look, in pauses.
+    delayed: u32,
+    /// Picoseconds a pause, as measured; 0 before the first delay.
+    pause: u64,
+    /// Nanoseconds of the cheapest look that found the lock moved on; 0 before the first.
+    look: u64,
+    /// When the last look began.
+    began: u64,
 }
 
 impl ConboPace {
-    /// How long to delay at this distance, in pauses.
+    /// How long to delay at this distance, in pauses, given what the look at it has cost.
     #[inline]
-    fn delay(&mut self, distance: u32) -> u32 {
+    fn delay(&mut self, distance: u32, cost: u64) -> u32 {
         if distance == self.last {
             self.vain = self.vain.saturating_add(1 + self.delayed);
+        } else {
+            self.vain = 0;
+            if self.last != 0 && (self.look == 0 || cost < self.look) {
+                self.look = cost;
+            }
         }
         self.last = distance;
-        self.delayed = if self.vain < PATIENCE {
-            (distance - 1).min(MAX_DELAY)
-        } else {
-            0
+        self.delayed = match self.vain < PATIENCE {
+            true => self.pauses(distance - 1),
+            false => 0,
         };
         self.delayed
+    }
+
+    /// Pauses that pass before so many turns have.
+    fn pauses(&self, turns: u32) -> u32 {
+        if self.look == 0 || self.pause == 0 {
+            return turns.min(PATIENCE);
+        }
+        let time = (u64::from(turns) * self.look).min(MAX_DELAY);
+        u32::try_from(time * 1000 / self.pause).unwrap_or(u32::MAX)
+    }
+
+    /// Learns what a pause takes: `pauses` took `time` nanoseconds.
+    fn timed(&mut self, pauses: u32, time: u64) {
+        self.pause = (time * 1000 / u64::from(pauses)).max(1);
     }
 }
 
@@ -67,12 +100,19 @@ impl<M: Machine> Pace<M> for ConboPace {
 
     #[inline]
     fn pause(&mut self, distance: u32) {
-        let pauses = self.delay(distance);
-        if pauses != 0 {
-            M::delay(pauses);
+        if distance > 1 {
+            let now = M::now();
+            let pauses = self.delay(distance, now.saturating_sub(self.began));
+            if pauses != 0 {
+                M::delay(pauses);
+                self.timed(pauses, M::now().saturating_sub(now));
+            }
         }
         // On a simulator this returns at once if the lock has moved meanwhile.
         M::relax(self.vain);
+        if distance > 1 {
+            self.began = M::now();
+        }
     }
 }
 
@@ -80,43 +120,73 @@ impl<M: Machine> Pace<M> for ConboPace {
 mod tests {
     use super::*;
 
-    #[test]
-    fn next_in_line_never_delays() {
+    /// After two looks, the second of which found the lock moved on and took `look`
+    /// nanoseconds; a pause takes `pause`.
+    fn timed(look: u64, pause: u64) -> ConboPace {
         let mut pace = ConboPace::default();
-        for _ in 0..1000 {
-            assert_eq!(pace.delay(1), 0);
+        let first = pace.delay(1001, 0);
+        pace.timed(first, u64::from(first) * pause);
+        pace.delay(1000, look);
+        pace
+    }
+
+    #[test]
+    fn before_a_look_is_timed_a_turn_is_a_pause() {
+        for distance in 2..1000 {
+            let delay = ConboPace::default().delay(distance, 5_000);
+            assert_eq!(delay, (distance - 1).min(PATIENCE));
         }
     }
 
     #[test]
-    fn no_delay_outlasts_the_turns_before_being_next() {
-        for distance in 1..1000 {
-            let delay = ConboPace::default().delay(distance);
-            assert_eq!(delay, (distance - 1).min(MAX_DELAY));
+    fn no_delay_outlasts_the_looks_before_being_next() {
+        for distance in 2..999 {
+            for (look, pause) in [(50, 5), (50, 47), (500, 5), (500, 47), (7, 47)] {
+                let delay = u64::from(timed(look, pause).delay(distance, look));
+                let turns = u64::from(distance - 1);
+                assert!(delay * pause <= turns * look, "{distance}, {look}, {pause}");
+                assert!(delay * pause <= MAX_DELAY);
+                assert!((delay + 1) * pause > (turns * look).min(MAX_DELAY));
+            }
         }
+    }
+
+    #[test]
+    fn the_cheapest_look_counts() {
+        let mut pace = timed(100, 10);
+        assert_eq!(pace.delay(11, 40), 40);
+        assert_eq!(
+            pace.delay(6, 4_000_000),
+            20,
+            "it lost its CPU while it looked"
+        );
+    }
+
+    #[test]
+    fn a_look_at_what_has_not_changed_is_not_timed() {
+        let mut pace = timed(100, 10);
+        let delay = pace.delay(3, 100);
+        assert_eq!(pace.delay(3, 1), delay);
     }
 
     #[test]
     fn progress_keeps_the_backoff() {
-        let mut pace = ConboPace::default();
+        let mut pace = timed(100, 10);
         for distance in (2..200).rev() {
-            assert_eq!(pace.delay(distance), (distance - 1).min(MAX_DELAY));
+            assert_eq!(pace.delay(distance, 100), 10 * (distance - 1));
         }
     }
 
     #[test]
-    fn without_progress_it_becomes_the_ticket_lock() {
+    fn without_progress_it_becomes_the_ticket_lock_until_there_is_some() {
         let mut pace = ConboPace::default();
-        let (mut spent, mut looks) = (0, 0);
-        while pace.delay(20) != 0 {
-            spent += 1 + pace.delayed;
+        let mut looks = 0;
+        while pace.delay(20, 100) != 0 {
             looks += 1;
             assert!(looks < 100, "it delays for ever");
         }
-        assert!((PATIENCE..PATIENCE + MAX_DELAY).contains(&spent), "{spent}");
-        assert!(
-            pace.vain >= PATIENCE,
-            "a hosted machine would not yield yet"
-        );
+        let spent = pace.vain;
+        assert!((PATIENCE..2 * PATIENCE).contains(&spent), "{spent}");
+        assert_ne!(pace.delay(19, 100), 0);
     }
 }

@@ -1,0 +1,134 @@
+//! The locks on the simulated machine.
+
+use crate::cli::LocksArgs;
+use crate::commands::{finished, prepare};
+use crate::harness::{Failure, interrupt};
+use crate::locks::Row;
+use crate::locks::simulated::{self, Point};
+use crate::output::plot::{self, Curve};
+use crate::output::progress::Progress;
+use crate::output::simulated_locks::{print_json, table};
+use sim::profile::Profile;
+use std::ops::Range;
+
+/// Runs of each point, unless another number is asked for.
+const SEEDS: u32 = 5;
+
+/// What was found out of one lock.
+pub struct Figures {
+    /// The lock.
+    pub row: &'static Row,
+    /// Nanoseconds of an operation of one CPU, nothing inside.
+    pub alone: f64,
+    /// The curve, as far as it was finished.
+    pub points: Vec<Point>,
+}
+
+/// Simulates and shows.
+pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
+    if args.duration.is_some() {
+        let why = "--duration is for --on hosted: simulated runs last as long as they need";
+        return Err(Failure::Unavailable(why.into()));
+    }
+    let rows = simulated_rows(rows, &args.only)?;
+    let profile = args.sim.profile()?;
+    let mut counts = args.counts();
+    if counts.is_empty() {
+        counts = simulated::counts(&profile);
+    }
+    let first = args.sim.seed;
+    let seeds = first..first.saturating_add(args.sim.seeds.unwrap_or(SEEDS).into());
+    prepare()?;
+    let figures = measure(&profile, &rows, &counts, &seeds)?;
+    if args.json {
+        for one in &figures {
+            print_json(one, &profile, &seeds);
+        }
+    } else {
+        show(&figures, &counts, &profile, &seeds);
+    }
+    Ok(finished())
+}
+
+/// The rows that can be simulated; one that was asked for by name must be.
+fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'static Row>, Failure> {
+    let foreign = |row: &&&Row| row.simulated.is_none() && names.iter().any(|n| n == row.name);
+    let rows_left: Vec<_> = rows
+        .iter()
+        .filter(|row| row.simulated.is_some())
+        .copied()
+        .collect();
+    match rows.iter().find(foreign) {
+        Some(row) => Err(simulated::unavailable(row)),
+        None if rows_left.is_empty() => Err(Failure::Unavailable(
+            "of these none runs on the simulated machine, only mutex and rwlock do".into(),
+        )),
+        None => Ok(rows_left),
+    }
+}
+
+/// Runs all points. A signal ends it early, with what is finished by then.
+fn measure(
+    profile: &Profile,
+    rows: &[&'static Row],
+    counts: &[usize],
+    seeds: &Range<u64>,
+) -> Result<Vec<Figures>, Failure> {
+    let progress = Progress::new((counts.len() * rows.len()) as u64, "points");
+    let mut figures = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut one = Figures {
+            row,
+            alone: simulated::uncontended(profile, row)?,
+            points: Vec::new(),
+        };
+        for &cpus in counts {
+            if interrupt::pending().is_some() {
+                break;
+            }
+            progress.point(&format!("{}, {cpus} CPUs", row.name));
+            let point = simulated::curve(profile, row, &[cpus], seeds)?;
+            one.points.extend(point);
+            progress.step();
+        }
+        figures.push(one);
+    }
+    progress.finish();
+    Ok(figures)
+}
+
+fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: &Range<u64>) {
+    println!(
+        "simulated {}, {} CPUs: million operations a second of n CPUs, median of {} seeds \
+         and range; ns: one CPU, nothing inside",
+        profile.name,
+        profile.cpus(),
+        seeds.end - seeds.start
+    );
+    println!("{}", table(figures, counts));
+    let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
+    print!("{}", plot::draw(&curves, "CPUs"));
+    println!(
+        "to be trusted: a saturated lock ± 35 %, a drop at a socket boundary ± 25 %, a ranking \
+         from 1.5 times apart; not fairness (docs/simulator/locks.md)"
+    );
+}
+
+impl Figures {
+    /// What is left of the peak at the last point.
+    pub fn kept(&self) -> Option<f64> {
+        let rates = || self.points.iter().map(|point| point.throughput.median);
+        let peak = rates().fold(0.0, f64::max);
+        Some(rates().next_back()? / peak)
+    }
+
+    fn curve(&self) -> Curve {
+        let points = self.points.iter();
+        Curve {
+            label: self.row.name.to_owned(),
+            points: points
+                .map(|point| (point.cpus, point.throughput.median))
+                .collect(),
+        }
+    }
+}

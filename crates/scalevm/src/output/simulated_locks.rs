@@ -1,0 +1,87 @@
+//! Locks on the simulated machine, as a table and as JSON.
+
+use crate::commands::locks::Figures;
+use crate::locks::simulated::Point;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, LineStyle, Table};
+use serde_json::{Value, json};
+use sim::profile::Profile;
+use std::ops::Range;
+
+/// A row for each lock: the median over the range at each number of CPUs; what is kept of
+/// the peak, and fairness, at the last.
+pub fn table(figures: &[Figures], counts: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    let mut header = vec!["lock".to_owned(), "bytes".into(), "ns".into()];
+    header.extend(counts.iter().map(|cpus| format!("×{cpus}")));
+    header.extend(["kept".into(), "min/max".into(), "Jain".into()]);
+    table.set_header(header);
+    for one in figures {
+        let none = || "–".to_owned();
+        let bytes = one.row.bytes.map_or_else(none, |bytes| bytes.to_string());
+        let mut cells = vec![one.row.name.to_owned(), bytes, format!("{:.1}", one.alone)];
+        cells.extend((0..counts.len()).map(|at| one.points.get(at).map_or_else(none, rate)));
+        let last = one.points.last();
+        cells.push(
+            one.kept()
+                .map_or_else(none, |kept| format!("{:.0} %", 100.0 * kept)),
+        );
+        cells.push(last.map_or_else(none, |point| format!("{:.2}", point.fairness.extremes)));
+        cells.push(last.map_or_else(none, |point| format!("{:.3}", point.fairness.jain)));
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Millions: the median, and below it the range.
+fn rate(point: &Point) -> String {
+    let [median, low, high] = [
+        point.throughput.median,
+        point.throughput.low,
+        point.throughput.high,
+    ]
+    .map(|rate| format!("{:.2}", rate / 1e6));
+    format!("{median}\n{low}–{high}")
+}
+
+/// Prints one lock as one JSON object.
+pub fn print_json(figures: &Figures, profile: &Profile, seeds: &Range<u64>) {
+    let row = figures.row;
+    let contended: Vec<Value> = figures.points.iter().map(contended).collect();
+    let line = json!({
+        "kind": "lock",
+        "on": "sim",
+        "machine": profile.name,
+        "seed": seeds.start,
+        "seeds": seeds.end - seeds.start,
+        "name": row.name,
+        "about": row.about,
+        "group": row.group.name(),
+        "ours": row.ours,
+        "bytes": row.bytes,
+        "uncontended_ns": figures.alone,
+        "contended": contended,
+        "topology": profile.topology.shape(),
+        "unit": "operations/s",
+    });
+    println!("{line}");
+}
+
+fn contended(point: &Point) -> Value {
+    json!({
+        "threads": point.cpus,
+        "ops_per_second": point.throughput.median,
+        "low": point.throughput.low,
+        "high": point.throughput.high,
+        "min": point.per_cpu.0,
+        "max": point.per_cpu.1,
+        "fairness": point.fairness.extremes,
+        "jain": point.fairness.jain,
+        "operations": point.operations,
+        "seconds": point.seconds,
+    })
+}

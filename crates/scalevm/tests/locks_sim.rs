@@ -1,0 +1,138 @@
+//! `scalevm locks --on sim` as a user meets it, on small machines.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// Every row that is simulated.
+const ROWS: [&str; 11] = [
+    "tas",
+    "ticket",
+    "proportional",
+    "conbo",
+    "mcs",
+    "clh",
+    "k42",
+    "obm",
+    "adaptive",
+    "spin-park-rw-read",
+    "spin-park-rw-write",
+];
+
+fn output(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
+    command.args(arguments.split_whitespace());
+    command.output().expect("the command starts")
+}
+
+fn success(arguments: &str) -> String {
+    let output = output(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
+    assert_eq!(errors, "", "progress is for terminals");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn records(text: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).expect("JSON");
+    text.lines().map(parse).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    let number = value.as_f64();
+    number.unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+#[test]
+fn two_runs_are_the_same() {
+    let arguments = "locks --on sim --topology 2x3x2 --threads 1,12 --seeds 2 --json";
+    assert_eq!(success(arguments), success(arguments));
+}
+
+#[test]
+fn every_lock_of_ours_has_its_fields() {
+    let text = success("locks --on sim --topology 2x2x1 --seeds 2 --threads 4,1,4 --json");
+    let records = records(&text);
+    let names: Vec<&str> = records
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    assert_eq!(names, ROWS);
+    for record in &records {
+        assert_eq!(record["kind"], "lock");
+        assert_eq!(record["on"], "sim");
+        assert_eq!(record["machine"], "2x2x1");
+        assert_eq!(record["topology"], "2x2x1");
+        assert_eq!(record["seeds"], 2);
+        assert_eq!(record["ours"], true);
+        assert_eq!(record["unit"], "operations/s");
+        assert!(
+            record["bytes"].is_u64() && record["group"].is_string(),
+            "{record}"
+        );
+        assert!(number(&record["uncontended_ns"]) > 1.0, "{record}");
+        let points = record["contended"].as_array().expect("an array");
+        let threads: Vec<Option<u64>> = points.iter().map(|one| one["threads"].as_u64()).collect();
+        assert_eq!(threads, [Some(1), Some(4)]);
+        for point in points {
+            let [low, rate, high] =
+                ["low", "ops_per_second", "high"].map(|key| number(&point[key]));
+            assert!(0.0 < low && low <= rate && rate <= high, "{point}");
+            assert!(number(&point["min"]) <= number(&point["max"]), "{point}");
+            assert!(number(&point["operations"]) >= 4_000.0, "{point}");
+            assert!(number(&point["seconds"]) > 0.0, "{point}");
+            for share in ["fairness", "jain"] {
+                assert!((0.0..=1.0).contains(&number(&point[share])), "{point}");
+            }
+        }
+    }
+}
+
+/// Seed 004: queue locks keep what ticket locks lose; CONBO does no harm.
+#[test]
+fn the_ranking_of_seed_004() {
+    let text = success(
+        "locks --machine xeon-8s --threads 80 --seeds 1 --only ticket,conbo,mcs,k42 --json",
+    );
+    let records = records(&text);
+    let rate = |name: &str| {
+        let record = records.iter().find(|one| one["name"] == name);
+        number(&record.expect("it is there")["contended"][0]["ops_per_second"])
+    };
+    assert!(rate("k42") > 2.0 * rate("ticket"), "{text}");
+    assert!(rate("mcs") > 2.0 * rate("ticket"), "{text}");
+    assert!(rate("conbo") > 1.2 * rate("ticket"), "{text}");
+}
+
+#[test]
+fn the_table_and_the_curves_are_shown() {
+    let text = success("locks --topology 1x4x1 --seeds 1 --only ticket,k42");
+    assert!(text.starts_with("simulated 1x4x1, 4 CPUs"), "{text}");
+    for part in ["×1", "×4", "min/max", "Jain", "kept", "0 CPUs", "± 35 %"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn bad_usage_is_told_and_exits_with_2() {
+    for (arguments, hint) in [
+        ("locks --machine nonesuch", "nonesuch"),
+        ("locks --topology 2x2", "2x24x2"),
+        ("locks --topology 99x99x99", "1 to 1024 CPUs"),
+        (
+            "locks --on sim --topology 1x2x1 --threads 3",
+            "has 2 CPUs, not 3",
+        ),
+        ("locks --on sim --seeds 0", "--seeds"),
+        ("locks --on sim --duration 1", "--duration"),
+        ("locks --on sim --only parking_lot", "parking_lot"),
+        ("locks --on sim --only epoch", "mutex and rwlock"),
+        ("locks --on hosted --machine freebsd-96", "--on sim"),
+        ("locks --on os", "hosted"),
+    ] {
+        let output = output(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        assert!(errors.contains(hint), "{arguments}: {errors}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+}
