@@ -50,7 +50,11 @@ impl Distances {
         let transfer = &profile.transfer;
         let near = [0, transfer.sibling, transfer.cluster, transfer.socket];
         let totals = near.iter().chain(&transfer.hops);
-        let legs = totals.map(|&total| Legs::new(total, transfer.legs));
+        // Threads of a core share its cache: the line is there already, and all that takes
+        // time is to get at it.
+        let shares = |class| if class == 1 { [0.5, 0.5, 0.0] } else { transfer.legs };
+        let legs = totals.enumerate();
+        let legs = legs.map(|(class, &total)| Legs::new(total, shares(class)));
         let readers = &transfer.read_occupancy;
         let near = [0, readers.sibling, readers.cluster, readers.socket];
         let occupancy = near.iter().chain(&readers.hops).copied();

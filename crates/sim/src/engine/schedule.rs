@@ -79,7 +79,7 @@ impl Engine {
                 continue;
             }
             engine.rise(actor, time);
-            if engine.idle > HOPE * engine.spinning() {
+            if engine.idle > HOPE && engine.idle > HOPE * engine.spinning() {
                 return engine.rest();
             }
             // SAFETY: as above.
