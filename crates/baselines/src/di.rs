@@ -203,6 +203,13 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
     #[inline]
     fn reverse(&self) {}
 
+    fn label(&self) {
+        M::label_value(&self.mutex, "Di.mutex");
+        M::label_value(&self.globals, "Di.globals");
+        self.blocks.label("Di.blocks");
+        self.pages.label();
+    }
+
     /// Blocks on a turnstile, not asleep: callers own object locks. The page's number is
     /// read anew each round, as in FreeBSD: blocks that note it meanwhile are waited for.
     fn wait(&self, _reverse: &(), frame: Frame, _page: &()) {

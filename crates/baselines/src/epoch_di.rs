@@ -48,4 +48,8 @@ unsafe impl<M: Machine> Invalidation<M> for EpochDi<M> {
     fn wait(&self, _reverse: &(), _frame: Frame, _page: &()) {
         self.domain.wait();
     }
+
+    fn label(&self) {
+        M::label_value(&self.domain, "EpochDi.domain");
+    }
 }

@@ -271,6 +271,12 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
     #[inline]
     fn reverse(&self) {}
 
+    fn label(&self) {
+        M::label_value(&self.head, "LocklessDi.head");
+        self.blocks.label("LocklessDi.blocks");
+        self.pages.label();
+    }
+
     /// One delay, then a turnstile. The page's number is read anew each round, as in
     /// FreeBSD: blocks that note it meanwhile are waited for.
     fn wait(&self, _reverse: &(), frame: Frame, _page: &()) {

@@ -59,6 +59,11 @@ impl<M: Machine> MapLocking<M> for OneLock<M> {
         }
     }
 
+    fn label(&self) {
+        M::label_value(&self.map, "OneLock.map");
+        M::label_value(&self.pmap, "OneLock.pmap");
+    }
+
     #[inline]
     #[track_caller]
     fn read(&self) -> MapRead<'_, M> {

@@ -83,6 +83,10 @@ unsafe impl<M: Machine> Invalidation<M> for Pvh<M> {
 
     #[inline]
     fn wait(&self, _reverse: &Exclusive<'_, M>, _frame: Frame, _page: &()) {}
+
+    fn label(&self) {
+        M::label_value(&self.lock, "Pvh.lock");
+    }
 }
 
 impl<M: Machine> Drop for Shared<'_, M> {

@@ -70,6 +70,10 @@ impl<M: Machine> Hashed<M> {
     pub(crate) fn of(&self, frame: Frame) -> &Generation<M> {
         &self.0[(frame.index() >> REGION_SHIFT) % self.0.len()]
     }
+
+    pub(crate) fn label(&self) {
+        M::label_value(&*self.0, "generation of a region");
+    }
 }
 
 /// A generation for each 2 MiB region of physical memory: what a FreeBSD kernel built
@@ -91,5 +95,9 @@ impl<M: Machine> PerRegion<M> {
     pub(crate) fn of(&self, frame: Frame) -> &Generation<M> {
         let last = self.0.len() - 1;
         &self.0[(frame.index() >> REGION_SHIFT).min(last)]
+    }
+
+    pub(crate) fn label(&self) {
+        M::label_value(&*self.0, "generation of a region");
     }
 }

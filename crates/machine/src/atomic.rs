@@ -35,6 +35,12 @@ pub trait Atomics: Sized {
         let _ = (address, bytes, what);
     }
 
+    /// As [`Atomics::label`], for where `value` stands.
+    #[inline(always)]
+    fn label_value<T: ?Sized>(value: &T, what: &'static str) {
+        Self::label(core::ptr::from_ref(value).cast(), size_of_val(value), what);
+    }
+
     /// A number to hash `address` by. On a machine that repeats its runs it is the same
     /// in each of them, wherever the host has put the machine.
     #[inline(always)]

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod catalog;
+mod check;
 mod cli;
 mod commands;
 mod harness;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
+        Some(cli::Command::Check(args)) => check::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

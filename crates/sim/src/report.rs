@@ -15,6 +15,8 @@ pub struct LineUse {
     pub waited: u64,
     /// Nanoseconds that the transfers themselves took.
     pub moved: u64,
+    /// Nanoseconds that CPUs spun after they had read it last.
+    pub spun: u64,
 }
 
 /// How one CPU has used a line while traced.
@@ -84,16 +86,17 @@ impl Sim {
                 .accounts
                 .rows()
                 .iter()
-                .filter(|row| row.transfers > 0);
+                .filter(|row| row.transfers > 0 || row.spun > 0);
             let mut lines: Vec<LineUse> = rows
                 .map(|row| LineUse {
                     what: engine.name(row.line),
                     transfers: row.transfers,
                     waited: row.waited / 1000,
                     moved: row.moved / 1000,
+                    spun: row.spun / 1000,
                 })
                 .collect();
-            lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved));
+            lines.sort_by_key(|line| std::cmp::Reverse(line.waited + line.moved + line.spun));
             lines
         })
     }

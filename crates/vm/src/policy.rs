@@ -53,6 +53,9 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// caller holds no PV lock, no slot, no pmap lock and no block. It has held `reverse` since
     /// before it found the page's PV list empty.
     fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Self::Page);
+
+    /// Says what is where ([`machine::Atomics::label`]); `self` stays where it is from now on.
+    fn label(&self) {}
 }
 
 /// Accounting of the swap space that private writable mappings may come to need.
@@ -74,6 +77,9 @@ pub trait Reservation<M: Machine>: Send + Sync + 'static {
 
     /// Pages reserved now; exact while nobody reserves or releases.
     fn reserved(&self) -> u64;
+
+    /// As [`Invalidation::label`].
+    fn label(&self) {}
 }
 
 /// What an operation locks beside the slots of its range: nothing, or what the systems
@@ -103,6 +109,9 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
 
     /// As [`MapLocking::pmap`], if that needs no waiting.
     fn try_pmap(&self) -> Option<Self::Pmap<'_>>;
+
+    /// As [`Invalidation::label`].
+    fn label(&self) {}
 }
 
 /// The default: nothing. The slots' locks do all.

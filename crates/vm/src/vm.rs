@@ -8,7 +8,7 @@ use crate::policy::{Invalidation, Policies, Reservation};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::{array, ptr};
+use core::array;
 use machine::{Asid, Frame, Platform};
 use sync::Padded;
 
@@ -81,24 +81,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Says what is where, for machines that tell lines by name.
     fn label(&self) {
-        let all = ptr::from_ref(self).cast();
-        M::label(all, size_of::<Self>(), "Vm");
-        M::label(
-            self.pages.as_ptr().cast(),
-            size_of_val(&*self.pages),
-            "Page",
-        );
+        M::label_value(self, "Vm");
+        M::label_value(&*self.pages, "Page");
         self.frames.label();
-        let invalidation = (&raw const self.invalidation).cast();
-        M::label(
-            invalidation,
-            size_of_val(&self.invalidation),
-            "invalidation",
-        );
-        let swap = (&raw const self.swap).cast();
-        M::label(swap, size_of_val(&self.swap), "swap account");
-        let asids = (&raw const self.asids).cast();
-        M::label(asids, size_of_val(&self.asids), "Vm.asids");
+        M::label_value(&self.invalidation, "invalidation");
+        self.invalidation.label();
+        M::label_value(&self.swap, "swap account");
+        self.swap.label();
+        M::label_value(&self.asids, "Vm.asids");
     }
 
     /// The machine.

@@ -147,4 +147,14 @@ unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidatio
     fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Own::Page) {
         pass!(self, AnyReverse(reverse), wait, frame, page)
     }
+
+    fn label(&self) {
+        match self {
+            AnyInvalidation::Pvh(design) => design.label(),
+            AnyInvalidation::Di(design) => design.label(),
+            AnyInvalidation::LocklessDi(design) => design.label(),
+            AnyInvalidation::Epoch(design) => design.label(),
+            AnyInvalidation::Own(design) => design.label(),
+        }
+    }
 }

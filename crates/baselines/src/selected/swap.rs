@@ -57,6 +57,10 @@ impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
         dispatch!(self, account => account.release(pages))
     }
 
+    fn label(&self) {
+        dispatch!(self, account => account.label());
+    }
+
     fn reserved(&self) -> u64 {
         dispatch!(self, account => account.reserved())
     }

@@ -56,6 +56,11 @@ impl<M: Machine> Reservation<M> for AtomicSwap<M> {
         );
     }
 
+    fn label(&self) {
+        M::label_value(&self.system, "AtomicSwap.system");
+        M::label_value(&self.user, "AtomicSwap.user");
+    }
+
     fn reserved(&self) -> u64 {
         self.system.load(Ordering::Relaxed)
     }

@@ -88,6 +88,11 @@ impl<M: Machine> Reservation<M> for MutexSwap<M> {
         self.system.lower(pages);
     }
 
+    fn label(&self) {
+        M::label_value(&self.system, "MutexSwap.system");
+        M::label_value(&self.user, "MutexSwap.user");
+    }
+
     fn reserved(&self) -> u64 {
         self.system.pages.load(Ordering::Relaxed)
     }

@@ -29,10 +29,7 @@ pub fn print(attribution: &Attribution) {
         ("line", "moved", &attribution.lines),
     ];
     for (kind, hold, shares) in kinds {
-        let shares: Vec<&Share> = shares
-            .iter()
-            .filter(|one| one.wait + one.hold >= SHOWN)
-            .collect();
+        let shares: Vec<&Share> = shares.iter().filter(|one| one.cost() >= SHOWN).collect();
         if !shares.is_empty() {
             println!("{}", table(kind, hold, &shares));
         }
@@ -43,7 +40,12 @@ pub fn print(attribution: &Attribution) {
 fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header([kind, "waited for", hold, "times", "contended"]);
+    let last = if kind == "line" {
+        "spun on"
+    } else {
+        "contended"
+    };
+    table.set_header([kind, "waited for", hold, "times", last]);
     for share in shares {
         table.add_row([
             share.what.clone(),
@@ -51,7 +53,7 @@ fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
             percent(share.hold),
             share.count.to_string(),
             match kind {
-                "line" => "–".into(),
+                "line" => percent(share.spin),
                 _ => percent(share.contended),
             },
         ]);
@@ -69,7 +71,7 @@ fn percent(part: f64) -> String {
 /// Prints the same as one line of JSON.
 pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution) {
     let rows = |shares: &[Share]| -> Vec<Value> {
-        let row = |one: &Share| json!({ "what": one.what, "wait": one.wait, "hold": one.hold, "count": one.count, "contended": one.contended });
+        let row = |one: &Share| json!({ "what": one.what, "wait": one.wait, "hold": one.hold, "spin": one.spin, "count": one.count, "contended": one.contended });
         shares.iter().map(row).collect()
     };
     let line = json!({

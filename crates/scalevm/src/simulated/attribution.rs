@@ -13,10 +13,19 @@ pub struct Share {
     pub wait: f64,
     /// Of a lock, the part it was held after a wait; of a line, the part its own transfers took.
     pub hold: f64,
+    /// Of a line, the part that tasks spun on it.
+    pub spin: f64,
     /// How often: acquisitions, or transfers.
     pub count: u64,
     /// Of a lock, what part of the acquisitions had to wait.
     pub contended: f64,
+}
+
+impl Share {
+    /// All of it.
+    pub fn cost(&self) -> f64 {
+        self.wait + self.hold + self.spin
+    }
 }
 
 /// Where the tasks' time went.
@@ -59,6 +68,7 @@ impl Attribution {
             what,
             wait: row.wait as f64 / all,
             hold: row.hold as f64 / all,
+            spin: 0.0,
             count: row.acquisitions,
             contended: row.contended as f64 / row.acquisitions.max(1) as f64,
         };
@@ -79,33 +89,42 @@ impl Attribution {
                 what: line.what,
                 wait: line.waited as f64 / all,
                 hold: line.moved as f64 / all,
+                spin: line.spun as f64 / all,
                 count: line.transfers,
                 contended: 0.0,
             }))),
         }
     }
 
-    /// One sentence that names what holds the tasks up.
+    /// One sentence that names what holds the tasks up. Waits for a lock are counted when
+    /// they end, so that of a lock's line, on which the waiters spin, may say more.
     pub fn bottleneck(&self) -> String {
-        let percent = |part: f64| format!("{:.0} % of the tasks' time", 100.0 * part);
+        let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+        let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
         let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
-        if let Some(lock) = lock {
-            return format!(
-                "waiting for the lock \"{}\" takes {}",
+        let own = 1.0 - self.lines_wait - self.spinning - self.blocked;
+        match (lock, line) {
+            (Some(lock), Some(line)) if line.cost() > lock.wait => format!(
+                "the lock \"{}\": {} of the tasks' time goes at its line, {}",
+                lock.what,
+                percent(line.cost()),
+                line.what
+            ),
+            (Some(lock), _) => format!(
+                "the lock \"{}\": waiting for it takes {} of the tasks' time",
                 lock.what,
                 percent(lock.wait)
-            );
-        }
-        let cost = |line: &&Share| line.wait + line.hold >= BOTTLENECK;
-        if let Some(line) = self.lines.first().filter(cost) {
-            return format!(
-                "the line of {} takes {}",
+            ),
+            (None, Some(line)) => format!(
+                "the line of {}: {} of the tasks' time goes there",
                 line.what,
-                percent(line.wait + line.hold)
-            );
+                percent(line.cost())
+            ),
+            (None, None) => format!(
+                "nothing; {} of the tasks' time is its own work",
+                percent(own)
+            ),
         }
-        let rest = 1.0 - self.lines_wait - self.spinning - self.blocked;
-        format!("nothing; {} is its own work", percent(rest))
     }
 }
 
@@ -120,6 +139,7 @@ fn by_class(shares: impl Iterator<Item = Share>) -> Vec<Share> {
         let waited = sum.contended * sum.count as f64 + share.contended * share.count as f64;
         sum.wait += share.wait;
         sum.hold += share.hold;
+        sum.spin += share.spin;
         sum.count += share.count;
         sum.contended = waited / sum.count.max(1) as f64;
     }
@@ -128,7 +148,7 @@ fn by_class(shares: impl Iterator<Item = Share>) -> Vec<Share> {
 
 /// The worst few, the worst first.
 fn worst(mut shares: Vec<Share>) -> Vec<Share> {
-    shares.sort_by(|a, b| (b.wait + b.hold).total_cmp(&(a.wait + a.hold)));
+    shares.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     shares.truncate(ROWS);
     shares
 }

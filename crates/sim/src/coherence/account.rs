@@ -13,6 +13,8 @@ pub(crate) struct Account {
     pub(crate) waited: Time,
     /// Picoseconds that transfers took, from the grant on.
     pub(crate) moved: Time,
+    /// Picoseconds that CPUs spun or paused after they had read it.
+    pub(crate) spun: Time,
 }
 
 /// The accounts of all lines that were ever transferred.
@@ -22,21 +24,32 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
+    /// A transfer of the line whose account is at `at`.
     #[inline]
     pub(super) fn transfer(&mut self, at: &mut u32, line: LineId, waited: Time, moved: Time) {
+        let row = self.row(at, line);
+        row.transfers += 1;
+        row.waited += waited;
+        row.moved += moved;
+    }
+
+    /// A CPU spun on that line.
+    pub(super) fn spin(&mut self, at: &mut u32, line: LineId, time: Time) {
+        self.row(at, line).spun += time;
+    }
+
+    fn row(&mut self, at: &mut u32, line: LineId) -> &mut Account {
         if *at == 0 {
             self.rows.push(Account {
                 line,
                 transfers: 0,
                 waited: 0,
                 moved: 0,
+                spun: 0,
             });
             *at = self.rows.len() as u32;
         }
-        let row = &mut self.rows[*at as usize - 1];
-        row.transfers += 1;
-        row.waited += waited;
-        row.moved += moved;
+        &mut self.rows[*at as usize - 1]
     }
 
     /// All rows.
@@ -47,7 +60,7 @@ impl Accounts {
     /// Begins anew, at 0.
     pub(crate) fn clear(&mut self) {
         for row in &mut self.rows {
-            (row.transfers, row.waited, row.moved) = (0, 0, 0);
+            (row.transfers, row.waited, row.moved, row.spun) = (0, 0, 0, 0);
         }
     }
 }

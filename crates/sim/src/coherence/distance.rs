@@ -52,7 +52,13 @@ impl Distances {
         let totals = near.iter().chain(&transfer.hops);
         // Threads of a core share its cache: the line is there already, and all that takes
         // time is to get at it.
-        let shares = |class| if class == 1 { [0.5, 0.5, 0.0] } else { transfer.legs };
+        let shares = |class| {
+            if class == 1 {
+                [0.5, 0.5, 0.0]
+            } else {
+                transfer.legs
+            }
+        };
         let legs = totals.enumerate();
         let legs = legs.map(|(class, &total)| Legs::new(total, shares(class)));
         let readers = &transfer.read_occupancy;

@@ -150,6 +150,13 @@ impl Directory {
         spinners.sleep(cpu, now, table)
     }
 
+    /// `cpu` has spun for `time`: on what it has read last, it seems.
+    pub(crate) fn charge_spin(&mut self, cpu: usize, time: Time) {
+        let line = self.spinners.last(cpu);
+        let account = &mut self.table.get_mut(line).account;
+        self.accounts.spin(account, line, time);
+    }
+
     /// Requests the line for `actor` at `now`, the earliest time of all. The agenda has
     /// the actor at the time its data arrive; never, while it has to queue.
     pub(crate) fn request(

@@ -27,6 +27,8 @@ struct Spinner {
     reads: [Read; READS],
     /// Reads since the last relaxation.
     count: usize,
+    /// The line read last, which is what the CPU waits for if it spins.
+    last: LineId,
     asleep: bool,
     /// When it looks again because a line has changed; never, if none has.
     wakes: Time,
@@ -63,6 +65,12 @@ impl Spinners {
             doomed,
         };
         spinner.count += 1;
+        spinner.last = line;
+    }
+
+    /// The line that `cpu` has read last.
+    pub(super) fn last(&self, cpu: usize) -> LineId {
+        self.cpus[cpu].last
     }
 
     /// Forgets what `cpu` has read.

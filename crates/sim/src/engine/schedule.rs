@@ -128,6 +128,7 @@ impl Engine {
             }
             Doing::Spinning => {
                 it.times.spinning += passed;
+                self.directory.charge_spin(cpu, passed);
                 let in_vain = self.directory.spinners.is_asleep(cpu);
                 idle = if in_vain { self.idle + 1 } else { 0 };
                 it.vain = if in_vain { it.vain + 1 } else { 0 };

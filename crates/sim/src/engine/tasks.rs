@@ -54,9 +54,11 @@ pub(crate) fn unpark(task: Task) {
 impl Engine {
     /// The running CPU spends `time` spinning.
     fn spin(&mut self, time: Time) {
+        let _host = OnHost::enter();
         let cpu = self.cpu();
         cpu.clock += time;
         cpu.times.spinning += time;
+        self.directory.charge_spin(self.running, time);
     }
 
     /// Puts the running CPU to sleep on what it has read; if that can not be, lets some

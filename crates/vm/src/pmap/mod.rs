@@ -110,18 +110,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     fn label(&self) {
-        let all = ptr::from_ref(self).cast();
-        M::label(all, size_of::<Self>(), "Pmap");
+        M::label_value(self, "Pmap");
         self.active.label();
         self.tree.label();
-        let locking = &raw const self.locking;
-        M::label(locking.cast(), size_of_val(&self.locking), "Pmap.locking");
-        let resident = &raw const self.resident;
-        M::label(
-            resident.cast(),
-            size_of_val(&self.resident),
-            "Pmap.resident",
-        );
+        M::label_value(&self.locking, "Pmap.locking");
+        self.locking.label();
+        M::label_value(&self.resident, "Pmap.resident");
     }
 }
 

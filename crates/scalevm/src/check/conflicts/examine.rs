@@ -1,0 +1,144 @@
+//! One pair on a machine of its own.
+//!
+//! Both CPUs repeat their operations until tables exist and caches of frames are filled;
+//! then each does it once more, traced, the second when the first has ended: who touches
+//! a line does not depend on luck.
+
+use super::commute::{Pair, Sharing};
+use super::operation::{Operation, Worker};
+use crate::check::sites::{self, Frame};
+use crate::check::vms;
+use machine::{Clock, Job};
+use sim::{Access, Options as MachineOptions, Progress, Sim};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use vm::{Options, Policies, Space, Vm};
+
+/// Sockets and cores a socket; the second CPU is the first of the second socket.
+const SOCKETS: usize = 2;
+const CORES: usize = 2;
+const CPUS: [usize; 2] = [0, CORES];
+/// Bytes of physical memory.
+const MEMORY: usize = 64 << 20;
+/// Repetitions before the one that counts.
+const WARM_UP: usize = 8;
+/// What happens at one time takes less than this, in nanoseconds.
+const PHASE: u64 = 20_000_000;
+/// The first phases of the operations, and of what comes after.
+const PERFORM: u64 = 4;
+const UNDO: u64 = 6;
+const END: u64 = 8;
+
+/// A line that both have touched and one has written.
+pub struct Conflict {
+    /// What lies there.
+    pub what: String,
+    /// How the CPUs have used it, in the order of their operations.
+    pub uses: [Use; 2],
+}
+
+/// How one operation has used a line.
+pub struct Use {
+    /// The operation.
+    pub operation: Operation,
+    /// How often it read the line.
+    pub reads: u64,
+    /// How often it wrote the line.
+    pub writes: u64,
+    /// Where: of the first write, else the first read; the innermost function first.
+    pub sites: Vec<Frame>,
+}
+
+/// The conflicts of `pair` in a VM made as `options` say.
+///
+/// # Errors
+/// If the host has no room for the machine.
+pub fn examine<P: Policies<Sim>>(
+    pair: &Pair,
+    options: Options<Sim, P>,
+) -> io::Result<Vec<Conflict>> {
+    let machine = Sim::new(MachineOptions {
+        memory: MEMORY,
+        ..MachineOptions::new(vms::profile(SOCKETS, CORES, 1))
+    })?;
+    let spaces = {
+        let (machine_of_vm, sharing) = (machine.clone(), pair.sharing);
+        machine.on_cpu(0, move || {
+            let vm = Vm::with_options(machine_of_vm, options);
+            let space = || Arc::new(Space::new(&vm).expect("a space"));
+            let first = space();
+            let second = match sharing {
+                Sharing::Processes => space(),
+                Sharing::Threads => first.clone(),
+            };
+            [first, second]
+        })
+    };
+    let begin = machine.time();
+    let operations = [pair.first, pair.second]
+        .into_iter()
+        .zip(spaces)
+        .enumerate();
+    let jobs = operations.map(|(index, (operation, space))| {
+        let placement = pair.placement;
+        let job = move || {
+            let worker = Worker::new(operation, space, placement, index);
+            work(worker, begin, index as u64);
+        };
+        (CPUS[index], Box::new(job) as Job)
+    });
+    machine.start_on(jobs.collect());
+    run(&machine, begin + PERFORM * PHASE);
+    machine.trace();
+    run(&machine, begin + UNDO * PHASE);
+    let traced = machine.traced();
+    run(&machine, begin + END * PHASE);
+    Ok(conflicts(pair, &traced[CPUS[0]], &traced[CPUS[1]]))
+}
+
+/// What the CPU with this worker does, and when.
+fn work<P: Policies<Sim>>(mut worker: Worker<P>, begin: u64, index: u64) {
+    let wait = |phase: u64| {
+        let time = begin + (phase + index) * PHASE;
+        sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
+    };
+    let sound = "the memory is there";
+    wait(0);
+    worker.activate();
+    for _ in 0..WARM_UP {
+        worker.cycle().expect(sound);
+    }
+    wait(2);
+    worker.prepare().expect(sound);
+    wait(PERFORM);
+    worker.perform().expect(sound);
+    wait(UNDO);
+    worker.undo().expect(sound);
+}
+
+fn run(machine: &Sim, until: u64) {
+    if let Progress::Deadlock(why) = machine.run(until) {
+        panic!("deadlock: {why}");
+    }
+}
+
+/// What both have touched and one has written.
+fn conflicts(pair: &Pair, first: &[Access], second: &[Access]) -> Vec<Conflict> {
+    let second: BTreeMap<_, _> = second.iter().map(|access| (access.line, access)).collect();
+    let shared = first
+        .iter()
+        .filter_map(|access| Some((access, *second.get(&access.line)?)));
+    let written = shared.filter(|(one, other)| one.writes + other.writes > 0);
+    let uses = |operation, access: &Access| Use {
+        operation,
+        reads: access.reads,
+        writes: access.writes,
+        sites: sites::frames(&access.sites),
+    };
+    let conflict = |(one, other): (&Access, &Access)| Conflict {
+        what: one.what.clone(),
+        uses: [uses(pair.first, one), uses(pair.second, other)],
+    };
+    written.map(conflict).collect()
+}

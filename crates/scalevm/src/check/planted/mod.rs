@@ -1,0 +1,68 @@
+//! Bugs planted on purpose: what `check races` must find, or it proves nothing.
+//!
+//! Each is a small wrong version of real code, or the real code with one point of its
+//! protocol broken, in the scenario that also runs the sound one.
+
+mod locks;
+mod policies;
+mod wakeup;
+
+use super::races::play::Scenario;
+use super::races::scenarios::{alan_cox, counter, epoch, mutex};
+use vm::Options;
+
+/// A planted bug.
+pub struct Planted {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What is wrong.
+    pub about: &'static str,
+    /// Where it shows.
+    pub scenario: Scenario,
+}
+
+/// All of them.
+pub fn all() -> Vec<Planted> {
+    let bug = |name, about, scenario: fn(&str) -> Scenario| Planted {
+        name,
+        about,
+        scenario: scenario(name),
+    };
+    vec![
+        bug(
+            "load-then-store",
+            "a lock taken by a load and then a store",
+            mutex::named::<locks::LoadThenStore>,
+        ),
+        bug(
+            "mcs-store",
+            "an MCS unlock that empties the queue without compare-and-swap",
+            mutex::named::<locks::McsStore>,
+        ),
+        bug(
+            "lost-wake-up",
+            "a mutex that parks without a second look once others can see the waiter",
+            mutex::named::<wakeup::NoSecondLook>,
+        ),
+        bug(
+            "counter-one-look",
+            "an exact counter that empties the stocks once before it refuses",
+            counter::fits::<1>,
+        ),
+        bug(
+            "epoch-early",
+            "an epoch that takes one advance for a grace period",
+            epoch::named::<policies::EarlyGrace>,
+        ),
+        bug(
+            "epoch-no-fence",
+            "an epoch whose sections are made visible without a fence",
+            epoch::named::<policies::NoFence>,
+        ),
+        bug(
+            "no-invalidation",
+            "a VM without delayed invalidation",
+            |name| alan_cox::named::<policies::NoInvalidation>(name, Options::default),
+        ),
+    ]
+}

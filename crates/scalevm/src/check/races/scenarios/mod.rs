@@ -1,0 +1,30 @@
+//! What must hold in every schedule, one file a family.
+
+pub mod alan_cox;
+pub mod counter;
+pub mod epoch;
+pub mod mutex;
+pub mod queues;
+mod rwlock;
+mod spaces;
+
+use super::play::Scenario;
+
+/// All scenarios of the real code.
+pub fn all() -> Vec<Scenario> {
+    let families = [
+        mutex::all(),
+        rwlock::all(),
+        queues::all(),
+        counter::all(),
+        epoch::all(),
+        alan_cox::all(),
+        spaces::all(),
+    ];
+    families.into_iter().flatten().collect()
+}
+
+/// A random number of nanoseconds below `most` passes on the calling CPU.
+fn pause(most: u64) {
+    sim::compute(sim::dice(most) as f64);
+}

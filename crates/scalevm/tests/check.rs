@@ -1,0 +1,124 @@
+//! `scalevm check` as a user meets it.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn output(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
+    command.arg("check").args(arguments.split_whitespace());
+    command.output().expect("the command starts")
+}
+
+/// Runs to the exit code `code`; what is on stdout.
+fn exits(code: i32, arguments: &str) -> String {
+    let output = output(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments}: {errors}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn records(stdout: &str) -> Vec<Value> {
+    let lines = stdout.lines();
+    let record = |line| serde_json::from_str(line).expect("JSON");
+    lines.map(record).collect()
+}
+
+/// The records of a kind.
+fn of_kind<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    let of_kind = records.iter().filter(|record| record["record"] == kind);
+    of_kind.collect()
+}
+
+#[test]
+fn the_real_code_survives() {
+    // In builds with debug assertions this also checks the order of the VM's locks.
+    let records = records(&exits(0, "races --seeds 20 --json"));
+    let scenarios = of_kind(&records, "scenario");
+    assert!(scenarios.len() > 30, "{}", scenarios.len());
+    for scenario in scenarios {
+        assert_eq!(scenario["runs"], 20, "{scenario}");
+        assert_eq!(scenario["failed"], 0, "{scenario}");
+    }
+    assert_eq!(of_kind(&records, "summary")[0]["good"], true);
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    let records = records(&exits(0, "races --planted all --json"));
+    let bugs = of_kind(&records, "planted");
+    assert!(bugs.len() >= 6, "{}", bugs.len());
+    for bug in bugs {
+        assert!(bug["failed"].as_u64() > Some(0), "{bug}");
+    }
+}
+
+#[test]
+fn a_seed_is_a_failure_for_good() {
+    let all = records(&exits(
+        0,
+        "races --planted no-invalidation --seeds 100 --json",
+    ));
+    let found = of_kind(&all, "planted")[0];
+    let seed = found["seed"].as_u64().expect("found");
+    let again = format!("races --planted no-invalidation --seed {seed} --json");
+    for _ in 0..3 {
+        let again = records(&exits(0, &again));
+        let again = of_kind(&again, "planted")[0];
+        assert_eq!(again["runs"], 1);
+        for key in ["seed", "machine", "what", "again"] {
+            assert_eq!(again[key], found[key], "{key}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_found_is_said() {
+    let stdout = exits(1, "races --planted lost-wake-up --seed 0");
+    assert!(stdout.contains("NOT FOUND in 1 runs"), "{stdout}");
+    assert!(stdout.contains("0 of 1 planted bugs found"), "{stdout}");
+}
+
+#[test]
+fn scenarios_are_chosen_by_name_and_family() {
+    let stdout = exits(0, "races --seeds 2 --only rwlock,mutex.clh");
+    let names = stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let names: Vec<_> = names.collect();
+    assert_eq!(
+        names,
+        ["mutex.clh", "rwlock.spin-park", "rwlock.parking", "3"]
+    );
+    let output = output("races --only rw");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("mutex.clh"), "{errors}");
+}
+
+#[test]
+fn the_default_is_free_of_conflicts() {
+    let records = records(&exits(0, "conflicts --vm scalevm --json"));
+    let pairs = of_kind(&records, "pair");
+    assert_eq!(pairs.len(), 2 * 2 * 6 * 6);
+    for pair in pairs {
+        let free = pair["conflicts"].as_array().is_some_and(Vec::is_empty);
+        assert!(free || pair["commutes"] == false, "{pair}");
+    }
+    let summary = of_kind(&records, "summary")[0];
+    assert_eq!(
+        (&summary["commutative"], &summary["free"]),
+        (&142.into(), &142.into())
+    );
+}
+
+#[test]
+fn a_baselines_conflicts_are_named_and_no_failure() {
+    let stdout = exits(0, "conflicts --vm freebsd-di");
+    assert!(stdout.starts_with("freebsd-di: "), "{stdout}");
+    // Each unmap enters the mutex of delayed invalidation, whosoever memory it is.
+    let title = "unmap and unmap, two processes, regions allocated:";
+    let pair = stdout.split(title).nth(1).expect("a conflict");
+    let pair = pair.split("two processes").next().expect("text");
+    assert!(pair.contains("crates/baselines/src/di.rs:"), "{pair}");
+    assert!(pair.contains("unmap: "), "{pair}");
+}
