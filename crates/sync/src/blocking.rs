@@ -67,12 +67,7 @@ macro_rules! word {
                 self.0.load(Ordering::Relaxed) as usize
             }
             #[inline(always)]
-            fn exchange(
-                &self,
-                current: usize,
-                new: usize,
-                success: Ordering,
-            ) -> Result<(), usize> {
+            fn exchange(&self, current: usize, new: usize, success: Ordering) -> Result<(), usize> {
                 let (current, new) = (current as $value, new as $value);
                 self.0
                     .compare_exchange(current, new, success, Ordering::Relaxed)

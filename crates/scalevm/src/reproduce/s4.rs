@@ -23,9 +23,9 @@ const RATE: &str = "seed 000, epochs, `-t 96`: average:3550909";
 const RATIO: &str = "seed 000: 252.018% +/- 1.06257% more";
 const NEXT: &str = "seed 000: \"swap reservation accounting is now the bottleneck\"";
 
-const WHY: &str = "a section under a swap mutex takes about as long as an owner keeps its line, 14 ns within \
-     a socket, so many releases fetch the line back from behind queued probes; with 28 ns, or on \
-     one socket, it is 2.6 and 2.5 M";
+const WHY: &str = "a section under a swap mutex takes about as long as an owner keeps its line, which nobody \
+     publishes and the profile takes for 14 ns within a socket, so many releases fetch the line back \
+     from behind queued probes; with 28 ns it is 5.2 M, on one socket 2.7 M";
 
 fn points(_: &Profile) -> Vec<Point> {
     vec![EPOCH, DI]
