@@ -220,6 +220,10 @@ fn needs_say_what_is_called() {
             files: events.contains(&File),
             brk: events.iter().any(|event| matches!(event, Break(_))),
             discard: events.iter().any(|event| matches!(event, Discard(_))),
+            memory: match events.iter().any(|event| matches!(event, Write(..))) {
+                true => SIZE,
+                false => 0,
+            },
         };
         assert_eq!(workload.needs, needs, "{}", workload.name);
     }
