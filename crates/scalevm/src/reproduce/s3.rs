@@ -27,7 +27,7 @@ const COURSE: &str =
     "seed 000: \"peaks at 12 processes, plateaus until 24, and then rapidly declines\"";
 
 const WHY_PEAK: &str = "tasks saturate the mutex as soon as their own work no longer hides it, and our \
-     mmap and munmap are short: 0.54 µs an iteration; with 286 ns more a call the peak begins at 8";
+     mmap and munmap are short: 0.6 µs an iteration; with 286 ns more a call the peak begins at 8";
 
 const fn at(tasks: usize) -> Point {
     Point::processes(Preset::FreebsdDi, tasks)
