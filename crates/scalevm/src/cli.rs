@@ -4,12 +4,14 @@ mod calibrate;
 mod check;
 mod compare;
 mod locks;
+mod reproduce;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
 pub use locks::{LocksArgs, LocksOn};
+pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
 
 use crate::catalog;
@@ -24,7 +26,8 @@ use workloads::Workload;
 pub const MAX_TASKS: u32 = 2048;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken, \
+Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
+reproduced: something misses, \
 2 bad usage or input, 3 compared: inconclusive, 4 a task or the target failed, \
 130 interrupted (what was finished is kept).";
 
@@ -51,6 +54,9 @@ pub enum Command {
     Compare(CompareArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
+    /// Repeat the seeds' experiments on simulated machines
+    #[command(long_about = reproduce::LONG_ABOUT)]
+    Reproduce(ReproduceArgs),
     /// Measure this computer and write it as a machine profile
     Calibrate(CalibrateArgs),
     /// Check on simulated machines: shared cache lines, and schedules that break something

@@ -10,6 +10,7 @@ mod locks;
 mod os;
 mod ours;
 mod output;
+mod reproduce;
 mod simulated;
 mod tasks;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Run(args)) => commands::run::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
+        Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => check::run(&args),
     };

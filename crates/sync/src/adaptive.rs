@@ -51,20 +51,22 @@ unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Adaptive<M,
     #[inline]
     fn lock(&self) {
         let me = me::<M>();
-        if !self.inner.lock_fast(me) {
-            self.lock_slow(me);
+        if let Err(word) = self.inner.lock_fast(me) {
+            self.lock_slow(me, word);
         }
     }
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        self.inner.try_lock(me::<M>()).then_some(())
+        self.inner.try_lock(me::<M>()).ok()
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         debug_assert!(self.is_mine(), "released by a task that does not own it");
-        if self.inner.unlock(self.inner.owner()) {
+        // The word is not read first: if a waiter has just read it, that would fetch the
+        // line for reading, and then once more for the release.
+        if self.inner.unlock(me::<M>()) {
             self.wake();
         }
     }
@@ -82,9 +84,9 @@ impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
     }
 
     #[cold]
-    fn lock_slow(&self, me: usize) {
+    fn lock_slow(&self, me: usize, word: usize) {
         debug_assert_ne!(self.inner.owner(), me, "taken twice by one task");
-        self.inner.lock_slow(me);
+        self.inner.lock_slow(me, word);
     }
 
     #[cold]

@@ -44,7 +44,8 @@ const BITS: usize = CONTESTED | WAKING;
 pub(crate) trait Word: Send + Sync {
     fn new(value: usize) -> Self;
     fn load(&self) -> usize;
-    fn exchange(&self, current: usize, new: usize, success: Ordering) -> bool;
+    /// The word as it was, if it was not `current`.
+    fn exchange(&self, current: usize, new: usize, success: Ordering) -> Result<(), usize>;
     fn subtract(&self, value: usize, order: Ordering) -> usize;
 }
 
@@ -66,12 +67,12 @@ macro_rules! word {
                 self.0.load(Ordering::Relaxed) as usize
             }
             #[inline(always)]
-            fn exchange(&self, current: usize, new: usize, success: Ordering) -> bool {
+            fn exchange(&self, current: usize, new: usize, success: Ordering) -> Result<(), usize> {
                 let (current, new) = (current as $value, new as $value);
-                let done = self
-                    .0
-                    .compare_exchange(current, new, success, Ordering::Relaxed);
-                done.is_ok()
+                self.0
+                    .compare_exchange(current, new, success, Ordering::Relaxed)
+                    .map(drop)
+                    .map_err(|word| word as usize)
             }
             #[inline(always)]
             fn subtract(&self, value: usize, order: Ordering) -> usize {
@@ -111,9 +112,10 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         self.word.load() & !BITS
     }
 
-    /// Takes a lock that is free and wanted by nobody: one compare-and-swap.
+    /// Takes a lock that is free and wanted by nobody: one compare-and-swap. If it fails,
+    /// the word as it was: who goes on with [`Self::lock_slow`] need not fetch it again.
     #[inline(always)]
-    pub(crate) fn lock_fast(&self, owner: usize) -> bool {
+    pub(crate) fn lock_fast(&self, owner: usize) -> Result<(), usize> {
         // Acquire: pairs with the release of whoever freed the lock.
         self.word.exchange(0, owner, Ordering::Acquire)
     }
@@ -128,27 +130,26 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         self.word.subtract(owner, Ordering::Release) & BITS == CONTESTED
     }
 
-    /// Takes the lock if it is free.
+    /// Takes the lock if it is free; else the word as it was.
     #[inline]
-    pub(crate) fn try_lock(&self, owner: usize) -> bool {
-        loop {
-            let word = self.word.load();
-            if word & !BITS != 0 {
-                return false;
-            }
+    pub(crate) fn try_lock(&self, owner: usize) -> Result<(), usize> {
+        let mut word = self.word.load();
+        while word & !BITS == 0 {
             // Acquire: as in `lock_fast`.
-            if self.word.exchange(word, word | owner, Ordering::Acquire) {
-                return true;
+            match self.word.exchange(word, word | owner, Ordering::Acquire) {
+                Ok(()) => return Ok(()),
+                Err(now) => word = now,
             }
         }
+        Err(word)
     }
 
-    /// Takes the lock however long it takes.
-    pub(crate) fn lock_slow(&self, owner: usize) {
+    /// Takes the lock however long it takes; `word` is what it was a moment ago.
+    pub(crate) fn lock_slow(&self, owner: usize, mut word: usize) {
         // WAKING while this task is the woken one.
         let mut mine = 0;
         loop {
-            if self.spin(owner, mine) {
+            if self.spin(owner, mine, word) {
                 return;
             }
             let chain = Turnstiles::<M>::global().lock(self.key());
@@ -161,32 +162,36 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
                 note_sleep::<M>();
                 mine = WAKING;
             }
+            word = self.word.load();
         }
     }
 
     /// Tries to take the lock for some rounds; a new owner means that the lock moves,
     /// and starts them anew.
-    fn spin(&self, owner: usize, mine: usize) -> bool {
+    fn spin(&self, owner: usize, mine: usize, word: usize) -> bool {
         let mut rounds = 0u32;
-        let taken = self.spin_counting(owner, mine, &mut rounds);
+        let taken = self.spin_counting(owner, mine, word, &mut rounds);
         note_spins::<M>(rounds);
         taken
     }
 
-    fn spin_counting(&self, owner: usize, mine: usize, rounds: &mut u32) -> bool {
+    fn spin_counting(&self, owner: usize, mine: usize, mut word: usize, rounds: &mut u32) -> bool {
         let mut seen = 0;
         let mut round = 0;
         loop {
-            let word = self.word.load();
             if word & !BITS == 0 {
                 // Acquire: as in `lock_fast`.
                 let taken = owner | (word & !mine);
-                if self.word.exchange(word, taken, Ordering::Acquire) {
-                    return true;
+                match self.word.exchange(word, taken, Ordering::Acquire) {
+                    Ok(()) => return true,
+                    Err(now) => word = now,
                 }
-            } else if word & CONTESTED != 0 && mine == 0 {
+                continue;
+            }
+            if word & CONTESTED != 0 && mine == 0 {
                 return false;
-            } else if word & !BITS != seen {
+            }
+            if word & !BITS != seen {
                 seen = word & !BITS;
                 round = 0;
             }
@@ -196,6 +201,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
             B::wait::<M>(round, *rounds);
             round += 1;
             *rounds = rounds.saturating_add(1);
+            word = self.word.load();
         }
     }
 
@@ -211,7 +217,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
             // If nothing is to change, an old value does no harm: with WAKING in it
             // somebody else is awake, without it the release that followed comes to the
             // chain after us. Relaxed: the chain lock orders it.
-            if word == contested || self.word.exchange(word, contested, Ordering::Relaxed) {
+            let exchange = |word| self.word.exchange(word, contested, Ordering::Relaxed);
+            if word == contested || exchange(word).is_ok() {
                 return true;
             }
         }
@@ -235,10 +242,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
             let gone = if last { CONTESTED } else { 0 };
             // Relaxed: an owner's release is not ours to repeat; exchanges continue its
             // release sequence.
-            if self
-                .word
-                .exchange(word, (word & !gone) | WAKING, Ordering::Relaxed)
-            {
+            let woken = (word & !gone) | WAKING;
+            if self.word.exchange(word, woken, Ordering::Relaxed).is_ok() {
                 return true;
             }
         }

@@ -41,14 +41,14 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
 
     #[inline]
     fn lock(&self) {
-        if !self.inner.lock_fast(LOCKED) {
+        if self.inner.lock_fast(LOCKED).is_err() {
             self.lock_slow();
         }
     }
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        self.inner.try_lock(LOCKED).then_some(())
+        self.inner.try_lock(LOCKED).ok()
     }
 
     #[inline]
@@ -67,9 +67,9 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
 impl<M: Machine, const SPINS: u32> Obm<M, SPINS> {
     #[cold]
     fn lock_slow(&self) {
-        if !self.inner.try_lock(LOCKED) {
+        if let Err(word) = self.inner.try_lock(LOCKED) {
             count::<M>(|counts| &counts.lock);
-            self.inner.lock_slow(LOCKED);
+            self.inner.lock_slow(LOCKED, word);
         }
     }
 

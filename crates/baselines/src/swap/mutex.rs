@@ -76,16 +76,16 @@ impl<M: Machine> Reservation<M> for MutexSwap<M> {
     fn reserve(&self, pages: u64) -> bool {
         let fits = |count: u64| count.checked_add(pages).filter(|&sum| sum <= self.limit);
         self.system.update(fits) && {
-            // No resource limit is set, so the user's count only grows: it is at most
-            // the system's, and can not overflow.
-            self.user.update(|count| Some(count + pages))
+            // No resource limit is set, so the user's count takes it. It exceeds the
+            // system's by releases under way only.
+            self.user.update(|count| Some(count.saturating_add(pages)))
         }
     }
 
     fn release(&self, pages: u64) {
-        // The user's first: it stays at most the system's.
-        self.user.lower(pages);
+        // In FreeBSD's order.
         self.system.lower(pages);
+        self.user.lower(pages);
     }
 
     fn label(&self) {

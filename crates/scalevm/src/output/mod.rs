@@ -6,6 +6,7 @@ pub mod lines;
 pub mod lock_json;
 pub mod plot;
 pub mod progress;
+pub mod reproduction;
 pub mod shape;
 pub mod simulated_locks;
 pub mod table;

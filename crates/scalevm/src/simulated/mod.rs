@@ -4,10 +4,12 @@
 //! measured for a span of simulated time. Nothing of this computer enters the result.
 
 mod attribution;
+mod private;
 mod run;
 mod timed;
 
 pub use attribution::{Attribution, Share};
+use private::private;
 
 use crate::harness::{Failure, Plan, Running, Target};
 use crate::ours::{SWAP_PER_TASK, can_run};
@@ -17,12 +19,6 @@ use sim::Sim;
 use sim::profile::Profile;
 use std::time::Duration;
 use vm::{Best, Options, Policies};
-use workloads::Workload;
-
-/// Nanoseconds that a call of the workload computes beside what the simulator sees.
-fn private(_workload: &Workload) -> f64 {
-    300.0
-}
 
 /// Our VM on a simulated machine as a target.
 #[derive(Clone)]

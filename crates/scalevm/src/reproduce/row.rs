@@ -1,0 +1,258 @@
+//! One figure beside the seed's, and whether it holds.
+
+use super::Lab;
+use super::lab::World;
+
+/// Figures over the seeds of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The middle.
+    pub median: f64,
+    /// The lowest.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+}
+
+impl Spread {
+    /// Of some figures; `None` of none.
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        let (half, odd) = (values.len() / 2, values.len() % 2 == 1);
+        let median = match odd {
+            true => values[half],
+            false => (values[half - 1] + values[half]) / 2.0,
+        };
+        Some(Spread { median, low, high })
+    }
+}
+
+/// How far a prediction may be off, as a part of the figure, and why so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Band {
+    /// What kind of prediction it is.
+    pub kind: &'static str,
+    /// The least ratio of ours to the seed's.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+impl Band {
+    /// A saturated lock, built as its authors built it.
+    pub const SATURATED: Band = Band::new("a saturated lock, ±35 %", 0.65, 1.35);
+    /// Which variables share a line is not known.
+    pub const LAYOUT: Band = Band::new("layout not known, up to 2×", 0.5, 2.0);
+    /// What changes when tasks come to a second socket.
+    pub const SOCKETS: Band = Band::new("drop at a socket boundary, ±25 %", 0.75, 1.25);
+    /// Where a curve stops rising.
+    pub const KNEE: Band = Band::new("a knee, ×/÷ 1.5", 1.0 / 1.5, 1.5);
+
+    const fn new(kind: &'static str, low: f64, high: f64) -> Self {
+        Band { kind, low, high }
+    }
+}
+
+/// What a figure is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Aim {
+    /// The seed's figure, within a band.
+    Seed {
+        /// The figure.
+        figure: f64,
+        /// Where the seed has it.
+        quote: &'static str,
+        /// How far off it may be.
+        band: Band,
+    },
+    /// No less than this; and why.
+    AtLeast(f64, &'static str),
+    /// No more than this; and why.
+    AtMost(f64, &'static str),
+}
+
+impl Aim {
+    /// Whether `value` is as it should be.
+    pub fn holds(&self, value: f64) -> bool {
+        match *self {
+            Aim::Seed { figure, band, .. } => (band.low..=band.high).contains(&(value / figure)),
+            Aim::AtLeast(least, _) => value >= least,
+            Aim::AtMost(most, _) => value <= most,
+        }
+    }
+
+    /// Where the figure stands, or what it is for.
+    pub fn source(&self) -> &'static str {
+        match *self {
+            Aim::Seed { quote, .. } => quote,
+            Aim::AtLeast(_, source) | Aim::AtMost(_, source) => source,
+        }
+    }
+
+    /// The figure aimed at.
+    pub fn figure(&self) -> f64 {
+        match *self {
+            Aim::Seed { figure, .. } => figure,
+            Aim::AtLeast(figure, _) | Aim::AtMost(figure, _) => figure,
+        }
+    }
+}
+
+/// Whether a figure holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Holds,
+    /// It does not, but would at a corner of what is plausible of the machine.
+    AtACorner,
+    /// Nowhere.
+    Misses,
+}
+
+impl Verdict {
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::AtACorner => "misses, holds at a corner",
+            Verdict::Misses => "misses",
+        }
+    }
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What it is of.
+    pub what: String,
+    /// Operations a second, or a plain number.
+    pub is_rate: bool,
+    /// What it is held against.
+    pub aim: Aim,
+    /// On the machine.
+    pub ours: Spread,
+    /// Medians on the corners.
+    pub corners: Vec<f64>,
+    /// Why it misses, if it is known to.
+    pub why: Option<&'static str>,
+    /// What else belongs beside it.
+    pub note: Option<String>,
+}
+
+impl Row {
+    /// A row for what `quantity` gives in `lab`, if the machine has the CPUs for it.
+    pub fn new(
+        lab: &Lab,
+        what: impl Into<String>,
+        aim: Aim,
+        quantity: impl Fn(&World) -> Option<Vec<f64>>,
+    ) -> Option<Self> {
+        let (ours, corners) = lab.figure(quantity)?;
+        Some(Row {
+            what: what.into(),
+            is_rate: false,
+            aim,
+            ours,
+            corners,
+            why: None,
+            note: None,
+        })
+    }
+
+    /// The same as operations a second.
+    pub fn rate(self) -> Self {
+        Row {
+            is_rate: true,
+            ..self
+        }
+    }
+
+    /// Says why it misses, should it.
+    pub fn why(self, why: &'static str) -> Self {
+        Row {
+            why: Some(why),
+            ..self
+        }
+    }
+
+    /// Says something beside it.
+    pub fn note(self, note: String) -> Self {
+        Row {
+            note: Some(note),
+            ..self
+        }
+    }
+
+    /// Whether it holds.
+    pub fn verdict(&self) -> Verdict {
+        match self.aim.holds(self.ours.median) {
+            true => Verdict::Holds,
+            false if self.corners.iter().any(|&corner| self.aim.holds(corner)) => {
+                Verdict::AtACorner
+            }
+            false => Verdict::Misses,
+        }
+    }
+
+    /// Why it misses: what is known, or what it is held against.
+    pub fn reason(&self) -> &'static str {
+        self.why.unwrap_or(self.aim.source())
+    }
+
+    /// Ours over what it is held against.
+    pub fn ratio(&self) -> f64 {
+        self.ours.median / self.aim.figure()
+    }
+
+    /// The range over the machine and its corners.
+    pub fn range(&self) -> (f64, f64) {
+        let all = || self.corners.iter().copied().chain([self.ours.median]);
+        (
+            all().fold(f64::INFINITY, f64::min),
+            all().fold(f64::NEG_INFINITY, f64::max),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_of_any_order() {
+        let spread = Spread::of(vec![3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((spread.low, spread.median, spread.high), (1.0, 2.0, 3.0));
+        assert_eq!(Spread::of(vec![1.0, 2.0]).unwrap().median, 1.5);
+        assert_eq!(Spread::of(vec![]), None);
+    }
+
+    #[test]
+    fn corners_are_asked_if_the_machine_misses() {
+        let (figure, quote) = (100.0, "");
+        let aim = Aim::Seed {
+            figure,
+            quote,
+            band: Band::SATURATED,
+        };
+        let row = |median: f64, corner: f64| Row {
+            what: String::new(),
+            is_rate: true,
+            aim,
+            ours: Spread {
+                median,
+                low: median,
+                high: median,
+            },
+            corners: vec![corner],
+            why: None,
+            note: None,
+        };
+        assert_eq!(row(66.0, 1.0).verdict(), Verdict::Holds);
+        assert_eq!(row(134.0, 1.0).verdict(), Verdict::Holds);
+        assert_eq!(row(64.0, 70.0).verdict(), Verdict::AtACorner);
+        assert_eq!(row(136.0, 64.0).verdict(), Verdict::Misses);
+        assert_eq!(row(50.0, 60.0).range(), (50.0, 60.0));
+        assert_eq!(row(50.0, 60.0).ratio(), 0.5);
+    }
+}
