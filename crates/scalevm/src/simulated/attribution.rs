@@ -97,7 +97,7 @@ impl Attribution {
     }
 
     /// One sentence that names what holds the tasks up. Waits for a lock are counted when
-    /// they end, so that of a lock's line, on which the waiters spin, may say more.
+    /// they end, so that of a line, on which waiters spin, may say more: of that lock's, or another's.
     pub fn bottleneck(&self) -> String {
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
@@ -105,7 +105,7 @@ impl Attribution {
         let own = 1.0 - self.lines_wait - self.spinning - self.blocked;
         match (lock, line) {
             (Some(lock), Some(line)) if line.cost() > lock.wait => format!(
-                "the lock \"{}\": {} of the tasks' time goes at its line, {}",
+                "the lock \"{}\"; {} of the tasks' time goes at the line of {}",
                 lock.what,
                 percent(line.cost()),
                 line.what

@@ -3,7 +3,7 @@
 //! One number a workload, so that one task on a profile of a computer (`scalevm calibrate`)
 //! takes as long as one thread of that computer runs the same code (`--on hosted`), which
 //! enters no kernel, plus `kernel.syscall` for each call. Fitted once, on 2 CPUs of Cascade
-//! Lake in a virtual machine, best of eight runs, and never to a curve:
+//! Lake in a virtual machine, one of the fastest of nine runs each, and never to a curve:
 //!
 //! | workload | hosted, ns an iteration | calls | + system calls | simulated without | private, ns a call |
 //! |---|---|---|---|---|---|
