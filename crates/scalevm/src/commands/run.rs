@@ -38,6 +38,9 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         let mut lines = Lines::new(plan.workload.description);
         let outcome = measure(&*target, &plan, &schedule, &mut lines)?;
         lines.average(&outcome);
+        if on == On::Sim {
+            lines.spread(&outcome);
+        }
     }
     if let Some(simulated) = simulated.filter(|_| super::finished() == 0) {
         let attribution = simulated.attribute(&plan, schedule.duration)?;

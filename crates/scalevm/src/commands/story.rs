@@ -11,7 +11,7 @@ use crate::harness::{Failure, Mode, Plan, Running, Schedule, Target};
 use crate::os::Os;
 use crate::ours::Ours;
 use crate::output::{json, table};
-use crate::simulated::Simulated;
+use crate::simulated::{BANDS, Simulated};
 use crate::tasks::{Affinity, places};
 use baselines::selected::Preset;
 use sim::profile::Profile;
@@ -43,9 +43,6 @@ const SIMULATED: Schedule = Schedule {
     samples: 2,
     duration: Duration::from_millis(5),
 };
-/// How far to trust a saturated lock.
-const BAND: &str = "a saturated lock is right within ±35 %, see docs/simulator";
-
 /// Tells it.
 pub fn run() -> Result<u8, Failure> {
     let workload = workloads::find("mmap1").expect("mmap1 is built in");
@@ -141,7 +138,7 @@ fn simulate(
         let rates: Vec<f64> = series.iter().map(last).collect();
         println!(
             "with {} processes: freebsd-epoch {:.1} times freebsd-di (seed 000: 3.5 times), \
-             scalevm {:.0} times.\nA model's figures: {BAND}.",
+             scalevm {:.0} times.\n{BANDS}",
             SIMULATED_COUNTS[SIMULATED_COUNTS.len() - 1],
             rates[1] / rates[0],
             rates[2] / rates[0]

@@ -5,7 +5,7 @@ use crate::harness::{Failure, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
 use crate::output::progress::Progress;
 use crate::output::{attribution, plot, shape, table};
-use crate::simulated::Simulated;
+use crate::simulated::{BANDS, Simulated};
 use crate::tasks::places;
 use stats::environment::Environment;
 use std::io::Write;
@@ -17,6 +17,8 @@ pub struct Series {
     pub label: String,
     /// The points that were finished.
     pub points: Vec<Point>,
+    /// Whether each sample is a simulated machine of its own, whose median counts.
+    pub simulated: bool,
 }
 
 /// One point of a curve.
@@ -30,9 +32,13 @@ pub struct Point {
 impl Series {
     /// Tasks and operations a second, for those who draw or judge.
     pub fn curve(&self) -> Vec<(usize, f64)> {
+        let figure = |outcome: &Outcome| match self.simulated {
+            true => outcome.spread().map(|[_, median, _]| median),
+            false => outcome.average(),
+        };
         self.points
             .iter()
-            .filter_map(|point| Some((point.tasks, point.outcome.average()?)))
+            .filter_map(|point| Some((point.tasks, figure(&point.outcome)?)))
             .collect()
     }
 }
@@ -77,6 +83,9 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let (series, failure) = sweep.measure(records);
     if !common.json {
         show(args, &series);
+        if on == On::Sim {
+            println!("{BANDS}");
+        }
     }
     if failure.is_none() && super::finished() == 0 {
         sweep.explain(&series, common.json)?;
@@ -131,6 +140,7 @@ impl Sweep<'_> {
             .map(|side| Series {
                 label: side.label(),
                 points: Vec::new(),
+                simulated: side.simulated.is_some(),
             })
             .collect();
         let points = self.counts.len() * self.sides.len();

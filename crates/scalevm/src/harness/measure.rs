@@ -91,6 +91,19 @@ impl Outcome {
         (count > 0).then(|| self.samples.iter().map(|s| s.total).sum::<f64>() / count as f64)
     }
 
+    /// The lowest, the median and the highest of the samples' totals; none without samples.
+    pub fn spread(&self) -> Option<[f64; 3]> {
+        let mut totals: Vec<f64> = self.samples.iter().map(|sample| sample.total).collect();
+        totals.sort_by(f64::total_cmp);
+        let (low, high) = (*totals.first()?, *totals.last()?);
+        let middle = totals.len() / 2;
+        let median = match totals.len() % 2 {
+            0 => (totals[middle - 1] + totals[middle]) / 2.0,
+            _ => totals[middle],
+        };
+        Some([low, median, high])
+    }
+
     /// The standard deviation of the samples' totals (n − 1); none below two samples.
     pub fn stddev(&self) -> Option<f64> {
         let mean = self.average()?;

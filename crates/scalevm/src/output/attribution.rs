@@ -1,7 +1,7 @@
 //! Where a simulated run's time went, as tables and as JSON.
 
 use crate::harness::Plan;
-use crate::simulated::{Attribution, Share, Simulated};
+use crate::simulated::{Attribution, BANDS, Share, Simulated};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, LineStyle, Table};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub fn print(attribution: &Attribution) {
             println!("{}", table(kind, hold, &shares));
         }
     }
-    println!("bottleneck: {}", attribution.bottleneck());
+    println!("bottleneck: {}\n{BANDS}", attribution.bottleneck());
 }
 
 fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {

@@ -20,6 +20,13 @@ impl Lines {
             println!("average:{average:.0}");
         }
     }
+
+    /// Of simulated runs, whose spread is that of the seeds.
+    pub fn spread(&self, outcome: &Outcome) {
+        if let Some([low, median, high]) = outcome.spread() {
+            println!("median:{median:.0} low:{low:.0} high:{high:.0}");
+        }
+    }
 }
 
 impl Watch for Lines {

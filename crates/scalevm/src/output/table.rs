@@ -13,19 +13,31 @@ use sim::profile::Profile;
 pub fn curves(series: &[Series]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header(["on", "tasks", "average", "stddev", "per task", "speedup"]);
+    let simulated = series.iter().all(|one| one.simulated);
+    let figures = if simulated {
+        ["median", "low–high"]
+    } else {
+        ["average", "stddev"]
+    };
+    table.set_header(["on", "tasks", figures[0], figures[1], "per task", "speedup"]);
     for one in series {
         let curve = one.curve();
         // Against one task's share of the first point, so 1, 2, 4 is linear.
         let base = curve.first().map(|&(tasks, rate)| rate / tasks as f64);
         for (point, &(tasks, rate)) in one.points.iter().zip(&curve) {
-            let stddev = point.outcome.stddev();
+            let spread = match simulated {
+                true => point
+                    .outcome
+                    .spread()
+                    .map(|[low, _, high]| range(low, high)),
+                false => point.outcome.stddev().map(short),
+            };
             let speedup = base.filter(|&base| base > 0.0).map(|base| rate / base);
             table.add_row([
                 one.label.clone(),
                 tasks.to_string(),
                 short(rate),
-                stddev.map_or("–".into(), short),
+                spread.unwrap_or_else(|| "–".into()),
                 short(rate / tasks as f64),
                 speedup.map_or("–".into(), |speedup| format!("{speedup:.2}")),
             ]);
@@ -35,6 +47,10 @@ pub fn curves(series: &[Series]) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+fn range(low: f64, high: f64) -> String {
+    format!("{}–{}", short(low), short(high))
 }
 
 /// A row for each lock, groups apart; of fairness and slow paths, those with the most

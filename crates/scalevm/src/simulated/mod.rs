@@ -20,6 +20,11 @@ use sim::profile::Profile;
 use std::time::Duration;
 use vm::{Best, Options, Policies};
 
+/// How far to trust a simulated figure, to be said beside it.
+pub const BANDS: &str = "to be trusted: a saturated lock ± 35 %, a drop at a socket boundary ± 25 %, \
+                         disjoint work within a socket ± 10 %, a ranking from 1.5 times apart \
+                         (docs/simulator)";
+
 /// Our VM on a simulated machine as a target.
 #[derive(Clone)]
 pub struct Simulated {
