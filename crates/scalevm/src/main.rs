@@ -25,6 +25,8 @@ fn main() -> ExitCode {
     // `scalevm … | head` ends quietly, as other tools do.
     // SAFETY: no handler is involved, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    // `check races` switches it on again.
+    sync::watch::order::switch(false);
     let result = match cli::Cli::parse().command {
         None => commands::story::run(),
         Some(cli::Command::Compare(args)) => commands::compare::run(&args),

@@ -44,9 +44,10 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
     if let Some(simulated) = simulated.filter(|_| super::finished() == 0) {
         let attribution = simulated.attribute(&plan, schedule.duration)?;
+        let range = simulated.corners(&plan, schedule.duration)?;
         match common.json {
-            true => attribution::print_json(&plan, &simulated, &attribution),
-            false => attribution::print(&attribution),
+            true => attribution::print_json(&plan, &simulated, &attribution, range),
+            false => attribution::print(&attribution, range),
         }
     }
     Ok(super::finished())

@@ -204,15 +204,14 @@ impl Sweep<'_> {
                 mode: self.mode,
             };
             let attribution = simulated.attribute(&plan, self.schedule.duration)?;
+            let range = simulated.corners(&plan, self.schedule.duration)?;
             if json {
-                attribution::print_json(&plan, simulated, &attribution);
+                attribution::print_json(&plan, simulated, &attribution, range);
             } else {
                 let tasks = self.mode.count(last.tasks);
-                println!(
-                    "{}, {tasks}: bottleneck: {}",
-                    one.label,
-                    attribution.bottleneck()
-                );
+                let (label, range) = (&one.label, attribution::corners(range));
+                println!("{label}, {tasks}: bottleneck: {}", attribution.bottleneck());
+                println!("{label}, {tasks}: {range}");
             }
         }
         Ok(())

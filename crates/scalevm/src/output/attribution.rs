@@ -1,5 +1,6 @@
 //! Where a simulated run's time went, as tables and as JSON.
 
+use super::short;
 use crate::harness::Plan;
 use crate::simulated::{Attribution, BANDS, Share, Simulated};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -9,8 +10,17 @@ use serde_json::{Value, json};
 /// Shares below this are not worth a row.
 const SHOWN: f64 = 0.001;
 
+/// Over how many corners a range goes, in words.
+pub fn corners([low, high]: [f64; 2]) -> String {
+    format!(
+        "{}–{} over the corners of legs and arbitration",
+        short(low),
+        short(high)
+    )
+}
+
 /// Prints the shares, the worst locks, their callers and the worst lines.
-pub fn print(attribution: &Attribution) {
+pub fn print(attribution: &Attribution, range: [f64; 2]) {
     let Attribution {
         lines_wait,
         spinning,
@@ -34,7 +44,8 @@ pub fn print(attribution: &Attribution) {
             println!("{}", table(kind, hold, &shares));
         }
     }
-    println!("bottleneck: {}\n{BANDS}", attribution.bottleneck());
+    println!("bottleneck: {}", attribution.bottleneck());
+    println!("rate: {}\n{BANDS}", corners(range));
 }
 
 fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
@@ -69,7 +80,7 @@ fn percent(part: f64) -> String {
 }
 
 /// Prints the same as one line of JSON.
-pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution) {
+pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution, range: [f64; 2]) {
     let rows = |shares: &[Share]| -> Vec<Value> {
         let row = |one: &Share| json!({ "what": one.what, "wait": one.wait, "hold": one.hold, "spin": one.spin, "count": one.count, "contended": one.contended });
         shares.iter().map(row).collect()
@@ -84,6 +95,7 @@ pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution) {
         "profile": target.profile.name,
         "topology": target.profile.topology.shape(),
         "seed": target.seed,
+        "corners": { "low": range[0], "high": range[1] },
         "waiting_for_lines": attribution.lines_wait,
         "spinning": attribution.spinning,
         "blocked": attribution.blocked,

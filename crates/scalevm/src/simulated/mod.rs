@@ -73,6 +73,22 @@ impl Simulated {
         self.with_run(plan, |run| run.measure(span))
     }
 
+    /// The lowest and the highest rate over the corners of what nobody publishes of a
+    /// machine (legs, arbitration), one run each.
+    pub fn corners(&self, plan: &Plan, span: Duration) -> Result<[f64; 2], Failure> {
+        let mut range = [f64::INFINITY, 0.0];
+        for profile in self.profile.corners() {
+            let corner = Simulated {
+                profile,
+                ..self.clone()
+            };
+            let done = corner.sample(plan, span)?.iter().sum::<u64>();
+            let rate = done as f64 / span.as_secs_f64();
+            range = [rate.min(range[0]), rate.max(range[1])];
+        }
+        Ok(range)
+    }
+
     /// Where the time goes, by one run more with the locks watched.
     pub fn attribute(&self, plan: &Plan, span: Duration) -> Result<Attribution, Failure> {
         self.check(plan)?;

@@ -38,6 +38,7 @@ pub fn planted_names() -> Vec<&'static str> {
 /// that was asked for was found; else 1.
 pub fn run(args: &RacesArgs) -> Result<u8, Failure> {
     interrupt::install().map_err(Failure::start("signal handler"))?;
+    sync::watch::order::switch(true);
     let subjects = subjects(args);
     let count = args.seeds.unwrap_or(match args.planted {
         None => SEEDS,
