@@ -1,7 +1,7 @@
 //! What lies where, by name.
 
 use crate::arena::offset_of;
-use crate::engine::{Engine, OnHost};
+use crate::engine::Engine;
 use std::collections::BTreeMap;
 
 /// Names of ranges in the window.
@@ -28,7 +28,6 @@ impl Labels {
 
 impl Engine {
     pub(crate) fn label(&mut self, address: usize, bytes: usize, what: &'static str) {
-        let _host = OnHost::enter();
         self.labels.longest = self.labels.longest.max(bytes);
         self.labels.ranges.insert((offset_of(address), bytes), what);
     }

@@ -1,7 +1,7 @@
 //! Physical memory: frames in the machine's window.
 
 use crate::Sim;
-use crate::engine::{self, Engine, Kind, OnHost, Shared, Time};
+use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
@@ -90,7 +90,6 @@ impl Sim {
 impl Engine {
     /// The running CPU takes the page at `first`, when its socket's memory is ready for it.
     fn overwrite_page(&mut self, first: usize) {
-        let _host = OnHost::enter();
         let cpu = self.running;
         let socket = self.profile.place(cpu).socket;
         let begin = self.cpu().clock.max(self.zeroing[socket]);

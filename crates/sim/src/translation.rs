@@ -9,7 +9,7 @@
 use crate::Sim;
 use crate::engine::agenda::NEVER;
 use crate::engine::cpu::Doing;
-use crate::engine::{self, Engine, Kind, OnHost, Shared, Time};
+use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::soft::{Entry, SETS, Tlb, walk};
 use machine::{
@@ -99,8 +99,6 @@ impl Engine {
 
     /// When the last of `targets` has acknowledged a flush sent by the running CPU.
     fn interrupt(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
-        // An inbox may grow: that is the engine's own memory.
-        let _host = OnHost::enter();
         let ipi = self.profile.ipi.clone();
         let sent = self.cpu().clock + ipi.send;
         let mut done = sent;

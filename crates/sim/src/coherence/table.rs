@@ -2,7 +2,6 @@
 
 use super::line::{LINE_SHIFT, Line};
 use crate::arena::{Reservation, WINDOW};
-use crate::engine::OnHost;
 use std::collections::HashMap;
 
 /// Lines in a window.
@@ -40,7 +39,6 @@ impl Table {
 
     #[cold]
     fn foreign_id(&mut self, line: usize) -> usize {
-        let _host = OnHost::enter();
         let next = LINES + self.foreign.len();
         let id = *self.foreign.entry(line).or_insert(next);
         assert!(

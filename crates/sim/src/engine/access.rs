@@ -3,7 +3,7 @@
 use super::agenda::{NEVER, key};
 use super::buffer::Store;
 use super::cpu::{Cpu, Doing};
-use super::{Engine, OnHost, Running, Time};
+use super::{Engine, Running, Time};
 use crate::arena::{Arena, offset_of};
 use crate::coherence::LineId;
 
@@ -183,7 +183,6 @@ impl Running {
     /// Gets the right to a line, in turn.
     fn fetch(self, line: LineId, write: bool) {
         self.with(|engine| {
-            let _host = OnHost::enter();
             let (cpu, clock) = (engine.running, engine.cpu().clock);
             engine.cpu().doing = Doing::Fetching;
             engine

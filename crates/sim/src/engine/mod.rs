@@ -66,9 +66,11 @@ impl Running {
         NonNull::new(CURRENT.get()).map(Running)
     }
 
-    /// The engine, for `f`, which neither suspends the CPU nor comes back here.
+    /// The engine, for `f`, which neither suspends the CPU nor comes back here. What it
+    /// allocates is the host's.
     #[inline(always)]
     pub(crate) fn with<R>(self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        let _host = OnHost::enter();
         // SAFETY: `CURRENT` is set while this thread runs one of the engine's CPUs, a
         // `Running` is used by code on that CPU only (it is not Send, and is not kept),
         // and the scheduler holds no reference meanwhile; `f` is a leaf.
@@ -148,14 +150,13 @@ impl Engine {
         let end = key(self.until, 0);
         let first = self.agenda.first();
         self.turn = first.min(end);
-        self.ahead = end;
         let others = self.agenda.next().map(|(time, _)| (time, self.lookahead.0));
         let cpus = self.cpus.len();
         let siblings = self
             .siblings(cpu)
             .flat_map(|sibling| [sibling, sibling + cpus]);
         let siblings = siblings.map(|actor| (self.agenda.of(actor), self.lookahead.1));
-        let mut ahead = self.ahead;
+        let mut ahead = end;
         for (time, slack) in others.into_iter().chain(siblings) {
             if time < NEVER {
                 ahead = ahead.min(key(time + slack, 0));
@@ -197,11 +198,11 @@ impl Engine {
 }
 
 /// While it lives, the calling CPU's allocations are the host's: the engine's own.
-pub(crate) struct OnHost(*mut Heap);
+struct OnHost(*mut Heap);
 
 impl OnHost {
     #[inline]
-    pub(crate) fn enter() -> Self {
+    fn enter() -> Self {
         OnHost(global::switch(null_mut()))
     }
 }

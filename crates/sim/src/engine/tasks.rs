@@ -2,7 +2,7 @@
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
-use super::{Engine, OnHost, Running, Time, in_turn};
+use super::{Engine, Running, Time, in_turn};
 use crate::task::Task;
 
 /// Pauses until a sleeping spinner looks again, should nothing have woken it; doubles
@@ -54,7 +54,6 @@ pub(crate) fn unpark(task: Task) {
 impl Engine {
     /// The running CPU spends `time` spinning.
     fn spin(&mut self, time: Time) {
-        let _host = OnHost::enter();
         let cpu = self.cpu();
         cpu.clock += time;
         cpu.times.spinning += time;
@@ -64,7 +63,6 @@ impl Engine {
     /// Puts the running CPU to sleep on what it has read; if that can not be, lets some
     /// time pass. Whether it sleeps.
     fn fall_asleep(&mut self, round: u32) -> bool {
-        let _host = OnHost::enter();
         let (cpu, now) = (self.running, self.cpu().clock);
         let pause = self.profile.core.pause;
         if !self.directory.spinners.can_sleep(cpu) {

@@ -1,6 +1,6 @@
 //! Watching each access: random delays, and who has touched which line.
 
-use super::{Engine, OnHost, Time};
+use super::{Engine, Time};
 use crate::coherence::LineId;
 use std::collections::BTreeMap;
 
@@ -66,7 +66,6 @@ impl Engine {
         }
         let cpu = self.running;
         if let Some(trace) = &mut self.watch.trace {
-            let _host = OnHost::enter();
             let used = trace[cpu].entry(line).or_default();
             if used.site.is_empty() || (write && used.writes == 0) {
                 used.site = crate::site::here();
