@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("checked", &["machine"]),
     ("workloads", &[]),
     ("stats", &[]),
+    ("profile", &["stats"]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

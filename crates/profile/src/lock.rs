@@ -1,0 +1,122 @@
+//! A lock that was waited for.
+
+use serde::{Deserialize, Serialize};
+
+/// What a lock is, and for what it was wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// A kernel spin lock.
+    #[serde(rename = "spinlock")]
+    Spinlock,
+    /// A kernel spinning readers-writer lock, for reading.
+    #[serde(rename = "rwlock read")]
+    RwlockRead,
+    /// The same, for writing.
+    #[serde(rename = "rwlock write")]
+    RwlockWrite,
+    /// A kernel mutex.
+    #[serde(rename = "mutex")]
+    Mutex,
+    /// A kernel readers-writer semaphore, for reading.
+    #[serde(rename = "rwsem read")]
+    RwsemRead,
+    /// The same, for writing.
+    #[serde(rename = "rwsem write")]
+    RwsemWrite,
+    /// A kernel per-CPU readers-writer semaphore.
+    #[serde(rename = "percpu rwsem")]
+    PercpuRwsem,
+    /// A lock of a program, waited for in the kernel.
+    #[serde(rename = "futex")]
+    Futex,
+    /// A lock of scalevm's own VM.
+    #[serde(rename = "lock")]
+    Own,
+    /// A cache line that simulated CPUs wait for.
+    #[serde(rename = "line")]
+    Line,
+}
+
+impl Kind {
+    /// The word used in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Spinlock => "spinlock",
+            Kind::RwlockRead => "rwlock read",
+            Kind::RwlockWrite => "rwlock write",
+            Kind::Mutex => "mutex",
+            Kind::RwsemRead => "rwsem read",
+            Kind::RwsemWrite => "rwsem write",
+            Kind::PercpuRwsem => "percpu rwsem",
+            Kind::Futex => "futex",
+            Kind::Own => "lock",
+            Kind::Line => "line",
+        }
+    }
+
+    /// `, for writing` and the like; empty where there is one way to take it.
+    pub const fn purpose(self) -> &'static str {
+        match self {
+            Kind::RwlockRead | Kind::RwsemRead => " for reading",
+            Kind::RwlockWrite | Kind::RwsemWrite => " for writing",
+            _ => "",
+        }
+    }
+}
+
+/// A lock at one caller, and what waiting for it took. Seconds are of task time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    /// Its name (`mmap_lock`), or `unknown lock`.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The function that wanted it, or `file:line`.
+    pub caller: String,
+    /// How often it was taken; `null` where only waits are seen.
+    pub acquisitions: Option<u64>,
+    /// How often it had to be waited for.
+    pub contentions: u64,
+    /// Seconds of all waits together.
+    pub wait: f64,
+    /// Seconds of a wait on average.
+    pub mean: f64,
+    /// Seconds of the longest wait.
+    pub worst: f64,
+    /// Seconds that samples saw tasks spin for it outside the waits above.
+    pub spin: f64,
+    /// The part of the tasks' time that waits and spinning took.
+    pub share: f64,
+}
+
+impl Lock {
+    /// A lock at `caller` that nobody has waited for yet.
+    pub fn new(name: &str, kind: Kind, caller: &str) -> Self {
+        Lock {
+            name: name.to_owned(),
+            kind,
+            caller: caller.to_owned(),
+            acquisitions: None,
+            contentions: 0,
+            wait: 0.0,
+            mean: 0.0,
+            worst: 0.0,
+            spin: 0.0,
+            share: 0.0,
+        }
+    }
+
+    /// Adds `count` waits of `seconds` together, the longest of `worst`.
+    pub fn add_waits(&mut self, count: u64, seconds: f64, worst: f64) {
+        self.contentions += count;
+        self.wait += seconds;
+        self.mean = self.wait / self.contentions.max(1) as f64;
+        self.worst = self.worst.max(worst);
+    }
+
+    /// Fills in the share, of tasks that had `task_seconds` together.
+    pub fn share_of(mut self, task_seconds: f64) -> Self {
+        self.share = (self.wait + self.spin) / task_seconds;
+        self
+    }
+}
