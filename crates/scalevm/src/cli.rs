@@ -4,6 +4,7 @@ mod calibrate;
 mod check;
 mod compare;
 mod locks;
+mod profile;
 mod reproduce;
 mod sim;
 
@@ -11,6 +12,7 @@ pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
 pub use locks::{LocksArgs, LocksOn};
+pub use profile::{ProfileArgs, watching};
 pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
 
@@ -49,6 +51,9 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with more and more tasks and draw the curve
     Sweep(SweepArgs),
+    /// Show where the time goes: flame graphs, locks, the bottleneck
+    #[command(long_about = profile::LONG_ABOUT)]
+    Profile(ProfileArgs),
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
@@ -97,6 +102,9 @@ pub struct SweepArgs {
     /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
     pub cpus: Vec<u32>,
+    /// Profile each curve at its peak and at its end, and say what changed
+    #[arg(long)]
+    pub why: bool,
     /// How our VM is built, one curve each; implies `--on hosted` if nothing else is said
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
     pub vm: Vec<String>,

@@ -10,6 +10,7 @@ mod locks;
 mod os;
 mod ours;
 mod output;
+mod profiling;
 mod reproduce;
 mod simulated;
 mod tasks;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Some(cli::Command::List(args)) => commands::list::run(&args),
         Some(cli::Command::Run(args)) => commands::run::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
+        Some(cli::Command::Profile(args)) => commands::profile::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),

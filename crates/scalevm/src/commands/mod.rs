@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod list;
 pub mod locks;
+pub mod profile;
 pub mod reproduce;
 pub mod run;
 pub mod story;
@@ -41,7 +42,7 @@ fn system(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
 }
 
 /// The target for a choice of system and preset.
-fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>, Failure> {
+pub fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>, Failure> {
     match on {
         On::Os => Ok(Box::new(Os {
             affinity: args.affinity(),
@@ -55,7 +56,7 @@ fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>
 }
 
 /// Our VM on the simulated machine that is asked for.
-fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
+pub fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
     Ok(Simulated {
         preset: preset(vm)?,
         profile: args.sim.profile()?,

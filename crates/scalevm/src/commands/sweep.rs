@@ -1,5 +1,7 @@
 //! `scalevm sweep`: a curve over the number of tasks.
 
+mod why;
+
 use crate::cli::{On, SweepArgs};
 use crate::harness::{Failure, Job, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
@@ -88,6 +90,9 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     if failure.is_none() && super::finished() == 0 {
         sweep.explain(&series, common.json)?;
+        if args.why {
+            why::explain(&sweep, &series, common)?;
+        }
     }
     // What was finished has been shown; now the reason why there is not more.
     failure.map_or_else(|| Ok(super::finished()), Err)

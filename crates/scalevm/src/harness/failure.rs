@@ -2,6 +2,7 @@
 
 use stats::{Exit, InputError};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::{fmt, io};
 use workloads::{Call, Error};
@@ -13,6 +14,15 @@ pub enum Failure {
     Unavailable(String),
     /// A file can not be used.
     Input(InputError),
+    /// What the tasks do can not be recorded.
+    Recording(perf::Error),
+    /// A file can not be written.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A command under test did not succeed.
     Command {
         /// The command, as given.
@@ -69,10 +79,20 @@ impl Failure {
         move |source| Failure::Start { what, source }
     }
 
+    /// Names the file that can not be written.
+    pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        move |source| Failure::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// The exit code of the command: 2 for a bad choice, 4 for a failed target.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Unavailable(_) | Failure::Input(_) => Exit::BadInput.code(),
+            Failure::Unavailable(_) | Failure::Input(_) | Failure::File { .. } => {
+                Exit::BadInput.code()
+            }
             _ => Exit::TargetFailed.code(),
         }
     }
@@ -89,6 +109,8 @@ impl fmt::Display for Failure {
         match self {
             Failure::Unavailable(why) => f.write_str(why),
             Failure::Input(error) => error.fmt(f),
+            Failure::Recording(error) => error.fmt(f),
+            Failure::File { path, source } => write!(f, "{}: {source}", path.display()),
             Failure::Command { command, status } => write!(f, "`{command}`: {status}"),
             Failure::Start { what, source } => write!(f, "{what}: {source}"),
             Failure::Task {
@@ -135,9 +157,10 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Failure::Start { source, .. } => Some(source),
+            Failure::Start { source, .. } | Failure::File { source, .. } => Some(source),
             Failure::Task { error, .. } => Some(error),
-            // Its text is this one's, so its cause is too.
+            // Their texts are this one's, so their causes are too.
+            Failure::Recording(error) => error.source(),
             Failure::Input(error) => error.source(),
             Failure::Unavailable(_)
             | Failure::Died { .. }

@@ -96,6 +96,16 @@ pub struct Summary {
     pub machine: Option<Environment>,
 }
 
+impl Mode {
+    /// The word used in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Processes => "processes",
+            Mode::Threads => "threads",
+        }
+    }
+}
+
 impl Measurement {
     /// Sample number `sample`, from the operations each task made in an interval of `seconds`. `None` if there are no tasks or
     /// the interval is not positive.
