@@ -46,7 +46,7 @@ pub fn both<P: Probe>(
     };
     progress.point(&format!("{}, watched", plan.workload.name()));
     let mut running = target.start(plan)?;
-    let rest = |running: &mut dyn Running, samples: u32| {
+    let rest = |running: &mut dyn Running, samples: u32| -> Result<(), Failure> {
         for _ in 0..samples {
             running.advance(schedule.duration);
             progress.step();
