@@ -1,6 +1,7 @@
 //! Names of kernel locks. A tracepoint knows a lock's address only; who waits tells its
 //! name, by the function nearest to the lock that says so.
 
+use super::machinery::is_machinery;
 use super::matches;
 use profile::Kind;
 
@@ -89,6 +90,7 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Spin, "__put_partials", "slab node lock"),    // 6.18: freeing
     (Spin, "put_cpu_partial", "slab node lock"),   // 6.18: freeing
     (Spin, "__pcs_replace_*", "slab node lock"),   // 6.18: sheaves
+    (Spin, "barn_*", "slab barn lock"),            // seen: 6.18, munmap
     (Spin, "alloc_vmap_area", "vmap lock"),        // 6.18: kernel stacks
     (Spin, "free_vmap_area_noflush", "vmap lock"), // 6.18: kernel stacks
     (Spin, "remove_vm_area", "vmap lock"),         // 6.18: kernel stacks
@@ -227,9 +229,14 @@ const SLEEPING: &[(&str, Class)] = &[
     ("down_write*", Rwsem),
     ("up_read", Rwsem),
     ("up_write", Rwsem),
+    ("downgrade_write", Rwsem),
     ("mutex_*", Mutex),
     ("__mutex_*", Mutex),
 ];
+
+/// Functions that are asked, besides those that lock: what is further away takes other
+/// locks than this one, and no name is better than a wrong one.
+const NEAR: usize = 3;
 
 /// The name of a lock, by the frames of who waits, from the leaf.
 pub(super) fn name(kind: Kind, frames: &[String]) -> Option<String> {
@@ -255,11 +262,20 @@ fn sleeping((at, frame): (usize, &String)) -> Option<(usize, Class)> {
 }
 
 fn nearest(class: Class, frames: &[String]) -> Option<&'static str> {
-    frames.iter().find_map(|frame| {
-        let rule =
-            |&&(of, function, _): &&(Class, &str, &str)| of == class && matches(function, frame);
-        TABLE.iter().find(rule).map(|&(_, _, name)| name)
-    })
+    let mut callers = 0;
+    let mut near = |frame: &&String| {
+        callers += usize::from(!is_machinery(frame));
+        callers <= NEAR
+    };
+    frames
+        .iter()
+        .take_while(|frame| near(frame))
+        .find_map(|frame| {
+            let rule = |&&(of, function, _): &&(Class, &str, &str)| {
+                of == class && matches(function, frame)
+            };
+            TABLE.iter().find(rule).map(|&(_, _, name)| name)
+        })
 }
 
 fn class(kind: Kind) -> Option<Class> {

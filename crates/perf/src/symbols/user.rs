@@ -18,19 +18,33 @@ pub(crate) fn names(
     for (&file, offsets) in places {
         let path = &files[file as usize];
         let offsets: Vec<u64> = offsets.iter().copied().collect();
-        let found = match path.starts_with('/') && !path.starts_with("//") {
-            true => symbolizer
-                .symbolize(&Source::Elf(Elf::new(path)), Input::FileOffset(&offsets))
-                .unwrap_or_default(),
-            // The kernel's (`[vdso]`) or nobody's (`//anon`).
-            false => Vec::new(),
-        };
+        let found = look_up(symbolizer, path, &offsets);
         for (index, offset) in offsets.into_iter().enumerate() {
             let functions = functions(found.get(index)).unwrap_or_else(|| vec![module(path)]);
             names.insert(Place { file, offset }, functions);
         }
     }
     names
+}
+
+/// One symbol an offset; nothing if the file can not be read.
+fn look_up<'a>(symbolizer: &'a Symbolizer, path: &str, offsets: &[u64]) -> Vec<Symbolized<'a>> {
+    // The kernel's (`[vdso]`) or nobody's (`//anon`).
+    if !path.starts_with('/') || path.starts_with("//") {
+        return Vec::new();
+    }
+    let input = Input::FileOffset(offsets);
+    let with = |debug_syms| {
+        Source::Elf(Elf {
+            debug_syms,
+            ..Elf::new(path)
+        })
+    };
+    let found = symbolizer.symbolize(&with(true), input);
+    // Debug information that can not be read must not hide the symbols beside it.
+    found
+        .or_else(|_| symbolizer.symbolize(&with(false), input))
+        .unwrap_or_default()
 }
 
 fn functions(symbol: Option<&Symbolized>) -> Option<Vec<String>> {
@@ -40,7 +54,10 @@ fn functions(symbol: Option<&Symbolized>) -> Option<Vec<String>> {
         .iter()
         .rev()
         .map(|inlined| inlined.name.to_string());
-    Some(inlined.chain([symbol.name.to_string()]).collect())
+    let mut functions: Vec<String> = inlined.chain([symbol.name.to_string()]).collect();
+    // A function of which a part is inlined in the rest is one.
+    functions.dedup();
+    Some(functions)
 }
 
 /// A file's name in brackets.
