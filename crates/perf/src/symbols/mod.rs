@@ -16,7 +16,16 @@ pub(crate) struct Named {
     /// The process's command.
     pub process: String,
     pub kernel: Vec<String>,
-    pub user: Vec<String>,
+    pub user: Vec<Function>,
+}
+
+/// A function of a program or library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub name: String,
+    /// Whether it is of what programs are run by: the C library, the loader, the kernel's
+    /// page in every process.
+    pub system: bool,
 }
 
 /// Names all stacks; places are in `files`.
@@ -34,7 +43,7 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
             match frame {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
-                Frame::Nowhere => named.user.push("[unknown]".to_owned()),
+                Frame::Nowhere => named.user.push(user::unknown()),
             }
         }
         named

@@ -2,6 +2,7 @@
 //!
 //! By file and offset, not by process: most children of a shell are dead by now.
 
+use super::Function;
 use crate::tasks::Place;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
@@ -13,7 +14,7 @@ pub(crate) fn names(
     symbolizer: &Symbolizer,
     places: &BTreeMap<u32, BTreeSet<u64>>,
     files: &[String],
-) -> HashMap<Place, Vec<String>> {
+) -> HashMap<Place, Vec<Function>> {
     let mut names = HashMap::new();
     for (&file, offsets) in places {
         let path = &files[file as usize];
@@ -21,7 +22,9 @@ pub(crate) fn names(
         let found = look_up(symbolizer, path, &offsets);
         for (index, offset) in offsets.into_iter().enumerate() {
             let functions = functions(found.get(index)).unwrap_or_else(|| vec![module(path)]);
-            names.insert(Place { file, offset }, functions);
+            let system = is_system(path);
+            let known = functions.into_iter().map(|name| Function { name, system });
+            names.insert(Place { file, offset }, known.collect());
         }
     }
     names
@@ -60,6 +63,29 @@ fn functions(symbol: Option<&Symbolized>) -> Option<Vec<String>> {
     Some(functions)
 }
 
+/// What stands for an address where nothing is known to be.
+pub(crate) fn unknown() -> Function {
+    Function {
+        name: "[unknown]".to_owned(),
+        system: true,
+    }
+}
+
+/// Whether a file is the C library, the loader or the kernel's.
+fn is_system(path: &str) -> bool {
+    const SYSTEM: [&str; 7] = [
+        "libc.",
+        "libc-",
+        "libpthread",
+        "ld-",
+        "ld.",
+        "[vdso]",
+        "[vsyscall]",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    SYSTEM.iter().any(|start| name.starts_with(start))
+}
+
 /// A file's name in brackets.
 fn module(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -69,6 +95,13 @@ fn module(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_c_library_is_the_systems() {
+        assert!(is_system("/usr/lib/x86_64-linux-gnu/libc.so.6"));
+        assert!(is_system("/lib64/ld-linux-x86-64.so.2") && is_system("[vdso]"));
+        assert!(!is_system("/usr/bin/ld") && !is_system("/usr/lib/libcurl.so.4"));
+    }
 
     #[test]
     fn a_place_without_a_name_is_its_file() {
