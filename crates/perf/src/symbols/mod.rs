@@ -9,6 +9,8 @@ use blazesym::symbolize::Symbolizer;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use kernel::missing;
+#[cfg(test)]
+pub(crate) use kernel::plain;
 
 /// A stack with names, each part from the leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
