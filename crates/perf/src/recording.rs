@@ -210,7 +210,11 @@ impl Recording {
             .rev()
             .map(|frame| format!("{frame}_[k]"))
             .collect();
-        let user = stack.user.iter().rev().map(String::as_str);
+        let user = stack
+            .user
+            .iter()
+            .rev()
+            .map(|function| function.name.as_str());
         let frames = root.into_iter().chain([stack.process.as_str()]).chain(user);
         to.add(frames.chain(kernel.iter().map(String::as_str)), seconds);
     }

@@ -1,7 +1,7 @@
 //! Locks of programs, which the kernel sees as waits on a futex.
 
 use super::{Wanted, matches};
-use crate::symbols::Named;
+use crate::symbols::{Function, Named};
 use profile::Kind;
 
 /// The kernel's side of a wait.
@@ -29,20 +29,10 @@ const LIBRARY: &[&str] = &[
     "__pthread_*",
     "___pthread_*",
     "__lll_*",
-    "lll_*",
-    "__futex_*",
-    "futex_*",
     "__new_sem_*",
     "sem_wait*",
     "syscall",
-    "__syscall*",
-    "clone*",
-    "__clone*",
-    "start_thread",
 ];
-
-/// Libraries without names, and the kernel's page in a program.
-const FILES: &[&str] = &["[libc*", "[libpthread*", "[ld-*", "[vdso]", "[unknown]"];
 
 /// Names of locks, by a function that takes them, as others know them.
 const LOCKS: &[(&str, &str)] = &[
@@ -61,6 +51,7 @@ const LOCKS: &[(&str, &str)] = &[
     ("parking_lot::condvar", "parking_lot::Condvar"),
     ("pthread_mutex_lock", "pthread_mutex_lock"),
     ("__pthread_mutex_lock", "pthread_mutex_lock"),
+    ("___pthread_mutex_lock", "pthread_mutex_lock"),
     ("pthread_rwlock_", "pthread_rwlock"),
     ("__pthread_rwlock_", "pthread_rwlock"),
     ("pthread_cond_", "pthread_cond"),
@@ -80,25 +71,26 @@ pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
 }
 
 /// The outermost lock named before the caller: a condition variable takes a mutex.
-fn name(user: &[String]) -> Option<&'static str> {
-    let library = user.iter().take_while(|frame| is_library(frame));
-    let known = |frame: &String| {
+fn name(user: &[Function]) -> Option<&'static str> {
+    let library = user.iter().take_while(|function| is_library(function));
+    let known = |function: &Function| {
         let lock = LOCKS
             .iter()
-            .find(|(function, _)| frame.starts_with(function));
+            .find(|(start, _)| function.name.starts_with(start));
         lock.map(|&(_, name)| name)
     };
     library.filter_map(known).last()
 }
 
 /// The first function that is no library's; where all are, the last.
-fn caller(user: &[String]) -> &str {
-    let own = user.iter().find(|frame| !is_library(frame));
-    own.or(user.last()).map_or("[unknown]", String::as_str)
+fn caller(user: &[Function]) -> &str {
+    let own = user.iter().find(|function| !is_library(function));
+    own.or(user.last())
+        .map_or("[unknown]", |function| &function.name)
 }
 
-fn is_library(frame: &str) -> bool {
-    any(LIBRARY, frame) || any(FILES, frame)
+fn is_library(function: &Function) -> bool {
+    function.system || any(LIBRARY, &function.name)
 }
 
 fn any(patterns: &[&str], name: &str) -> bool {

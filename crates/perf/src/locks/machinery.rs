@@ -42,6 +42,7 @@ const MACHINERY: &[&str] = &[
     "down_*",
     "__down*",
     "up_*",
+    "downgrade_write",
     "up",
     "__up*",
     "mutex_*",

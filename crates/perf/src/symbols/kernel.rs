@@ -53,7 +53,7 @@ fn readable() -> bool {
 }
 
 /// A function as it is in the source: without what the compiler says of its variants.
-fn plain(name: &str) -> &str {
+pub(crate) fn plain(name: &str) -> &str {
     const VARIANTS: [&str; 4] = [".isra.", ".constprop.", ".part.", ".cold"];
     let ends = VARIANTS.iter().filter_map(|variant| name.find(variant));
     &name[..ends.min().unwrap_or(name.len())]

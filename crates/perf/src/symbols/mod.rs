@@ -9,6 +9,8 @@ use blazesym::symbolize::Symbolizer;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use kernel::missing;
+#[cfg(test)]
+pub(crate) use kernel::plain;
 
 /// A stack with names, each part from the leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +18,16 @@ pub(crate) struct Named {
     /// The process's command.
     pub process: String,
     pub kernel: Vec<String>,
-    pub user: Vec<String>,
+    pub user: Vec<Function>,
+}
+
+/// A function of a program or library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub name: String,
+    /// Whether it is of what programs are run by: the C library, the loader, the kernel's
+    /// page in every process.
+    pub system: bool,
 }
 
 /// Names all stacks; places are in `files`.
@@ -34,7 +45,7 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
             match frame {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
-                Frame::Nowhere => named.user.push("[unknown]".to_owned()),
+                Frame::Nowhere => named.user.push(user::unknown()),
             }
         }
         named
