@@ -37,6 +37,13 @@ pub struct Ours {
 
 /// Whether our VM has all that the workload needs.
 pub fn can_run(plan: &Plan) -> Result<(), Failure> {
+    if let Some(lacking) = plan.workload.needs.features.first() {
+        return Err(Failure::Unavailable(format!(
+            "{} needs {}, which scalevm's own VM does not have; use --on os",
+            plan.workload.name,
+            lacking.name()
+        )));
+    }
     match plan.workload.needs.files {
         true => Err(Failure::Unavailable(format!(
             "{} maps files, which scalevm's own VM does not have yet; use --on os",
