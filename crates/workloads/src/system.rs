@@ -187,7 +187,7 @@ pub trait System {
     }
 
     /// Starts a task of the same kind (process or thread) where this one runs. It takes the
-    /// two descriptors over, writes each byte that it reads from `from` to `to`, and ends
+    /// two descriptors over (unless this fails), writes each byte that it reads from `from` to `to`, and ends
     /// with code 0 after [`LAST`].
     fn start_echo(&mut self, _from: Descriptor, _to: Descriptor) -> Result<Child, Error> {
         Err(Error::Unsupported(Call::Partner))

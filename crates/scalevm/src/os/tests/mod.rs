@@ -1,5 +1,7 @@
 //! Whether the kernel does the work that is counted.
 
+mod leftovers;
+
 use super::Os;
 use super::system::{Linux, Prepared};
 use crate::harness::{Failure, Mode, Plan, Running, Target};
