@@ -2,8 +2,11 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod completions;
+pub mod doctor;
 pub mod list;
 pub mod locks;
+pub mod man;
 pub mod reproduce;
 pub mod run;
 pub mod story;

@@ -1,0 +1,424 @@
+//! What is said of made-up computers.
+
+use super::{Finding, Host, State, examine};
+use stats::environment::Load;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{env, fs, io};
+
+const CPU: &str = "sys/devices/system/cpu";
+const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
+const KERNEL: &str = "proc/sys/kernel";
+
+/// The files of a computer on which nothing is to be changed.
+const GOOD: &[(&str, &str)] = &[
+    ("proc/cpuinfo", "model name : Some CPU\nflags : fpu tsc\n"),
+    (
+        "proc/meminfo",
+        "MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\n",
+    ),
+    ("proc/self/cgroup", "0::/jobs/one\n"),
+    (
+        "proc/self/status",
+        "Name:\tscalevm\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000004000000000\n",
+    ),
+    (
+        "proc/self/limits",
+        "Max processes  unlimited  unlimited  processes\nMax open files  20000  20000  files\n",
+    ),
+    ("proc/sys/kernel/perf_event_paranoid", "-1\n"),
+    ("proc/sys/kernel/kptr_restrict", "0\n"),
+    ("proc/sys/kernel/perf_event_mlock_kb", "516\n"),
+    ("proc/sys/kernel/randomize_va_space", "0\n"),
+    ("proc/sys/kernel/numa_balancing", "0\n"),
+    ("sys/devices/system/node/online", "0-1\n"),
+    ("sys/devices/system/cpu/online", "0-3\n"),
+    ("sys/devices/system/cpu/offline", "\n"),
+    ("sys/devices/system/cpu/isolated", "\n"),
+    ("sys/devices/system/cpu/smt/control", "off\n"),
+    (
+        "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+        "performance\n",
+    ),
+    ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
+    (
+        "sys/devices/system/cpu/vulnerabilities/meltdown",
+        "Mitigation: PTI\n",
+    ),
+    (
+        "sys/devices/system/cpu/vulnerabilities/l1tf",
+        "Not affected\n",
+    ),
+    (
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "tsc\n",
+    ),
+    (
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "always [madvise] never\n",
+    ),
+    ("sys/kernel/tracing/events/lock/contention_begin/id", "1\n"),
+    ("sys/kernel/tracing/events/lock/contention_end/id", "2\n"),
+    ("sys/fs/cgroup/jobs/cpu.max", "max 100000\n"),
+    ("bin/cc", ""),
+    ("tmp/file", ""),
+];
+
+/// Removed at the end.
+struct Root(PathBuf);
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The good computer, with some files different; none where the text is `None`.
+fn computer(name: &str, changes: &[(&str, Option<&str>)]) -> (Root, Host) {
+    let root = env::temp_dir().join(format!("scalevm-doctor-{name}-{}", std::process::id()));
+    let good = GOOD.iter().map(|&(path, text)| (path, Some(text)));
+    for (path, text) in good.chain(changes.iter().copied()) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("below the root")).expect("a folder");
+        match text {
+            Some(text) => fs::write(&path, text).expect("a file"),
+            None => fs::remove_file(&path).expect("one of the good"),
+        }
+    }
+    let mut host = Host::below(&root, Duration::ZERO);
+    host.executable = env::current_exe().expect("this test");
+    host.cycles = || Ok(());
+    (Root(root), host)
+}
+
+/// What is not well; the disk is this computer's, so it is left out.
+fn unwell(host: &Host) -> Vec<Finding> {
+    let all = examine(host).into_iter();
+    all.filter(|one| one.state != State::Ok && one.name != "temporary files")
+        .collect()
+}
+
+/// That one thing is found, as `state`, with text and advice that begin so.
+fn assert_found(findings: &[Finding], name: &str, state: State, found: &str, advice: &str) {
+    let [finding] = findings else {
+        panic!("{name}: {findings:#?}");
+    };
+    assert_eq!((finding.name, finding.state), (name, state));
+    assert!(finding.found.starts_with(found), "{finding:?}");
+    let given = finding.advice.as_deref().expect("advice");
+    assert!(given.starts_with(advice), "{finding:?}");
+}
+
+#[test]
+fn a_good_computer_is_left_alone() {
+    let (_root, host) = computer("good", &[]);
+    assert_eq!(unwell(&host), []);
+    assert_eq!(examine(&host).len(), 24);
+    let mitigations = examine(&host)
+        .into_iter()
+        .find(|one| one.name == "mitigations");
+    let found = mitigations.expect("looked at").found;
+    assert!(found.starts_with("1 of 2 active"), "{found}");
+}
+
+#[test]
+fn each_setting_is_noticed_with_the_command_that_changes_it() {
+    let no_rights = "Uid:\t1000\nCapEff:\t0\n";
+    let cases: &[(&[(&str, &str)], &str, State, &str, &str)] = &[
+        (
+            &[("proc/cpuinfo", "flags : hypervisor\n")],
+            "machine",
+            State::Advice,
+            "virtual",
+            "measure on bare metal",
+        ),
+        (
+            &[(".dockerenv", "")],
+            "container",
+            State::Advice,
+            "/.dockerenv",
+            "run outside",
+        ),
+        (
+            &[("sys/fs/cgroup/jobs/cpu.max", "150000 100000\n")],
+            "CPU quota",
+            State::Change,
+            "1.50 of 4 CPUs",
+            "echo max > /sys/fs/cgroup/jobs/cpu.max",
+        ),
+        (
+            &[
+                (&format!("{CLOCK}/current_clocksource"), "hpet\n"),
+                (&format!("{CLOCK}/available_clocksource"), "tsc hpet\n"),
+            ],
+            "clock source",
+            State::Change,
+            "hpet",
+            "echo tsc > /sys/devices/system/clocksource/",
+        ),
+        (
+            &[(&format!("{CLOCK}/current_clocksource"), "hpet\n")],
+            "clock source",
+            State::Change,
+            "hpet",
+            "boot",
+        ),
+        (
+            &[(
+                &format!("{CPU}/cpufreq/policy0/scaling_governor"),
+                "powersave\n",
+            )],
+            "frequency governor",
+            State::Change,
+            "powersave",
+            "cpupower frequency-set -g performance",
+        ),
+        (
+            &[(&format!("{CPU}/intel_pstate/no_turbo"), "0\n")],
+            "turbo",
+            State::Advice,
+            "on",
+            "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo",
+        ),
+        (
+            &[(&format!("{CPU}/offline"), "4-7\n")],
+            "CPUs offline",
+            State::Advice,
+            "4-7",
+            "chcpu -e 4-7",
+        ),
+        (
+            &[(&format!("{CPU}/isolated"), "2-3\n")],
+            "CPUs isolated",
+            State::Advice,
+            "2-3",
+            "taskset -c 2-3 ",
+        ),
+        (
+            &[(
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                "[always] madvise never\n",
+            )],
+            "huge pages",
+            State::Advice,
+            "always",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+        (
+            &[(&format!("{KERNEL}/randomize_va_space"), "2\n")],
+            "address randomisation",
+            State::Advice,
+            "2",
+            "sysctl kernel.randomize_va_space=0",
+        ),
+        (
+            &[(&format!("{KERNEL}/numa_balancing"), "1\n")],
+            "NUMA balancing",
+            State::Advice,
+            "on",
+            "sysctl kernel.numa_balancing=0",
+        ),
+        (
+            &[("proc/meminfo", "MemAvailable: 300000 kB\n")],
+            "free memory",
+            State::Change,
+            "292 MiB; page_fault1 on all CPUs touches 512 MiB",
+            "measure with fewer tasks: `-t 2`",
+        ),
+        (
+            &[("sys/fs/cgroup/jobs/memory.max", "134217728\n")],
+            "free memory",
+            State::Change,
+            "128 MiB",
+            "measure with fewer tasks: `-t 1`",
+        ),
+        (
+            &[(
+                "proc/self/limits",
+                "Max processes  100  100\nMax open files  20000  20000\n",
+            )],
+            "processes",
+            State::Advice,
+            "100: enough for 46 of 2048",
+            "ulimit -u 4104",
+        ),
+        (
+            &[(
+                "proc/self/limits",
+                "Max processes  5000  5000\nMax open files  1024  4096\n",
+            )],
+            "open files",
+            State::Advice,
+            "1024: enough for 248 of 2048",
+            "ulimit -n 8224",
+        ),
+        (
+            &[("proc/self/status", no_rights)],
+            "rights",
+            State::Advice,
+            "user 1000 without CAP_PERFMON",
+            "sudo setcap cap_perfmon",
+        ),
+        (
+            &[(&format!("{KERNEL}/kptr_restrict"), "1\n")],
+            "kptr_restrict",
+            State::Advice,
+            "1",
+            "sysctl kernel.kptr_restrict=0",
+        ),
+        (
+            // Bound by the size of buffers, but not by the level.
+            &[(&format!("{KERNEL}/perf_event_paranoid"), "2\n")],
+            "perf_event_mlock_kb",
+            State::Advice,
+            "516",
+            "sysctl kernel.perf_event_mlock_kb=8192",
+        ),
+    ];
+    for (number, (files, name, state, found, advice)) in cases.iter().enumerate() {
+        let files: Vec<_> = files
+            .iter()
+            .map(|&(path, text)| (path, Some(text)))
+            .collect();
+        let (_root, host) = computer(&format!("case-{number}"), &files);
+        assert_found(&unwell(&host), name, *state, found, advice);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_noticed() {
+    let lock = "sys/kernel/tracing/events/lock/contention_end/id";
+    let (root, host) = computer("without", &[(lock, None), ("bin/cc", None)]);
+    let findings = unwell(&host);
+    assert_eq!(
+        findings.len(),
+        1,
+        "the folder of the tracepoint is still there: {findings:#?}"
+    );
+    assert_found(
+        &findings,
+        "C compiler",
+        State::Advice,
+        "none",
+        "apt-get install gcc",
+    );
+    fs::remove_dir(root.0.join("sys/kernel/tracing/events/lock/contention_end")).expect("empty");
+    assert_found(
+        &unwell(&host)[..1],
+        "lock tracepoints",
+        State::Advice,
+        "not in /sys/kernel/tracing",
+        "use a kernel",
+    );
+    fs::remove_dir_all(root.0.join("sys/kernel/tracing")).expect("a folder");
+    assert_found(
+        &unwell(&host)[..1],
+        "lock tracepoints",
+        State::Advice,
+        "no tracefs",
+        "mount -t tracefs tracefs /sys/kernel/tracing",
+    );
+}
+
+#[test]
+fn a_user_without_rights_is_bound_by_the_level() {
+    let files = [
+        ("proc/self/status", Some("Uid:\t1000\nCapEff:\t0\n")),
+        ("proc/sys/kernel/perf_event_paranoid", Some("2\n")),
+        ("proc/sys/kernel/perf_event_mlock_kb", Some("8192\n")),
+    ];
+    let (_root, host) = computer("level", &files);
+    let findings = unwell(&host);
+    assert_found(
+        &findings[1..],
+        "perf_event_paranoid",
+        State::Advice,
+        "2",
+        "sysctl kernel.perf_event_paranoid=-1",
+    );
+    // Everything, as root has it.
+    let all = "Uid:\t0\nCapEff:\t000001ffffffffff\n";
+    let files = [
+        files[1],
+        ("proc/self/status", Some(all)),
+        ("proc/sys/kernel/kptr_restrict", Some("1\n")),
+    ];
+    let (_root, host) = computer("root", &files);
+    assert_eq!(unwell(&host), []);
+}
+
+#[test]
+fn load_counters_and_programs_are_looked_at() {
+    let (root, mut host) = computer("load", &[]);
+    let load = |foreign, steal| Load {
+        foreign,
+        steal,
+        cpus: 4,
+    };
+    host.environment.load_before = Some(load(0.02, 0.01));
+    assert_eq!(unwell(&host), []);
+    host.environment.load_before = Some(load(1.5, 0.1));
+    assert_found(
+        &unwell(&host),
+        "load of others",
+        State::Change,
+        "1.50 of 4 CPUs used by others",
+        "stop what `top",
+    );
+    host.environment.load_before = Some(load(0.0, 0.3));
+    assert_found(
+        &unwell(&host),
+        "load of others",
+        State::Change,
+        "0.00 of 4 CPUs",
+        "stop the host's",
+    );
+    host.environment.load_before = None;
+    host.cycles = || Err(io::ErrorKind::PermissionDenied.into());
+    assert_found(
+        &unwell(&host),
+        "cycle counter",
+        State::Advice,
+        "none",
+        "see rights",
+    );
+    host.cycles = || Err(io::ErrorKind::NotFound.into());
+    assert_found(
+        &unwell(&host),
+        "cycle counter",
+        State::Advice,
+        "none",
+        "give a virtual machine a PMU",
+    );
+    host.cycles = || Ok(());
+    host.executable = root.0.join("bin/cc");
+    assert_found(
+        &unwell(&host),
+        "debug information",
+        State::Advice,
+        "not in ",
+        "cargo build --release",
+    );
+    host.executable = env::current_exe().expect("this test");
+    host.temporary = root.0.join("nowhere");
+    let all = examine(&host).into_iter();
+    let disk: Vec<Finding> = all.filter(|one| one.name == "temporary files").collect();
+    assert_found(
+        &disk,
+        "temporary files",
+        State::Advice,
+        &host.temporary.display().to_string(),
+        "TMPDIR=",
+    );
+}
+
+#[test]
+fn nothing_known_is_no_reason_to_worry_or_to_panic() {
+    let root = Root(env::temp_dir().join(format!("scalevm-doctor-empty-{}", std::process::id())));
+    let host = Host::below(&root.0, Duration::ZERO);
+    let findings = examine(&host);
+    assert!(
+        findings.iter().all(|one| one.state != State::Change),
+        "{findings:#?}"
+    );
+}
