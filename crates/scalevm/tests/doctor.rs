@@ -14,7 +14,7 @@ fn each_line_has_a_state_and_the_last_is_a_sentence() {
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let lines: Vec<&str> = text.lines().collect();
     let (last, findings) = lines.split_last().expect("lines");
-    assert_eq!(findings.len(), 24, "{text}");
+    assert_eq!(findings.len(), 26, "{text}");
     let state = |line: &&str| line.split(' ').next().unwrap_or_default().to_owned();
     let states: Vec<String> = findings.iter().map(state).collect();
     assert!(

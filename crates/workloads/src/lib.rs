@@ -7,8 +7,9 @@
 //!
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
-//! beside published ones; fork1 and exec1, which it lacks, are as lmbench has them. What differs: a workload stops when its counter says so,
-//! instead of being killed, and every call is checked.
+//! beside published ones; fork1 and exec1, which it lacks, are as lmbench has them.
+//! What differs: a workload stops when its counter says so, instead of being killed, and
+//! every call is checked.
 #![no_std]
 
 mod brk1;

@@ -2,7 +2,7 @@
 
 use crate::cli::{Cli, ManArgs};
 use crate::harness::Failure;
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use stats::InputError;
 use std::fs;
@@ -11,11 +11,12 @@ use std::path::Path;
 
 /// Writes the pages.
 pub fn run(args: &ManArgs) -> Result<u8, Failure> {
+    let commands = Cli::command().disable_help_subcommand(true);
     match &args.out {
-        Some(directory) => write(directory)?,
+        Some(directory) => write(commands, directory)?,
         None => {
             let mut page = Vec::new();
-            let rendered = Man::new(Cli::command()).render(&mut page);
+            let rendered = Man::new(commands).render(&mut page);
             let printed = rendered.and_then(|()| io::stdout().write_all(&page));
             printed.map_err(Failure::start("manual page"))?;
         }
@@ -23,9 +24,9 @@ pub fn run(args: &ManArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn write(directory: &Path) -> Result<(), InputError> {
+fn write(commands: Command, directory: &Path) -> Result<(), InputError> {
     let made = fs::create_dir_all(directory);
-    let written = made.and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
+    let written = made.and_then(|()| clap_mangen::generate_to(commands, directory));
     written.map_err(|source| InputError::Unreadable {
         file: directory.display().to_string(),
         source,

@@ -64,6 +64,9 @@ const GOOD: &[(&str, &str)] = &[
     ("tmp/file", ""),
 ];
 
+/// Files that differ; what is found of what, and what is advised, or how that begins.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, State, &'a str, &'a str);
+
 /// Removed at the end.
 struct Root(PathBuf);
 
@@ -113,7 +116,7 @@ fn assert_found(findings: &[Finding], name: &str, state: State, found: &str, adv
 fn a_good_computer_is_left_alone() {
     let (_root, host) = computer("good", &[]);
     assert_eq!(unwell(&host), []);
-    assert_eq!(examine(&host).len(), 24);
+    assert_eq!(examine(&host).len(), 26);
     let mitigations = examine(&host)
         .into_iter()
         .find(|one| one.name == "mitigations");
@@ -124,7 +127,7 @@ fn a_good_computer_is_left_alone() {
 #[test]
 fn each_setting_is_noticed_with_the_command_that_changes_it() {
     let no_rights = "Uid:\t1000\nCapEff:\t0\n";
-    let cases: &[(&[(&str, &str)], &str, State, &str, &str)] = &[
+    let cases: &[Case] = &[
         (
             &[("proc/cpuinfo", "flags : hypervisor\n")],
             "machine",
@@ -317,6 +320,15 @@ fn what_is_not_there_is_noticed() {
         State::Advice,
         "no tracefs",
         "mount -t tracefs tracefs /sys/kernel/tracing",
+    );
+    let mounts = "tracefs /sys/kernel/tracing tracefs rw,nosuid 0 0\n";
+    fs::write(root.0.join("proc/mounts"), mounts).expect("a file");
+    assert_found(
+        &unwell(&host)[..1],
+        "lock tracepoints",
+        State::Advice,
+        "no tracefs",
+        "run as root",
     );
 }
 

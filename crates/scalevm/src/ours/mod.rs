@@ -14,6 +14,7 @@ use machine::PAGE_SIZE;
 use std::sync::Arc;
 pub use system::{Process, Task};
 use vm::{Best, Options, Policies, Vm};
+use workloads::Feature;
 
 /// Physical memory for each task beside what its workload touches: page tables, and what
 /// lies in the CPUs' caches. Only what is used costs anything.
@@ -27,6 +28,9 @@ pub fn memory(plan: &Plan) -> usize {
 /// Swap space for each task, in pages: several of the workloads' mappings.
 pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
 
+/// What our VM has beyond memory: nothing yet.
+const FEATURES: &[Feature] = &[];
+
 /// Our VM as a target.
 pub struct Ours {
     /// How the VM is built.
@@ -37,7 +41,8 @@ pub struct Ours {
 
 /// Whether our VM has all that the workload needs.
 pub fn can_run(plan: &Plan) -> Result<(), Failure> {
-    if let Some(lacking) = plan.workload.needs.features.first() {
+    let mut features = plan.workload.needs.features.iter();
+    if let Some(lacking) = features.find(|one| !FEATURES.contains(one)) {
         return Err(Failure::Unavailable(format!(
             "{} needs {}, which scalevm's own VM does not have; use --on os",
             plan.workload.name,
