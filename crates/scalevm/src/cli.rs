@@ -3,16 +3,22 @@
 mod calibrate;
 mod check;
 mod compare;
+mod completions;
+mod doctor;
 mod locks;
 mod profile;
+mod man;
 mod reproduce;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
+pub use completions::CompletionsArgs;
+pub use doctor::DoctorArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use profile::{ProfileArgs, watching};
+pub use man::ManArgs;
 pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
 
@@ -30,7 +36,7 @@ pub const MAX_TASKS: u32 = 2048;
 const EXIT_CODES: &str = "\
 Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
 reproduced: something misses, \
-2 bad usage or input, 3 compared: inconclusive, 4 a task or the target failed, \
+2 bad usage or input, 3 compared: inconclusive; doctor: figures would be doubtful, 4 a task or the target failed, \
 130 interrupted (what was finished is kept).";
 
 /// Why does a memory operation not scale, and did the change fix it?
@@ -66,6 +72,13 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Check on simulated machines: shared cache lines, and schedules that break something
     Check(CheckArgs),
+    /// Say whether one can measure here, and what to change if not
+    #[command(long_about = doctor::LONG_ABOUT)]
+    Doctor(DoctorArgs),
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
+    /// Print what a shell needs to complete this command
+    Completions(CompletionsArgs),
 }
 
 /// `list`.

@@ -5,6 +5,7 @@ mod catalog;
 mod check;
 mod cli;
 mod commands;
+mod doctor;
 mod harness;
 mod locks;
 mod os;
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => check::run(&args),
+        Some(cli::Command::Doctor(args)) => commands::doctor::run(&args),
+        Some(cli::Command::Man(args)) => commands::man::run(&args),
+        Some(cli::Command::Completions(args)) => commands::completions::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -2,9 +2,12 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod completions;
+pub mod doctor;
 pub mod list;
 pub mod locks;
 pub mod profile;
+pub mod man;
 pub mod reproduce;
 pub mod run;
 pub mod story;
