@@ -3,6 +3,8 @@
 mod calibrate;
 mod check;
 mod compare;
+mod history;
+mod keep;
 mod locks;
 mod reproduce;
 mod sim;
@@ -10,6 +12,8 @@ mod sim;
 pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
+pub use history::{Export, HistoryArgs};
+pub use keep::KeepArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
@@ -52,6 +56,9 @@ pub enum Command {
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
+    /// Show how stored results changed over time, or export them
+    #[command(long_about = history::LONG_ABOUT)]
+    History(HistoryArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
     /// Repeat the seeds' experiments on simulated machines
@@ -135,6 +142,9 @@ pub struct CommonArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// Whether results are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,

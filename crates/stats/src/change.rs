@@ -1,23 +1,30 @@
 //! Where a series of runs changed its level.
 //!
-//! Circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5, 2004) on ranks: of all stretches of the
-//! series, the one whose mean rank differs most from the rest's is taken, in units of the deviation it has by chance. A stretch
-//! that ends within the series lets a passing change be found as well as a lasting one. Ranks, because disturbed runs are
-//! outliers, and one outlier is no change of level. Whether the largest difference is larger than chance is asked of random
-//! orders of the same runs (p = (1 + as large) / (1 + orders), Phipson and Smyth 2010), so no shape of distribution is assumed;
-//! the order of the runs is: runs that are alike because they lie close together will be taken for a change, as they should.
-//! What was found is divided again. At the end each change has to hold between its neighbours alone, at the place that suits
-//! those best, and to reach the minimum effect.
+//! Binary segmentation on ranks. Two questions are asked of a series: is there a place where the mean rank before differs from
+//! the one behind (a lasting change), and is there a stretch whose mean rank differs from the rest's (a passing one; circular
+//! binary segmentation, Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5, 2004)? Both look at all places, in units of the
+//! deviation that each has by chance. Ranks, because disturbed runs are outliers, and one outlier is no change of level. Whether
+//! the largest difference is more than chance is asked of random orders of the same runs (p = (1 + as large) / (1 + orders),
+//! Phipson and Smyth 2010), so no shape of distribution is assumed; only that without a change every order is as likely. A machine
+//! that drifts breaks that, and its drift is a change. What was found is divided again. At the end each change moves to where
+//! medians of both sides fit the runs best and has to hold between its neighbours alone, and to reach the minimum effect.
 //!
-//! In pure noise the first question is asked once at [`Options::level`], so the chance to find any change in a series is at most
-//! that. Fewer than [`FEWEST`] runs show nothing.
+//! The two questions share [`Options::level`], so in pure noise the chance to find any change in a series is at most that. Fewer
+//! than [`FEWEST`] runs show nothing.
 
 use oorandom::Rand32;
 
 use crate::ministat::median;
 
-/// Fewest runs in which a change can be shown at 5 %: of fewer, even a clean step is one of too few orders.
-pub const FEWEST: usize = 7;
+/// Fewest runs in which a change can be shown at 5 %: four against four are one of 35 divisions. Of fewer runs even a clean step is
+/// one of too few.
+pub const FEWEST: usize = 8;
+
+/// The part of the level that the question for a lasting change has; the other has the rest.
+const LASTING: f64 = 0.8;
+
+/// Fewest runs that are a level: one or two are outliers.
+const SHORTEST: usize = 3;
 
 /// How changes are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +43,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             level: crate::verdict::ALPHA,
-            orders: 999,
+            orders: 1999,
             minimum_effect: 0.01,
             seed: 1,
         }
@@ -73,7 +80,7 @@ pub fn changes(runs: &[f64], options: &Options) -> Vec<Change> {
     settle(runs, bounds, options, &mut random)
 }
 
-/// Adds the bounds of every stretch in `runs` that differs from the rest, `from` being where they begin.
+/// Adds the bounds of what differs in `runs`, `from` being where they begin.
 fn divide(
     runs: &[f64],
     from: usize,
@@ -84,21 +91,35 @@ fn divide(
     if runs.len() < FEWEST {
         return;
     }
-    let mut ranks = centred_ranks(runs);
-    let (statistic, begin, end) = stretch(&ranks);
-    if chance(&mut ranks, statistic, options, random, |ranks| {
-        stretch(ranks).0
-    }) > options.level
-    {
-        return;
-    }
-    bounds.extend([from + begin, from + end]);
-    for (begin, end) in [(0, begin), (begin, end), (end, runs.len())] {
-        divide(&runs[begin..end], from + begin, options, random, bounds);
+    let ranks = centred_ranks(runs);
+    let (clearest, at) = step(&ranks);
+    let (farthest, begin, end) = stretch(&ranks);
+    let level = |part: f64| part * options.level;
+    let mut lasting =
+        |level| chance(&ranks, clearest, level, options, random, |r| step(r).0) <= level;
+    let found = if lasting(level(LASTING)) {
+        vec![at]
+    } else {
+        let passing = level(1.0 - LASTING);
+        if chance(&ranks, farthest, passing, options, random, |r| stretch(r).0) > passing {
+            return;
+        }
+        vec![begin, end]
+    };
+    bounds.extend(found.iter().map(|at| from + at));
+    let edges: Vec<usize> = [0].into_iter().chain(found).chain([runs.len()]).collect();
+    for edge in edges.windows(2) {
+        divide(
+            &runs[edge[0]..edge[1]],
+            from + edge[0],
+            options,
+            random,
+            bounds,
+        );
     }
 }
 
-/// Moves each bound to where its neighbours' runs change most and takes away, the least certain first, what is not a change there.
+/// Moves each bound to where the runs between its neighbours change and takes away, the least certain first, what is no change there.
 fn settle(
     runs: &[f64],
     mut bounds: Vec<usize>,
@@ -108,7 +129,7 @@ fn settle(
     loop {
         for index in 1..bounds.len().saturating_sub(1) {
             let (begin, end) = (bounds[index - 1], bounds[index + 1]);
-            bounds[index] = begin + step(&centred_ranks(&runs[begin..end])).1;
+            bounds[index] = begin + best_fit(&runs[begin..end]);
         }
         let found: Vec<Change> = bounds
             .windows(3)
@@ -131,38 +152,37 @@ fn settle(
 
 /// The change at the middle of three bounds.
 fn judge(runs: &[f64], near: &[usize], options: &Options, random: &mut Rand32) -> Change {
-    let level = |begin: usize, end: usize| {
-        let mut sorted = runs[begin..end].to_vec();
-        sorted.sort_by(f64::total_cmp);
-        median(&sorted)
-    };
-    let mut ranks = centred_ranks(&runs[near[0]..near[2]]);
+    let ranks = centred_ranks(&runs[near[0]..near[2]]);
     let clearest = step(&ranks).0;
     Change {
         at: near[1],
-        before: level(near[0], near[1]),
-        after: level(near[1], near[2]),
-        p: chance(&mut ranks, clearest, options, random, |ranks| step(ranks).0),
+        before: middle(&runs[near[0]..near[1]]),
+        after: middle(&runs[near[1]..near[2]]),
+        p: chance(&ranks, clearest, options.level, options, random, |r| {
+            step(r).0
+        }),
     }
 }
 
 /// The share of random orders of `ranks` in which `largest` is as large as the one seen; an upper bound if it is above the level.
 fn chance(
-    ranks: &mut [f64],
+    ranks: &[f64],
     seen: f64,
+    level: f64,
     options: &Options,
     random: &mut Rand32,
     largest: impl Fn(&[f64]) -> f64,
 ) -> f64 {
+    let mut ranks = ranks.to_vec();
     // Sums of ranks are exact, their quotients are not.
     let seen = seen * (1.0 - 1e-9);
-    let enough = options.level * f64::from(options.orders + 1);
+    let enough = level * f64::from(options.orders + 1);
     let mut as_large = 1.0;
     for drawn in 1..=options.orders {
         for last in (1..ranks.len()).rev() {
             ranks.swap(last, random.rand_range(0..last as u32 + 1) as usize);
         }
-        if largest(ranks) >= seen {
+        if largest(&ranks) >= seen {
             as_large += 1.0;
         }
         // It can not become significant any more.
@@ -171,6 +191,27 @@ fn chance(
         }
     }
     as_large / f64::from(options.orders + 1)
+}
+
+/// The run from which on another median fits better than one for all: the least sum of distances. Ranks would favour places near
+/// the middle.
+fn best_fit(runs: &[f64]) -> usize {
+    let misfit = |part: &[f64]| {
+        let middle = middle(part);
+        part.iter().map(|run| (run - middle).abs()).sum::<f64>()
+    };
+    let margin = SHORTEST.min(runs.len() / 2);
+    let places = margin..=runs.len() - margin;
+    places
+        .map(|at| (at, misfit(&runs[..at]) + misfit(&runs[at..])))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map_or(margin, |best| best.0)
+}
+
+fn middle(runs: &[f64]) -> f64 {
+    let mut sorted = runs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median(&sorted)
 }
 
 /// Ranks less their mean, doubled so that they are whole; equal runs share theirs.

@@ -29,14 +29,21 @@ fn near(found: &[Change], made: &[usize], slack: usize) -> bool {
 
 #[test]
 fn a_shift_is_found_where_it_is() {
-    for seed in 0..20 {
-        for (before, after) in [(10, 10), (20, 40), (40, 6)] {
-            let runs = series(seed, &[(before, 100.0), (after, 106.0)]);
-            let found = found(&runs);
-            assert!(near(&found, &[before], 0), "seed {seed}: {found:?}");
-            assert!((found[0].ratio() - 1.06).abs() < 0.02, "{found:?}");
-            assert!(found[0].p <= 0.05);
+    for (before, after) in [(10, 10), (20, 40), (40, 6)] {
+        let mut exact = 0;
+        for seed in 0..100 {
+            let found = found(&series(seed, &[(before, 100.0), (after, 106.0)]));
+            // Noise at the border may lie nearer to the other level.
+            let change = found.iter().find(|change| change.at.abs_diff(before) <= 1);
+            let change = change.unwrap_or_else(|| panic!("seed {seed}: {found:?}"));
+            assert!(
+                (change.ratio() - 1.06).abs() < 0.03 && change.p <= 0.05,
+                "{found:?}"
+            );
+            exact += usize::from(near(&found, &[before], 0));
         }
+        // Both sides are asked too, and each may give a false alarm at 5 %.
+        assert!(exact >= 85, "{exact} of 100: {before} and {after} runs");
     }
 }
 
@@ -73,17 +80,24 @@ fn noise_has_changes_as_rarely_as_promised() {
 
 #[test]
 fn two_shifts_are_found_also_if_the_second_takes_the_first_back() {
-    for seed in 0..20 {
-        for levels in [
-            [(20, 100.0), (20, 106.0), (20, 112.0)],
-            [(20, 100.0), (20, 106.0), (20, 100.0)],
-            [(40, 100.0), (10, 94.0), (40, 100.0)],
-        ] {
-            let runs = series(seed, &levels);
-            let made = [levels[0].0, levels[0].0 + levels[1].0];
-            let found = found(&runs);
-            assert!(near(&found, &made, 1), "seed {seed}: {found:?}");
+    for levels in [
+        [(20, 100.0), (20, 106.0), (20, 112.0)],
+        [(20, 100.0), (20, 106.0), (20, 100.0)],
+        [(40, 100.0), (10, 94.0), (40, 100.0)],
+    ] {
+        let made = [levels[0].0, levels[0].0 + levels[1].0];
+        let mut exact = 0;
+        for seed in 0..50 {
+            let found = found(&series(seed, &levels));
+            for at in made {
+                assert!(
+                    found.iter().any(|change| change.at == at),
+                    "seed {seed}: {found:?}"
+                );
+            }
+            exact += usize::from(near(&found, &made, 0));
         }
+        assert!(exact >= 40, "{exact} of 50: {levels:?}");
     }
 }
 
@@ -119,6 +133,7 @@ fn few_or_equal_runs_show_nothing_and_the_fewest_show_a_clean_step() {
     };
     assert_eq!(found(&step(3, 3)), []);
     assert!(near(&found(&step(4, 4)), &[4], 0));
+    assert!(near(&found(&step(5, 4)), &[5], 0));
 }
 
 #[test]

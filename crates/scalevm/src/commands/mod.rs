@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod history;
 pub mod list;
 pub mod locks;
 pub mod reproduce;

@@ -8,9 +8,11 @@
 mod failure;
 pub mod interrupt;
 mod measure;
+mod together;
 
 pub use failure::Failure;
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
+pub use together::Together;
 
 use std::time::Duration;
 use workloads::Workload;

@@ -65,6 +65,11 @@ impl Writer {
         &self.path
     }
 
+    /// Whether nothing was appended yet.
+    pub fn is_empty(&self) -> bool {
+        self.lines == 0
+    }
+
     /// Appends one line. After a summary the file is on the disk: what a crash of the machine can take is a run, not the day.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let mut written = record.write(&self.file);
@@ -81,7 +86,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.lines == 0 {
+        if self.is_empty() {
             // An empty file does no harm if it stays.
             let _ = fs::remove_file(&self.path);
         }

@@ -35,14 +35,19 @@ fn is_file(name: &str) -> bool {
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 
-fn rule(args: &CompareArgs, simulated: bool) -> Rule {
+/// The smallest difference that matters, as a share: as asked, or what results can show.
+pub fn least_effect(asked: Option<f64>, simulated: bool) -> f64 {
     let default = if simulated {
         SIMULATED_EFFECT
     } else {
         MINIMUM_EFFECT
     };
+    asked.unwrap_or(default)
+}
+
+fn rule(args: &CompareArgs, simulated: bool) -> Rule {
     Rule {
-        minimum_effect: args.minimum_effect.unwrap_or(default),
+        minimum_effect: least_effect(args.minimum_effect, simulated),
         ..Rule::default()
     }
 }
