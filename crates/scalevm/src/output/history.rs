@@ -228,14 +228,15 @@ fn change_json(change: &Against<'_>) -> Value {
         None => ("inconclusive", None),
     };
     let ratio = verdict.map(|verdict| &verdict.ratio);
+    let bounded = ratio.filter(|ratio| ratio.high.is_finite());
     json!({
         "against": change.label,
         "word": word,
         "more_runs": more_runs,
         "reason": change.verdict.as_ref().err().map(ToString::to_string),
         "ratio": ratio.map_or(change.ratio, |ratio| ratio.estimate),
-        "low": ratio.map(|ratio| ratio.low),
-        "high": ratio.map(|ratio| ratio.high),
+        "low": bounded.map(|ratio| ratio.low),
+        "high": bounded.map(|ratio| ratio.high),
         "p": verdict.map(|verdict| verdict.rank.p),
         "in_turn": change.in_turn,
         "differences": change.differences,

@@ -86,6 +86,23 @@ impl<'a, 'b> Records<'a, 'b> {
         }
     }
 
+    /// Hands on a run of one sample, if there is one, that others have taken.
+    pub fn whole(mut self, sample: Option<Measurement>, machine: &Environment) {
+        if let Some(sample) = sample {
+            self.keep(sample);
+        }
+        self.finish_at_once(machine);
+    }
+
+    fn keep(&mut self, sample: Measurement) {
+        let sample = Measurement {
+            time: Some(Time::now()),
+            ..sample
+        };
+        self.hand_on(&Record::Sample(sample.clone()));
+        self.samples.push(sample);
+    }
+
     fn hand_on(&mut self, record: &Record) {
         match &self.progress {
             Some(progress) => progress.aside(|| self.sink.take(record)),
@@ -102,7 +119,7 @@ impl Watch for Records<'_, '_> {
             progress.sample(phase, index, sample);
         }
         if phase == Phase::Measurement {
-            let measurement = Measurement {
+            self.keep(Measurement {
                 subject: self.subject.clone(),
                 sample: index.saturating_add(1),
                 min: sample.min,
@@ -110,10 +127,8 @@ impl Watch for Records<'_, '_> {
                 total: sample.total,
                 average: sample.total / f64::from(self.subject.tasks),
                 seconds: sample.seconds,
-                time: Some(Time::now()),
-            };
-            self.hand_on(&Record::Sample(measurement.clone()));
-            self.samples.push(measurement);
+                time: None,
+            });
         }
     }
 }

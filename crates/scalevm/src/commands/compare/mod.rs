@@ -11,6 +11,11 @@ use stats::verdict::Rule;
 /// Compares what the operands name: files, or with `--workload` systems, or with
 /// `--command` commands.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    let kept = args.measuring.keep.store.is_some() || args.measuring.keep.label.is_some();
+    if kept && (args.self_test || args.workload.is_none()) {
+        let why = "--store and --label go with --workload: other comparisons make no runs to keep";
+        return Err(Failure::Unavailable(why.into()));
+    }
     if args.self_test {
         return interleaved::self_test(args);
     }
