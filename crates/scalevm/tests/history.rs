@@ -150,7 +150,7 @@ fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
         "the tool's commit or version"
     );
     let filters = ["--vm", "scalevm", "--workload", "mmap1", "--on", "sim"];
-    let history = |more: &[&str]| [&["history", store.path()], &filters[..], more].concat();
+    let history = |more: &[&'static str]| [&["history", store.path()], &filters[..], more].concat();
     assert_eq!(json(&run(0, &history(&["--json"])).0).len(), 4);
 
     let (csv, _) = run(0, &history(&["--export", "csv"]));
@@ -350,7 +350,7 @@ fn what_can_not_be_read_or_written_is_told_in_one_line() {
         &missing("/no/where"),
     );
     keep(&store, "whole", &[]);
-    let error = |more: &[&str]| run(2, &[&["history", store.path()], more].concat()).1;
+    let error = |more: &[&'static str]| run(2, &[&["history", store.path()], more].concat()).1;
     assert_eq!(
         error(&["--workload", "mmpa1"]),
         "scalevm: no run has the workload `mmpa1`; there are brk1\n"
