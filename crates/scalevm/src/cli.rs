@@ -5,6 +5,8 @@ mod check;
 mod compare;
 mod completions;
 mod doctor;
+mod history;
+mod keep;
 mod locks;
 mod profile;
 mod man;
@@ -16,6 +18,8 @@ pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
 pub use completions::CompletionsArgs;
 pub use doctor::DoctorArgs;
+pub use history::{Export, HistoryArgs};
+pub use keep::KeepArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use profile::{ProfileArgs, watching};
 pub use man::ManArgs;
@@ -63,6 +67,9 @@ pub enum Command {
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
+    /// Show how stored results changed over time, or export them
+    #[command(long_about = history::LONG_ABOUT)]
+    History(HistoryArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
     /// Repeat the seeds' experiments on simulated machines
@@ -156,6 +163,9 @@ pub struct CommonArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// Whether results are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,

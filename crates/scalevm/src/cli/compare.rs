@@ -1,6 +1,6 @@
 //! The command line of `compare`.
 
-use super::{CommonArgs, On, SimArgs, seconds, tasks, workload};
+use super::{CommonArgs, KeepArgs, On, SimArgs, seconds, tasks, workload};
 use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
@@ -92,6 +92,9 @@ pub struct MeasuringArgs {
     /// Do not pin tasks
     #[arg(long, conflicts_with_all = ["smt", "command"])]
     pub no_affinity: bool,
+    /// Whether results are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// The simulated machine.
     #[command(flatten)]
     pub sim: SimArgs,
@@ -166,13 +169,14 @@ impl MeasuringArgs {
             smt: self.smt,
             no_affinity: self.no_affinity,
             json: false,
+            keep: self.keep.clone(),
             sim: self.sim.clone(),
         }
     }
 }
 
 /// `1%` or `0.5%`, as a share.
-fn percentage(text: &str) -> Result<f64, String> {
+pub(super) fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').map(str::trim);
     let number = number.and_then(|number| number.parse::<f64>().ok());
     match number {

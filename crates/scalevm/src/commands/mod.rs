@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod history;
 pub mod list;
 pub mod locks;
 pub mod profile;

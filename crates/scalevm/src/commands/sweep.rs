@@ -6,11 +6,11 @@ use crate::cli::{On, SweepArgs};
 use crate::harness::{Failure, Job, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
 use crate::output::progress::Progress;
+use crate::output::sink::Sink;
 use crate::output::{attribution, plot, shape, table};
 use crate::simulated::{BANDS, Simulated};
 use crate::tasks::places;
 use stats::environment::Environment;
-use std::io::Write;
 
 /// One curve.
 pub struct Series {
@@ -78,9 +78,10 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
         counts,
         sides,
     };
-    let mut machine = common.json.then(json::machine);
     let mut out = std::io::stdout();
-    let records = machine.as_mut().map(|m| (&mut out as &mut dyn Write, m));
+    let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;
+    let mut machine = sink.is_some().then(json::machine);
+    let records = sink.as_mut().zip(machine.as_mut());
     let (series, failure) = sweep.measure(records);
     if !common.json {
         show(args, &series);
@@ -88,6 +89,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
             println!("{BANDS}");
         }
     }
+    sink.map_or(Ok(()), Sink::finish)?;
     if failure.is_none() && super::finished() == 0 {
         sweep.explain(&series, common.json)?;
         if args.why {
@@ -136,7 +138,7 @@ impl Sweep<'_> {
     /// finished, and why that is not all.
     pub fn measure(
         &mut self,
-        mut records: Option<(&mut dyn Write, &mut Environment)>,
+        mut records: Option<(&mut Sink<'_>, &mut Environment)>,
     ) -> (Vec<Series>, Option<Failure>) {
         let mut series: Vec<Series> = self
             .sides
@@ -165,14 +167,14 @@ impl Sweep<'_> {
             let side = &self.sides[which];
             let measured = match &mut records {
                 None => measure(&*side.target, &plan, &self.schedule, &mut progress),
-                Some((out, machine)) => {
+                Some((sink, machine)) => {
                     let subject = json::subject(
                         &plan,
                         side.on,
                         side.vm,
                         side.simulated.as_ref().map(Simulated::machine),
                     );
-                    let mut records = json::Records::new(&subject, *out, Some(&mut progress));
+                    let mut records = json::Records::new(&subject, sink, Some(&mut progress));
                     let measured = measure(&*side.target, &plan, &self.schedule, &mut records);
                     if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
                         records.finish(machine);

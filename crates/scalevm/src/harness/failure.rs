@@ -1,5 +1,6 @@
 //! Why there is no measurement.
 
+use stats::store::StoreError;
 use stats::{Exit, InputError};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -101,6 +102,15 @@ impl Failure {
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
         Failure::Input(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Input(InputError::Unreadable {
+            file: error.path.display().to_string(),
+            source: error.source,
+        })
     }
 }
 

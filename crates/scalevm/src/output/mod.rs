@@ -1,6 +1,7 @@
 //! How results are shown: data on stdout, progress on stderr.
 
 pub mod attribution;
+pub mod history;
 pub mod json;
 pub mod lines;
 pub mod lock_json;
@@ -10,6 +11,7 @@ pub mod progress;
 pub mod reproduction;
 pub mod shape;
 pub mod simulated_locks;
+pub mod sink;
 pub mod table;
 pub mod verdict;
 

@@ -3,18 +3,29 @@
 use crate::catalog::{PRESETS, SYSTEMS};
 use crate::cli::{CompareArgs, On};
 use crate::commands;
-use crate::harness::{Failure, Phase, Plan, Sample, Schedule, Target, Watch, interrupt, measure};
+use crate::harness::{Failure, Plan, Schedule, Target, Together, interrupt, measure};
 use crate::output::json;
+use crate::output::sink::Sink;
 use crate::simulated::Simulated;
 use clap::ValueEnum;
+use stats::environment::Environment;
+use stats::record::{Measurement, Subject};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use workloads::Workload;
 
 /// One side of a comparison.
 pub trait Side {
-    /// Makes one run and gives its rate; none if the user cut it short.
-    fn run(&mut self) -> Result<Option<f64>, Failure>;
+    /// Makes one run, keeps it where asked, and gives its rate; none if the user cut it short.
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure>;
+}
+
+/// Where runs are kept, and the machine they are made on.
+pub struct Kept {
+    /// The store.
+    pub sink: Sink<'static>,
+    /// As it was before the first run.
+    pub machine: Environment,
 }
 
 /// What is compared, and in which unit.
@@ -123,6 +134,7 @@ fn system(
     }
     Ok(Box::new(OnSystem {
         target: commands::target(on, vm, &common)?,
+        subject: json::subject(&plan, on, vm, None),
         plan,
         schedule,
     }))
@@ -131,22 +143,25 @@ fn system(
 /// A workload; each run starts its tasks anew.
 struct OnSystem {
     target: Box<dyn Target>,
+    subject: Subject,
     plan: Plan,
     schedule: Schedule,
 }
 
-/// Runs are told of as a whole.
-struct Silent;
-
-impl Watch for Silent {
-    fn phase(&mut self, _: Phase) {}
-    fn sample(&mut self, _: Phase, _: u32, _: &Sample) {}
-}
-
 impl Side for OnSystem {
-    fn run(&mut self) -> Result<Option<f64>, Failure> {
-        let outcome = measure(&*self.target, &self.plan, &self.schedule, &mut Silent)?;
-        Ok(outcome.average().filter(|_| !outcome.interrupted))
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
+        let (sink, machine) = kept.map(|kept| (&mut kept.sink, &kept.machine)).unzip();
+        let mut records = sink.map(|sink| json::Records::new(&self.subject, sink, None));
+        // Runs are told of as a whole, so nobody else watches.
+        let mut watch = Together::default().with(&mut records);
+        let outcome = measure(&*self.target, &self.plan, &self.schedule, &mut watch)?;
+        if outcome.interrupted {
+            return Ok(None);
+        }
+        if let Some((records, machine)) = records.zip(machine) {
+            records.finish_at_once(machine);
+        }
+        Ok(outcome.average())
     }
 }
 
@@ -158,11 +173,18 @@ struct OnSimulated {
 }
 
 impl Side for OnSimulated {
-    fn run(&mut self) -> Result<Option<f64>, Failure> {
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
         let done = self.target.sample(&self.plan, self.span)?;
+        let seconds = self.span.as_secs_f64();
+        if let Some(kept) = kept {
+            let machine = Some(self.target.machine());
+            let vm = Some(self.target.preset.name());
+            let subject = json::subject(&self.plan, On::Sim, vm, machine);
+            let sample = Measurement::of_counts(&subject, 1, &done, seconds);
+            json::Records::new(&subject, &mut kept.sink, None).whole(sample, &kept.machine);
+        }
         self.target.seed += 1;
-        let operations = done.iter().sum::<u64>() as f64;
-        let rate = operations / self.span.as_secs_f64();
+        let rate = done.iter().sum::<u64>() as f64 / seconds;
         Ok(interrupt::pending().is_none().then_some(rate))
     }
 }
@@ -201,7 +223,7 @@ impl Shell {
 }
 
 impl Side for Shell {
-    fn run(&mut self) -> Result<Option<f64>, Failure> {
+    fn run(&mut self, _: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
         for _ in 0..std::mem::take(&mut self.warmup) {
             if !self.complete()? {
                 return Ok(None);
