@@ -10,6 +10,7 @@ mod locks;
 mod os;
 mod ours;
 mod output;
+mod own;
 mod reproduce;
 mod simulated;
 mod tasks;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => check::run(&args),
+        Some(cli::Command::Host(args)) => own::host::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -68,9 +68,10 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let counts = task_counts(&args.cpus, sides[0].simulated.as_ref())?;
     super::prepare()?;
+    let workload = super::workload(&args.what, on)?;
     super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
     let mut sweep = Sweep {
-        workload: args.workload.into(),
+        workload: workload.job,
         mode: common.mode(),
         schedule: common.schedule(on),
         counts,
@@ -81,7 +82,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let records = machine.as_mut().map(|m| (&mut out as &mut dyn Write, m));
     let (series, failure) = sweep.measure(records);
     if !common.json {
-        show(args, &series);
+        show(workload.job, args, &series);
         if on == On::Sim {
             println!("{BANDS}");
         }
@@ -217,11 +218,10 @@ impl Sweep<'_> {
     }
 }
 
-fn show(args: &SweepArgs, series: &[Series]) {
+fn show(workload: Job, args: &SweepArgs, series: &[Series]) {
     if series.iter().all(|one| one.points.is_empty()) {
         return;
     }
-    let workload = Job::from(args.workload);
     println!(
         "{} ({}), {}, {} a second",
         workload.name(),

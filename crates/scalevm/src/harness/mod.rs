@@ -11,8 +11,7 @@ mod job;
 mod measure;
 
 pub use failure::Failure;
-#[allow(unused_imports, reason = "nobody offers one yet")]
-pub use job::{Body, Job, Own};
+pub use job::{Body, Job, Own, needs_os};
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
 
 use std::time::Duration;
