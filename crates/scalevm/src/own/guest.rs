@@ -84,7 +84,7 @@ pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest
     guest.reach(Kind::Prepared)?;
     guest.stage = "starting its tasks";
     guest.reach(Kind::Running)?;
-    guest.stage = "its tasks' parent";
+    guest.stage = "running";
     guest.began = Instant::now();
     Ok(guest)
 }

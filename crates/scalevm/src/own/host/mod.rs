@@ -15,8 +15,11 @@ use super::channel::{Channel, Kind, Packet, Received};
 use crate::cli::HostArgs;
 use crate::tasks::{Area, Gate, Slot, places};
 use repeat::Repeat;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 use testcase::Testcase;
 
@@ -56,6 +59,7 @@ struct Host {
 }
 
 fn serve(args: &HostArgs, channel: &'static Channel) -> Result<(), Packet> {
+    name_process(args);
     let work = Work::load(args).map_err(|why| Packet::new(Kind::Refused, why))?;
     channel.send(&Packet::new(Kind::Loaded, work.description()));
     if !is_wanted(channel) {
@@ -98,6 +102,16 @@ fn is_wanted(channel: &Channel) -> bool {
 
 fn broken(what: &'static str) -> impl FnOnce(io::Error) -> Packet {
     move |error| Packet::new(Kind::Broken, format!("{what}: {error}"))
+}
+
+/// Gives the process the workload's name, for those who list processes.
+fn name_process(args: &HostArgs) {
+    let stem = args.library.as_deref().and_then(Path::file_stem);
+    let stem = stem.unwrap_or(OsStr::new("scalevm"));
+    if let Ok(name) = CString::new(stem.as_bytes()) {
+        // SAFETY: a string that ends in zero; what is too long is cut.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    }
 }
 
 /// Takes over a descriptor, which shall not reach what a test case executes.

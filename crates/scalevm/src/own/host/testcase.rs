@@ -27,7 +27,7 @@ impl Testcase {
         // All symbols at once: one that is missing is told of before anything runs.
         // SAFETY: the user asks for the file's code to be run, in this process of its own.
         let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| reason(&error))?;
+        let library = library.map_err(|error| reason(file, &error))?;
         // SAFETY: the types are those that will-it-scale declares these names with.
         unsafe {
             let run = library.get::<Run>(c"testcase").map(|symbol| *symbol);
@@ -76,9 +76,11 @@ fn description(library: &Library) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// What the dynamic linker says, on one line.
-fn reason(error: &libloading::Error) -> String {
+/// What the dynamic linker says, on one line and without the name that the user knows it
+/// by differently.
+fn reason(file: &Path, error: &libloading::Error) -> String {
     let cause = error.source().map(ToString::to_string);
     let text = cause.unwrap_or_else(|| error.to_string());
-    text.replace('\n', " ")
+    let own = format!("{}: ", file.display());
+    text.strip_prefix(&own).unwrap_or(&text).replace('\n', " ")
 }
