@@ -2,11 +2,13 @@
 
 mod calibrate;
 mod check;
+mod choice;
 mod compare;
 mod completions;
 mod doctor;
 mod history;
 mod keep;
+mod host;
 mod locks;
 mod profile;
 mod man;
@@ -15,11 +17,13 @@ mod sim;
 
 pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
+pub use choice::{Choice, WorkloadArgs};
 pub use compare::CompareArgs;
 pub use completions::CompletionsArgs;
 pub use doctor::DoctorArgs;
 pub use history::{Export, HistoryArgs};
 pub use keep::KeepArgs;
+pub use host::HostArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use profile::{ProfileArgs, watching};
 pub use man::ManArgs;
@@ -32,7 +36,6 @@ use crate::tasks::Affinity;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
-use workloads::Workload;
 
 /// The most tasks one measurement may have, as in will-it-scale.
 pub const MAX_TASKS: u32 = 2048;
@@ -86,6 +89,9 @@ pub enum Command {
     Man(ManArgs),
     /// Print what a shell needs to complete this command
     Completions(CompletionsArgs),
+    /// Run a workload of the user's own; started by scalevm itself
+    #[command(hide = true)]
+    Host(HostArgs),
 }
 
 /// `list`.
@@ -99,9 +105,9 @@ pub struct ListArgs {
 /// `run`.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Which workload (see `scalevm list`)
-    #[arg(value_parser = workload())]
-    pub workload: &'static Workload,
+    /// What runs.
+    #[command(flatten)]
+    pub what: WorkloadArgs,
     /// How many tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
@@ -116,9 +122,9 @@ pub struct RunArgs {
 /// `sweep`.
 #[derive(Args)]
 pub struct SweepArgs {
-    /// Which workload (see `scalevm list`)
-    #[arg(value_parser = workload())]
-    pub workload: &'static Workload,
+    /// What runs.
+    #[command(flatten)]
+    pub what: WorkloadArgs,
     /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
     pub cpus: Vec<u32>,
@@ -233,14 +239,6 @@ impl CommonArgs {
 
 /// The length of a simulated sample: long enough for the longest back-off to be an episode.
 const SIMULATED: Duration = Duration::from_millis(10);
-
-fn workload() -> impl TypedValueParser<Value = &'static Workload> {
-    let names = workloads::all()
-        .iter()
-        .map(|workload| PossibleValue::new(workload.name).help(workload.description));
-    PossibleValuesParser::new(names)
-        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
-}
 
 fn preset() -> impl TypedValueParser<Value = String> {
     let preset = |entry: &catalog::Entry| PossibleValue::new(entry.name).help(entry.about);

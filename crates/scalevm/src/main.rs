@@ -12,6 +12,7 @@ mod os;
 mod ours;
 mod output;
 mod profiling;
+mod own;
 mod reproduce;
 mod simulated;
 mod tasks;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Doctor(args)) => commands::doctor::run(&args),
         Some(cli::Command::Man(args)) => commands::man::run(&args),
         Some(cli::Command::Completions(args)) => commands::completions::run(&args),
+        Some(cli::Command::Host(args)) => own::host::run(&args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

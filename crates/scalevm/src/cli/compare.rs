@@ -1,10 +1,9 @@
 //! The command line of `compare`.
 
-use super::{CommonArgs, KeepArgs, On, SimArgs, seconds, tasks, workload};
+use super::{Choice, CommonArgs, KeepArgs, On, SimArgs, choice, seconds, tasks};
 use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
-use workloads::Workload;
 
 /// What `compare --help` begins with.
 pub const LONG_ABOUT: &str = "\
@@ -32,8 +31,8 @@ pub struct CompareArgs {
     #[arg(value_name = "A B")]
     pub operands: Vec<String>,
     /// Operands are systems or presets that run this workload
-    #[arg(long, value_name = "WORKLOAD", value_parser = workload())]
-    pub workload: Option<&'static Workload>,
+    #[arg(long, value_name = "WORKLOAD", value_parser = choice::parser())]
+    pub workload: Option<Choice>,
     /// Operands are shell commands
     #[arg(long, conflicts_with = "workload")]
     pub command: bool,

@@ -14,10 +14,11 @@ pub mod run;
 pub mod story;
 pub mod sweep;
 
-use crate::cli::{CommonArgs, On};
-use crate::harness::{Failure, Target, interrupt};
+use crate::cli::{Choice, CommonArgs, On, WorkloadArgs};
+use crate::harness::{Failure, Job, Target, interrupt, needs_os};
 use crate::os::Os;
 use crate::ours::Ours;
+use crate::own::{self, Opened};
 use crate::simulated::Simulated;
 use crate::tasks::places;
 use baselines::selected::{Preset, UnknownPreset};
@@ -42,6 +43,24 @@ fn system(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
         (None, _) if args.sim.is_chosen() => Ok(On::Sim),
         (None, true) => Ok(On::Hosted),
         (on, _) => Ok(on.unwrap_or(On::Os)),
+    }
+}
+
+/// What to run on `on`, as the user names it.
+fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
+    match (&args.workload, &args.command) {
+        (Some(choice), _) => chosen(choice, on),
+        (None, Some(_)) if on != On::Os => Err(needs_os("--command")),
+        (None, Some(command)) => own::repeat(command),
+        (None, None) => Err(Failure::Unavailable("which workload?".into())),
+    }
+}
+
+fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
+    match choice {
+        Choice::Known(workload) => Ok(Job::Known(workload).into()),
+        Choice::File(file) if on != On::Os => Err(needs_os(&file.display().to_string())),
+        Choice::File(file) => own::open(file),
     }
 }
 

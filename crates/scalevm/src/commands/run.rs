@@ -16,13 +16,14 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         On::Os | On::Hosted => None,
     };
     let target = super::target(on, args.vm.as_deref(), common)?;
+    super::prepare()?;
+    let workload = super::workload(&args.what, on)?;
     let plan = Plan {
-        workload: args.workload.into(),
+        workload: workload.job,
         tasks: args.tasks as usize,
         mode: common.mode(),
     };
     let schedule = common.schedule(on);
-    super::prepare()?;
     super::warn_if_crowded(on, plan.tasks);
     let mut out = std::io::stdout();
     let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;

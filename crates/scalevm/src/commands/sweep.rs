@@ -70,9 +70,10 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let counts = task_counts(&args.cpus, sides[0].simulated.as_ref())?;
     super::prepare()?;
+    let workload = super::workload(&args.what, on)?;
     super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
     let mut sweep = Sweep {
-        workload: args.workload.into(),
+        workload: workload.job,
         mode: common.mode(),
         schedule: common.schedule(on),
         counts,
@@ -84,7 +85,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let records = sink.as_mut().zip(machine.as_mut());
     let (series, failure) = sweep.measure(records);
     if !common.json {
-        show(args, &series);
+        show(workload.job, args, &series);
         if on == On::Sim {
             println!("{BANDS}");
         }
@@ -224,11 +225,10 @@ impl Sweep<'_> {
     }
 }
 
-fn show(args: &SweepArgs, series: &[Series]) {
+fn show(workload: Job, args: &SweepArgs, series: &[Series]) {
     if series.iter().all(|one| one.points.is_empty()) {
         return;
     }
-    let workload = Job::from(args.workload);
     println!(
         "{} ({}), {}, {} a second",
         workload.name(),

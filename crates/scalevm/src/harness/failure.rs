@@ -56,6 +56,17 @@ pub enum Failure {
         /// How, if it was a process.
         status: Option<ExitStatus>,
     },
+    /// A workload of the user's own does not do what it should.
+    Own {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0, if it was one.
+        task: Option<usize>,
+        /// What happened.
+        why: String,
+    },
+    /// The user did not want to wait for the beginning.
+    Interrupted(u8),
     /// A simulated run came to no end.
     Simulation {
         /// The workload.
@@ -94,6 +105,7 @@ impl Failure {
             Failure::Unavailable(_) | Failure::Input(_) | Failure::File { .. } => {
                 Exit::BadInput.code()
             }
+            Failure::Interrupted(signal) => 128 + signal,
             _ => Exit::TargetFailed.code(),
         }
     }
@@ -155,6 +167,15 @@ impl fmt::Display for Failure {
                 }
                 Ok(())
             }
+            Failure::Own {
+                workload,
+                task,
+                why,
+            } => match task {
+                Some(task) => write!(f, "{workload}: task {task}: {why}"),
+                None => write!(f, "{workload}: {why}"),
+            },
+            Failure::Interrupted(_) => f.write_str("interrupted"),
             Failure::Simulation { workload, why } => write!(f, "{workload}: {why}"),
             Failure::Wrong { name, threads, why } => {
                 let noun = if *threads == 1 { "thread" } else { "threads" };
@@ -175,6 +196,8 @@ impl std::error::Error for Failure {
             Failure::Unavailable(_)
             | Failure::Died { .. }
             | Failure::Command { .. }
+            | Failure::Own { .. }
+            | Failure::Interrupted(_)
             | Failure::Simulation { .. }
             | Failure::Wrong { .. } => None,
         }

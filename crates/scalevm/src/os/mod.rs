@@ -11,7 +11,8 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use crate::harness::{Failure, Mode, Plan, Running, Target};
+use crate::harness::{Failure, Job, Mode, Plan, Running, Target};
+use crate::own;
 use crate::tasks::{Affinity, Area, Gate, places, threads};
 use std::path::PathBuf;
 use system::{Linux, Prepared};
@@ -24,7 +25,10 @@ pub struct Os {
 
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
-        self.start_in(plan, std::env::temp_dir())
+        match plan.workload {
+            Job::Known(_) => self.start_in(plan, std::env::temp_dir()),
+            Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
+        }
     }
 }
 

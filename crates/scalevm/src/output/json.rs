@@ -1,7 +1,7 @@
 //! Results as JSON, one object a line, as `stats::record` defines them.
 
 use crate::cli::On;
-use crate::harness::{self, Phase, Plan, Sample, Watch};
+use crate::harness::{self, Body, Job, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
 use crate::output::sink::Sink;
 use baselines::selected::Preset;
@@ -12,6 +12,16 @@ use stats::record::{Measurement, Mode, Record, Subject, Summary};
 
 /// Unit of the rates of workloads.
 pub const UNIT: &str = "operations/s";
+/// Unit of the rates of commands.
+pub const COMPLETIONS: &str = "completions/s";
+
+/// Unit of the rates of `job`.
+pub fn unit(job: Job) -> &'static str {
+    match job {
+        Job::Own(own) if matches!(own.body, Body::Command(_)) => COMPLETIONS,
+        _ => UNIT,
+    }
+}
 
 /// Describes `plan` on a system; `machine` is the simulated one and its first seed.
 pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile, u64)>) -> Subject {
@@ -27,7 +37,7 @@ pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile,
         profile: machine.map(|(profile, _)| profile.name.clone()),
         topology: machine.map(|(profile, _)| profile.topology.shape()),
         seed: machine.map(|(_, seed)| seed),
-        unit: UNIT.to_owned(),
+        unit: unit(plan.workload).to_owned(),
     }
 }
 

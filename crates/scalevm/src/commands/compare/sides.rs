@@ -3,16 +3,18 @@
 use crate::catalog::{PRESETS, SYSTEMS};
 use crate::cli::{CompareArgs, On};
 use crate::commands;
-use crate::harness::{Failure, Plan, Schedule, Target, Together, interrupt, measure};
+use crate::harness::{
+    Failure, Job, Plan, Schedule, Target, Together, interrupt, measure,
+};
 use crate::output::json;
 use crate::output::sink::Sink;
+use crate::own::Opened;
 use crate::simulated::Simulated;
 use clap::ValueEnum;
 use stats::environment::Environment;
 use stats::record::{Measurement, Subject};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use workloads::Workload;
 
 /// One side of a comparison.
 pub trait Side {
@@ -40,6 +42,8 @@ pub struct Sides {
     pub runners: Vec<Box<dyn Side>>,
     /// Whether all of them are simulated.
     pub simulated: bool,
+    /// What they run, if that is no command.
+    _workload: Option<Opened>,
 }
 
 impl Sides {
@@ -52,10 +56,11 @@ impl Sides {
         let seconds = duration.as_secs_f64();
         let mut sides = Sides {
             about: format!("commands, again and again for {seconds} s a run"),
-            unit: "completions/s",
+            unit: json::COMPLETIONS,
             names: names.to_vec(),
             runners: Vec::new(),
             simulated,
+            _workload: None,
         };
         if args.command {
             sides.runners.extend(names.iter().map(|command| {
@@ -67,23 +72,33 @@ impl Sides {
             }));
             return Ok(sides);
         }
-        let default = || workloads::find("mmap1");
-        let Some(workload) = args.workload.or_else(default) else {
-            return Err(Failure::Unavailable("--workload is missing".into()));
-        };
+        let workload = workload(args, names)?;
+        let job = workload.job;
         for name in names {
-            sides.runners.push(system(args, workload, name)?);
+            sides.runners.push(system(args, job, name)?);
         }
         let mode = common.mode();
         sides.about = format!(
             "{} ({}), {}, {seconds} s a run",
-            workload.name,
-            workload.description,
+            job.name(),
+            job.description(),
             mode.count(args.measuring.tasks as usize)
         );
         sides.unit = json::UNIT;
+        sides._workload = Some(workload);
         Ok(sides)
     }
+}
+
+/// What all sides run.
+fn workload(args: &CompareArgs, names: &[String]) -> Result<Opened, Failure> {
+    let Some(choice) = &args.workload else {
+        let default = workloads::find("mmap1").expect("mmap1 is a workload");
+        return Ok(Job::Known(default).into());
+    };
+    let os = On::Os.entry().name;
+    let other = names.iter().any(|name| name != os);
+    commands::chosen(choice, if other { On::Hosted } else { On::Os })
 }
 
 /// Whether `name` is a system or a preset.
@@ -95,11 +110,7 @@ pub fn is_system(name: &str) -> bool {
 }
 
 /// A workload on the system or preset called `name`.
-fn system(
-    args: &CompareArgs,
-    workload: &'static Workload,
-    name: &str,
-) -> Result<Box<dyn Side>, Failure> {
+fn system(args: &CompareArgs, workload: Job, name: &str) -> Result<Box<dyn Side>, Failure> {
     let common = args.measuring.common();
     let systems = On::value_variants();
     let (on, vm) = match systems.iter().find(|on| on.entry().name == name) {
@@ -120,7 +131,7 @@ fn system(
         )));
     }
     let plan = Plan {
-        workload: workload.into(),
+        workload,
         tasks: args.measuring.tasks as usize,
         mode: common.mode(),
     };
