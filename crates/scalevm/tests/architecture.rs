@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workloads", &[]),
     ("stats", &[]),
     ("profile", &["stats"]),
+    ("report", &["stats", "profile"]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
