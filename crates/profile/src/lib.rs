@@ -5,10 +5,18 @@
 //! profile and a simulated machine's accounts all become one, and from there on there
 //! is one way to print, draw, compare and keep them.
 
+mod bottleneck;
+mod diff;
+pub mod flame;
 mod lock;
+mod read;
+pub mod speedscope;
 mod stacks;
 
+pub use bottleneck::{UNKNOWN, bottleneck};
+pub use diff::{Change, Difference};
 pub use lock::{Kind, Lock};
+pub use read::{parse, read};
 pub use stacks::Stacks;
 
 use serde::{Deserialize, Serialize};

@@ -35,6 +35,24 @@ impl Stacks {
             .map(|(stack, &seconds)| (stack.as_str(), seconds))
     }
 
+    /// Each stack's seconds times `factor`.
+    pub fn scaled(&self, factor: f64) -> Stacks {
+        let scale = |(stack, seconds): (&String, &f64)| (stack.clone(), seconds * factor);
+        Stacks(self.0.iter().map(scale).collect())
+    }
+
+    /// The functions at the leaves and the seconds spent in themselves, the most first.
+    pub fn leaves(&self) -> Vec<(&str, f64)> {
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for (stack, seconds) in self.iter() {
+            let leaf = stack.rsplit(';').next().unwrap_or(stack);
+            *sums.entry(leaf.trim_end_matches("_[k]")).or_default() += seconds;
+        }
+        let mut leaves: Vec<(&str, f64)> = sums.into_iter().collect();
+        leaves.sort_by(|a, b| b.1.total_cmp(&a.1));
+        leaves
+    }
+
     /// As folded stacks: one a line with its microseconds, as flame graph tools read them.
     pub fn folded(&self) -> String {
         let line = |(stack, seconds): (&str, f64)| format!("{stack} {:.0}\n", 1e6 * seconds);

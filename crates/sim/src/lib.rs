@@ -25,8 +25,9 @@ pub use arena::global::Allocator;
 pub use atomic::{Modelled, SimCell};
 pub use engine::Counts;
 pub use engine::cpu::Times;
+pub use engine::sampler::Spent;
 pub use engine::watch::Delays;
-pub use report::{Access, LineUse, SiteName};
+pub use report::{Access, LineUse, Sample, SiteName};
 pub use run::{Options, Progress, compute, dice, system_call};
 pub use task::{Pin, Task};
 

@@ -3,6 +3,7 @@
 use crate::Sim;
 use crate::coherence::LineId;
 use crate::engine::Engine;
+use crate::engine::sampler::{Place, Spent};
 
 /// One line's cost since the accounts were cleared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,19 @@ pub struct Access {
     pub writes: u64,
     /// Where from, the nearest caller first: of the first write, else of the first read.
     pub sites: Vec<usize>,
+}
+
+/// Where CPUs spent time while sampled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// How.
+    pub spent: Spent,
+    /// What lies in the line that was waited for.
+    pub line: Option<String>,
+    /// Return addresses, the nearest caller first.
+    pub stack: Vec<usize>,
+    /// Nanoseconds, summed over CPUs.
+    pub nanoseconds: u64,
 }
 
 /// A function and its place in the source.
@@ -110,6 +124,26 @@ impl Sim {
                 .iter_mut()
                 .for_each(|cpu| cpu.times = Default::default());
         });
+    }
+
+    /// Begins to sample where CPUs spend time: a stack for each `period`, in nanoseconds,
+    /// that a CPU has spent in one way.
+    pub fn sample(&self, period: u64) {
+        self.with_engine(|engine| engine.sample(1000 * period));
+    }
+
+    /// Ends the sampling: the time by stack.
+    pub fn sampled(&self) -> Vec<Sample> {
+        self.with_engine(|engine| {
+            let samples = engine.sampled();
+            let sample = |((spent, line, stack), time): (Place, u64)| Sample {
+                spent,
+                line: line.map(|line| engine.name(line)),
+                stack,
+                nanoseconds: time / 1000,
+            };
+            samples.into_iter().map(sample).collect()
+        })
     }
 
     /// Begins to trace which lines each CPU touches.

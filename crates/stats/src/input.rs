@@ -36,7 +36,7 @@ pub enum InputError {
 /// Calls `each` with every line (without its line end) and gives the reason it returns the file and line it belongs to.
 ///
 /// Lines are read as bytes, so that a binary file is reported with a line number too.
-pub(crate) fn for_each_line(
+pub fn for_each_line(
     file: &str,
     mut reader: impl BufRead,
     mut each: impl FnMut(&str) -> Result<(), String>,

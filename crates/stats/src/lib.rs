@@ -22,4 +22,4 @@ pub mod verdict;
 
 pub use exit::Exit;
 pub use format::{general, metric};
-pub use input::InputError;
+pub use input::{InputError, for_each_line};

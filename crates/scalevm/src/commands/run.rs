@@ -16,7 +16,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     };
     let target = super::target(on, args.vm.as_deref(), common)?;
     let plan = Plan {
-        workload: args.workload,
+        workload: args.workload.into(),
         tasks: args.tasks as usize,
         mode: common.mode(),
     };
@@ -35,7 +35,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
             records.finish(&mut machine);
         }
     } else {
-        let mut lines = Lines::new(plan.workload.description);
+        let mut lines = Lines::new(plan.workload.description());
         let outcome = measure(&*target, &plan, &schedule, &mut lines)?;
         lines.average(&outcome);
         if on == On::Sim {

@@ -57,7 +57,7 @@ pub fn run() -> Result<u8, Failure> {
         workload.name, workload.description
     );
     let mut sweep = Sweep {
-        workload,
+        workload: workload.into(),
         mode: Mode::Processes,
         schedule: SCHEDULE,
         counts: counts()?,
@@ -120,7 +120,7 @@ fn simulate(
         }
     });
     let mut sweep = Sweep {
-        workload,
+        workload: workload.into(),
         mode: Mode::Processes,
         schedule: SIMULATED,
         counts: SIMULATED_COUNTS.to_vec(),
@@ -194,7 +194,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
         affinity: Affinity::Cores,
     };
     let plan = Plan {
-        workload,
+        workload: workload.into(),
         tasks: TASKS,
         mode: Mode::Processes,
     };

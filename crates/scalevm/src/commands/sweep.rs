@@ -1,7 +1,7 @@
 //! `scalevm sweep`: a curve over the number of tasks.
 
 use crate::cli::{On, SweepArgs};
-use crate::harness::{Failure, Mode, Outcome, Plan, Schedule, Target, measure};
+use crate::harness::{Failure, Job, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
 use crate::output::progress::Progress;
 use crate::output::{attribution, plot, shape, table};
@@ -9,7 +9,6 @@ use crate::simulated::{BANDS, Simulated};
 use crate::tasks::places;
 use stats::environment::Environment;
 use std::io::Write;
-use workloads::Workload;
 
 /// One curve.
 pub struct Series {
@@ -71,7 +70,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     super::prepare()?;
     super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
     let mut sweep = Sweep {
-        workload: args.workload,
+        workload: args.workload.into(),
         mode: common.mode(),
         schedule: common.schedule(on),
         counts,
@@ -115,7 +114,7 @@ impl Side<'_> {
 /// Curves to be measured together.
 pub struct Sweep<'a> {
     /// What runs.
-    pub workload: &'static Workload,
+    pub workload: Job,
     /// What the tasks are.
     pub mode: Mode,
     /// How long each point takes.
@@ -222,13 +221,13 @@ fn show(args: &SweepArgs, series: &[Series]) {
     if series.iter().all(|one| one.points.is_empty()) {
         return;
     }
-    let workload = args.workload;
+    let workload = Job::from(args.workload);
     println!(
         "{} ({}), {}, {} a second",
-        workload.name,
-        workload.description,
+        workload.name(),
+        workload.description(),
         args.common.mode().name(),
-        workload.unit
+        workload.unit()
     );
     print_curves(series);
 }

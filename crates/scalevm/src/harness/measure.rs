@@ -239,7 +239,7 @@ mod tests {
             dies_at: Duration::from_secs(dies_at),
         };
         let plan = Plan {
-            workload: workloads::find("mmap1").expect("a known workload"),
+            workload: workloads::find("mmap1").expect("a known workload").into(),
             tasks: 2,
             mode: Mode::Threads,
         };

@@ -7,13 +7,15 @@
 
 mod failure;
 pub mod interrupt;
+mod job;
 mod measure;
 
 pub use failure::Failure;
+#[allow(unused_imports, reason = "nobody offers one yet")]
+pub use job::{Body, Job, Own};
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
 
 use std::time::Duration;
-use workloads::Workload;
 
 /// What the tasks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +48,8 @@ impl Mode {
 /// What to run.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// The loop.
-    pub workload: &'static Workload,
+    /// What each of them does.
+    pub workload: Job,
     /// How many tasks run it.
     pub tasks: usize,
     /// Whether they share an address space.
@@ -74,6 +76,13 @@ pub trait Running {
 
     /// Whether each task is still at work.
     fn check(&mut self) -> Result<(), Failure>;
+
+    /// The processes that the tasks are, or run in, for those who watch from outside; what
+    /// these start belongs to the tasks too. None if nothing of this computer's is at work.
+    #[allow(dead_code, reason = "recorders of profiles ask")]
+    fn pids(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Ends the tasks. A task that had failed by then is an error.
     fn stop(self: Box<Self>) -> Result<(), Failure>;

@@ -31,8 +31,9 @@ pub fn start(
     gate: &Gate,
     system: &Linux,
 ) -> Result<Processes, Failure> {
+    let workload = plan.workload.known()?;
     let mut running = Processes {
-        workload: plan.workload,
+        workload,
         area,
         children: Vec::with_capacity(plan.tasks),
         began: Instant::now(),
@@ -44,7 +45,7 @@ pub fn start(
         let fork = || {
             // SAFETY: the child calls nothing but `child`, which never returns.
             match unsafe { libc::fork() } {
-                0 => child(parent, plan.workload, slot, gate, system),
+                0 => child(parent, workload, slot, gate, system),
                 pid if pid < 0 => Err(io::Error::last_os_error()),
                 pid => Ok(pid),
             }
@@ -165,6 +166,14 @@ impl Running for Processes {
             }
         }
         Ok(())
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.children
+            .iter()
+            .flatten()
+            .map(|pid| pid.cast_unsigned())
+            .collect()
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {

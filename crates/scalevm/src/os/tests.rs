@@ -134,7 +134,7 @@ fn every_workload_runs_in_both_modes_with_every_affinity() {
             let affinity = [Affinity::Cores, Affinity::Cpus, Affinity::None][index % 3];
             let tasks = 3;
             let plan = Plan {
-                workload,
+                workload: workload.into(),
                 tasks,
                 mode,
             };
@@ -151,7 +151,7 @@ fn a_file_that_can_not_be_made_is_reported_by_both_modes() {
     let workload = workloads::find("page_fault3").expect("a known workload");
     for mode in [Mode::Processes, Mode::Threads] {
         let plan = Plan {
-            workload,
+            workload: workload.into(),
             tasks: 2,
             mode,
         };

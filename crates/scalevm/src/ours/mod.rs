@@ -14,14 +14,15 @@ use machine::PAGE_SIZE;
 use std::sync::Arc;
 pub use system::{Process, Task};
 use vm::{Best, Options, Policies, Vm};
+use workloads::Workload;
 
 /// Physical memory for each task beside what its workload touches: page tables, and what
 /// lies in the CPUs' caches. Only what is used costs anything.
 const MEMORY_PER_TASK: usize = 32 << 20;
 
-/// Physical memory for the tasks of a plan.
-pub fn memory(plan: &Plan) -> usize {
-    plan.tasks * (plan.workload.needs.memory + MEMORY_PER_TASK)
+/// Physical memory for so many tasks that run `workload`.
+pub fn memory(workload: &Workload, tasks: usize) -> usize {
+    tasks * (workload.needs.memory + MEMORY_PER_TASK)
 }
 
 /// Swap space for each task, in pages: several of the workloads' mappings.
@@ -35,14 +36,15 @@ pub struct Ours {
     pub affinity: Affinity,
 }
 
-/// Whether our VM has all that the workload needs.
-pub fn can_run(plan: &Plan) -> Result<(), Failure> {
-    match plan.workload.needs.files {
+/// The workload, if our VM has all that it needs.
+pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
+    let workload = plan.workload.known()?;
+    match workload.needs.files {
         true => Err(Failure::Unavailable(format!(
             "{} maps files, which scalevm's own VM does not have yet; use --on os",
-            plan.workload.name
+            workload.name
         ))),
-        false => Ok(()),
+        false => Ok(workload),
     }
 }
 
@@ -85,8 +87,9 @@ impl Ours {
             )));
         }
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
-        let machine = Hosted::with_memory(plan.tasks, memory(plan))
-            .map_err(Failure::start("physical memory"))?;
+        let memory = memory(plan.workload.known()?, plan.tasks);
+        let machine =
+            Hosted::with_memory(plan.tasks, memory).map_err(Failure::start("physical memory"))?;
         let vm = Vm::with_options(machine, options);
         let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
@@ -97,7 +100,7 @@ impl Ours {
             Mode::Threads => {
                 let process = vm.machine().on_cpu(0, || Process::new(&vm));
                 Some(Arc::new(process.map_err(|error| Failure::Task {
-                    workload: plan.workload.name,
+                    workload: plan.workload.name(),
                     task: 0,
                     error,
                 })?))

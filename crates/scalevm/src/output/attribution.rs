@@ -87,7 +87,7 @@ pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution, ra
     };
     let line = json!({
         "kind": "attribution",
-        "workload": plan.workload.name,
+        "workload": plan.workload.name(),
         "on": "sim",
         "vm": target.preset.name(),
         "tasks": plan.tasks,

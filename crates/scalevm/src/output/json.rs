@@ -15,7 +15,7 @@ pub const UNIT: &str = "operations/s";
 /// Describes `plan` on a system; `machine` is the simulated one and its first seed.
 pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile, u64)>) -> Subject {
     Subject {
-        workload: plan.workload.name.to_owned(),
+        workload: plan.workload.name().to_owned(),
         on: on.entry().name.to_owned(),
         vm: (on != On::Os).then(|| vm.unwrap_or(Preset::Scalevm.name()).to_owned()),
         tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),

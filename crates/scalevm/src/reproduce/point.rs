@@ -97,7 +97,7 @@ impl Point {
         (
             target,
             Plan {
-                workload,
+                workload: workload.into(),
                 tasks,
                 mode,
             },

@@ -40,8 +40,9 @@ impl Run {
         seed: u64,
         options: Options<Sim, P>,
     ) -> Result<Self, Failure> {
+        let workload = plan.workload.known()?;
         let machine = Sim::new(MachineOptions {
-            memory: memory(plan),
+            memory: memory(workload, plan.tasks),
             seed,
             spread: SPREAD,
             ..MachineOptions::new(machine.clone())
@@ -49,7 +50,7 @@ impl Run {
         .map_err(Failure::start("simulated machine"))?;
         let counters: Arc<[Counter]> = (0..plan.tasks).map(|_| Counter::new()).collect();
         let run = Run {
-            workload: plan.workload,
+            workload,
             machine,
             counters,
             errors: Arc::default(),

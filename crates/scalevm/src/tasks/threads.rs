@@ -25,9 +25,10 @@ pub fn start<S: System>(
     gate: Gate,
     enter: impl Fn(usize) -> Result<S, Error> + Send + Sync + 'static,
 ) -> Result<Threads, Failure> {
+    let workload = plan.workload.known()?;
     report_bus_errors();
     let mut running = Threads {
-        workload: plan.workload,
+        workload,
         area: Arc::new(area),
         gate: Arc::new(gate),
         threads: Vec::with_capacity(plan.tasks),
@@ -36,7 +37,7 @@ pub fn start<S: System>(
     let enter = Arc::new(enter);
     for task in 0..plan.tasks {
         let (area, gate) = (Arc::clone(&running.area), Arc::clone(&running.gate));
-        let (workload, enter) = (plan.workload, Arc::clone(&enter));
+        let enter = Arc::clone(&enter);
         let body = move || {
             block_signals();
             let slot = &area.slots()[task];
@@ -136,6 +137,10 @@ impl Running for Threads {
             });
         }
         Ok(())
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        vec![std::process::id()]
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {

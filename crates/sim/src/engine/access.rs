@@ -3,6 +3,7 @@
 use super::agenda::{NEVER, key};
 use super::buffer::Store;
 use super::cpu::{Cpu, Doing};
+use super::sampler::Spent;
 use super::{Engine, Running, Time};
 use crate::arena::{Arena, offset_of};
 use crate::coherence::LineId;
@@ -62,7 +63,10 @@ pub(crate) fn fence() {
 /// The calling CPU computes for `time`.
 pub(crate) fn advance(time: Time) {
     if let Some(running) = Running::current() {
-        running.with(|engine| engine.spend(time));
+        running.with(|engine| {
+            engine.spend(time);
+            engine.charge(Spent::Working, None);
+        });
     }
 }
 
@@ -167,7 +171,7 @@ impl Running {
                 engine.cpu().doing = Doing::Draining(room);
                 engine.agenda.set(cpu, NEVER);
             });
-            self.suspend();
+            self.wait(None);
         }
     }
 
@@ -177,7 +181,7 @@ impl Running {
             let (cpu, clock) = (engine.running, engine.cpu().clock);
             engine.agenda.set(cpu, clock);
         });
-        self.suspend();
+        self.wait(None);
     }
 
     /// Gets the right to a line, in turn.
@@ -189,7 +193,7 @@ impl Running {
                 .directory
                 .request(cpu, line, write, clock, &mut engine.agenda);
         });
-        self.suspend();
+        self.wait(Some(line));
     }
 }
 

@@ -24,6 +24,7 @@ mod access;
 pub(crate) mod agenda;
 mod buffer;
 pub(crate) mod cpu;
+pub(crate) mod sampler;
 mod schedule;
 mod stack;
 mod tasks;

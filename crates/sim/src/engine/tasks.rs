@@ -2,6 +2,7 @@
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
+use super::sampler::Spent;
 use super::{Engine, Running, Time, in_turn};
 use crate::task::Task;
 
@@ -16,7 +17,7 @@ pub(crate) fn relax(round: u32) {
         return std::thread::yield_now();
     };
     if running.with(|engine| engine.fall_asleep(round)) {
-        running.suspend();
+        running.wait(None);
     }
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn park() {
     if let Some(running) = in_turn()
         && running.with(Engine::block)
     {
-        running.suspend();
+        running.wait(None);
     }
 }
 
@@ -54,9 +55,11 @@ pub(crate) fn unpark(task: Task) {
 impl Engine {
     /// The running CPU spends `time` spinning.
     fn spin(&mut self, time: Time) {
+        self.charge(Spent::Working, None);
         let cpu = self.cpu();
         cpu.clock += time;
         cpu.times.spinning += time;
+        self.charge(Spent::Spinning, None);
         self.directory.charge_spin(self.running, time);
     }
 

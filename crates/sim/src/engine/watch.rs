@@ -1,5 +1,6 @@
-//! Watching each access: random delays, and who has touched which line.
+//! Watching each access: random delays, who has touched which line, and where time goes.
 
+use super::sampler::{Sampler, Spent};
 use super::{Engine, Time};
 use crate::coherence::LineId;
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub(crate) struct Watch {
     delays: Option<Delays>,
     /// What each CPU has touched since tracing began.
     trace: Option<Vec<BTreeMap<LineId, Use>>>,
+    pub(super) sampler: Option<Sampler>,
 }
 
 impl Watch {
@@ -35,12 +37,13 @@ impl Watch {
         Watch {
             delays,
             trace: None,
+            sampler: None,
         }
     }
 
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.delays.is_some() || self.trace.is_some()
+        self.delays.is_some() || self.trace.is_some() || self.sampler.is_some()
     }
 
     /// Begins to trace, anew.
@@ -57,6 +60,7 @@ impl Watch {
 impl Engine {
     #[cold]
     pub(super) fn watch_access(&mut self, line: LineId, write: bool) {
+        self.charge(Spent::Working, None);
         if let Some(delays) = self.watch.delays {
             let dice = &mut self.cpu().dice;
             if dice.rand_range(0..u64::from(delays.one_in)) == 0 {

@@ -109,7 +109,7 @@ fn system(
         )));
     }
     let plan = Plan {
-        workload,
+        workload: workload.into(),
         tasks: args.measuring.tasks as usize,
         mode: common.mode(),
     };

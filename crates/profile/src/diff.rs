@@ -1,0 +1,128 @@
+//! Two profiles side by side: which locks cost less, and where the waiting went.
+
+use crate::{Kind, Lock, Profile};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A change below this part of the tasks' time is none.
+const MATTERS: f64 = 0.02;
+
+/// A lock at one caller, before and after, as parts of the tasks' time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The lock.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Who takes it.
+    pub caller: String,
+    /// The part of the tasks' time that it took before.
+    pub before: f64,
+    /// And after.
+    pub after: f64,
+    /// Waits a second of task time before.
+    pub contentions_before: f64,
+    /// And after.
+    pub contentions_after: f64,
+}
+
+impl Change {
+    /// What it takes more.
+    pub fn more(&self) -> f64 {
+        self.after - self.before
+    }
+}
+
+/// Two profiles, compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// All locks of either, the greatest change first.
+    pub changes: Vec<Change>,
+    /// One sentence: what was gained and where the contention shifted to.
+    pub sentence: String,
+}
+
+impl Difference {
+    /// Compares lock by lock and caller by caller.
+    pub fn of(before: &Profile, after: &Profile) -> Self {
+        let mut changes: BTreeMap<(&str, Kind, &str), Change> = BTreeMap::new();
+        for lock in &before.locks {
+            let change = entry(&mut changes, lock);
+            change.before += lock.share;
+            change.contentions_before += lock.contentions as f64 / before.task_seconds();
+        }
+        for lock in &after.locks {
+            let change = entry(&mut changes, lock);
+            change.after += lock.share;
+            change.contentions_after += lock.contentions as f64 / after.task_seconds();
+        }
+        let mut changes: Vec<Change> = changes.into_values().collect();
+        changes.sort_by(|a, b| b.more().abs().total_cmp(&a.more().abs()));
+        let rates = after.rate / before.rate;
+        let sentence = sentence(&changes, rates);
+        Difference { changes, sentence }
+    }
+}
+
+fn entry<'a, 'b>(
+    changes: &'b mut BTreeMap<(&'a str, Kind, &'a str), Change>,
+    lock: &'a Lock,
+) -> &'b mut Change {
+    let Lock {
+        name, kind, caller, ..
+    } = lock;
+    changes
+        .entry((name, *kind, caller))
+        .or_insert_with(|| Change {
+            name: name.clone(),
+            kind: *kind,
+            caller: caller.clone(),
+            before: 0.0,
+            after: 0.0,
+            contentions_before: 0.0,
+            contentions_after: 0.0,
+        })
+}
+
+fn sentence(changes: &[Change], rates: f64) -> String {
+    let mut locks: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for change in changes {
+        let sum = locks.entry(&change.name).or_default();
+        sum.0 += change.before;
+        sum.1 += change.after;
+    }
+    let describe = |(name, (before, after)): &(&str, (f64, f64))| {
+        format!("{name} {:.0} → {:.0} %", 100.0 * before, 100.0 * after)
+    };
+    let mut less: Vec<_> = locks.iter().map(|(name, sums)| (*name, *sums)).collect();
+    less.sort_by(|a, b| (b.1.1 - b.1.0).abs().total_cmp(&(a.1.1 - a.1.0).abs()));
+    let (more, less): (Vec<_>, Vec<_>) = less
+        .into_iter()
+        .filter(|(_, (before, after))| (after - before).abs() >= MATTERS)
+        .partition(|(_, (before, after))| after > before);
+    let list = |locks: &[_]| {
+        locks
+            .iter()
+            .take(3)
+            .map(describe)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let rate = match rates.is_finite() {
+        true => format!("{rates:.2} times the rate"),
+        false => "no rate before".to_owned(),
+    };
+    match (less.is_empty(), more.is_empty()) {
+        (true, true) => format!("{rate}; no lock's share of task time changed"),
+        (false, true) => format!(
+            "{rate}; less waiting for {}; no lock took its place",
+            list(&less)
+        ),
+        (true, false) => format!("{rate}; more waiting for {}", list(&more)),
+        (false, false) => format!(
+            "{rate}; less waiting for {}; the contention shifted to {}",
+            list(&less),
+            list(&more)
+        ),
+    }
+}

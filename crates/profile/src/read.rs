@@ -1,0 +1,65 @@
+//! Reading profiles back. Nothing in them is trusted.
+
+use crate::Profile;
+use stats::{InputError, for_each_line};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+/// Reads the profiles in the file at `path`; other lines of JSON are passed over.
+pub fn read(path: &str) -> Result<Vec<Profile>, InputError> {
+    let file = File::open(path).map_err(|source| InputError::Unreadable {
+        file: path.into(),
+        source,
+    })?;
+    parse(path, BufReader::new(file))
+}
+
+/// The same from a reader; `file` is what errors name. The first damaged line ends it.
+pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Profile>, InputError> {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        kind: String,
+    }
+    // A record is one line: "at line 1" would contradict the line we name.
+    let reason = |error: serde_json::Error| {
+        let text = error.to_string();
+        text.replace(" at line 1 column ", " at column ")
+    };
+    let mut profiles = Vec::new();
+    for_each_line(file, reader, |line| {
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        if serde_json::from_str::<Line>(line).map_err(reason)?.kind == "profile" {
+            let profile: Profile = serde_json::from_str(line).map_err(reason)?;
+            check(&profile)?;
+            profiles.push(profile);
+        }
+        Ok(())
+    })?;
+    Ok(profiles)
+}
+
+/// What no run can give.
+fn check(profile: &Profile) -> Result<(), String> {
+    let positive = [
+        ("seconds", profile.seconds),
+        ("tasks", f64::from(profile.subject.tasks)),
+    ];
+    for (name, value) in positive {
+        if value <= 0.0 {
+            return Err(format!("`{name}` is {value}"));
+        }
+    }
+    let stacks = profile.busy.iter().chain(profile.waits.iter());
+    let locks = profile.locks.iter();
+    let times = stacks
+        .map(|(stack, seconds)| (stack, seconds))
+        .chain(locks.flat_map(|lock| [(lock.name.as_str(), lock.wait), (&lock.name, lock.spin)]));
+    for (what, seconds) in times {
+        if seconds < 0.0 {
+            return Err(format!("{what} took {seconds} seconds"));
+        }
+    }
+    Ok(())
+}

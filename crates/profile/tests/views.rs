@@ -1,0 +1,183 @@
+//! Profiles kept, read back, drawn and compared.
+
+use profile::{Difference, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope};
+use stats::record::{Mode, Subject};
+
+fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
+    let seconds = 2.0;
+    let tasks = 4;
+    let share = seconds * f64::from(tasks);
+    let lock = |&(name, kind, caller, wait): &(&str, Kind, &str, f64)| {
+        let mut lock = Lock::new(name, kind, caller);
+        lock.add_waits(100, wait, wait / 10.0);
+        lock.share_of(share)
+    };
+    let locks: Vec<Lock> = locks.iter().map(lock).collect();
+    let mut busy = Stacks::default();
+    busy.add(["mmap1", "main", "__vm_munmap_[k]", "osq_lock_[k]"], 3.0);
+    busy.add(["mmap1", "main", "vm_mmap_pgoff_[k]"], 1.5);
+    let mut waits = Stacks::default();
+    waits.add(["mmap1", "main", "schedule_[k]"], 2.5);
+    let bottleneck = bottleneck(&locks, &busy, &waits, share);
+    Profile {
+        subject: Subject {
+            workload: "mmap1".into(),
+            on: "os".into(),
+            vm: None,
+            tasks,
+            mode: Mode::Threads,
+            profile: None,
+            topology: None,
+            seed: None,
+            unit: "operations/s".into(),
+        },
+        seconds,
+        clock: "cpu-clock".into(),
+        rate,
+        rate_unwatched: Some(1.25 * rate),
+        busy,
+        waits,
+        locks,
+        bottleneck,
+        notes: vec!["3 events were lost".into()],
+        machine: None,
+    }
+}
+
+#[test]
+fn a_profile_is_one_line_and_comes_back() {
+    let profile = profile(1e5, &[("mmap_lock", Kind::RwsemWrite, "__vm_munmap", 6.0)]);
+    assert_eq!(profile.cost(), Some(1.0 - 0.8));
+    assert_eq!(
+        profile.bottleneck,
+        "75 % of task time waits for mmap_lock, taken for writing in __vm_munmap"
+    );
+    let line = serde_json::to_string(&profile).expect("serializes");
+    assert!(
+        !line.contains('\n') && line.contains(r#""kind":"rwsem write""#),
+        "{line}"
+    );
+    let value: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(value["kind"], "profile");
+    let file = format!("{{\"kind\":\"sample\"}}\n\n{line}\n");
+    assert_eq!(parse("f", file.as_bytes()).expect("reads"), [profile]);
+}
+
+#[test]
+fn damage_is_named_with_its_line() {
+    let good = serde_json::to_string(&profile(1e5, &[])).expect("serializes");
+    let bad = [
+        (
+            good.replace("\"seconds\":2.0", "\"seconds\":0.0"),
+            "`seconds` is 0",
+        ),
+        (good.replace("3.0", "-3.0"), "took -3 seconds"),
+        (good.replace("cpu-clock", "cpu-clock\"x"), "at column"),
+        (good[..good.len() - 2].to_owned(), "EOF"),
+    ];
+    for (line, why) in bad {
+        let error = parse("f", format!("{good}\n{line}\n").as_bytes());
+        let error = error.expect_err(why).to_string();
+        assert!(error.starts_with("f:2: ") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn flame_graphs_can_be_searched_and_hold_every_function() {
+    let profile = profile(1e5, &[]);
+    let svg = flame::svg(&profile.busy, "mmap1", "4 threads").expect("draws");
+    for part in [
+        "<svg",
+        "osq_lock",
+        "vm_mmap_pgoff",
+        "id=\"search\"",
+        "4 threads",
+        "µs",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let empty = flame::svg(&Stacks::default(), "t", "").expect("draws");
+    assert!(empty.contains("nothing seen"));
+}
+
+#[test]
+fn what_grew_is_red_and_what_shrank_is_blue() {
+    let (mut before, mut after) = (Stacks::default(), Stacks::default());
+    before.add(["t", "shrank"], 3.0);
+    before.add(["t", "grew"], 1.0);
+    // Twice as long, so twice the seconds would be no change.
+    after.add(["t", "shrank"], 2.0);
+    after.add(["t", "grew"], 6.0);
+    let svg = flame::difference((&before, 4.0), (&after, 8.0), "t", "").expect("draws");
+    let colour = |name: &str| -> Vec<u8> {
+        let from = svg.find(&format!("<title>{name} (")).expect(name);
+        let fill = &svg[from..][svg[from..].find("rgb(").expect("a colour") + 4..];
+        let numbers = fill[..fill.find(')').expect("an end")].split(',');
+        numbers
+            .map(|number| number.parse().expect("a number"))
+            .collect()
+    };
+    let (grew, shrank) = (colour("grew"), colour("shrank"));
+    assert!(grew[0] > grew[2], "{grew:?}");
+    assert!(shrank[2] > shrank[0], "{shrank:?}");
+}
+
+#[test]
+fn speedscope_files_name_each_frame_once() {
+    let file = speedscope::file(&profile(1e5, &[]), "mmap1");
+    let frames = file["shared"]["frames"].as_array().expect("frames");
+    let names: Vec<&str> = frames
+        .iter()
+        .filter_map(|frame| frame["name"].as_str())
+        .collect();
+    assert_eq!(names.iter().filter(|name| **name == "main").count(), 1);
+    let busy = &file["profiles"][0];
+    assert_eq!(busy["endValue"], 4.5);
+    let samples = busy["samples"].as_array().expect("samples");
+    let first: Vec<&str> = samples[0]
+        .as_array()
+        .expect("a stack")
+        .iter()
+        .map(|number| names[number.as_u64().expect("a number") as usize])
+        .collect();
+    assert_eq!(first, ["mmap1", "main", "__vm_munmap_[k]", "osq_lock_[k]"]);
+    assert_eq!(file["profiles"][1]["weights"][0], 2.5);
+}
+
+#[test]
+fn a_difference_says_where_the_contention_shifted_to() {
+    let before = profile(
+        1e5,
+        &[
+            ("mmap_lock", Kind::RwsemWrite, "__vm_munmap", 6.0),
+            ("mmap_lock", Kind::RwsemWrite, "vm_mmap_pgoff", 0.8),
+            ("zone->lock", Kind::Spinlock, "rmqueue", 0.08),
+        ],
+    );
+    let after = profile(
+        3e5,
+        &[
+            ("mmap_lock", Kind::RwsemWrite, "__vm_munmap", 0.8),
+            ("page-table lock", Kind::Spinlock, "zap_pte_range", 4.0),
+            ("zone->lock", Kind::Spinlock, "rmqueue", 0.09),
+        ],
+    );
+    let difference = Difference::of(&before, &after);
+    assert_eq!(
+        difference.sentence,
+        "3.00 times the rate; less waiting for mmap_lock 85 → 10 %; \
+         the contention shifted to page-table lock 0 → 50 %"
+    );
+    let first = &difference.changes[0];
+    assert_eq!(
+        (first.caller.as_str(), first.contentions_before),
+        ("__vm_munmap", 12.5)
+    );
+    assert!((first.more() + 0.65).abs() < 1e-9);
+    assert_eq!(difference.changes.len(), 4);
+    let same = Difference::of(&before, &before).sentence;
+    assert_eq!(
+        same,
+        "1.00 times the rate; no lock's share of task time changed"
+    );
+}

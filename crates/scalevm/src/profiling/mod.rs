@@ -1,0 +1,52 @@
+//! Where the tasks' time goes, on each kind of system.
+//!
+//! Each file makes a [`Profile`] of a run: [`os`] and [`hosted`] by watching a second run
+//! of what was measured unwatched, [`simulated`] from the machine's own accounts.
+
+mod hosted;
+mod os;
+mod simulated;
+mod watched;
+
+use crate::cli::{CommonArgs, On};
+use crate::commands;
+use crate::harness::{Failure, Plan, Schedule};
+use crate::output::json;
+use profile::Profile;
+
+/// What to profile.
+pub struct Subject<'a> {
+    /// The system.
+    pub on: On,
+    /// How our VM is built, if it is ours.
+    pub vm: Option<&'a str>,
+    /// What runs.
+    pub plan: Plan,
+    /// How long, unwatched and watched each.
+    pub schedule: Schedule,
+    /// Samples of busy CPUs a second.
+    pub frequency: u32,
+    /// Where tasks are pinned, and which machine is simulated.
+    pub common: &'a CommonArgs,
+}
+
+impl Subject<'_> {
+    /// Runs and watches.
+    pub fn profile(&self) -> Result<Profile, Failure> {
+        match self.on {
+            On::Os => os::profile(self),
+            On::Hosted => hosted::profile(self),
+            On::Sim => simulated::profile(self),
+        }
+    }
+
+    /// What records call it.
+    fn name(&self) -> Result<stats::record::Subject, Failure> {
+        let simulated = match self.on {
+            On::Sim => Some(commands::simulated(self.vm, self.common)?),
+            On::Os | On::Hosted => None,
+        };
+        let machine = simulated.as_ref().map(|target| target.machine());
+        Ok(json::subject(&self.plan, self.on, self.vm, machine))
+    }
+}

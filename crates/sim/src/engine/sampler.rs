@@ -1,0 +1,137 @@
+//! A sampling profiler in virtual time: which code CPUs are in, and whether it works or
+//! waits.
+//!
+//! Each CPU has an account for each way to spend time. Whenever it does something the
+//! engine notices, the time since then is added to the account, and an account that has
+//! reached the period is emptied into the stack that the CPU has at that moment. So long
+//! waits are charged where they were, and short ones in proportion; charging takes no
+//! simulated time, and the same seed gives the same samples.
+
+use super::cpu::Doing;
+use super::{Engine, Running, Time};
+use crate::coherence::LineId;
+use crate::site;
+use std::collections::BTreeMap;
+
+/// How a CPU spent time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spent {
+    /// It computed.
+    Working,
+    /// It waited for a line.
+    Fetching,
+    /// It spun.
+    Spinning,
+    /// Its task was blocked.
+    Blocked,
+}
+
+impl Spent {
+    const WAYS: usize = 4;
+
+    fn of(doing: Doing) -> Self {
+        match doing {
+            Doing::Fetching | Doing::Draining(_) => Spent::Fetching,
+            Doing::Spinning => Spent::Spinning,
+            Doing::Parked => Spent::Blocked,
+            Doing::Nothing | Doing::Computing => Spent::Working,
+        }
+    }
+}
+
+/// What samples have in common: the stack, nearest first, and the line waited for.
+pub(crate) type Place = (Spent, Option<LineId>, Vec<usize>);
+
+/// The profiler, while it is on.
+pub(crate) struct Sampler {
+    period: Time,
+    accounts: Vec<Account>,
+    pub(crate) samples: BTreeMap<Place, Time>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// Up to when the CPU's time is accounted for.
+    until: Time,
+    spent: [Time; Spent::WAYS],
+}
+
+impl Sampler {
+    pub(crate) fn new(period: Time, clocks: impl Iterator<Item = Time>) -> Self {
+        let account = |until| Account {
+            until,
+            ..Account::default()
+        };
+        Sampler {
+            period: period.max(1),
+            accounts: clocks.map(account).collect(),
+            samples: BTreeMap::new(),
+        }
+    }
+
+    /// `cpu`, whose clock is `now`, has spent what is not accounted for on `spent`.
+    fn charge(&mut self, cpu: usize, now: Time, spent: Spent, line: Option<LineId>) {
+        let account = &mut self.accounts[cpu];
+        let time = &mut account.spent[spent as usize];
+        *time += now.saturating_sub(account.until);
+        account.until = account.until.max(now);
+        if *time >= self.period {
+            let weight = std::mem::take(time);
+            *self.samples.entry((spent, line, site::here())).or_default() += weight;
+        }
+    }
+}
+
+impl Engine {
+    /// Begins to sample, a stack for each `period` that a CPU spends in one way.
+    pub(crate) fn sample(&mut self, period: Time) {
+        let begin = self.time;
+        let clocks = self.cpus.iter().map(|cpu| cpu.clock.max(begin));
+        self.watch.sampler = Some(Sampler::new(period, clocks));
+    }
+
+    /// Ends the sampling: time by place. Who is still waiting has no stack.
+    pub(crate) fn sampled(&mut self) -> BTreeMap<Place, Time> {
+        let Some(mut sampler) = self.watch.sampler.take() else {
+            return BTreeMap::new();
+        };
+        let waiting = self.cpus.iter().zip(&sampler.accounts);
+        for (cpu, account) in waiting.filter(|(cpu, _)| cpu.doing != Doing::Nothing) {
+            let place = (Spent::of(cpu.doing), None, Vec::new());
+            let time = self.time.saturating_sub(account.until);
+            if time > 0 && place.0 != Spent::Working {
+                *sampler.samples.entry(place).or_default() += time;
+            }
+        }
+        sampler.samples
+    }
+
+    /// The running CPU has spent the time since it was last charged so.
+    #[inline]
+    pub(super) fn charge(&mut self, spent: Spent, line: Option<LineId>) {
+        if self.watch.sampler.is_some() {
+            self.charge_sampler(spent, line);
+        }
+    }
+
+    #[cold]
+    fn charge_sampler(&mut self, spent: Spent, line: Option<LineId>) {
+        let (cpu, now) = (self.running, self.cpu().clock);
+        if let Some(sampler) = &mut self.watch.sampler {
+            sampler.charge(cpu, now, spent, line);
+        }
+    }
+}
+
+impl Running {
+    /// Suspends the CPU until what it waits for is there, and charges it: `line`, if it
+    /// waits for one.
+    pub(super) fn wait(self, line: Option<LineId>) {
+        let before = self.with(|engine| {
+            engine.charge(Spent::Working, None);
+            Spent::of(engine.cpu().doing)
+        });
+        self.suspend();
+        self.with(|engine| engine.charge(before, line));
+    }
+}
