@@ -4,6 +4,7 @@ mod calibrate;
 mod check;
 mod compare;
 mod locks;
+mod report;
 mod reproduce;
 mod sim;
 
@@ -11,6 +12,7 @@ pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
 pub use compare::CompareArgs;
 pub use locks::{LocksArgs, LocksOn};
+pub use report::ReportArgs;
 pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
 
@@ -52,6 +54,9 @@ pub enum Command {
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
+    /// Write results as one page of HTML
+    #[command(long_about = report::LONG_ABOUT)]
+    Report(ReportArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
     /// Repeat the seeds' experiments on simulated machines

@@ -9,7 +9,7 @@ use stats::record::{Mode, Subject};
 pub fn commands(sources: &[Source]) -> Vec<String> {
     let recorded = sources.iter().flat_map(Source::machines);
     let recorded = recorded.map(|machine| line(&machine.arguments));
-    let simulated = sources.iter().flat_map(subjects).filter_map(simulated);
+    let simulated = simulated(sources);
     let mut all: Vec<String> = Vec::new();
     for command in recorded.chain(simulated).filter(|one| !one.is_empty()) {
         if !all.contains(&command) {
@@ -33,23 +33,63 @@ fn quoted(argument: &str) -> String {
     }
 }
 
-fn simulated(subject: &Subject) -> Option<String> {
-    let machine = subject.profile.as_ref()?;
-    let mut arguments = vec!["scalevm".into(), "run".into(), subject.workload.clone()];
-    arguments.extend(["-t".into(), subject.tasks.to_string()]);
-    if subject.mode == Mode::Threads {
-        arguments.push("--threads".into());
+/// A simulated machine at one workload, and all that ran on it: one sweep.
+struct Sweep<'a> {
+    first: &'a Subject,
+    tasks: Vec<u32>,
+    systems: Vec<&'a str>,
+}
+
+fn simulated(sources: &[Source]) -> Vec<String> {
+    let mut sweeps: Vec<Sweep<'_>> = Vec::new();
+    for subject in sources.iter().flat_map(subjects) {
+        if subject.profile.is_none() {
+            continue;
+        }
+        let at = sweeps.iter().position(|one| same_machine(one.first, subject));
+        let at = at.unwrap_or_else(|| {
+            sweeps.push(Sweep {
+                first: subject,
+                tasks: Vec::new(),
+                systems: Vec::new(),
+            });
+            sweeps.len() - 1
+        });
+        let Sweep { tasks, systems, .. } = &mut sweeps[at];
+        tasks.push(subject.tasks);
+        let system = subject.vm.as_deref();
+        systems.extend(system.filter(|name| !systems.contains(name)));
     }
-    arguments.extend(["--machine".into(), machine.clone()]);
-    let options = [
-        ("--topology", subject.topology.clone()),
-        ("--vm", subject.vm.clone()),
-        ("--seed", subject.seed.map(|seed| seed.to_string())),
-    ];
-    for (name, value) in options {
-        arguments.extend(value.into_iter().flat_map(|value| [name.into(), value]));
+    sweeps.into_iter().map(Sweep::line).collect()
+}
+
+fn same_machine(a: &Subject, b: &Subject) -> bool {
+    (&a.workload, a.mode, &a.profile, &a.topology, a.seed)
+        == (&b.workload, b.mode, &b.profile, &b.topology, b.seed)
+}
+
+impl Sweep<'_> {
+    fn line(mut self) -> String {
+        self.tasks.sort_unstable();
+        self.tasks.dedup();
+        let tasks: Vec<String> = self.tasks.iter().map(u32::to_string).collect();
+        let Subject { workload, mode, .. } = self.first;
+        let mut arguments: Vec<String> = ["scalevm", "sweep", workload].map(str::to_owned).into();
+        if *mode == Mode::Threads {
+            arguments.push("--threads".into());
+        }
+        let options = [
+            ("--machine", self.first.profile.clone()),
+            ("--topology", self.first.topology.clone()),
+            ("--vm", Some(self.systems.join(","))),
+            ("--cpus", Some(tasks.join(","))),
+            ("--seed", self.first.seed.map(|seed| seed.to_string())),
+        ];
+        for (name, value) in options {
+            arguments.extend(value.into_iter().flat_map(|value| [name.into(), value]));
+        }
+        line(&arguments)
     }
-    Some(line(&arguments))
 }
 
 #[cfg(test)]

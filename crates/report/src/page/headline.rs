@@ -23,7 +23,7 @@ pub fn sentences(
     let held_up = held_up.or_else(|| finding(sources));
     let shifted = match profiles {
         [first, .., last] if first.subject.workload == last.subject.workload => {
-            let difference = profile::diff::Difference::of(first, last);
+            let difference = profile::Difference::of(first, last);
             Some(format!("Between the profiles: {}.", difference.sentence))
         }
         _ => None,

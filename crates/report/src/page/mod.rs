@@ -10,8 +10,8 @@ mod warning;
 
 pub(crate) use chart::{Basis, Chart, Dot, Series};
 pub(crate) use comparison::{Comparison, Outcome};
-pub(crate) use machine::Machines;
-pub(crate) use name::{described, mode_count};
+pub(crate) use machine::{Cell, Machines, Row};
+pub(crate) use name::{described, mode_noun};
 
 use crate::Source;
 use profile::Profile;
@@ -55,6 +55,11 @@ impl<'a> Page<'a> {
     /// The page.
     pub fn html(&self) -> String {
         crate::html::document(self).into_string()
+    }
+
+    /// The verdict, in one sentence.
+    pub fn verdict(&self) -> &str {
+        self.headline.first().map_or("", String::as_str)
     }
 
     /// The parts that the page has, by the name that links to them.

@@ -74,6 +74,14 @@ pub fn count(tasks: u32, mode: Mode) -> String {
     format!("{tasks} {noun}")
 }
 
+/// `threads`.
+pub fn mode_noun(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Processes => "processes",
+        Mode::Threads => "threads",
+    }
+}
+
 /// `mmap1 on os, 4 threads`.
 pub fn described(subject: &Subject) -> String {
     let (workload, system) = (&subject.workload, system(subject));

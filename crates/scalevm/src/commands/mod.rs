@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod list;
 pub mod locks;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod story;
