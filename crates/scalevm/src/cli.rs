@@ -12,6 +12,7 @@ mod host;
 mod locks;
 mod profile;
 mod man;
+mod report;
 mod reproduce;
 mod sim;
 
@@ -27,6 +28,7 @@ pub use host::HostArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use profile::{ProfileArgs, watching};
 pub use man::ManArgs;
+pub use report::ReportArgs;
 pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
 
@@ -73,6 +75,9 @@ pub enum Command {
     /// Show how stored results changed over time, or export them
     #[command(long_about = history::LONG_ABOUT)]
     History(HistoryArgs),
+    /// Write results as one page of HTML
+    #[command(long_about = report::LONG_ABOUT)]
+    Report(ReportArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
     /// Repeat the seeds' experiments on simulated machines

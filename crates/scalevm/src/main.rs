@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         None => commands::story::run(),
         Some(cli::Command::Compare(args)) => commands::compare::run(&args),
         Some(cli::Command::History(args)) => commands::history::run(&args),
+        Some(cli::Command::Report(args)) => commands::report::run(&args),
         Some(cli::Command::List(args)) => commands::list::run(&args),
         Some(cli::Command::Run(args)) => commands::run::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("profile", &["stats"]),
     ("perf", &["profile"]),
+    ("report", &["stats", "profile"]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

@@ -9,6 +9,7 @@ pub mod list;
 pub mod locks;
 pub mod profile;
 pub mod man;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod story;

@@ -152,13 +152,13 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 }
 
 /// The arithmetic mean; NaN of nothing.
-pub(crate) fn mean(points: &[f64]) -> f64 {
+pub fn mean(points: &[f64]) -> f64 {
     points.iter().sum::<f64>() / points.len() as f64
 }
 
 /// The unbiased variance, from deviations and not from the difference of two large sums: throughputs in the millions leave
 /// that difference few digits.
-pub(crate) fn variance(points: &[f64]) -> f64 {
+pub fn variance(points: &[f64]) -> f64 {
     let mean = mean(points);
     points
         .iter()

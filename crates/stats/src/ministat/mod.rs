@@ -13,7 +13,8 @@ mod student;
 use crate::format::general;
 
 pub use dataset::{Column, Dataset, FEWEST};
-pub(crate) use dataset::{mean, median, variance};
+pub(crate) use dataset::median;
+pub use dataset::{mean, variance};
 pub use difference::{Confidence, Difference, UnknownConfidence};
 pub use plot::Plot;
 

@@ -1,0 +1,121 @@
+//! Before and after: the verdicts, and ministat's tables under them.
+
+use crate::page::{Basis, Comparison, Outcome};
+use maud::{Markup, html};
+use stats::general;
+use stats::verdict::{Verdict, Word};
+
+/// Tables beyond this stay closed.
+const OPEN: usize = 2;
+
+pub fn section(comparisons: &[Comparison]) -> Markup {
+    html! {
+        section #comparison aria-labelledby="comparison-title" {
+            h2 #comparison-title { "Before and after" }
+            (verdicts(comparisons))
+            @if comparisons.iter().any(|one| !one.interleaved && one.basis != Basis::Seeds) {
+                p.note { "The runs of a side that were taken one after the other have the luck of their hour: a machine that drifts is taken for a difference. " code { "scalevm compare" } " takes the sides in turn." }
+            }
+            @for (index, one) in comparisons.iter().enumerate() { (details(one, index)) }
+        }
+    }
+}
+
+fn verdicts(comparisons: &[Comparison]) -> Markup {
+    html! {
+        div.scroll role="region" tabindex="0" aria-label="Verdicts" {
+            table.sortable {
+                caption { "After, beside before: the ratio of rates with its 95 % interval, and the rank test" }
+                thead { tr {
+                    th scope="col" { "What" } th scope="col" { "Before" } th scope="col" { "After" }
+                    th.number scope="col" { "Ratio" } th.number scope="col" { "Interval" } th.number scope="col" { "p" }
+                    th scope="col" { "Runs" } th scope="col" { "Verdict" }
+                } }
+                tbody { @for one in comparisons { (row(one)) } }
+            }
+        }
+    }
+}
+
+fn row(one: &Comparison) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (one.about) }
+            td { (one.before.name) }
+            td { (one.after.name) }
+            @match &one.outcome {
+                Outcome::Judged(verdict) => {
+                    td.number data-v=(verdict.ratio.estimate) { (format!("{:.3}", verdict.ratio.estimate)) }
+                    td.number data-v=(verdict.ratio.low) { (interval(verdict)) }
+                    td.number data-v=(verdict.rank.p) { (general(verdict.rank.p, 2)) }
+                }
+                Outcome::Undecided(_) => { td.number { "–" } td.number { "–" } td.number { "–" } }
+            }
+            td { (taken(one)) }
+            td { (word(&one.outcome)) }
+        }
+    }
+}
+
+fn interval(verdict: &Verdict) -> String {
+    let ratio = verdict.ratio;
+    match ratio.high.is_finite() {
+        true => format!("{:.3}–{:.3}", ratio.low, ratio.high),
+        false => "too few runs".into(),
+    }
+}
+
+fn taken(one: &Comparison) -> String {
+    let (a, b) = (one.before.runs.len(), one.after.runs.len());
+    match (one.basis, one.interleaved) {
+        (Basis::Samples, _) => format!("{a} + {b} samples"),
+        (Basis::Seeds, _) => format!("{a} + {b} seeds"),
+        (Basis::Runs, true) => format!("{a} + {b}, in turn"),
+        (Basis::Runs, false) => format!("{a} + {b}, apart"),
+    }
+}
+
+fn word(outcome: &Outcome) -> Markup {
+    let (class, text) = match outcome {
+        Outcome::Undecided(_) => ("open", "inconclusive".to_owned()),
+        Outcome::Judged(verdict) => match verdict.word {
+            Word::Faster => ("good", verdict.word.to_string()),
+            Word::Slower => ("bad", verdict.word.to_string()),
+            Word::NoDifferenceShown => ("same", verdict.word.to_string()),
+            Word::Inconclusive { .. } => ("open", verdict.word.to_string()),
+        },
+    };
+    html! { span class={ "word " (class) } { (text) } }
+}
+
+fn details(one: &Comparison, index: usize) -> Markup {
+    let (before, after) = (&one.before.name, &one.after.name);
+    html! {
+        details open[index < OPEN] {
+            summary { (one.about) ": " (before) " and " (after) }
+            @if let Some(table) = &one.table {
+                pre.ministat tabindex="0" role="region" aria-label={ "ministat's table: " (one.about) } { (table) }
+            } @else {
+                p { "Fewer than three numbers on a side: no table." }
+            }
+            @match &one.outcome {
+                Outcome::Judged(verdict) => { p { (judged(one, verdict)) } }
+                Outcome::Undecided(why) => { p { "Inconclusive: " (why) "." } }
+            }
+        }
+    }
+}
+
+fn judged(one: &Comparison, verdict: &Verdict) -> String {
+    let Verdict { rank, means, welch, .. } = verdict;
+    let exact = if rank.exact { "exact" } else { "approximate" };
+    format!(
+        "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {:.4}, Welch's t p = {}. Differences below {} % do not matter here. Unit: {}.",
+        general(rank.u, 6),
+        general(rank.p, 2),
+        means.estimate,
+        general(welch.p, 2),
+        general(100.0 * one.minimum_effect, 4),
+        one.unit,
+    )
+}

@@ -1,0 +1,158 @@
+//! Flame graphs of each profile, and of what changed between two of one workload.
+
+use super::percent;
+use crate::flame::{Frame, Shows, differences, frames, functions, svg};
+use crate::page::described;
+use maud::{Markup, html};
+use profile::{Profile, Stacks};
+
+/// Functions in a table.
+const FUNCTIONS: usize = 20;
+
+pub fn section(profiles: &[&Profile]) -> Markup {
+    let pairs = pairs(profiles);
+    let mut graphs = Vec::new();
+    for profile in profiles {
+        graphs.push(of_time(profile, "Busy", &profile.busy));
+        graphs.push(of_time(profile, "Waiting", &profile.waits));
+    }
+    for (before, after) in pairs {
+        graphs.push(of_change(before, after));
+    }
+    html! {
+        section #flames aria-labelledby="flames-title" {
+            h2 #flames-title { "Flame graphs" }
+            p.note { "Callers above what they call; the width is the time. "
+                span.swatch.lock {} "locking " span.swatch.kernel {} "kernel " span.swatch.user {} "program" }
+            p.note.scripted hidden { "Click a frame, or press Enter on it, to zoom; arrow keys walk to callers, callees and neighbours; Escape shows all again." }
+            @for graph in graphs.into_iter().flatten() { (graph) }
+        }
+    }
+}
+
+/// The first and the last profile of each workload that has several.
+fn pairs<'a>(profiles: &[&'a Profile]) -> Vec<(&'a Profile, &'a Profile)> {
+    let mut pairs = Vec::new();
+    for (index, first) in profiles.iter().enumerate() {
+        let workload = &first.subject.workload;
+        let same = |one: &&&Profile| one.subject.workload == *workload;
+        let is_first = !profiles[..index].iter().any(|one| same(&one));
+        let last = profiles[index + 1..].iter().rfind(same);
+        pairs.extend(last.filter(|_| is_first).map(|last| (*first, *last)));
+    }
+    pairs
+}
+
+fn of_time(profile: &Profile, what: &str, stacks: &Stacks) -> Option<Markup> {
+    let frames = frames(stacks, profile.task_seconds());
+    let whole = frames.first()?.share;
+    let subject = described(&profile.subject);
+    let title = format!("{what}: {subject}");
+    let about = match what {
+        "Busy" => format!("{} of task time, by {}", percent(whole), profile.clock),
+        _ => format!("{} of task time, blocked or for a lock", percent(whole)),
+    };
+    let table = functions_table(profile, stacks, &title);
+    Some(graph(&title, &about, &frames, Shows::Time, table))
+}
+
+fn of_change(before: &Profile, after: &Profile) -> Option<Markup> {
+    let merged = |profile: &Profile| {
+        let mut all = Stacks::default();
+        for (stack, seconds) in profile.busy.iter().chain(profile.waits.iter()) {
+            all.add(stack.split(';'), seconds);
+        }
+        all
+    };
+    let (old, new) = (merged(before), merged(after));
+    let (old, new) = ((&old, before.task_seconds()), (&new, after.task_seconds()));
+    let frames = differences(old, new);
+    frames.first()?;
+    let title = format!(
+        "Change: {} → {}",
+        described(&before.subject),
+        described(&after.subject)
+    );
+    let about = "widths are after; red took more of task time than before, blue less";
+    let table = changes_table(old, new, &title);
+    Some(graph(&title, about, &frames, Shows::Change, table))
+}
+
+fn graph(title: &str, about: &str, frames: &[Frame], shows: Shows, table: Markup) -> Markup {
+    html! {
+        figure.flame {
+            figcaption { h3 { (title) } p { (about) "." } }
+            div.tools.scripted hidden {
+                label { "Search " input type="search" size="18" spellcheck="false" autocomplete="off" placeholder="function, or pattern"; }
+                output aria-live="polite" {}
+                button type="button" { "Show all" }
+            }
+            (svg(frames, shows, title))
+            p.info.scripted hidden { "\u{a0}" }
+            (table)
+        }
+    }
+}
+
+fn functions_table(profile: &Profile, stacks: &Stacks, title: &str) -> Markup {
+    let rows = functions(stacks, profile.task_seconds(), FUNCTIONS);
+    html! {
+        details {
+            summary { "As a table" }
+            div.scroll role="region" tabindex="0" aria-label={ "Functions of " (title) } {
+                table.sortable {
+                    caption { "The functions that took most, of task time" }
+                    thead { tr {
+                        th scope="col" { "Function" }
+                        th.number scope="col" aria-sort="descending" { "Itself" }
+                        th.number scope="col" { "With what it called" }
+                    } }
+                    tbody { @for one in rows {
+                        tr {
+                            th.code scope="row" { (one.name) }
+                            td.number data-v=(one.own) { (percent(one.own)) }
+                            td.number data-v=(one.total) { (percent(one.total)) }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Markup {
+    let of = |(stacks, time): (&Stacks, f64)| functions(stacks, time, usize::MAX);
+    let (old, new) = (of(old), of(new));
+    let own = |all: &[crate::flame::Function], name: &str| {
+        all.iter().find(|one| one.name == name).map_or(0.0, |one| one.own)
+    };
+    let mut names: Vec<&str> = old.iter().chain(&new).map(|one| one.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let row = |name| (name, own(&old, name), own(&new, name));
+    let mut rows: Vec<(&str, f64, f64)> = names.into_iter().map(row).collect();
+    rows.sort_by(|a, b| (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()));
+    rows.truncate(FUNCTIONS);
+    html! {
+        details {
+            summary { "As a table" }
+            div.scroll role="region" tabindex="0" aria-label={ "Functions of " (title) } {
+                table.sortable {
+                    caption { "The functions that changed most, in themselves, of task time" }
+                    thead { tr {
+                        th scope="col" { "Function" }
+                        th.number scope="col" { "Before" } th.number scope="col" { "After" } th.number scope="col" { "Change" }
+                    } }
+                    tbody { @for (name, before, after) in rows {
+                        tr {
+                            th.code scope="row" { (name) }
+                            td.number data-v=(before) { (percent(before)) }
+                            td.number data-v=(after) { (percent(after)) }
+                            td.number data-v=(after - before) { (format!("{:+.1} %", 100.0 * (after - before))) }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}

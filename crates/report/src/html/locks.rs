@@ -1,0 +1,72 @@
+//! The locks that were waited for.
+
+use super::text::grouped;
+use super::{percent, seconds};
+use crate::page::described;
+use maud::{Markup, html};
+use profile::{Lock, Profile};
+
+/// Rows; the rest is summed up.
+const MOST: usize = 40;
+
+pub fn section(profiles: &[&Profile]) -> Markup {
+    let locks = profiles.iter().filter(|one| !one.locks.is_empty());
+    html! {
+        section #locks aria-labelledby="locks-title" {
+            h2 #locks-title { "Locks" }
+            p.note { "Two columns, since no tool sees both: waits that were traced from beginning to end, and samples that saw a task spin before such a wait began. Shares are of the time of all tasks." }
+            @for profile in locks { (table(profile)) }
+        }
+    }
+}
+
+fn table(profile: &Profile) -> Markup {
+    let shown = &profile.locks[..profile.locks.len().min(MOST)];
+    let rest = &profile.locks[shown.len()..];
+    let title = described(&profile.subject);
+    html! {
+        div.scroll role="region" tabindex="0" aria-label={ "Locks of " (title) } {
+            table.sortable {
+                caption { (title) ", the costliest first" }
+                thead { tr {
+                    th scope="col" { "Lock" } th scope="col" { "Kind" } th scope="col" { "Caller" }
+                    @for name in ["Waits", "Traced wait", "Mean", "Worst", "Traced share", "Spin share"] {
+                        th.number scope="col" { (name) }
+                    }
+                    th.number scope="col" aria-sort="descending" { "Share" }
+                } }
+                tbody { @for lock in shown { (row(lock, profile.task_seconds())) } }
+            }
+        }
+        @if !rest.is_empty() {
+            p.note { (rest.len()) " more locks took " (percent(rest.iter().map(|lock| lock.share).sum())) " together." }
+        }
+    }
+}
+
+fn row(lock: &Lock, task_seconds: f64) -> Markup {
+    let (traced, spin) = (lock.wait / task_seconds, lock.spin / task_seconds);
+    html! {
+        tr {
+            th scope="row" { (lock.name) }
+            td { (lock.kind.name()) }
+            td.code { (lock.caller) }
+            td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} times taken", grouped(all)))] { (grouped(lock.contentions)) }
+            @for time in [lock.wait, lock.mean, lock.worst] { td.number data-v=(time) { (seconds(time)) } }
+            @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
+            td.number.share data-v=(lock.share) { (bar(traced, spin)) (percent(lock.share)) }
+        }
+    }
+}
+
+/// Traced and spun, one after the other, of a whole width.
+fn bar(traced: f64, spin: f64) -> Markup {
+    let width = |part: f64| format!("{:.1}%", 100.0 * part.clamp(0.0, 1.0));
+    html! {
+        svg.bar aria-hidden="true" width="64" height="8" {
+            rect.whole width="100%" height="8" {}
+            rect.traced width=(width(traced)) height="8" {}
+            rect.spun x=(width(traced)) width=(width(spin.min(1.0 - traced.min(1.0)))) height="8" {}
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The page as HTML.
+
+mod comparisons;
+mod curves;
+mod flames;
+mod locks;
+mod machines;
+mod text;
+
+pub(crate) use text::{percent, seconds};
+
+use crate::Page;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// What the page may do: nothing but run its own script, known by its hash. A test in a
+/// browser fails, and says the right one, when the script changes.
+const SCRIPT_HASH: &str = "sha256-TODO";
+
+/// The whole page.
+pub fn document(page: &Page<'_>) -> Markup {
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+    );
+    let subject = page.workloads.join(", ");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "scalevm " (env!("CARGO_PKG_VERSION")) };
+                title { @if !subject.is_empty() { (subject) " – " } "scalevm report" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the verdict" }
+                (header(page, &subject))
+                main #main tabindex="-1" { (sections(page)) }
+                footer { "Made by scalevm " (env!("CARGO_PKG_VERSION")) ". This page is one file and asks no network for anything." }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+fn header(page: &Page<'_>, subject: &str) -> Markup {
+    let name = |section: &str| match section {
+        "verdict" => "Verdict",
+        "curves" => "Curves",
+        "comparison" => "Before and after",
+        "locks" => "Locks",
+        "flames" => "Flame graphs",
+        _ => "Machine",
+    };
+    html! {
+        header {
+            p.kicker { b { "scalevm" } @if !subject.is_empty() { " " span { (subject) } } }
+            nav aria-label="Sections" {
+                ul { @for section in page.sections() { li { a href={ "#" (section) } { (name(section)) } } } }
+            }
+        }
+    }
+}
+
+fn sections(page: &Page<'_>) -> Markup {
+    html! {
+        section #verdict aria-label="Verdict" {
+            @for (index, sentence) in page.headline.iter().enumerate() {
+                @if index == 0 { h1 { (sentence) } } @else { p.lead { (sentence) } }
+            }
+            p.files { @if page.files.len() == 1 { "From " } @else { "From, in this order, " }
+                @for (index, file) in page.files.iter().enumerate() {
+                    @if index > 0 { ", " } code { (file) }
+                } "."
+            }
+            @if !page.warnings.is_empty() {
+                p { a href="#warnings" { (page.warnings.len()) @if page.warnings.len() == 1 { " warning" } @else { " warnings" } } " on how far to trust this." }
+            }
+        }
+        @if !page.charts.is_empty() { (curves::section(&page.charts)) }
+        @if !page.comparisons.is_empty() { (comparisons::section(&page.comparisons)) }
+        @let present = page.sections();
+        @if present.contains(&"locks") { (locks::section(&page.profiles)) }
+        @if present.contains(&"flames") { (flames::section(&page.profiles)) }
+        (machines::section(page))
+    }
+}

@@ -1,0 +1,213 @@
+//! Rates over tasks: one chart for each workload and mode, one series for each system.
+
+use super::name::system;
+use crate::Source;
+use stats::curve::{Curve, Point};
+use stats::ministat::{Confidence, mean, variance};
+use stats::record::{self, Mode, Run, Subject};
+use stats::usl::Law;
+
+/// A chart.
+pub struct Chart {
+    /// The workload.
+    pub workload: String,
+    /// What its tasks are.
+    pub mode: Mode,
+    /// Unit of the rates.
+    pub unit: String,
+    /// The curves, in the order of the files.
+    pub series: Vec<Series>,
+    /// Series left out because there are files between the first and the last.
+    pub left_out: usize,
+}
+
+/// One system's curve.
+pub struct Series {
+    /// What ran it.
+    pub name: String,
+    /// By ascending tasks.
+    pub dots: Vec<Dot>,
+    /// Peak, knee and collapse, if there are two points.
+    pub shape: Option<Curve>,
+    /// The law it follows, if there are four: three points fit any.
+    pub law: Option<Law>,
+}
+
+/// What is known at one number of tasks.
+pub struct Dot {
+    /// Tasks at work.
+    pub tasks: u32,
+    /// The mean rate.
+    pub rate: f64,
+    /// 95 % interval of the mean, if there are two values.
+    pub band: Option<(f64, f64)>,
+    /// How many values there are.
+    pub count: usize,
+    /// What the values are.
+    pub basis: Basis,
+}
+
+/// What a mean is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// Runs.
+    Runs,
+    /// Simulated runs, a seed each.
+    Seeds,
+    /// Samples of one run, which share its luck.
+    Samples,
+}
+
+/// A system as one file has it.
+struct Found {
+    file: usize,
+    system: String,
+    runs: Vec<Run>,
+}
+
+/// All charts, in the order in which their workloads are met.
+pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
+    let mut found: Vec<((String, Mode, String), Vec<Found>)> = Vec::new();
+    for (file, source) in sources.iter().enumerate() {
+        for run in record::runs(&source.records) {
+            let Subject {
+                workload,
+                mode,
+                unit,
+                ..
+            } = &run.subject;
+            let key = (workload.clone(), *mode, unit.clone());
+            let at = found.iter().position(|(one, _)| *one == key);
+            let at = at.unwrap_or_else(|| {
+                found.push((key, Vec::new()));
+                found.len() - 1
+            });
+            add(&mut found[at].1, file, run);
+        }
+    }
+    let chart = |((workload, mode, unit), found)| {
+        let (series, left_out) = all_series(found, files);
+        Chart {
+            workload,
+            mode,
+            unit,
+            series,
+            left_out,
+        }
+    };
+    found.into_iter().map(chart).collect()
+}
+
+fn add(found: &mut Vec<Found>, file: usize, run: Run) {
+    let system = system(&run.subject);
+    let same = |one: &&mut Found| one.file == file && one.system == system;
+    match found.iter_mut().find(same) {
+        Some(one) => one.runs.push(run),
+        None => found.push(Found {
+            file,
+            system,
+            runs: vec![run],
+        }),
+    }
+}
+
+/// Of a system that many files hold, the first and the last: more would be a thicket.
+fn all_series(mut found: Vec<Found>, files: &[String]) -> (Vec<Series>, usize) {
+    let before = found.len();
+    let outer: Vec<(usize, bool)> = found
+        .iter()
+        .map(|one| {
+            let same = || found.iter().filter(|other| other.system == one.system);
+            let (first, last) = (same().next(), same().next_back());
+            let outer = [first, last].iter().flatten().any(|f| f.file == one.file);
+            (same().count(), outer)
+        })
+        .collect();
+    let mut keep = outer.iter();
+    found.retain(|_| keep.next().is_some_and(|(_, outer)| *outer));
+    let counts = outer.into_iter().filter(|(_, outer)| *outer);
+    let series: Vec<Series> = found
+        .into_iter()
+        .zip(counts)
+        .map(|(one, (count, _))| {
+            let name = match count {
+                1 => one.system,
+                _ => format!("{}, {}", one.system, files[one.file]),
+            };
+            series(name, &one.runs)
+        })
+        .collect();
+    let left_out = before - series.len();
+    (series, left_out)
+}
+
+fn series(name: String, runs: &[Run]) -> Series {
+    let mut tasks: Vec<u32> = runs.iter().map(|run| run.subject.tasks).collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    let dot = |&tasks: &u32| dot(tasks, runs.iter().filter(|r| r.subject.tasks == tasks));
+    let dots: Vec<Dot> = tasks.iter().map(dot).collect();
+    let point = |dot: &Dot| Point {
+        cpus: dot.tasks,
+        throughput: dot.rate,
+    };
+    let points: Vec<Point> = dots.iter().map(point).collect();
+    let law = (points.len() > 3).then(|| Law::fit(&points).ok()).flatten();
+    Series {
+        name,
+        shape: Curve::of(&points).ok(),
+        law,
+        dots,
+    }
+}
+
+fn dot<'a>(tasks: u32, runs: impl Iterator<Item = &'a Run>) -> Dot {
+    let runs: Vec<&Run> = runs.collect();
+    let (values, basis) = values(&runs);
+    Dot {
+        tasks,
+        rate: mean(&values),
+        band: interval(&values),
+        count: values.len(),
+        basis,
+    }
+}
+
+/// The rates that count, and what they are: each simulated sample has a machine of its
+/// own, samples of a real run share its luck.
+pub fn values(runs: &[&Run]) -> (Vec<f64>, Basis) {
+    let samples = || runs.iter().flat_map(|run| run.totals.clone()).collect();
+    let averages = || runs.iter().map(|run| run.average).collect();
+    let kept = runs.iter().any(|run| !run.totals.is_empty());
+    match runs {
+        [first, ..] if kept && first.subject.on == "sim" => (samples(), Basis::Seeds),
+        [_] if kept => (samples(), Basis::Samples),
+        _ => (averages(), Basis::Runs),
+    }
+}
+
+/// The 95 % interval of the mean, by Student's t; not below 0.
+fn interval(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 2 {
+        return None;
+    }
+    let error = (variance(values) / values.len() as f64).sqrt();
+    let reach = Confidence::P95.critical(values.len() - 1) * error;
+    let middle = mean(values);
+    Some(((middle - reach).max(0.0), middle + reach))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_that_of_students_t() {
+        // Mean 3, deviation √2.5, t(4) = 2.776: ± 2.776 · √0.5.
+        let (low, high) = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!((high - 3.0 - 2.776 * 0.5_f64.sqrt()).abs() < 1e-9, "{high}");
+        assert!((low + high - 6.0).abs() < 1e-9, "{low}");
+        assert_eq!(interval(&[1.0, 9.0]).unwrap().0, 0.0);
+        assert_eq!(interval(&[1.0]), None);
+    }
+}

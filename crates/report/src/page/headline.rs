@@ -1,0 +1,131 @@
+//! The verdict, in sentences.
+
+use super::chart::{Chart, Series};
+use super::comparison::{Comparison, Outcome};
+use super::name::{count, described};
+use crate::Source;
+use profile::Profile;
+use stats::metric;
+use stats::verdict::{Ratio, Word};
+
+/// Curves that are put into words; more are left to their table.
+const CURVES: usize = 3;
+
+/// The verdict first, and then what it rests on.
+pub fn sentences(
+    comparisons: &[Comparison],
+    profiles: &[&Profile],
+    sources: &[Source],
+    charts: &[Chart],
+) -> Vec<String> {
+    let compared = comparisons.iter().max_by_key(|one| one.tasks).map(judged);
+    let held_up = profiles.last().map(|one| bottleneck(one));
+    let held_up = held_up.or_else(|| finding(sources));
+    let shifted = match profiles {
+        [first, .., last] if first.subject.workload == last.subject.workload => {
+            let difference = profile::Difference::of(first, last);
+            Some(format!("Between the profiles: {}.", difference.sentence))
+        }
+        _ => None,
+    };
+    let curves = charts.iter().flat_map(|chart| {
+        let shown = chart.series.iter().take(CURVES);
+        shown.filter_map(|series| curve(chart, series))
+    });
+    let all = compared.into_iter().chain(held_up).chain(shifted);
+    let mut all: Vec<String> = all.chain(curves).collect();
+    if all.is_empty() {
+        all.push("Too little was measured for a verdict.".into());
+    }
+    all
+}
+
+fn judged(comparison: &Comparison) -> String {
+    let Comparison {
+        about,
+        before,
+        after,
+        ..
+    } = comparison;
+    let (before, after) = (&before.name, &after.name);
+    let verdict = match &comparison.outcome {
+        Outcome::Judged(verdict) => verdict,
+        Outcome::Undecided(_) => {
+            return format!(
+                "Inconclusive: there are too few runs to say whether {after} is faster than {before} ({about})."
+            );
+        }
+    };
+    let range = interval(&verdict.ratio);
+    let times = times(verdict.ratio.estimate);
+    match verdict.word {
+        Word::Faster => format!("{after} is faster: {times} the rate of {before} ({about}{range})."),
+        Word::Slower => format!("{after} is slower: {times} the rate of {before} ({about}{range})."),
+        Word::NoDifferenceShown => format!(
+            "No difference shown between {before} and {after}: less than {} % ({about}{range}).",
+            100.0 * comparison.minimum_effect
+        ),
+        Word::Inconclusive { more_runs } => format!(
+            "Inconclusive: about {more_runs} more runs of each would tell whether {after} is faster than {before} ({about}{range})."
+        ),
+    }
+}
+
+/// `3.52 times`, `149 times`.
+pub fn times(ratio: f64) -> String {
+    let digits = match ratio {
+        r if r >= 100.0 => 0,
+        r if r >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{ratio:.digits$} times")
+}
+
+fn interval(ratio: &Ratio) -> String {
+    match ratio.high.is_finite() {
+        true => format!("; 95 % interval {:.3} to {:.3}", ratio.low, ratio.high),
+        false => String::new(),
+    }
+}
+
+fn bottleneck(profile: &Profile) -> String {
+    let what = profile.bottleneck.trim_end_matches('.');
+    format!("{}: {what}.", described(&profile.subject))
+}
+
+/// Of simulated runs without a profile.
+fn finding(sources: &[Source]) -> Option<String> {
+    let one = sources.iter().flat_map(|one| &one.findings).last()?;
+    let tasks = count(one.tasks, one.mode);
+    let what = one.bottleneck.trim_end_matches('.');
+    Some(format!(
+        "{} on {}, {tasks}, bottleneck: {what}.",
+        one.workload, one.vm
+    ))
+}
+
+fn curve(chart: &Chart, series: &Series) -> Option<String> {
+    let shape = series.shape.as_ref()?;
+    let (peak, last) = (shape.peak, shape.points.last()?);
+    let high = metric(peak.throughput);
+    let who = format!("{} on {}", chart.workload, series.name);
+    let at = count(peak.cpus, chart.mode);
+    Some(match shape.collapse {
+        Some(collapse) => format!(
+            "{who} peaks at {high} {} with {at} and falls to {} with {}, {:.0} % of the peak.",
+            chart.unit,
+            metric(collapse.lowest.throughput),
+            collapse.lowest.cpus,
+            100.0 * collapse.lowest.throughput / peak.throughput
+        ),
+        None if peak.cpus == last.cpus => format!(
+            "{who} grows to {high} {} with {at}, {:.0} % of perfect scaling.",
+            chart.unit,
+            100.0 * shape.efficiency(peak)
+        ),
+        None => format!(
+            "{who} peaks at {high} {} with {at} and does not collapse up to {}.",
+            chart.unit, last.cpus
+        ),
+    })
+}

@@ -1,0 +1,89 @@
+//! What things are called.
+
+use crate::Source;
+use stats::record::{Mode, Record, Subject};
+use std::path::Path;
+
+/// A short name for each file that no other has.
+pub fn files(sources: &[Source]) -> Vec<String> {
+    let short = |path: &str| {
+        let name = Path::new(path).file_name();
+        name.map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
+    };
+    let shorts: Vec<String> = sources.iter().map(|one| short(&one.name)).collect();
+    let twice = |names: &[String], name: &String| names.iter().filter(|one| *one == name).count();
+    let longer = |(index, name): (usize, &String)| match twice(&shorts, name) {
+        1 => name.clone(),
+        _ => sources[index].name.clone(),
+    };
+    let paths: Vec<String> = shorts.iter().enumerate().map(longer).collect();
+    let number = |index: usize| twice(&paths[..=index], &paths[index]);
+    let numbered = |(index, name): (usize, &String)| match twice(&paths, name) {
+        1 => name.clone(),
+        _ => format!("{name} ({})", number(index)),
+    };
+    paths.iter().enumerate().map(numbered).collect()
+}
+
+/// What ran, for the title.
+pub fn workloads(sources: &[Source]) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for subject in sources.iter().flat_map(subjects) {
+        if !all.contains(&subject.workload.as_str()) {
+            all.push(&subject.workload);
+        }
+    }
+    all
+}
+
+/// The subjects of a file's records and profiles.
+pub fn subjects(source: &Source) -> impl Iterator<Item = &Subject> {
+    let of_records = source.records.iter().map(|one| match one {
+        Record::Sample(sample) => &sample.subject,
+        Record::Summary(summary) => &summary.totals.subject,
+    });
+    of_records.chain(source.profiles.iter().map(|one| &one.subject))
+}
+
+/// The system that ran it: `os`, `freebsd-di`, `scalevm on freebsd-96`.
+pub fn system(subject: &Subject) -> String {
+    let Subject {
+        on, vm, profile, ..
+    } = subject;
+    let name = vm.as_ref().unwrap_or(on);
+    match (profile, &subject.topology) {
+        (Some(machine), Some(topology)) => format!("{name} on {machine} ({topology})"),
+        (Some(machine), None) => format!("{name} on {machine}"),
+        _ => name.clone(),
+    }
+}
+
+/// `4 threads`, `1 process`.
+pub fn mode_count(subject: &Subject) -> String {
+    count(subject.tasks, subject.mode)
+}
+
+/// The same of a number and a mode.
+pub fn count(tasks: u32, mode: Mode) -> String {
+    let noun = match (mode, tasks) {
+        (Mode::Processes, 1) => "process",
+        (Mode::Processes, _) => "processes",
+        (Mode::Threads, 1) => "thread",
+        (Mode::Threads, _) => "threads",
+    };
+    format!("{tasks} {noun}")
+}
+
+/// `threads`.
+pub fn mode_noun(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Processes => "processes",
+        Mode::Threads => "threads",
+    }
+}
+
+/// `mmap1 on os, 4 threads`.
+pub fn described(subject: &Subject) -> String {
+    let (workload, system) = (&subject.workload, system(subject));
+    format!("{workload} on {system}, {}", mode_count(subject))
+}

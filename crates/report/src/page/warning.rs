@@ -1,0 +1,105 @@
+//! What makes the results doubtful.
+
+use super::machine::Machines;
+use super::name::{described, system};
+use crate::Source;
+use stats::environment::Load;
+use stats::record::{self, Record};
+
+/// Samples of a run that vary more than this are noisy.
+const NOISE: f64 = 0.05;
+/// A watched run that lost more of its rate than this was disturbed.
+const COST: f64 = 0.05;
+
+/// Warnings, the graver first.
+pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Vec<String> {
+    let mut all = Vec::new();
+    let differences = machines.differences();
+    if !differences.is_empty() {
+        let list = differences.join(", ");
+        all.push(format!("The files were taken on machines that differ in: {list}."));
+    }
+    for (source, file) in sources.iter().zip(files) {
+        all.extend(source.notes.clone());
+        all.extend(load(source, file));
+        all.extend(noise(source, file));
+        all.extend(crowded(source, file));
+        all.extend(cut_short(source, file));
+        all.extend(source.profiles.iter().flat_map(of_profile));
+    }
+    let mut unique: Vec<String> = Vec::new();
+    for warning in all {
+        if !unique.contains(&warning) {
+            unique.push(warning);
+        }
+    }
+    unique
+}
+
+fn load(source: &Source, file: &str) -> Option<String> {
+    let loads = source.machines().flat_map(|m| [m.load_before, m.load_after]);
+    let taken = |load: &Load| load.foreign + load.steal;
+    let loud = loads.flatten().filter(|load| !load.quiet());
+    let worst = loud.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
+    Some(format!(
+        "{file}: others used {:.2} and the hypervisor took {:.2} of {} CPUs beside a run: the machine was not quiet.",
+        worst.foreign, worst.steal, worst.cpus
+    ))
+}
+
+fn noise(source: &Source, file: &str) -> Option<String> {
+    let noisy = |record: &Record| match record {
+        Record::Summary(summary) if summary.totals.average > 0.0 => {
+            let spread = summary.stddev? / summary.totals.average;
+            (spread > NOISE).then(|| (spread, described(&summary.totals.subject)))
+        }
+        _ => None,
+    };
+    let noisy: Vec<(f64, String)> = source.records.iter().filter_map(noisy).collect();
+    let (spread, worst) = noisy.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let runs = if noisy.len() == 1 { "run" } else { "runs" };
+    Some(format!(
+        "{file}: the samples of {} {runs} vary by more than {:.0} %; most in {worst}: deviation {:.0} % of the mean.",
+        noisy.len(),
+        100.0 * NOISE,
+        100.0 * spread
+    ))
+}
+
+/// Tasks that had to share CPUs measure the scheduler too.
+fn crowded(source: &Source, file: &str) -> Option<String> {
+    let crowded = |record: &Record| match record {
+        Record::Summary(summary) => {
+            let cpus = summary.machine.as_ref()?.cpus?;
+            let tasks = summary.totals.subject.tasks;
+            (tasks > cpus).then_some((tasks, cpus))
+        }
+        Record::Sample(_) => None,
+    };
+    let (tasks, cpus) = source.records.iter().filter_map(crowded).max()?;
+    Some(format!("{file}: up to {tasks} tasks shared {cpus} CPUs."))
+}
+
+fn cut_short(source: &Source, file: &str) -> Vec<String> {
+    let runs = record::runs(&source.records);
+    let cut = runs.iter().filter(|run| !run.complete);
+    let line = |run: &record::Run| {
+        let (tasks, system) = (run.subject.tasks, system(&run.subject));
+        let workload = &run.subject.workload;
+        format!("{file}: the run of {workload} on {system} with {tasks} tasks was cut short.")
+    };
+    cut.map(line).collect()
+}
+
+fn of_profile(profile: &profile::Profile) -> Vec<String> {
+    let what = described(&profile.subject);
+    let cost = profile.cost().filter(|&cost| cost > COST).map(|cost| {
+        format!(
+            "Profile of {what}: being watched cost {:.0} % of its rate.",
+            100.0 * cost
+        )
+    });
+    let notes = profile.notes.iter();
+    let notes = notes.map(|note| format!("Profile of {what}: {note}"));
+    cost.into_iter().chain(notes).collect()
+}

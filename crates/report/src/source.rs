@@ -1,0 +1,199 @@
+//! A file of results, read. Nothing in it is trusted.
+
+use profile::Profile;
+use serde::Deserialize;
+use stats::InputError;
+use stats::environment::Environment;
+use stats::record::{self, Record};
+use std::fs;
+
+/// What one file holds.
+#[derive(Debug)]
+pub struct Source {
+    /// The file, as the user named it.
+    pub name: String,
+    /// Samples and summaries.
+    pub records: Vec<Record>,
+    /// Where time went.
+    pub profiles: Vec<Profile>,
+    /// Runs of two sides in turn.
+    pub paired: Vec<Paired>,
+    /// What held simulated runs up.
+    pub findings: Vec<Finding>,
+    /// What is doubtful about the file itself.
+    pub notes: Vec<String>,
+}
+
+/// Runs of two sides, taken in turn (a `verdict` line of `compare`).
+#[derive(Debug, Deserialize)]
+pub struct Paired {
+    /// One line on what was run.
+    pub about: String,
+    /// Unit of the rates.
+    pub unit: String,
+    /// The base.
+    pub a: Side,
+    /// What is judged.
+    pub b: Side,
+    /// Whether the sides took turns.
+    pub interleaved: bool,
+    /// The smallest difference that matters, as a share.
+    pub minimum_effect: f64,
+    /// The machine, if known.
+    #[serde(default)]
+    pub machine: Option<Environment>,
+}
+
+/// A side of a comparison.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Side {
+    /// What it is called.
+    pub name: String,
+    /// Rates, one for each run.
+    pub runs: Vec<f64>,
+}
+
+/// What held a simulated run up (an `attribution` line).
+#[derive(Debug, Deserialize)]
+pub struct Finding {
+    /// The workload.
+    pub workload: String,
+    /// The preset.
+    pub vm: String,
+    /// Tasks at work.
+    pub tasks: u32,
+    /// What they are.
+    pub mode: record::Mode,
+    /// One sentence.
+    pub bottleneck: String,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    kind: String,
+}
+
+impl Source {
+    /// Reads the file at `path`.
+    pub fn read(path: &str) -> Result<Self, InputError> {
+        let bytes = fs::read(path).map_err(|source| InputError::Unreadable {
+            file: path.into(),
+            source,
+        })?;
+        Self::parse(path, &bytes)
+    }
+
+    /// Reads lines; `name` is what errors and the page call them. The first damaged line
+    /// ends it, but for a last one that was cut short in writing.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
+        let mut sorted = Sorted::default();
+        let mut notes = Vec::new();
+        for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let number = index + 1;
+            match sorted.add(line) {
+                Ok(()) => {}
+                Err(_) if !line.ends_with(b"\n") && sorted.kinds > 0 => {
+                    notes.push(format!("{name}:{number}: cut short; left out"));
+                }
+                Err(reason) => {
+                    return Err(InputError::Line {
+                        file: name.into(),
+                        line: number,
+                        reason,
+                    });
+                }
+            }
+        }
+        sorted.finish(name, notes)
+    }
+}
+
+/// Lines by what reads them. Each text has a line for each of the file, so that errors
+/// name the right one.
+#[derive(Default)]
+struct Sorted {
+    records: String,
+    profiles: String,
+    paired: Vec<Paired>,
+    findings: Vec<Finding>,
+    kinds: usize,
+}
+
+impl Sorted {
+    fn add(&mut self, line: &[u8]) -> Result<(), String> {
+        let line = std::str::from_utf8(line)
+            .map_err(|error| format!("not UTF-8 text (byte {})", error.valid_up_to() + 1))?
+            .trim();
+        if line.is_empty() {
+            self.next("", "");
+            return Ok(());
+        }
+        let kind: Kind = from_line(line)?;
+        let (mut record, mut profile) = ("", "");
+        match kind.kind.as_str() {
+            "sample" | "summary" => record = line,
+            "profile" => profile = line,
+            // A comparison without runs says only that there were too few.
+            "verdict" if line.contains("\"runs\"") => self.paired.push(from_line(line)?),
+            "attribution" => self.findings.push(from_line(line)?),
+            _ => {}
+        }
+        self.kinds += 1;
+        self.next(record, profile);
+        Ok(())
+    }
+
+    fn next(&mut self, record: &str, profile: &str) {
+        self.records.extend([record, "\n"]);
+        self.profiles.extend([profile, "\n"]);
+    }
+
+    fn finish(self, name: &str, notes: Vec<String>) -> Result<Source, InputError> {
+        let records = match self.records.trim().is_empty() {
+            true => Vec::new(),
+            false => record::parse(name, self.records.as_bytes())?,
+        };
+        let source = Source {
+            name: name.into(),
+            records,
+            profiles: profile::parse(name, self.profiles.as_bytes())?,
+            paired: self.paired,
+            findings: self.findings,
+            notes,
+        };
+        match source.is_empty() {
+            true => Err(InputError::Whole {
+                file: name.into(),
+                reason: "no results, comparisons or profiles in it".into(),
+            }),
+            false => Ok(source),
+        }
+    }
+}
+
+impl Source {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.profiles.is_empty() && self.paired.is_empty()
+    }
+
+    /// The machines named in the file, in its order.
+    pub fn machines(&self) -> impl Iterator<Item = &Environment> {
+        let of_record = |record| match record {
+            &Record::Summary(ref summary) => summary.machine.as_ref(),
+            &Record::Sample(_) => None,
+        };
+        let of_records = self.records.iter().filter_map(of_record);
+        let of_pairs = self.paired.iter().filter_map(|pair| pair.machine.as_ref());
+        let of_profiles = self.profiles.iter();
+        let of_profiles = of_profiles.filter_map(|profile| profile.machine.as_ref());
+        of_records.chain(of_pairs).chain(of_profiles)
+    }
+}
+
+fn from_line<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| {
+        // The line we name is the file's: serde's "at line 1" would contradict it.
+        let text = error.to_string();
+        text.replace(" at line 1 column ", " at column ")
+    })
+}
