@@ -124,9 +124,15 @@ fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Marku
     let of = |(stacks, time): (&Stacks, f64)| functions(stacks, time, usize::MAX);
     let (old, new) = (of(old), of(new));
     let own = |all: &[crate::flame::Function], name: &str| {
-        all.iter().find(|one| one.name == name).map_or(0.0, |one| one.own)
+        all.iter()
+            .find(|one| one.name == name)
+            .map_or(0.0, |one| one.own)
     };
-    let mut names: Vec<&str> = old.iter().chain(&new).map(|one| one.name.as_str()).collect();
+    let mut names: Vec<&str> = old
+        .iter()
+        .chain(&new)
+        .map(|one| one.name.as_str())
+        .collect();
     names.sort_unstable();
     names.dedup();
     let row = |name| (name, own(&old, name), own(&new, name));

@@ -59,8 +59,12 @@ fn judged(comparison: &Comparison) -> String {
     let range = interval(&verdict.ratio);
     let times = times(verdict.ratio.estimate);
     match verdict.word {
-        Word::Faster => format!("{after} is faster: {times} the rate of {before} ({about}{range})."),
-        Word::Slower => format!("{after} is slower: {times} the rate of {before} ({about}{range})."),
+        Word::Faster => {
+            format!("{after} is faster: {times} the rate of {before} ({about}{range}).")
+        }
+        Word::Slower => {
+            format!("{after} is slower: {times} the rate of {before} ({about}{range}).")
+        }
         Word::NoDifferenceShown => format!(
             "No difference shown between {before} and {after}: less than {} % ({about}{range}).",
             100.0 * comparison.minimum_effect

@@ -50,7 +50,11 @@ pub fn print(plan: &Plan, profile: &Profile) {
     if others > 0 {
         let share: f64 = profile.locks.iter().map(|lock| lock.share).sum::<f64>()
             - shown.iter().map(|lock| lock.share).sum::<f64>();
-        let noun = if others == 1 { "other row" } else { "other rows" };
+        let noun = if others == 1 {
+            "other row"
+        } else {
+            "other rows"
+        };
         println!("{others} {noun}: {}", percent(share));
     }
     println!("bottleneck: {}", profile.bottleneck);
@@ -58,13 +62,23 @@ pub fn print(plan: &Plan, profile: &Profile) {
 
 /// What is doubtful or was not seen, on stderr: it is not data.
 pub fn notes(notes: &[String]) {
-    notes.iter().for_each(|note| eprintln!("scalevm: note: {note}"));
+    notes
+        .iter()
+        .for_each(|note| eprintln!("scalevm: note: {note}"));
 }
 
 /// A row for each lock and caller; waits that were seen and spinning apart.
 fn locks(locks: &[&Lock]) -> Table {
     let mut table = table([
-        "lock", "kind", "caller", "waits", "total", "mean", "worst", "waiting", "spinning",
+        "lock",
+        "kind",
+        "caller",
+        "waits",
+        "total",
+        "mean",
+        "worst",
+        "waiting",
+        "spinning",
         "of task time",
     ]);
     for lock in locks {
@@ -89,7 +103,14 @@ fn locks(locks: &[&Lock]) -> Table {
 /// Prints what changed from one profile to another.
 pub fn print_difference(difference: &Difference) {
     let mut table = table([
-        "lock", "kind", "caller", "before", "after", "change", "waits/s before", "after",
+        "lock",
+        "kind",
+        "caller",
+        "before",
+        "after",
+        "change",
+        "waits/s before",
+        "after",
     ]);
     let changed = |change: &&Change| change.before.max(change.after) >= SHOWN;
     for change in difference.changes.iter().filter(changed).take(ROWS) {

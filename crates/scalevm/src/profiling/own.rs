@@ -21,6 +21,9 @@ pub fn locks(rows: &[Row], task_seconds: f64) -> Vec<Lock> {
 
 /// Where a row's lock is taken, from the crate on.
 fn place(row: &Row) -> String {
-    let file = row.file.rsplit_once("crates/").map_or(row.file, |(_, file)| file);
+    let file = row
+        .file
+        .rsplit_once("crates/")
+        .map_or(row.file, |(_, file)| file);
     format!("{file}:{}", row.line)
 }

@@ -103,7 +103,9 @@ fn qualified(name: &SiteName) -> Option<String> {
     let (_, place) = name.place.rsplit_once("crates/")?;
     let (file, _) = place.rsplit_once(".rs")?;
     let (package, file) = file.split_once("/src/")?;
-    let modules = file.split('/').filter(|part| !["lib", "mod"].contains(part));
+    let modules = file
+        .split('/')
+        .filter(|part| !["lib", "mod"].contains(part));
     let path: Vec<&str> = std::iter::once(package).chain(modules).collect();
     let plain = without_types(&name.function);
     let function = plain.rsplit("::").next().unwrap_or_default();
@@ -137,14 +139,20 @@ mod tests {
                 place: place.into(),
             })
         };
-        let unmap = name("<A<B> as C>::remove<sim::Sim, fn() -> vm::Best>", "/x/crates/vm/src/space/unmap.rs:45");
+        let unmap = name(
+            "<A<B> as C>::remove<sim::Sim, fn() -> vm::Best>",
+            "/x/crates/vm/src/space/unmap.rs:45",
+        );
         assert_eq!(unmap.as_deref(), Some("vm::space::unmap::remove"));
         let run = name("workloads::mmap1::run", "crates/workloads/src/mmap1.rs:9");
         assert_eq!(run.as_deref(), Some("workloads::mmap1::run"));
         let top = name("lock", "crates/sync/src/watch/mod.rs:9");
         assert_eq!(top.as_deref(), Some("sync::watch::lock"));
         assert_eq!(name("touch", "crates/sim/src/engine/access.rs:1"), None);
-        assert_eq!(name("call_once", "/rustc/1/library/core/src/ops.rs:1"), None);
+        assert_eq!(
+            name("call_once", "/rustc/1/library/core/src/ops.rs:1"),
+            None
+        );
         assert_eq!(name("main", ""), None);
     }
 }

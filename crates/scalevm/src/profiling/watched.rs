@@ -71,7 +71,11 @@ pub fn both<P: Probe>(
         Some(_) => drop(running),
         None => running.stop()?,
     }
-    let done: u64 = after.iter().zip(&before).map(|(a, b)| a.wrapping_sub(*b)).sum();
+    let done: u64 = after
+        .iter()
+        .zip(&before)
+        .map(|(a, b)| a.wrapping_sub(*b))
+        .sum();
     Ok(Some(Runs {
         unwatched,
         watched: done as f64 / seconds.max(1e-9),

@@ -3,9 +3,7 @@
 use crate::catalog::{PRESETS, SYSTEMS};
 use crate::cli::{CompareArgs, On};
 use crate::commands;
-use crate::harness::{
-    Failure, Job, Plan, Schedule, Target, Together, interrupt, measure,
-};
+use crate::harness::{Failure, Job, Plan, Schedule, Target, Together, interrupt, measure};
 use crate::output::json;
 use crate::output::sink::Sink;
 use crate::own::Opened;

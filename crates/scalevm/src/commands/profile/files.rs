@@ -32,9 +32,15 @@ pub fn difference_line(before: &Profile, after: &Profile, difference: &Differenc
 /// What a profile is of, as a title.
 pub fn title(profile: &Profile) -> String {
     let what = &profile.subject;
-    let vm = what.vm.as_ref().map_or(String::new(), |vm| format!(" ({vm})"));
+    let vm = what
+        .vm
+        .as_ref()
+        .map_or(String::new(), |vm| format!(" ({vm})"));
     let mode = what.mode.name();
-    format!("{}, {} {mode} on {}{vm}", what.workload, what.tasks, what.on)
+    format!(
+        "{}, {} {mode} on {}{vm}",
+        what.workload, what.tasks, what.on
+    )
 }
 
 /// Writes all files into `directory`, which is created if need be.

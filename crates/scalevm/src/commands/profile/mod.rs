@@ -3,30 +3,31 @@
 mod difference;
 pub mod files;
 
-use crate::cli::ProfileArgs;
-use crate::harness::{Failure, Job, Plan};
+use crate::cli::{ProfileArgs, WorkloadArgs};
+use crate::harness::{Failure, Plan};
 use crate::output::profile;
 use crate::profiling::Subject;
 use std::path::PathBuf;
 
 /// Profiles a run, or compares two profiles.
 pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
-    match (args.workload, args.diff.as_slice()) {
+    match (&args.what, args.diff.as_slice()) {
         (_, [before, after]) => difference::run(args, before, after),
-        (Some(workload), _) => one(args, Job::Known(workload)),
+        (Some(what), _) => one(args, what),
         (None, _) => unreachable!("the command line asks for one of the two"),
     }
 }
 
-fn one(args: &ProfileArgs, workload: Job) -> Result<u8, Failure> {
+fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let common = &args.common;
     let on = super::system(common, args.vm.is_some())?;
+    super::prepare()?;
+    let workload = super::workload(what, on)?;
     let plan = Plan {
-        workload,
+        workload: workload.job,
         tasks: args.tasks as usize,
         mode: common.mode(),
     };
-    super::prepare()?;
     super::warn_if_crowded(on, plan.tasks);
     let subject = Subject {
         on,
@@ -51,7 +52,10 @@ fn one(args: &ProfileArgs, workload: Job) -> Result<u8, Failure> {
     });
     if let Some(directory) = directory {
         files::write(&seen, &directory)?;
-        eprintln!("scalevm: flame graphs and stacks are in {}", directory.display());
+        eprintln!(
+            "scalevm: flame graphs and stacks are in {}",
+            directory.display()
+        );
     }
     Ok(super::finished())
 }

@@ -27,7 +27,8 @@ pub fn explain(sweep: &Sweep<'_>, series: &[Series], common: &CommonArgs) -> Res
             match common.json {
                 true => println!("{}", files::difference_line(peak, end, &difference)),
                 false => {
-                    let label = format!("{}, from {few} to {many} {}", one.label, sweep.mode.name());
+                    let label =
+                        format!("{}, from {few} to {many} {}", one.label, sweep.mode.name());
                     println!("{label}:");
                     output::print_difference(&difference);
                 }
@@ -40,7 +41,11 @@ pub fn explain(sweep: &Sweep<'_>, series: &[Series], common: &CommonArgs) -> Res
 /// The numbers of tasks at which a curve is highest and at which it ends.
 fn peak_and_end(curve: &[(usize, f64)]) -> Vec<usize> {
     let peak = curve.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let mut ends: Vec<usize> = peak.into_iter().chain(curve.last()).map(|one| one.0).collect();
+    let mut ends: Vec<usize> = peak
+        .into_iter()
+        .chain(curve.last())
+        .map(|one| one.0)
+        .collect();
     ends.dedup();
     ends
 }

@@ -1,7 +1,7 @@
 //! What is made before the tasks, and goes after them.
 
 use super::{failed_with, files};
-use crate::harness::{Failure, Plan};
+use crate::harness::{Failure, Job, Plan};
 use std::env;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -23,15 +23,18 @@ pub struct Prepared {
 impl Prepared {
     /// Makes what the tasks of `plan` need, files in `directory`.
     pub fn new(plan: &Plan, directory: &Path) -> Result<Self, Failure> {
-        let features = plan.workload.needs.features;
         let mut prepared = Prepared::default();
+        let Job::Known(workload) = plan.workload else {
+            return Ok(prepared); // the user's own looks after itself
+        };
+        let features = workload.needs.features;
         if features.contains(&Feature::Exec) {
             prepared.program = Some(find(PROGRAM)?);
         }
         if features.contains(&Feature::Names) {
             for task in 0..plan.tasks {
                 let named = files::named_file(directory).map_err(|error| Failure::Task {
-                    workload: plan.workload.name,
+                    workload: workload.name,
                     task,
                     error: failed_with(Call::File, &error),
                 });
