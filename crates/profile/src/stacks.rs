@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The root of stacks that were ready to run, but others ran.
+pub const PREEMPTED: &str = "preempted";
+
 /// Seconds by stack. A stack is its frames from the root, joined by `;`; frames of the
 /// kernel end in `_[k]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,6 +42,22 @@ impl Stacks {
     pub fn scaled(&self, factor: f64) -> Stacks {
         let scale = |(stack, seconds): (&String, &f64)| (stack.clone(), seconds * factor);
         Stacks(self.0.iter().map(scale).collect())
+    }
+
+    /// The stacks without what is between their roots (the task's name, behind `preempted`
+    /// if that is there) and the last frame that contains `marker`, both left out.
+    pub fn begun_at(&self, marker: &str) -> Stacks {
+        let mut begun = Stacks::default();
+        for (stack, seconds) in self.iter() {
+            let frames: Vec<&str> = stack.split(';').collect();
+            let roots = 1 + usize::from(frames[0] == PREEMPTED);
+            let at = frames.iter().rposition(|frame| frame.contains(marker));
+            match at.filter(|&at| at >= roots) {
+                Some(at) => begun.add(frames[..roots].iter().chain(&frames[at + 1..]).copied(), seconds),
+                None => begun.add(frames, seconds),
+            }
+        }
+        begun
     }
 
     /// The functions at the leaves and the seconds spent in themselves, the most first.
