@@ -53,7 +53,10 @@ impl Stacks {
             let roots = 1 + usize::from(frames[0] == PREEMPTED);
             let at = frames.iter().rposition(|frame| frame.contains(marker));
             match at.filter(|&at| at >= roots) {
-                Some(at) => begun.add(frames[..roots].iter().chain(&frames[at + 1..]).copied(), seconds),
+                Some(at) => begun.add(
+                    frames[..roots].iter().chain(&frames[at + 1..]).copied(),
+                    seconds,
+                ),
                 None => begun.add(frames, seconds),
             }
         }

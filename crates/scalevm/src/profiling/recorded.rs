@@ -4,6 +4,7 @@ use super::Subject;
 use super::watched::Runs;
 use crate::harness::Failure;
 use crate::output::json;
+use crate::tasks::BEGIN;
 use perf::{Clock, Recording};
 use profile::Profile;
 
@@ -25,8 +26,8 @@ pub fn profile<T>(
         clock: clock.into(),
         rate: runs.watched,
         rate_unwatched: Some(runs.unwatched),
-        busy: recording.busy(),
-        waits: recording.waiting(),
+        busy: recording.busy().begun_at(BEGIN),
+        waits: recording.waiting().begun_at(BEGIN),
         locks: Vec::new(),
         bottleneck: String::new(),
         notes: recording.notes(),
