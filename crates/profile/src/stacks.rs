@@ -63,11 +63,25 @@ impl Stacks {
         begun
     }
 
-    /// The functions at the leaves and the seconds spent in themselves, the most first.
-    pub fn leaves(&self) -> Vec<(&str, f64)> {
+    /// Those whose root is `root`, without it, and the others.
+    pub fn split(&self, root: &str) -> (Stacks, Stacks) {
+        let (mut below, mut others) = (Stacks::default(), Stacks::default());
+        for (stack, seconds) in self.iter() {
+            match stack.split_once(';').filter(|(first, _)| *first == root) {
+                Some((_, rest)) => below.add(rest.split(';'), seconds),
+                None => others.add(stack.split(';'), seconds),
+            }
+        }
+        (below, others)
+    }
+
+    /// The functions at the leaves and the seconds spent in themselves, the most first;
+    /// leaves that begin with `through` are looked through.
+    pub fn leaves(&self, through: &[&str]) -> Vec<(&str, f64)> {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (stack, seconds) in self.iter() {
-            let leaf = stack.rsplit(';').next().unwrap_or(stack);
+            let is_seen = |frame: &&str| !through.iter().any(|prefix| frame.starts_with(prefix));
+            let leaf = stack.rsplit(';').find(is_seen).unwrap_or(stack);
             *sums.entry(leaf.trim_end_matches("_[k]")).or_default() += seconds;
         }
         let mut leaves: Vec<(&str, f64)> = sums.into_iter().collect();

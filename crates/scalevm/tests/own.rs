@@ -1,6 +1,6 @@
 //! Workloads of the user's own: that they run, in both modes.
 
-#[path = "own/place.rs"]
+#[path = "support/place.rs"]
 mod place;
 
 use place::{MODES, Place, QUICK};
