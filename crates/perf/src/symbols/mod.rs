@@ -22,9 +22,12 @@ pub(crate) struct Named {
 }
 
 /// A function of a program or library.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Function {
     pub name: String,
+    /// The file of its source, where that is known. Functions that are inlined have names
+    /// without a path: `lock` may be anybody's, in `std/src/sync/mutex.rs` it is not.
+    pub source: String,
     /// Whether it is of what programs are run by: the C library, the loader, the kernel's
     /// page in every process.
     pub system: bool,
