@@ -102,7 +102,7 @@ fn caller(user: &[Function]) -> &str {
 
 fn is_library(function: &Function) -> bool {
     let source = |place: &&str| function.source.contains(place);
-    function.system || any(LIBRARY, &function.name) || SOURCES.iter().any(|place| source(&place))
+    function.system || any(LIBRARY, &function.name) || SOURCES.iter().any(source)
 }
 
 fn any(patterns: &[&str], name: &str) -> bool {
