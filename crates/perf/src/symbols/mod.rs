@@ -1,5 +1,6 @@
 //! Names for addresses.
 
+mod call;
 mod kernel;
 mod user;
 
@@ -37,6 +38,7 @@ pub(crate) struct Function {
 pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
     let symbolizer = Symbolizer::new();
     let (kernel, user) = distinct(&stacks);
+    let calls = call::calls(&stacks, files);
     let kernel = kernel::names(&symbolizer, &kernel);
     let user = user::names(&symbolizer, &user, files);
     let name = |stack: Stack| {
@@ -48,6 +50,8 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
             match frame {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
+                Frame::Perhaps(place) if !calls.contains(&place) => {}
+                Frame::Perhaps(place) => named.user.extend_from_slice(&user[&place]),
                 Frame::Nowhere => named.user.push(user::unknown()),
             }
         }
@@ -65,7 +69,7 @@ fn distinct(stacks: &[Stack]) -> (BTreeSet<u64>, BTreeMap<u32, BTreeSet<u64>>) {
             Frame::Kernel(address) => {
                 kernel.insert(address);
             }
-            Frame::User(Place { file, offset }) => {
+            Frame::User(Place { file, offset }) | Frame::Perhaps(Place { file, offset }) => {
                 user.entry(file).or_default().insert(offset);
             }
             Frame::Nowhere => {}

@@ -3,7 +3,7 @@
 //! By file and offset, not by process: most children of a shell are dead by now.
 
 use super::Function;
-use crate::tasks::Place;
+use crate::tasks::{Place, is_system};
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -90,21 +90,6 @@ pub(crate) fn unknown() -> Function {
     }
 }
 
-/// Whether a file is the C library, the loader or the kernel's.
-fn is_system(path: &str) -> bool {
-    const SYSTEM: [&str; 7] = [
-        "libc.",
-        "libc-",
-        "libpthread",
-        "ld-",
-        "ld.",
-        "[vdso]",
-        "[vsyscall]",
-    ];
-    let name = path.rsplit('/').next().unwrap_or(path);
-    SYSTEM.iter().any(|start| name.starts_with(start))
-}
-
 /// A file's name in brackets.
 fn module(path: &str) -> Function {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -127,13 +112,6 @@ mod tests {
             plain("<impl core::ops::Drop for X>"),
             "<impl core::ops::Drop for X>"
         );
-    }
-
-    #[test]
-    fn the_c_library_is_the_systems() {
-        assert!(is_system("/usr/lib/x86_64-linux-gnu/libc.so.6"));
-        assert!(is_system("/lib64/ld-linux-x86-64.so.2") && is_system("[vdso]"));
-        assert!(!is_system("/usr/bin/ld") && !is_system("/usr/lib/libcurl.so.4"));
     }
 
     #[test]
