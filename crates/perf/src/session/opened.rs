@@ -4,6 +4,7 @@ use crate::event::{
     Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints,
 };
 use crate::{Clock, Error, Options};
+use std::collections::HashMap;
 use std::io;
 
 /// Pages of the rings that births, deaths, names and mappings go to: a flood of waits can
@@ -25,6 +26,8 @@ pub(crate) struct Opened {
     pub cpus: Vec<u32>,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
+    /// Clocks of threads, where they are sampled one by one.
+    threads: HashMap<u32, Vec<Counter>>,
     plan: Plan,
     attributes: Attributes,
 }
@@ -56,6 +59,7 @@ impl Opened {
             cpus,
             tasks: Vec::new(),
             counters: Vec::new(),
+            threads: HashMap::new(),
             plan,
             attributes: Attributes::clock(clock, options.frequency, scope),
         };
@@ -83,30 +87,40 @@ impl Opened {
 
     /// Records from now on.
     pub fn enable(&self) -> io::Result<()> {
-        self.counters.iter().try_for_each(Counter::enable)
+        let threads = self.threads.values().flatten();
+        self.counters
+            .iter()
+            .chain(threads)
+            .try_for_each(Counter::enable)
     }
 
     /// Records no more.
     pub fn disable(&self) -> io::Result<()> {
-        self.counters
-            .iter()
-            .chain(&self.tasks)
-            .try_for_each(Counter::disable)
+        let threads = self.threads.values().flatten();
+        let mut all = self.counters.iter().chain(&self.tasks).chain(threads);
+        all.try_for_each(Counter::disable)
     }
 
     /// Samples one more thread, where they are sampled one by one; at once if `running`.
     pub fn add_thread(&mut self, tid: u32, running: bool) -> io::Result<()> {
-        for (index, &cpu) in self.cpus.iter().enumerate() {
+        let mut counters = Vec::new();
+        for (&cpu, leader) in self.cpus.iter().zip(&self.tasks) {
             let attributes = self.attributes.with_tasks();
             let counter = Counter::open(&attributes, Target::Thread(tid, cpu))?;
-            counter.write_to(&self.tasks[index])?;
-            self.decoder.sources.insert(counter.id(), Source::Clock);
+            counter.write_to(leader)?;
             if running {
                 counter.enable()?;
             }
-            self.counters.push(counter);
+            self.decoder.sources.insert(counter.id(), Source::Clock);
+            counters.push(counter);
         }
+        self.threads.insert(tid, counters);
         Ok(())
+    }
+
+    /// Closes what was opened for a thread that is dead; its records are still understood.
+    pub fn drop_thread(&mut self, tid: u32) {
+        self.threads.remove(&tid);
     }
 
     fn open_tasks(&mut self, options: &Options) -> io::Result<()> {

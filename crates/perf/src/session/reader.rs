@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Milliseconds between rounds, if no ring fills up before.
 const ROUND: i32 = 50;
+/// Nanoseconds after which a record has been written: it is so some time after its time
+/// was taken, and each CPU has a ring. What is older is complete, and in order.
+const SETTLED: u64 = 20_000_000;
 
 /// Reads until it is stopped.
 pub(crate) struct Reader {
@@ -34,16 +37,12 @@ impl Reader {
     /// Reads, to the end; returns what was seen, and when it ended.
     pub fn run(mut self) -> (Account, u64) {
         self.account.family.ignore(own_thread());
-        let mut horizon = 0;
         // Acquire: pairs with the release of whoever stops us.
         while !self.stop.load(Ordering::Acquire) {
             self.wait();
             let round = now();
             self.read();
-            // A record is written some time after its time was taken, and each CPU has a
-            // ring: what is older than the round before is complete.
-            self.account_until(horizon);
-            horizon = round;
+            self.account_until(round.saturating_sub(SETTLED));
         }
         let end = now();
         // Fails for no descriptor of ours; what still comes is later than the end.
@@ -88,12 +87,14 @@ impl Reader {
         self.pending.sort_by_key(|stamped| stamped.time);
     }
 
-    /// Opens events for threads that were born since.
+    /// Opens events for threads that were born since, and closes those of the dead.
     fn meet(&mut self, first: usize) {
         for stamped in &self.pending[first..] {
-            if let Event::Fork { child, .. } = stamped.event {
+            match stamped.event {
                 // It may be dead already.
-                let _ = self.opened.add_thread(child.tid, true);
+                Event::Fork { child, .. } => drop(self.opened.add_thread(child.tid, true)),
+                Event::Exit { who } => self.opened.drop_thread(who.tid),
+                _ => {}
             }
         }
     }
