@@ -33,6 +33,10 @@ impl<'a> Sink<'a> {
     ) -> Result<Option<Self>, Failure> {
         let store = keep.store.as_deref().map(Writer::create).transpose()?;
         let wanted = lines.is_some() || store.is_some();
+        if !wanted && keep.label.is_some() {
+            let why = "--label names what --store keeps, or what run and sweep print with --json";
+            return Err(Failure::Unavailable(why.into()));
+        }
         Ok(wanted.then(|| Sink {
             lines: lines.map(|lines| lines as &mut dyn Write),
             store,
