@@ -1,6 +1,7 @@
-//! Rates over tasks: one chart for each workload and mode, one series for each system.
+//! Rates over tasks: one chart for each workload, mode and simulated machine, one series
+//! for each system.
 
-use super::name::system;
+use super::name::{machine, system};
 use crate::Source;
 use stats::curve::{Curve, Point};
 use stats::ministat::{Confidence, mean, variance};
@@ -13,6 +14,8 @@ pub struct Chart {
     pub workload: String,
     /// What its tasks are.
     pub mode: Mode,
+    /// The simulated machine, if it was one.
+    pub machine: Option<String>,
     /// Unit of the rates.
     pub unit: String,
     /// The curves, in the order of the files.
@@ -58,6 +61,9 @@ pub enum Basis {
     Samples,
 }
 
+/// What a chart is of.
+type Key = (String, Mode, Option<String>, String);
+
 /// A system as one file has it.
 struct Found {
     file: usize,
@@ -67,7 +73,7 @@ struct Found {
 
 /// All charts, in the order in which their workloads are met.
 pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
-    let mut found: Vec<((String, Mode, String), Vec<Found>)> = Vec::new();
+    let mut found: Vec<(Key, Vec<Found>)> = Vec::new();
     for (file, source) in sources.iter().enumerate() {
         for run in record::runs(&source.records) {
             let Subject {
@@ -76,7 +82,8 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
                 unit,
                 ..
             } = &run.subject;
-            let key = (workload.clone(), *mode, unit.clone());
+            let machine = machine(&run.subject);
+            let key = (workload.clone(), *mode, machine, unit.clone());
             let at = found.iter().position(|(one, _)| *one == key);
             let at = at.unwrap_or_else(|| {
                 found.push((key, Vec::new()));
@@ -85,11 +92,12 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
             add(&mut found[at].1, file, run);
         }
     }
-    let chart = |((workload, mode, unit), found)| {
+    let chart = |((workload, mode, machine, unit), found): (Key, Vec<Found>)| {
         let (series, left_out) = all_series(found, files);
         Chart {
             workload,
             mode,
+            machine,
             unit,
             series,
             left_out,
@@ -99,7 +107,7 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
 }
 
 fn add(found: &mut Vec<Found>, file: usize, run: Run) {
-    let system = system(&run.subject);
+    let system = system(&run.subject).to_owned();
     let same = |one: &&mut Found| one.file == file && one.system == system;
     match found.iter_mut().find(same) {
         Some(one) => one.runs.push(run),

@@ -1,7 +1,7 @@
 //! Before and after: which runs stand against which, and what they say.
 
 use super::chart::{Basis, values};
-use super::name::{mode_count, system};
+use super::name::{described, machine, mode_count, on_machine, system};
 use crate::source::{Paired, Side, Source};
 use stats::ministat::{Dataset, Options, report};
 use stats::record::{self, Run, Subject};
@@ -103,14 +103,14 @@ fn at(point: &Subject, runs: &[Vec<Run>], files: &[String]) -> Vec<Comparison> {
     let mut found = Vec::new();
     for a in &before {
         if let Some(b) = after.iter().find(|group| group.system == a.system) {
-            let about = format!("{} on {}", point.workload, a.system);
+            let about = described(&a.runs[0].subject);
             found.push(pair(point, about, [(name(a), a), (name(b), b)]));
         }
     }
     if let (true, [a], [b]) = (found.is_empty(), &before[..], &after[..]) {
         let full = |group: &Group<'_>| format!("{}, {}", group.system, name(group));
         let sides = [(full(a), *a), (full(b), *b)];
-        found.push(pair(point, point.workload.clone(), sides));
+        found.push(pair(point, about(point), sides));
     }
     found
 }
@@ -129,7 +129,7 @@ fn within(point: &Subject, groups: &[Group<'_>]) -> Vec<Comparison> {
         .filter(|group| judgeable(first) && judgeable(group));
     let compare = |group: &Group<'_>| {
         let sides = [(first.system.clone(), first), (group.system.clone(), group)];
-        pair(point, point.workload.clone(), sides)
+        pair(point, about(point), sides)
     };
     others.map(compare).collect()
 }
@@ -138,7 +138,7 @@ fn groups<'a>(point: &Subject, runs: &'a [Vec<Run>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (file, runs) in runs.iter().enumerate() {
         for run in runs.iter().filter(|run| alike(&run.subject, point)) {
-            let system = system(&run.subject);
+            let system = system(&run.subject).to_owned();
             let same = |one: &&mut Group<'_>| one.file == file && one.system == system;
             match groups.iter_mut().find(same) {
                 Some(group) => group.runs.push(run),
@@ -162,7 +162,7 @@ fn pair(point: &Subject, about: String, sides: [(String, &Group<'_>); 2]) -> Com
     };
     let [name_a, name_b] = sides.map(|(name, _)| name);
     compare(Sides {
-        about: format!("{about}, {}", mode_count(point)),
+        about,
         tasks: point.tasks,
         unit: &point.unit,
         basis: a.1.max(b.1),
@@ -214,6 +214,14 @@ fn table(before: &Side, after: &Side) -> Option<String> {
     report(&[set(before)?, set(after)?], &Options::default()).ok()
 }
 
+/// What two systems did: `mmap1 on freebsd-96 (2x24x2), 96 processes`.
+fn about(point: &Subject) -> String {
+    let machine = on_machine(machine(point).as_deref());
+    format!("{}{machine}, {}", point.workload, mode_count(point))
+}
+
+/// Whether two runs may be compared: the system may differ, what it did may not.
 fn alike(a: &Subject, b: &Subject) -> bool {
-    (&a.workload, a.tasks, a.mode, &a.unit) == (&b.workload, b.tasks, b.mode, &b.unit)
+    let key = |one: &Subject| (one.workload.clone(), one.tasks, one.mode, one.unit.clone(), machine(one));
+    key(a) == key(b)
 }

@@ -3,6 +3,7 @@
 use super::machine::Machines;
 use super::name::{described, system};
 use crate::Source;
+use profile::Profile;
 use stats::environment::Load;
 use stats::record::{self, Record};
 
@@ -25,8 +26,10 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
         all.extend(noise(source, file));
         all.extend(crowded(source, file));
         all.extend(cut_short(source, file));
-        all.extend(source.profiles.iter().flat_map(of_profile));
+        all.extend(source.profiles.iter().filter_map(cost));
     }
+    let profiles: Vec<&Profile> = sources.iter().flat_map(|one| &one.profiles).collect();
+    all.extend(notes(&profiles));
     let mut unique: Vec<String> = Vec::new();
     for warning in all {
         if !unique.contains(&warning) {
@@ -91,15 +94,24 @@ fn cut_short(source: &Source, file: &str) -> Vec<String> {
     cut.map(line).collect()
 }
 
-fn of_profile(profile: &profile::Profile) -> Vec<String> {
+fn cost(profile: &Profile) -> Option<String> {
     let what = described(&profile.subject);
-    let cost = profile.cost().filter(|&cost| cost > COST).map(|cost| {
-        format!(
-            "Profile of {what}: being watched cost {:.0} % of its rate.",
-            100.0 * cost
-        )
-    });
-    let notes = profile.notes.iter();
-    let notes = notes.map(|note| format!("Profile of {what}: {note}"));
-    cost.into_iter().chain(notes).collect()
+    let cost = profile.cost().filter(|&cost| cost > COST)?;
+    Some(format!(
+        "Profile of {what}: being watched cost {:.0} % of its rate.",
+        100.0 * cost
+    ))
+}
+
+/// What the profiles say about themselves; what several say, once.
+fn notes(profiles: &[&Profile]) -> Vec<String> {
+    let all = profiles.iter().flat_map(|one| &one.notes);
+    let line = |note: &String| {
+        let mut of = profiles.iter().filter(|one| one.notes.contains(note));
+        match (of.next(), of.count()) {
+            (Some(one), 0) => format!("Profile of {}: {note}", described(&one.subject)),
+            (_, others) => format!("{} profiles: {note}", others + 1),
+        }
+    };
+    all.map(line).collect()
 }
