@@ -14,8 +14,16 @@ const READABLE: f64 = 0.03;
 const SHADES: u64 = 3;
 /// Parts of names of functions that get or wait for locks.
 const LOCKING: &[&str] = &[
-    "spin_lock", "mutex", "rwsem", "down_read", "down_write", "spin_on_owner", "osq_lock",
-    "futex", "slowpath", "lock_slow",
+    "spin_lock",
+    "mutex",
+    "rwsem",
+    "down_read",
+    "down_write",
+    "spin_on_owner",
+    "osq_lock",
+    "futex",
+    "slowpath",
+    "lock_slow",
 ];
 
 /// What a graph shows.

@@ -55,7 +55,10 @@ mod tests {
         stacks.add(["main", "f", "f"], 2.0);
         stacks.add(["main", "g_[k]"], 1.0);
         let found = functions(&stacks, 4.0, 2);
-        let found: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.own, f.total)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|f| (f.name.as_str(), f.own, f.total))
+            .collect();
         assert_eq!(found, [("f", 0.5, 0.5), ("g", 0.25, 0.25)]);
     }
 }

@@ -10,4 +10,4 @@ mod tree;
 
 pub(crate) use draw::{Shows, svg};
 pub(crate) use functions::functions;
-pub(crate) use tree::{Frame, frames, differences};
+pub(crate) use tree::{Frame, differences, frames};

@@ -126,18 +126,32 @@ mod tests {
 
     #[test]
     fn frames_lie_below_their_callers() {
-        let stacks = stacks(&[("main;a", 1.0), ("main;b;c_[k]", 2.0), ("main", 1.0), ("x", 0.001)]);
+        let stacks = stacks(&[
+            ("main;a", 1.0),
+            ("main;b;c_[k]", 2.0),
+            ("main", 1.0),
+            ("x", 0.001),
+        ]);
         let frames = frames(&stacks, 8.0);
         let seen: Vec<_> = frames
             .iter()
             .map(|f| (f.name.as_str(), f.depth, f.start, (f.share * 1e3).round()))
             .collect();
-        let wanted = [("all", 0, 500.0), ("main", 1, 500.0), ("b", 2, 250.0), ("c", 3, 250.0), ("a", 2, 125.0)];
+        let wanted = [
+            ("all", 0, 500.0),
+            ("main", 1, 500.0),
+            ("b", 2, 250.0),
+            ("c", 3, 250.0),
+            ("a", 2, 125.0),
+        ];
         assert_eq!(seen.len(), wanted.len(), "x is too narrow: {seen:?}");
         for (found, (name, depth, share)) in seen.iter().zip(wanted) {
             assert_eq!((found.0, found.1, found.3), (name, depth, share));
         }
-        assert!((seen[4].2 - 2.0 / 4.001).abs() < 1e-9, "a follows b: {seen:?}");
+        assert!(
+            (seen[4].2 - 2.0 / 4.001).abs() < 1e-9,
+            "a follows b: {seen:?}"
+        );
         assert!(frames[3].kernel && !frames[2].kernel);
     }
 
@@ -146,7 +160,10 @@ mod tests {
         let (before, after) = (stacks(&[("a", 1.0), ("b", 1.0)]), stacks(&[("a", 3.0)]));
         let frames = differences((&before, 10.0), (&after, 10.0));
         let a = &frames[1];
-        assert!((a.share - 0.3).abs() < 1e-9 && (a.before - 0.1).abs() < 1e-9, "{a:?}");
+        assert!(
+            (a.share - 0.3).abs() < 1e-9 && (a.before - 0.1).abs() < 1e-9,
+            "{a:?}"
+        );
         assert_eq!(frames.len(), 2, "b is gone");
     }
 

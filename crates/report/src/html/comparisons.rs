@@ -107,7 +107,9 @@ fn details(one: &Comparison, index: usize) -> Markup {
 }
 
 fn judged(one: &Comparison, verdict: &Verdict) -> String {
-    let Verdict { rank, means, welch, .. } = verdict;
+    let Verdict {
+        rank, means, welch, ..
+    } = verdict;
     let exact = if rank.exact { "exact" } else { "approximate" };
     format!(
         "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {:.4}, Welch's t p = {}. Differences below {} % do not matter here. Unit: {}.",

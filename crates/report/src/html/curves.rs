@@ -64,7 +64,9 @@ fn band(chart: &Chart) -> &'static str {
     match banded.map(|dot| dot.basis).max() {
         None => "No bands: there is one value at each point.",
         Some(Basis::Runs) => "Bands: 95 % interval of the mean over runs (Student's t).",
-        Some(Basis::Seeds) => "Bands: 95 % interval of the mean over simulated runs, a seed each (Student's t).",
+        Some(Basis::Seeds) => {
+            "Bands: 95 % interval of the mean over simulated runs, a seed each (Student's t)."
+        }
         Some(Basis::Samples) => {
             "Bands: 95 % interval of the mean over the samples of one run (Student's t): the noise within it; another run may lie elsewhere."
         }
@@ -94,18 +96,23 @@ fn row(series: &Series, index: usize) -> Markup {
     let shape = series.shape.as_ref();
     let law = series.law.as_ref();
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.into());
-    let flat = shape.map(|shape| shape.plateau).filter(|(from, to)| from != to);
+    let flat = shape
+        .map(|shape| shape.plateau)
+        .filter(|(from, to)| from != to);
     let collapse = shape.and_then(|shape| shape.collapse.map(|collapse| (shape, collapse)));
     let cells = [
         shape.map(|shape| metric(shape.peak.throughput)),
         shape.map(|shape| shape.peak.cpus.to_string()),
         flat.map(|(from, to)| format!("{from}–{to}")),
-        shape.and_then(|shape| shape.knee).map(|knee| knee.cpus.to_string()),
+        shape
+            .and_then(|shape| shape.knee)
+            .map(|knee| knee.cpus.to_string()),
         collapse.map(|(_, one)| one.from.cpus.to_string()),
         collapse.map(|(shape, one)| percent(one.lowest.throughput / shape.peak.throughput)),
         law.map(|law| format!("{:.4}", law.sigma)),
         law.map(|law| format!("{:.6}", law.kappa)),
-        law.and_then(|law| law.r_squared).map(|fit| format!("{fit:.3}")),
+        law.and_then(|law| law.r_squared)
+            .map(|fit| format!("{fit:.3}")),
     ];
     html! {
         tr {

@@ -14,7 +14,7 @@ pub fn section(profiles: &[&Profile]) -> Markup {
     html! {
         section #locks aria-labelledby="locks-title" {
             h2 #locks-title { "Locks" }
-            p.note { "Two columns, since no tool sees both: " span.swatch.traced {} "waits that were traced from beginning to end, and " span.swatch.spun {} "samples that saw a task spin before such a wait began. Shares are of the time of all tasks." }
+            p.note { "Two columns, since no tool sees both: " span.together { span.swatch.traced {} "waits" } " that were traced from beginning to end, and " span.together { span.swatch.spun {} "samples" } " that saw a task spin before such a wait began. Shares are of the time of all tasks." }
             @for profile in locks { (table(profile)) }
         }
     }

@@ -46,7 +46,9 @@ fn simulated(sources: &[Source]) -> Vec<String> {
         if subject.profile.is_none() {
             continue;
         }
-        let at = sweeps.iter().position(|one| same_machine(one.first, subject));
+        let at = sweeps
+            .iter()
+            .position(|one| same_machine(one.first, subject));
         let at = at.unwrap_or_else(|| {
             sweeps.push(Sweep {
                 first: subject,

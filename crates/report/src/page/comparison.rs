@@ -15,7 +15,9 @@ const SIMULATED_EFFECT: f64 = 0.2;
 pub struct Comparison {
     /// One line on what was run.
     pub about: String,
-    /// Tasks at work, if known.
+    /// Where the sides come from.
+    pub origin: Origin,
+    /// Tasks at work; 0 if not known.
     pub tasks: u32,
     /// Unit of the rates.
     pub unit: String,
@@ -33,6 +35,17 @@ pub struct Comparison {
     pub outcome: Outcome,
     /// The smallest difference that matters, as a share.
     pub minimum_effect: f64,
+}
+
+/// Where two sides come from; what was asked for more clearly is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Two systems of one file.
+    File,
+    /// Two files.
+    Files,
+    /// A comparison, which took the sides in turn.
+    Turns,
 }
 
 /// What two sides say.
@@ -72,7 +85,8 @@ fn paired(pair: &Paired) -> Comparison {
         interleaved: pair.interleaved,
         ..compare(Sides {
             about: pair.about.clone(),
-            tasks: u32::MAX, // what was asked for comes first
+            origin: Origin::Turns,
+            tasks: 0,
             unit: &pair.unit,
             sides: [pair.a.clone(), pair.b.clone()],
             basis: Basis::Runs,
@@ -104,13 +118,14 @@ fn at(point: &Subject, runs: &[Vec<Run>], files: &[String]) -> Vec<Comparison> {
     for a in &before {
         if let Some(b) = after.iter().find(|group| group.system == a.system) {
             let about = described(&a.runs[0].subject);
-            found.push(pair(point, about, [(name(a), a), (name(b), b)]));
+            let sides = [(name(a), a), (name(b), b)];
+            found.push(pair(point, Origin::Files, about, sides));
         }
     }
     if let (true, [a], [b]) = (found.is_empty(), &before[..], &after[..]) {
         let full = |group: &Group<'_>| format!("{}, {}", group.system, name(group));
         let sides = [(full(a), *a), (full(b), *b)];
-        found.push(pair(point, about(point), sides));
+        found.push(pair(point, Origin::Files, about(point), sides));
     }
     found
 }
@@ -129,7 +144,7 @@ fn within(point: &Subject, groups: &[Group<'_>]) -> Vec<Comparison> {
         .filter(|group| judgeable(first) && judgeable(group));
     let compare = |group: &Group<'_>| {
         let sides = [(first.system.clone(), first), (group.system.clone(), group)];
-        pair(point, about(point), sides)
+        pair(point, Origin::File, about(point), sides)
     };
     others.map(compare).collect()
 }
@@ -153,7 +168,12 @@ fn groups<'a>(point: &Subject, runs: &'a [Vec<Run>]) -> Vec<Group<'a>> {
     groups
 }
 
-fn pair(point: &Subject, about: String, sides: [(String, &Group<'_>); 2]) -> Comparison {
+fn pair(
+    point: &Subject,
+    origin: Origin,
+    about: String,
+    sides: [(String, &Group<'_>); 2],
+) -> Comparison {
     let [a, b] = [&sides[0].1.runs, &sides[1].1.runs].map(|runs| values(runs));
     let simulated = a.1 == Basis::Seeds && b.1 == Basis::Seeds;
     let minimum_effect = match simulated {
@@ -163,6 +183,7 @@ fn pair(point: &Subject, about: String, sides: [(String, &Group<'_>); 2]) -> Com
     let [name_a, name_b] = sides.map(|(name, _)| name);
     compare(Sides {
         about,
+        origin,
         tasks: point.tasks,
         unit: &point.unit,
         basis: a.1.max(b.1),
@@ -173,6 +194,7 @@ fn pair(point: &Subject, about: String, sides: [(String, &Group<'_>); 2]) -> Com
 
 struct Sides<'a> {
     about: String,
+    origin: Origin,
     tasks: u32,
     unit: &'a str,
     sides: [Side; 2],
@@ -197,6 +219,7 @@ fn compare(given: Sides<'_>) -> Comparison {
     };
     Comparison {
         about: given.about,
+        origin: given.origin,
         tasks: given.tasks,
         unit: given.unit.to_owned(),
         table: table(&before, &after),
@@ -222,6 +245,14 @@ fn about(point: &Subject) -> String {
 
 /// Whether two runs may be compared: the system may differ, what it did may not.
 fn alike(a: &Subject, b: &Subject) -> bool {
-    let key = |one: &Subject| (one.workload.clone(), one.tasks, one.mode, one.unit.clone(), machine(one));
+    let key = |one: &Subject| {
+        (
+            one.workload.clone(),
+            one.tasks,
+            one.mode,
+            one.unit.clone(),
+            machine(one),
+        )
+    };
     key(a) == key(b)
 }

@@ -18,8 +18,13 @@ pub fn sentences(
     sources: &[Source],
     charts: &[Chart],
 ) -> Vec<String> {
-    let compared = comparisons.iter().max_by_key(|one| one.tasks).map(judged);
-    let mut held_up: Vec<String> = profiles.last().map(|one| bottleneck(one)).into_iter().collect();
+    let compared = comparisons.iter().max_by_key(|one| (one.origin, one.tasks));
+    let compared = compared.map(judged);
+    let mut held_up: Vec<String> = profiles
+        .last()
+        .map(|one| bottleneck(one))
+        .into_iter()
+        .collect();
     if held_up.is_empty() {
         held_up = findings(sources);
     }
@@ -58,21 +63,25 @@ fn judged(comparison: &Comparison) -> String {
         Outcome::Judged(verdict) => verdict,
         Outcome::Undecided(_) => {
             return format!(
-                "Inconclusive: there are too few runs to say whether {after} is faster than {before} ({about})."
+                "Inconclusive: there are too few runs to say whether {after} is faster than {before} – {about}."
             );
         }
     };
     let range = interval(&verdict.ratio);
     let times = times(verdict.ratio.estimate);
     match verdict.word {
-        Word::Faster => format!("{after} is faster: {times} the rate of {before} ({about}{range})."),
-        Word::Slower => format!("{after} is slower: {times} the rate of {before} ({about}{range})."),
+        Word::Faster => {
+            format!("{after} is faster: {times} the rate of {before}{range} – {about}.")
+        }
+        Word::Slower => {
+            format!("{after} is slower: {times} the rate of {before}{range} – {about}.")
+        }
         Word::NoDifferenceShown => format!(
-            "No difference shown between {before} and {after}: less than {} % ({about}{range}).",
+            "No difference shown between {before} and {after}: less than {} %{range} – {about}.",
             100.0 * comparison.minimum_effect
         ),
         Word::Inconclusive { more_runs } => format!(
-            "Inconclusive: about {more_runs} more {} of each would tell whether {after} is faster than {before} ({about}{range}).",
+            "Inconclusive: about {more_runs} more {} of each would tell whether {after} is faster than {before}{range} – {about}.",
             if more_runs == 1 { "run" } else { "runs" }
         ),
     }
@@ -90,7 +99,7 @@ pub fn times(ratio: f64) -> String {
 
 fn interval(ratio: &Ratio) -> String {
     match ratio.high.is_finite() {
-        true => format!("; 95 % interval {:.3} to {:.3}", ratio.low, ratio.high),
+        true => format!(" (95 % interval {:.2} to {:.2})", ratio.low, ratio.high),
         false => String::new(),
     }
 }
@@ -110,7 +119,10 @@ fn findings(sources: &[Source]) -> Vec<String> {
     let sentence = |one: &&Finding| {
         let tasks = count(one.tasks, one.mode);
         let what = one.bottleneck.trim_end_matches('.');
-        format!("{} on {}, {tasks}, bottleneck: {what}.", one.workload, one.vm)
+        format!(
+            "{} on {}, {tasks}, bottleneck: {what}.",
+            one.workload, one.vm
+        )
     };
     last.iter().take(CURVES).map(sentence).collect()
 }

@@ -162,8 +162,7 @@ fn simulated(sources: &[Source]) -> Vec<String> {
         let (Some(machine), Some(topology)) = (&subject.profile, &subject.topology) else {
             continue;
         };
-        let text =
-            format!("{machine}: {topology} (sockets × cores × threads), in virtual time");
+        let text = format!("{machine}: {topology} (sockets × cores × threads), in virtual time");
         if !all.contains(&text) {
             all.push(text);
         }

@@ -18,7 +18,9 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
     let differences = machines.differences();
     if !differences.is_empty() {
         let list = differences.join(", ");
-        all.push(format!("The files were taken on machines that differ in: {list}."));
+        all.push(format!(
+            "The files were taken on machines that differ in: {list}."
+        ));
     }
     for (source, file) in sources.iter().zip(files) {
         all.extend(source.notes.clone());
@@ -40,7 +42,9 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
 }
 
 fn load(source: &Source, file: &str) -> Option<String> {
-    let loads = source.machines().flat_map(|m| [m.load_before, m.load_after]);
+    let loads = source
+        .machines()
+        .flat_map(|m| [m.load_before, m.load_after]);
     let taken = |load: &Load| load.foreign + load.steal;
     let loud = loads.flatten().filter(|load| !load.quiet());
     let worst = loud.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;

@@ -67,7 +67,9 @@ impl Axis {
     pub fn at(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Logarithmic => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Logarithmic => {
+                (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+            }
         };
         self.start + part.clamp(0.0, 1.0) * (self.end - self.start)
     }
@@ -168,7 +170,10 @@ mod tests {
     fn marks_are_round_and_hold_the_values() {
         assert_eq!(linear_ticks(9.7), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(linear_ticks(10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(logarithmic_ticks(30.0, 400.0), [20.0, 50.0, 100.0, 200.0, 500.0]);
+        assert_eq!(
+            logarithmic_ticks(30.0, 400.0),
+            [20.0, 50.0, 100.0, 200.0, 500.0]
+        );
         assert_eq!(logarithmic_ticks(5.0, 5.0), [5.0, 10.0]);
         for high in [1e-3, 0.7, 1.0, 3.3, 99.9, 1.719e6, 8e12] {
             let ticks = linear_ticks(high);
@@ -176,14 +181,20 @@ mod tests {
             assert!(*ticks.last().unwrap() >= high * (1.0 - 1e-8), "{ticks:?}");
             let ticks = logarithmic_ticks(high / 5000.0, high);
             let (first, last) = (ticks[0], ticks[ticks.len() - 1]);
-            assert!(first <= high / 5000.0 * 1.001 && last >= high * 0.999, "{ticks:?}");
+            assert!(
+                first <= high / 5000.0 * 1.001 && last >= high * 0.999,
+                "{ticks:?}"
+            );
         }
     }
 
     #[test]
     fn values_are_where_their_scale_says() {
         let linear = Axis::of_rates(1.0, 100.0, Scale::Linear, (200.0, 0.0));
-        assert_eq!([0.0, 50.0, 100.0, 1e9].map(|v| linear.at(v)), [200.0, 100.0, 0.0, 0.0]);
+        assert_eq!(
+            [0.0, 50.0, 100.0, 1e9].map(|v| linear.at(v)),
+            [200.0, 100.0, 0.0, 0.0]
+        );
         let tasks = Axis::of_tasks(&[1, 2, 4, 96], Scale::Logarithmic, (0.0, 96.0));
         assert_eq!((tasks.at(1.0), tasks.at(96.0)), (0.0, 96.0));
         assert_eq!(tasks.ticks, [1.0, 4.0, 96.0], "2 would touch 1");

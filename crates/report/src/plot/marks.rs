@@ -77,7 +77,12 @@ fn shape(index: usize, x: f64, y: f64) -> String {
             2.0 * r,
             -2.0 * r
         ),
-        1 => format!("M{} {}h{s}v{s}h-{s}z", round(x - r), round(y - r), s = 2.0 * r),
+        1 => format!(
+            "M{} {}h{s}v{s}h-{s}z",
+            round(x - r),
+            round(y - r),
+            s = 2.0 * r
+        ),
         2 => format!("M{} {}l{r} {h}h-{h}z", x, round(y - r), h = 2.0 * r),
         _ => format!("M{x} {}l{r} {r}l-{r} {r}l-{r} -{r}z", round(y - r)),
     }
@@ -91,7 +96,11 @@ pub fn features(series: &Series, x: &Axis, y: &Axis) -> Markup {
     let last = shape.points.last().map(|point| point.cpus);
     let turned = Some(shape.peak).filter(|peak| Some(peak.cpus) != last);
     let collapse = shape.collapse.map(|collapse| collapse.from);
-    let all = [("peak", turned), ("knee", shape.knee), ("collapse", collapse)];
+    let all = [
+        ("peak", turned),
+        ("knee", shape.knee),
+        ("collapse", collapse),
+    ];
     html! {
         @for (what, point) in all.into_iter().filter_map(|(what, point)| Some((what, point?))) {
             circle class=(what) cx=(round(x.at(f64::from(point.cpus)))) cy=(round(y.at(point.throughput))) r="8" {

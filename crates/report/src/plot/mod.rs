@@ -91,7 +91,9 @@ fn range(chart: &Chart) -> (f64, f64) {
         let bottoms = [Some(dot.rate), dot.band.map(|band| band.0)];
         // A band that reaches down to nothing would stretch a logarithmic scale for ever.
         let bottoms = bottoms.into_iter().flatten();
-        low = bottoms.filter(|&rate| rate > dot.rate / 4.0).fold(low, f64::min);
+        low = bottoms
+            .filter(|&rate| rate > dot.rate / 4.0)
+            .fold(low, f64::min);
     }
     (low.min(high), high)
 }
@@ -139,7 +141,12 @@ pub(crate) fn label(chart: &Chart) -> String {
             let rate = metric(shape.peak.throughput);
             format!(", peak {rate} at {}", shape.peak.cpus)
         });
-        format!("{}{}{}", series.name, ends.unwrap_or_default(), peak.unwrap_or_default())
+        format!(
+            "{}{}{}",
+            series.name,
+            ends.unwrap_or_default(),
+            peak.unwrap_or_default()
+        )
     };
     let all: Vec<String> = chart.series.iter().map(one).collect();
     let (workload, unit) = (&chart.workload, &chart.unit);

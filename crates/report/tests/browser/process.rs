@@ -33,7 +33,10 @@ impl Process {
             .args(["--headless=new", "--disable-gpu", "--disable-dev-shm-usage"])
             // Root, as in containers, has no sandbox; the page is our own.
             .args(["--no-sandbox", "--hide-scrollbars", "--no-first-run"])
-            .args(["--remote-debugging-port=0", "--disable-background-networking"])
+            .args([
+                "--remote-debugging-port=0",
+                "--disable-background-networking",
+            ])
             .arg(format!("--user-data-dir={}", folder.display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -139,10 +142,15 @@ fn address(file: &Path) -> (u16, String) {
 }
 
 fn chromium() -> PathBuf {
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    let names = [
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+    ];
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut all = std::env::split_paths(&folders)
-        .flat_map(|folder| names.map(|name| folder.join(name)));
+    let mut all =
+        std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
     let found = all.find(|path| path.is_file());
     found.expect("this test needs Chromium: apt-get install chromium")
 }

@@ -12,8 +12,8 @@ mod student;
 
 use crate::format::general;
 
-pub use dataset::{Column, Dataset, FEWEST};
 pub(crate) use dataset::median;
+pub use dataset::{Column, Dataset, FEWEST};
 pub use dataset::{mean, variance};
 pub use difference::{Confidence, Difference, UnknownConfidence};
 pub use plot::Plot;
