@@ -20,7 +20,7 @@ impl Stacks {
 
     /// Seconds of all stacks together.
     pub fn total(&self) -> f64 {
-        self.0.values().sum()
+        self.0.values().fold(0.0, |sum, seconds| sum + seconds)
     }
 
     /// Whether nothing was seen.

@@ -2,16 +2,32 @@
 
 mod calibrate;
 mod check;
+mod choice;
 mod compare;
+mod completions;
+mod doctor;
+mod history;
+mod host;
+mod keep;
 mod locks;
+mod man;
+mod profile;
 mod report;
 mod reproduce;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, RacesArgs};
+pub use choice::{Choice, WorkloadArgs};
 pub use compare::CompareArgs;
+pub use completions::CompletionsArgs;
+pub use doctor::DoctorArgs;
+pub use history::{Export, HistoryArgs};
+pub use host::HostArgs;
+pub use keep::KeepArgs;
 pub use locks::{LocksArgs, LocksOn};
+pub use man::ManArgs;
+pub use profile::{ProfileArgs, watching};
 pub use report::ReportArgs;
 pub use reproduce::ReproduceArgs;
 pub use sim::SimArgs;
@@ -22,7 +38,6 @@ use crate::tasks::Affinity;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
-use workloads::Workload;
 
 /// The most tasks one measurement may have, as in will-it-scale.
 pub const MAX_TASKS: u32 = 2048;
@@ -30,7 +45,7 @@ pub const MAX_TASKS: u32 = 2048;
 const EXIT_CODES: &str = "\
 Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
 reproduced: something misses, \
-2 bad usage or input, 3 compared: inconclusive, 4 a task or the target failed, \
+2 bad usage or input, 3 compared: inconclusive; doctor: figures would be doubtful, 4 a task or the target failed, \
 130 interrupted (what was finished is kept).";
 
 /// Why does a memory operation not scale, and did the change fix it?
@@ -51,9 +66,15 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with more and more tasks and draw the curve
     Sweep(SweepArgs),
+    /// Show where the time goes: flame graphs, locks, the bottleneck
+    #[command(long_about = profile::LONG_ABOUT)]
+    Profile(ProfileArgs),
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
+    /// Show how stored results changed over time, or export them
+    #[command(long_about = history::LONG_ABOUT)]
+    History(HistoryArgs),
     /// Write results as one page of HTML
     #[command(long_about = report::LONG_ABOUT)]
     Report(ReportArgs),
@@ -66,6 +87,16 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Check on simulated machines: shared cache lines, and schedules that break something
     Check(CheckArgs),
+    /// Say whether one can measure here, and what to change if not
+    #[command(long_about = doctor::LONG_ABOUT)]
+    Doctor(DoctorArgs),
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
+    /// Print what a shell needs to complete this command
+    Completions(CompletionsArgs),
+    /// Run a workload of the user's own; started by scalevm itself
+    #[command(hide = true)]
+    Host(HostArgs),
 }
 
 /// `list`.
@@ -79,9 +110,9 @@ pub struct ListArgs {
 /// `run`.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Which workload (see `scalevm list`)
-    #[arg(value_parser = workload())]
-    pub workload: &'static Workload,
+    /// What runs.
+    #[command(flatten)]
+    pub what: WorkloadArgs,
     /// How many tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
@@ -96,12 +127,15 @@ pub struct RunArgs {
 /// `sweep`.
 #[derive(Args)]
 pub struct SweepArgs {
-    /// Which workload (see `scalevm list`)
-    #[arg(value_parser = workload())]
-    pub workload: &'static Workload,
+    /// What runs.
+    #[command(flatten)]
+    pub what: WorkloadArgs,
     /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
     pub cpus: Vec<u32>,
+    /// Profile each curve at its peak and at its end, and say what changed
+    #[arg(long)]
+    pub why: bool,
     /// How our VM is built, one curve each; implies `--on hosted` if nothing else is said
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
     pub vm: Vec<String>,
@@ -140,6 +174,9 @@ pub struct CommonArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// Whether results are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,
@@ -207,14 +244,6 @@ impl CommonArgs {
 
 /// The length of a simulated sample: long enough for the longest back-off to be an episode.
 const SIMULATED: Duration = Duration::from_millis(10);
-
-fn workload() -> impl TypedValueParser<Value = &'static Workload> {
-    let names = workloads::all()
-        .iter()
-        .map(|workload| PossibleValue::new(workload.name).help(workload.description));
-    PossibleValuesParser::new(names)
-        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
-}
 
 fn preset() -> impl TypedValueParser<Value = String> {
     let preset = |entry: &catalog::Entry| PossibleValue::new(entry.name).help(entry.about);

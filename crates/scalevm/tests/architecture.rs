@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workloads", &[]),
     ("stats", &[]),
     ("profile", &["stats"]),
+    ("perf", &["profile"]),
     ("report", &["stats", "profile"]),
 ];
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 /// A file that cannot be used: which, where and why. Its text is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// The file cannot be opened or read.
+    /// The file cannot be opened, read or written.
     #[error("{file}: {source}")]
     Unreadable {
         /// The file, as the user named it.

@@ -5,21 +5,30 @@
 //! - [`ministat`]: the table, plot and Student's t that people expect (seed 000 prints them);
 //! - [`verdict`]: faster, slower, or not shown: from interleaved runs, by a rank test and an exact interval;
 //! - [`curve`] and [`usl`]: what a throughput curve does as CPUs are added, in words and as a law;
-//! - [`record`] and [`environment`]: results as JSON lines, with the machine they were taken on.
+//! - [`record`] and [`environment`]: results as JSON lines, with the machine they were taken on;
+//! - [`store`], [`history`] and [`export`]: results kept over time, what changed in them and when ([`change`]), and other
+//!   tools' formats.
 //!
 //! Nothing here measures a workload, prints, or exits: the command does. What a file holds is never trusted: a bad one gives an
 //! [`InputError`] naming file, line and reason.
 
+pub mod change;
 pub mod curve;
 pub mod environment;
 mod exit;
+pub mod export;
 mod format;
+pub mod history;
 mod input;
+pub mod interval;
 pub mod ministat;
 pub mod record;
+pub mod store;
+mod time;
 pub mod usl;
 pub mod verdict;
 
 pub use exit::Exit;
 pub use format::{general, metric};
 pub use input::{InputError, for_each_line};
+pub use time::{Time, TimeError};

@@ -49,6 +49,11 @@ impl Counter {
         self.count.load(Relaxed)
     }
 
+    /// The count, for a task that is not Rust: it adds to it in place of [`Counter::add`].
+    pub fn as_ptr(&self) -> *mut u64 {
+        self.count.as_ptr()
+    }
+
     /// Asks the task to stop; it does at its next [`Counter::add`].
     pub fn stop(&self) {
         self.limit.store(0, Relaxed);

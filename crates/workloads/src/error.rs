@@ -19,6 +19,36 @@ pub enum Call {
     File,
     /// Reading or writing a page.
     Touch,
+    /// Opening a file by its name.
+    Open,
+    /// Closing a descriptor.
+    Close,
+    /// Locking or unlocking a part of a file.
+    Lock,
+    /// Asking whether a descriptor is ready.
+    Poll,
+    /// Making a pipe.
+    Pipe,
+    /// Making a pair of sockets.
+    SocketPair,
+    /// Writing to a descriptor.
+    Write,
+    /// Reading from a descriptor.
+    Read,
+    /// Waking those who wait at a word of memory.
+    FutexWake,
+    /// Saying what a signal does.
+    Handle,
+    /// Sending a signal to oneself.
+    Raise,
+    /// Making a process.
+    Fork,
+    /// Starting a program.
+    Exec,
+    /// Waiting for the end of what was started.
+    Wait,
+    /// Starting a task beside this one.
+    Partner,
 }
 
 impl Call {
@@ -32,6 +62,21 @@ impl Call {
             Call::Brk => "brk",
             Call::File => "temporary file",
             Call::Touch => "page fault",
+            Call::Open => "open",
+            Call::Close => "close",
+            Call::Lock => "fcntl(F_SETLKW)",
+            Call::Poll => "poll",
+            Call::Pipe => "pipe",
+            Call::SocketPair => "socketpair",
+            Call::Write => "write",
+            Call::Read => "read",
+            Call::FutexWake => "futex(FUTEX_WAKE)",
+            Call::Handle => "sigaction",
+            Call::Raise => "raise",
+            Call::Fork => "fork",
+            Call::Exec => "exec",
+            Call::Wait => "waitpid",
+            Call::Partner => "partner of the task",
         }
     }
 }
@@ -52,6 +97,30 @@ pub enum Error {
         /// What should have been there.
         expected: u8,
     },
+    /// A call succeeded and answered something else than it must.
+    Answer {
+        /// Which.
+        call: Call,
+        /// What it answered.
+        found: u64,
+        /// What it should have.
+        expected: u64,
+    },
+}
+
+impl Error {
+    /// Nothing if a call answered what it must.
+    #[inline]
+    pub(crate) fn unless(call: Call, found: u64, expected: u64) -> Result<(), Error> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(Error::Answer {
+                call,
+                found,
+                expected,
+            }),
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -64,6 +133,11 @@ impl fmt::Display for Error {
                 found,
                 expected,
             } => write!(f, "read {found} at {address:#x} instead of {expected}"),
+            Error::Answer {
+                call,
+                found,
+                expected,
+            } => write!(f, "{}: {found} instead of {expected}", call.name()),
         }
     }
 }

@@ -7,24 +7,38 @@
 //!
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
-//! beside published ones. What differs: a workload stops when its counter says so,
-//! instead of being killed, and every call is checked.
+//! beside published ones; fork1 and exec1, which it lacks, are as lmbench has them.
+//! What differs: a workload stops when its counter says so, instead of being killed, and
+//! every call is checked.
 #![no_std]
 
 mod brk1;
+mod context_switch1;
 mod counter;
 mod error;
+mod exec1;
+mod feature;
+mod fork1;
+mod futex1;
+mod lock1;
 mod mmap1;
 mod mmap2;
+mod open1;
 mod page_fault1;
 mod page_fault2;
 mod page_fault3;
+mod pipe1;
+mod poll1;
+mod signal1;
+mod steps;
 mod system;
 mod tlb_flush1;
+mod unix1;
 
 pub use counter::Counter;
 pub use error::{Call, Error};
-pub use system::{Backing, Prot, System};
+pub use feature::Feature;
+pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System};
 
 /// Bytes that the mapping workloads map: 128 MiB.
 pub const SIZE: usize = 128 << 20;
@@ -40,6 +54,8 @@ pub struct Needs {
     pub discard: bool,
     /// Bytes that a task touches at most.
     pub memory: usize,
+    /// What else.
+    pub features: &'static [Feature],
 }
 
 impl Needs {
@@ -49,6 +65,7 @@ impl Needs {
         brk: false,
         discard: false,
         memory: 0,
+        features: &[],
     };
 }
 
@@ -70,12 +87,22 @@ pub struct Workload {
 #[derive(Debug, PartialEq, Eq)]
 enum Body {
     Brk1,
+    ContextSwitch1,
+    Exec1,
+    Fork1,
+    Futex1,
+    Lock1,
     Mmap1,
     Mmap2,
+    Open1,
     PageFault1,
     PageFault2,
     PageFault3,
+    Pipe1,
+    Poll1,
+    Signal1,
     TlbFlush1,
+    Unix1,
 }
 
 impl Workload {
@@ -87,26 +114,46 @@ impl Workload {
     pub fn run<S: System>(&self, system: &mut S, tick: &Counter) -> Result<(), Error> {
         match self.body {
             Body::Brk1 => brk1::run(system, tick),
+            Body::ContextSwitch1 => context_switch1::run(system, tick),
+            Body::Exec1 => exec1::run(system, tick),
+            Body::Fork1 => fork1::run(system, tick),
+            Body::Futex1 => futex1::run(system, tick),
+            Body::Lock1 => lock1::run(system, tick),
             Body::Mmap1 => mmap1::run(system, tick),
             Body::Mmap2 => mmap2::run(system, tick),
+            Body::Open1 => open1::run(system, tick),
             Body::PageFault1 => page_fault1::run(system, tick),
             Body::PageFault2 => page_fault2::run(system, tick),
             Body::PageFault3 => page_fault3::run(system, tick),
+            Body::Pipe1 => pipe1::run(system, tick),
+            Body::Poll1 => poll1::run(system, tick),
+            Body::Signal1 => signal1::run(system, tick),
             Body::TlbFlush1 => tlb_flush1::run(system, tick),
+            Body::Unix1 => unix1::run(system, tick),
         }
     }
 }
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 7] = [
+    const ALL: [Workload; 17] = [
         brk1::WORKLOAD,
+        context_switch1::WORKLOAD,
+        exec1::WORKLOAD,
+        fork1::WORKLOAD,
+        futex1::WORKLOAD,
+        lock1::WORKLOAD,
         mmap1::WORKLOAD,
         mmap2::WORKLOAD,
+        open1::WORKLOAD,
         page_fault1::WORKLOAD,
         page_fault2::WORKLOAD,
         page_fault3::WORKLOAD,
+        pipe1::WORKLOAD,
+        poll1::WORKLOAD,
+        signal1::WORKLOAD,
         tlb_flush1::WORKLOAD,
+        unix1::WORKLOAD,
     ];
     &ALL
 }

@@ -3,7 +3,7 @@
 //! The subject of seed 000: an munmap of pages that were never there still walks
 //! through the pmap's delayed invalidation.
 
-use crate::system::with_mapping;
+use crate::steps::with_mapping;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {

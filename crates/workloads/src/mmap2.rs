@@ -1,6 +1,6 @@
 //! mmap2: map and unmap a private mapping of the task's own file, untouched.
 
-use crate::system::with_mapping;
+use crate::steps::with_mapping;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {

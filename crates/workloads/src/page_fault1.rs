@@ -1,6 +1,6 @@
 //! page_fault1: write each page of fresh anonymous memory once.
 
-use crate::system::fault_each_page;
+use crate::steps::fault_each_page;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {

@@ -1,6 +1,6 @@
 //! page_fault2: copy each page of a private mapping of the task's own file by writing it.
 
-use crate::system::fault_each_page;
+use crate::steps::fault_each_page;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {

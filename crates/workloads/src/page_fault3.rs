@@ -1,6 +1,6 @@
 //! page_fault3: write each page of a shared mapping of the task's own file.
 
-use crate::system::fault_each_page;
+use crate::steps::fault_each_page;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {

@@ -1,6 +1,6 @@
 //! What a workload needs of an operating system.
 
-use crate::Error;
+use crate::{Call, Error};
 
 /// The rights of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +32,37 @@ impl<F> Clone for Backing<'_, F> {
 
 impl<F> Copy for Backing<'_, F> {}
 
+/// What a task reads from, writes to and asks about, by the number its process knows it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor(pub i32);
+
+/// What a task has started and will wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Child {
+    /// A process, by its number.
+    Process(i32),
+    /// A thread, by a number that its starter's handle has given it.
+    Thread(usize),
+}
+
+/// What a forked child does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forked {
+    /// It ends at once with this exit code.
+    Exits(u8),
+    /// It becomes a program that does nothing and succeeds.
+    Execs,
+}
+
+/// The byte behind which an echo ends, see [`System::start_echo`].
+pub const LAST: u8 = 0;
+
 /// One task's handle of an operating system.
 ///
 /// Tasks of one process have handles of one address space, tasks of different
 /// processes of different ones. Addresses and lengths are multiples of
 /// [`System::page_size`]. A system that lacks an operation answers
-/// [`Error::Unsupported`].
+/// [`Error::Unsupported`]: what has a body here need not be there.
 pub trait System {
     /// A file that mappings can be made of; goes away when dropped.
     type File;
@@ -77,44 +102,94 @@ pub trait System {
 
     /// Reads one byte. The page is mapped for reading by this task.
     fn read(&mut self, address: usize) -> Result<u8, Error>;
-}
 
-/// Maps `len` writable bytes, hands their address to `body`, and takes the mapping
-/// away again, also when `body` fails.
-pub(crate) fn with_mapping<S: System, T>(
-    system: &mut S,
-    len: usize,
-    backing: Backing<'_, S::File>,
-    body: impl FnOnce(&mut S, usize) -> Result<T, Error>,
-) -> Result<T, Error> {
-    let start = system.map(len, Prot::ReadWrite, backing)?;
-    let result = body(system, start);
-    let unmapped = system.unmap(start, len);
-    let value = result?; // the first error is the cause
-    unmapped?;
-    Ok(value)
-}
+    /// The descriptor of `file`, good as long as `file` lives; not to be closed.
+    fn descriptor(&mut self, _file: &Self::File) -> Result<Descriptor, Error> {
+        Err(Error::Unsupported(Call::File))
+    }
 
-/// Maps [`crate::SIZE`] bytes, writes one byte in each page, counting pages, and
-/// unmaps: the loop of page_fault1 to page_fault3.
-pub(crate) fn fault_each_page<S: System>(
-    system: &mut S,
-    tick: &crate::Counter,
-    backing: Backing<'_, S::File>,
-) -> Result<(), Error> {
-    let page = system.page_size();
-    loop {
-        let go_on = with_mapping(system, crate::SIZE, backing, |system, start| {
-            for address in (start..start + crate::SIZE).step_by(page) {
-                system.write(address, 0)?;
-                if !tick.add(1) {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        })?;
-        if !go_on {
-            return Ok(());
-        }
+    /// Opens by its name the file that was made for this task, for reading and writing.
+    fn open(&mut self) -> Result<Descriptor, Error> {
+        Err(Error::Unsupported(Call::Open))
+    }
+
+    /// Gives a descriptor back.
+    fn close(&mut self, _descriptor: Descriptor) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Close))
+    }
+
+    /// Locks the first byte of a file for writing; waits until nobody else has it.
+    fn lock_record(&mut self, _file: Descriptor) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Lock))
+    }
+
+    /// Gives that lock back.
+    fn unlock_record(&mut self, _file: Descriptor) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Lock))
+    }
+
+    /// Whether one could write to the descriptor now; does not wait.
+    fn poll_writable(&mut self, _descriptor: Descriptor) -> Result<bool, Error> {
+        Err(Error::Unsupported(Call::Poll))
+    }
+
+    /// A pipe: the end to read from and the end to write to.
+    fn pipe(&mut self) -> Result<[Descriptor; 2], Error> {
+        Err(Error::Unsupported(Call::Pipe))
+    }
+
+    /// Two connected stream sockets.
+    fn socket_pair(&mut self) -> Result<[Descriptor; 2], Error> {
+        Err(Error::Unsupported(Call::SocketPair))
+    }
+
+    /// Writes to a descriptor, waiting for room; returns how many bytes it took.
+    fn write_to(&mut self, _to: Descriptor, _bytes: &[u8]) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Write))
+    }
+
+    /// Reads from a descriptor, waiting for bytes; returns how many there were, 0 at the
+    /// end.
+    fn read_from(&mut self, _from: Descriptor, _bytes: &mut [u8]) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Read))
+    }
+
+    /// Wakes at most `count` tasks that wait at the mapped word at `address`, of whatever
+    /// process; returns how many there were.
+    fn futex_wake(&mut self, _address: usize, _count: u32) -> Result<u32, Error> {
+        Err(Error::Unsupported(Call::FutexWake))
+    }
+
+    /// From now on, signals that this task raises are counted by a handler.
+    fn handle_signals(&mut self) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Handle))
+    }
+
+    /// Sends this task a signal; the handler has run when this returns.
+    fn raise(&mut self) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Raise))
+    }
+
+    /// How many signals the handler has seen in this task.
+    fn signals(&mut self) -> Result<u64, Error> {
+        Err(Error::Unsupported(Call::Raise))
+    }
+
+    /// Makes a process that is a copy of this one, and does only what `then` says.
+    fn fork(&mut self, _then: Forked) -> Result<Child, Error> {
+        Err(Error::Unsupported(Call::Fork))
+    }
+
+    /// Waits for the end of what this task has started, which is then forgotten; returns
+    /// its exit code.
+    fn wait(&mut self, _child: Child) -> Result<u8, Error> {
+        Err(Error::Unsupported(Call::Wait))
+    }
+
+    /// Starts a task of the same kind (process or thread) where this one runs. It takes the
+    /// two descriptors over (unless this fails), writes each byte that it reads from `from` to `to`, and ends
+    /// with code 0 after [`LAST`].
+    fn start_echo(&mut self, _from: Descriptor, _to: Descriptor) -> Result<Child, Error> {
+        Err(Error::Unsupported(Call::Partner))
     }
 }

@@ -3,7 +3,7 @@
 //! Dropping the page takes the copy away, so it must be flushed from the TLBs of
 //! all CPUs that run the address space; what is read afterwards is the file's 0.
 
-use crate::system::with_mapping;
+use crate::steps::with_mapping;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {

@@ -1,6 +1,6 @@
 //! Each workload does the calls that will-it-scale's loop does, no more, no less.
 
-use workloads::{Backing, Call, Counter, Error, Needs, Prot, SIZE, System};
+use workloads::{Backing, Call, Counter, Error, Needs, Prot, SIZE, System, Workload};
 
 const PAGE: usize = 4096;
 const BASE: usize = 1 << 30;
@@ -112,6 +112,12 @@ impl System for Recorder {
     }
 }
 
+/// The workloads that need nothing but memory; see tests/features.rs for the others.
+fn of_memory() -> impl Iterator<Item = &'static Workload> {
+    let all = workloads::all().iter();
+    all.filter(|workload| workload.needs.features.is_empty())
+}
+
 fn run(name: &str, iterations: u64) -> Vec<Event> {
     let mut system = Recorder::default();
     let tick = Counter::with_limit(iterations);
@@ -183,7 +189,7 @@ fn tlb_flush1_notices_a_stale_page() {
 #[test]
 fn the_first_failure_ends_the_loop_and_leaves_no_mapping() {
     let mut failures = 0;
-    for workload in workloads::all() {
+    for workload in of_memory() {
         for call in [
             Call::Map,
             Call::Unmap,
@@ -214,7 +220,7 @@ fn the_first_failure_ends_the_loop_and_leaves_no_mapping() {
 
 #[test]
 fn needs_say_what_is_called() {
-    for workload in workloads::all() {
+    for workload in of_memory() {
         let events = run(workload.name, 2);
         let needs = Needs {
             files: events.contains(&File),
@@ -224,6 +230,7 @@ fn needs_say_what_is_called() {
                 true => SIZE,
                 false => 0,
             },
+            features: &[],
         };
         assert_eq!(workload.needs, needs, "{}", workload.name);
     }

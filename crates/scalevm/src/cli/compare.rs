@@ -1,10 +1,9 @@
 //! The command line of `compare`.
 
-use super::{CommonArgs, On, SimArgs, seconds, tasks, workload};
+use super::{Choice, CommonArgs, KeepArgs, On, SimArgs, choice, seconds, tasks};
 use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
-use workloads::Workload;
 
 /// What `compare --help` begins with.
 pub const LONG_ABOUT: &str = "\
@@ -32,8 +31,8 @@ pub struct CompareArgs {
     #[arg(value_name = "A B")]
     pub operands: Vec<String>,
     /// Operands are systems or presets that run this workload
-    #[arg(long, value_name = "WORKLOAD", value_parser = workload())]
-    pub workload: Option<&'static Workload>,
+    #[arg(long, value_name = "WORKLOAD", value_parser = choice::parser())]
+    pub workload: Option<Choice>,
     /// Operands are shell commands
     #[arg(long, conflicts_with = "workload")]
     pub command: bool,
@@ -92,6 +91,9 @@ pub struct MeasuringArgs {
     /// Do not pin tasks
     #[arg(long, conflicts_with_all = ["smt", "command"])]
     pub no_affinity: bool,
+    /// Whether results are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// The simulated machine.
     #[command(flatten)]
     pub sim: SimArgs,
@@ -166,13 +168,14 @@ impl MeasuringArgs {
             smt: self.smt,
             no_affinity: self.no_affinity,
             json: false,
+            keep: self.keep.clone(),
             sim: self.sim.clone(),
         }
     }
 }
 
 /// `1%` or `0.5%`, as a share.
-fn percentage(text: &str) -> Result<f64, String> {
+pub(super) fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').map(str::trim);
     let number = number.and_then(|number| number.parse::<f64>().ok());
     match number {

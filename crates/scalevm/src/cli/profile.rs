@@ -1,11 +1,10 @@
 //! The command line of `profile`.
 
-use super::{CommonArgs, On, preset, tasks, workload};
+use super::{CommonArgs, On, WorkloadArgs, preset, tasks};
 use crate::harness::Schedule;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use workloads::Workload;
 
 pub const LONG_ABOUT: &str = "\
 Shows where the tasks' time goes: busy stacks as a flame graph, waits as another, the locks \
@@ -22,9 +21,9 @@ their own. On hosted and sim our own lock profile, and the simulator's accounts,
 /// `profile`.
 #[derive(Args)]
 pub struct ProfileArgs {
-    /// Which workload (see `scalevm list`)
-    #[arg(value_parser = workload(), required_unless_present = "diff")]
-    pub workload: Option<&'static Workload>,
+    /// What to profile.
+    #[command(flatten)]
+    pub what: Option<WorkloadArgs>,
     /// How many tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
@@ -35,7 +34,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "HZ", default_value_t = 997, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub frequency: u32,
     /// Compare two profiles: directories that `profile` has written, or files of its JSON
-    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "workload")]
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
     /// Where to put flame graphs and stacks [default: profile-WORKLOAD-SYSTEM-N, and
     /// with --json nowhere]

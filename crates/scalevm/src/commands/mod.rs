@@ -2,18 +2,24 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod completions;
+pub mod doctor;
+pub mod history;
 pub mod list;
 pub mod locks;
+pub mod man;
+pub mod profile;
 pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod story;
 pub mod sweep;
 
-use crate::cli::{CommonArgs, On};
-use crate::harness::{Failure, Target, interrupt};
+use crate::cli::{Choice, CommonArgs, On, WorkloadArgs};
+use crate::harness::{Failure, Job, Target, interrupt, needs_os};
 use crate::os::Os;
 use crate::ours::Ours;
+use crate::own::{self, Opened};
 use crate::simulated::Simulated;
 use crate::tasks::places;
 use baselines::selected::{Preset, UnknownPreset};
@@ -41,8 +47,26 @@ fn system(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
     }
 }
 
+/// What to run on `on`, as the user names it.
+fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
+    match (&args.workload, &args.command) {
+        (Some(choice), _) => chosen(choice, on),
+        (None, Some(_)) if on != On::Os => Err(needs_os("--command")),
+        (None, Some(command)) => own::repeat(command),
+        (None, None) => Err(Failure::Unavailable("which workload?".into())),
+    }
+}
+
+fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
+    match choice {
+        Choice::Known(workload) => Ok(Job::Known(workload).into()),
+        Choice::File(file) if on != On::Os => Err(needs_os(&file.display().to_string())),
+        Choice::File(file) => own::open(file),
+    }
+}
+
 /// The target for a choice of system and preset.
-fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>, Failure> {
+pub fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>, Failure> {
     match on {
         On::Os => Ok(Box::new(Os {
             affinity: args.affinity(),
@@ -56,7 +80,7 @@ fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>
 }
 
 /// Our VM on the simulated machine that is asked for.
-fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
+pub fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
     Ok(Simulated {
         preset: preset(vm)?,
         profile: args.sim.profile()?,

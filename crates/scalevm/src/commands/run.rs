@@ -1,8 +1,9 @@
 //! `scalevm run`: one measurement, as will-it-scale prints it.
 
 use crate::cli::{On, RunArgs};
-use crate::harness::{Failure, Plan, measure};
+use crate::harness::{Failure, Plan, Together, measure};
 use crate::output::lines::Lines;
+use crate::output::sink::Sink;
 use crate::output::{attribution, json};
 use crate::simulated::Simulated;
 
@@ -15,33 +16,38 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         On::Os | On::Hosted => None,
     };
     let target = super::target(on, args.vm.as_deref(), common)?;
+    super::prepare()?;
+    let workload = super::workload(&args.what, on)?;
     let plan = Plan {
-        workload: args.workload.into(),
+        workload: workload.job,
         tasks: args.tasks as usize,
         mode: common.mode(),
     };
     let schedule = common.schedule(on);
-    super::prepare()?;
     super::warn_if_crowded(on, plan.tasks);
-    if common.json {
-        let machine = simulated.as_ref().map(Simulated::machine);
-        let subject = json::subject(&plan, on, args.vm.as_deref(), machine);
-        let mut machine = json::machine();
-        let mut out = std::io::stdout();
-        let mut records = json::Records::new(&subject, &mut out, None);
-        let outcome = measure(&*target, &plan, &schedule, &mut records)?;
-        // A run that was cut short has no summary; one without an end is meant to be.
-        if !outcome.interrupted || schedule.samples == 0 {
-            records.finish(&mut machine);
-        }
-    } else {
-        let mut lines = Lines::new(plan.workload.description());
-        let outcome = measure(&*target, &plan, &schedule, &mut lines)?;
+    let mut out = std::io::stdout();
+    let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;
+    let mut machine = sink.is_some().then(json::machine);
+    let of_machine = simulated.as_ref().map(Simulated::machine);
+    let subject = json::subject(&plan, on, args.vm.as_deref(), of_machine);
+    let mut records = sink
+        .as_mut()
+        .map(|sink| json::Records::new(&subject, sink, None));
+    let mut lines = (!common.json).then(|| Lines::new(plan.workload.description()));
+    let mut watch = Together::default().with(&mut lines).with(&mut records);
+    let outcome = measure(&*target, &plan, &schedule, &mut watch)?;
+    // A run that was cut short has no summary; one without an end is meant to be.
+    let whole = !outcome.interrupted || schedule.samples == 0;
+    if let Some((records, machine)) = records.zip(machine.as_mut()).filter(|_| whole) {
+        records.finish(machine);
+    }
+    if let Some(lines) = lines {
         lines.average(&outcome);
         if on == On::Sim {
             lines.spread(&outcome);
         }
     }
+    sink.map_or(Ok(()), Sink::finish)?;
     if let Some(simulated) = simulated.filter(|_| super::finished() == 0) {
         let attribution = simulated.attribute(&plan, schedule.duration)?;
         let range = simulated.corners(&plan, schedule.duration)?;

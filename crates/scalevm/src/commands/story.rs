@@ -10,6 +10,7 @@ use crate::cli::On;
 use crate::harness::{Failure, Mode, Plan, Running, Schedule, Target};
 use crate::os::Os;
 use crate::ours::Ours;
+use crate::output::sink::Sink;
 use crate::output::{json, table};
 use crate::simulated::{BANDS, Simulated};
 use crate::tasks::{Affinity, places};
@@ -66,7 +67,7 @@ pub fn run() -> Result<u8, Failure> {
     let file = File::create(RESULTS).map_err(Failure::start(RESULTS))?;
     let mut out = BufWriter::new(file);
     let mut machine = json::machine();
-    let (series, failure) = sweep.measure(Some((&mut out, &mut machine)));
+    let (series, failure) = sweep.measure(Some((&mut Sink::lines(&mut out), &mut machine)));
     out.flush().map_err(Failure::start(RESULTS))?;
     print_curves(&series);
     if let Some(failure) = failure {
@@ -126,7 +127,7 @@ fn simulate(
         counts: SIMULATED_COUNTS.to_vec(),
         sides: sides.into(),
     };
-    let (series, failure) = sweep.measure(Some((out, machine)));
+    let (series, failure) = sweep.measure(Some((&mut Sink::lines(out), machine)));
     out.flush().map_err(Failure::start(RESULTS))?;
     print_curves(&series);
     if let Some(failure) = failure {

@@ -1,14 +1,16 @@
 //! `scalevm sweep`: a curve over the number of tasks.
 
+mod why;
+
 use crate::cli::{On, SweepArgs};
 use crate::harness::{Failure, Job, Mode, Outcome, Plan, Schedule, Target, measure};
 use crate::output::json;
 use crate::output::progress::Progress;
+use crate::output::sink::Sink;
 use crate::output::{attribution, plot, shape, table};
 use crate::simulated::{BANDS, Simulated};
 use crate::tasks::places;
 use stats::environment::Environment;
-use std::io::Write;
 
 /// One curve.
 pub struct Series {
@@ -68,26 +70,32 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let counts = task_counts(&args.cpus, sides[0].simulated.as_ref())?;
     super::prepare()?;
+    let workload = super::workload(&args.what, on)?;
     super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
     let mut sweep = Sweep {
-        workload: args.workload.into(),
+        workload: workload.job,
         mode: common.mode(),
         schedule: common.schedule(on),
         counts,
         sides,
     };
-    let mut machine = common.json.then(json::machine);
     let mut out = std::io::stdout();
-    let records = machine.as_mut().map(|m| (&mut out as &mut dyn Write, m));
+    let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;
+    let mut machine = sink.is_some().then(json::machine);
+    let records = sink.as_mut().zip(machine.as_mut());
     let (series, failure) = sweep.measure(records);
     if !common.json {
-        show(args, &series);
+        show(workload.job, args, &series);
         if on == On::Sim {
             println!("{BANDS}");
         }
     }
+    sink.map_or(Ok(()), Sink::finish)?;
     if failure.is_none() && super::finished() == 0 {
         sweep.explain(&series, common.json)?;
+        if args.why {
+            why::explain(&sweep, &series, common)?;
+        }
     }
     // What was finished has been shown; now the reason why there is not more.
     failure.map_or_else(|| Ok(super::finished()), Err)
@@ -131,7 +139,7 @@ impl Sweep<'_> {
     /// finished, and why that is not all.
     pub fn measure(
         &mut self,
-        mut records: Option<(&mut dyn Write, &mut Environment)>,
+        mut records: Option<(&mut Sink<'_>, &mut Environment)>,
     ) -> (Vec<Series>, Option<Failure>) {
         let mut series: Vec<Series> = self
             .sides
@@ -160,14 +168,14 @@ impl Sweep<'_> {
             let side = &self.sides[which];
             let measured = match &mut records {
                 None => measure(&*side.target, &plan, &self.schedule, &mut progress),
-                Some((out, machine)) => {
+                Some((sink, machine)) => {
                     let subject = json::subject(
                         &plan,
                         side.on,
                         side.vm,
                         side.simulated.as_ref().map(Simulated::machine),
                     );
-                    let mut records = json::Records::new(&subject, *out, Some(&mut progress));
+                    let mut records = json::Records::new(&subject, sink, Some(&mut progress));
                     let measured = measure(&*side.target, &plan, &self.schedule, &mut records);
                     if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
                         records.finish(machine);
@@ -217,11 +225,10 @@ impl Sweep<'_> {
     }
 }
 
-fn show(args: &SweepArgs, series: &[Series]) {
+fn show(workload: Job, args: &SweepArgs, series: &[Series]) {
     if series.iter().all(|one| one.points.is_empty()) {
         return;
     }
-    let workload = Job::from(args.workload);
     println!(
         "{} ({}), {}, {} a second",
         workload.name(),

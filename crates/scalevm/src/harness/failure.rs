@@ -1,7 +1,9 @@
 //! Why there is no measurement.
 
+use stats::store::StoreError;
 use stats::{Exit, InputError};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::{fmt, io};
 use workloads::{Call, Error};
@@ -13,6 +15,15 @@ pub enum Failure {
     Unavailable(String),
     /// A file can not be used.
     Input(InputError),
+    /// What the tasks do can not be recorded.
+    Recording(perf::Error),
+    /// A file can not be written.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A command under test did not succeed.
     Command {
         /// The command, as given.
@@ -45,6 +56,17 @@ pub enum Failure {
         /// How, if it was a process.
         status: Option<ExitStatus>,
     },
+    /// A workload of the user's own does not do what it should.
+    Own {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0, if it was one.
+        task: Option<usize>,
+        /// What happened.
+        why: String,
+    },
+    /// The user did not want to wait for the beginning.
+    Interrupted(u8),
     /// A simulated run came to no end.
     Simulation {
         /// The workload.
@@ -69,10 +91,21 @@ impl Failure {
         move |source| Failure::Start { what, source }
     }
 
+    /// Names the file that can not be written.
+    pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        move |source| Failure::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// The exit code of the command: 2 for a bad choice, 4 for a failed target.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Unavailable(_) | Failure::Input(_) => Exit::BadInput.code(),
+            Failure::Unavailable(_) | Failure::Input(_) | Failure::File { .. } => {
+                Exit::BadInput.code()
+            }
+            Failure::Interrupted(signal) => 128 + signal,
             _ => Exit::TargetFailed.code(),
         }
     }
@@ -84,11 +117,22 @@ impl From<InputError> for Failure {
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Input(InputError::Unreadable {
+            file: error.path.display().to_string(),
+            source: error.source,
+        })
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Unavailable(why) => f.write_str(why),
             Failure::Input(error) => error.fmt(f),
+            Failure::Recording(error) => error.fmt(f),
+            Failure::File { path, source } => write!(f, "{}: {source}", path.display()),
             Failure::Command { command, status } => write!(f, "`{command}`: {status}"),
             Failure::Start { what, source } => write!(f, "{what}: {source}"),
             Failure::Task {
@@ -123,6 +167,15 @@ impl fmt::Display for Failure {
                 }
                 Ok(())
             }
+            Failure::Own {
+                workload,
+                task,
+                why,
+            } => match task {
+                Some(task) => write!(f, "{workload}: task {task}: {why}"),
+                None => write!(f, "{workload}: {why}"),
+            },
+            Failure::Interrupted(_) => f.write_str("interrupted"),
             Failure::Simulation { workload, why } => write!(f, "{workload}: {why}"),
             Failure::Wrong { name, threads, why } => {
                 let noun = if *threads == 1 { "thread" } else { "threads" };
@@ -135,13 +188,16 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Failure::Start { source, .. } => Some(source),
+            Failure::Start { source, .. } | Failure::File { source, .. } => Some(source),
             Failure::Task { error, .. } => Some(error),
-            // Its text is this one's, so its cause is too.
+            // Their texts are this one's, so their causes are too.
+            Failure::Recording(error) => error.source(),
             Failure::Input(error) => error.source(),
             Failure::Unavailable(_)
             | Failure::Died { .. }
             | Failure::Command { .. }
+            | Failure::Own { .. }
+            | Failure::Interrupted(_)
             | Failure::Simulation { .. }
             | Failure::Wrong { .. } => None,
         }

@@ -10,13 +10,11 @@ pub enum Job {
     /// One of [`workloads::all`].
     Known(&'static Workload),
     /// The user's.
-    #[allow(dead_code, reason = "nobody offers one yet")]
     Own(&'static Own),
 }
 
 /// A workload of the user's own, which only the kernel of this computer can run.
 #[derive(Debug)]
-#[allow(dead_code, reason = "nobody offers one yet")]
 pub struct Own {
     /// What it is called in results.
     pub name: String,
@@ -28,7 +26,6 @@ pub struct Own {
 
 /// What an own workload does.
 #[derive(Debug)]
-#[allow(dead_code, reason = "nobody offers one yet")]
 pub enum Body {
     /// The test case of a shared object.
     Library(PathBuf),
@@ -68,12 +65,16 @@ impl Job {
     pub fn known(self) -> Result<&'static Workload, Failure> {
         match self {
             Job::Known(workload) => Ok(workload),
-            Job::Own(own) => Err(Failure::Unavailable(format!(
-                "{}: your own workload runs on this computer's kernel only; use --on os",
-                own.name
-            ))),
+            Job::Own(own) => Err(needs_os(&own.name)),
         }
     }
+}
+
+/// Why a workload of the user's own, of this name, can not run.
+pub fn needs_os(name: &str) -> Failure {
+    Failure::Unavailable(format!(
+        "{name}: a workload of your own runs on this computer's kernel only, --on os"
+    ))
 }
 
 impl From<&'static Workload> for Job {

@@ -9,11 +9,12 @@ mod failure;
 pub mod interrupt;
 mod job;
 mod measure;
+mod together;
 
 pub use failure::Failure;
-#[allow(unused_imports, reason = "nobody offers one yet")]
-pub use job::{Body, Job, Own};
+pub use job::{Body, Job, Own, needs_os};
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
+pub use together::Together;
 
 use std::time::Duration;
 

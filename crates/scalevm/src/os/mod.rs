@@ -11,10 +11,11 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use crate::harness::{Failure, Mode, Plan, Running, Target};
+use crate::harness::{Failure, Job, Mode, Plan, Running, Target};
+use crate::own;
 use crate::tasks::{Affinity, Area, Gate, places, threads};
 use std::path::PathBuf;
-use system::Linux;
+use system::{Linux, Prepared};
 
 /// The kernel of this computer as a target.
 pub struct Os {
@@ -24,7 +25,10 @@ pub struct Os {
 
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
-        self.start_in(plan, std::env::temp_dir())
+        match plan.workload {
+            Job::Known(_) => self.start_in(plan, std::env::temp_dir()),
+            Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
+        }
     }
 }
 
@@ -34,11 +38,12 @@ impl Os {
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
         let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
-        let system = Linux::new(directory);
+        let prepared = Prepared::new(plan, &directory)?;
+        let system = Linux::new(directory, plan.mode, prepared);
         Ok(match plan.mode {
-            Mode::Processes => Box::new(processes::start(plan, &places, area, &gate, &system)?),
+            Mode::Processes => Box::new(processes::start(plan, &places, area, &gate, system)?),
             Mode::Threads => {
-                let enter = move |_task| Ok(system.clone());
+                let enter = move |task| Ok(system.of_task(task));
                 Box::new(threads::start(plan, &places, area, gate, enter)?)
             }
         })

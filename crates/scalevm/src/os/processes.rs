@@ -21,7 +21,12 @@ pub struct Processes {
     /// By task; taken once the child is reaped.
     children: Vec<Option<libc::pid_t>>,
     began: Instant,
+    /// Keeps what was prepared for the tasks until they are gone.
+    system: Linux,
 }
+
+/// How long tasks that have children of their own may take to wait for them.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Forks a child for each task and opens the gate when all stand before it.
 pub fn start(
@@ -29,7 +34,7 @@ pub fn start(
     places: &[Mask],
     area: Area,
     gate: &Gate,
-    system: &Linux,
+    system: Linux,
 ) -> Result<Processes, Failure> {
     let workload = plan.workload.known()?;
     let mut running = Processes {
@@ -37,11 +42,12 @@ pub fn start(
         area,
         children: Vec::with_capacity(plan.tasks),
         began: Instant::now(),
+        system,
     };
     // SAFETY: no arguments in memory.
     let parent = unsafe { libc::getpid() };
     for (task, slot) in running.area.slots().iter().enumerate() {
-        let system = system.clone();
+        let system = running.system.of_task(task);
         let fork = || {
             // SAFETY: the child calls nothing but `child`, which never returns.
             match unsafe { libc::fork() } {
@@ -124,12 +130,36 @@ impl Processes {
 
     /// Kills and reaps all children.
     fn end(&mut self) {
+        let features = self.workload.needs.features;
+        if features.iter().any(|feature| feature.makes_children()) {
+            self.let_end();
+        }
         for pid in self.children.iter().flatten() {
             // SAFETY: a child that is not reaped yet, so the number is still its own.
             unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
         for task in 0..self.children.len() {
             self.reap(task, 0);
+        }
+    }
+}
+
+impl Processes {
+    /// Lets the tasks end by themselves: children of theirs would be orphans if they were
+    /// killed. For some time only: one may still stand before the gate.
+    fn let_end(&mut self) {
+        for slot in self.area.slots() {
+            slot.counter.stop();
+        }
+        let deadline = Instant::now() + GRACE;
+        loop {
+            for task in 0..self.children.len() {
+                self.reap(task, libc::WNOHANG);
+            }
+            if self.children.iter().all(Option::is_none) || Instant::now() >= deadline {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

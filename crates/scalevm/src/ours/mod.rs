@@ -14,7 +14,7 @@ use machine::PAGE_SIZE;
 use std::sync::Arc;
 pub use system::{Process, Task};
 use vm::{Best, Options, Policies, Vm};
-use workloads::Workload;
+use workloads::{Feature, Workload};
 
 /// Physical memory for each task beside what its workload touches: page tables, and what
 /// lies in the CPUs' caches. Only what is used costs anything.
@@ -28,6 +28,9 @@ pub fn memory(workload: &Workload, tasks: usize) -> usize {
 /// Swap space for each task, in pages: several of the workloads' mappings.
 pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
 
+/// What our VM has beyond memory: nothing yet.
+const FEATURES: &[Feature] = &[];
+
 /// Our VM as a target.
 pub struct Ours {
     /// How the VM is built.
@@ -39,6 +42,14 @@ pub struct Ours {
 /// The workload, if our VM has all that it needs.
 pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
     let workload = plan.workload.known()?;
+    let mut features = workload.needs.features.iter();
+    if let Some(lacking) = features.find(|one| !FEATURES.contains(one)) {
+        return Err(Failure::Unavailable(format!(
+            "{} needs {}, which scalevm's own VM does not have; use --on os",
+            workload.name,
+            lacking.name()
+        )));
+    }
     match workload.needs.files {
         true => Err(Failure::Unavailable(format!(
             "{} maps files, which scalevm's own VM does not have yet; use --on os",

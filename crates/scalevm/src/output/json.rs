@@ -1,16 +1,27 @@
 //! Results as JSON, one object a line, as `stats::record` defines them.
 
 use crate::cli::On;
-use crate::harness::{self, Phase, Plan, Sample, Watch};
+use crate::harness::{self, Body, Job, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
+use crate::output::sink::Sink;
 use baselines::selected::Preset;
 use sim::profile::Profile;
+use stats::Time;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Mode, Record, Subject, Summary};
-use std::io::Write;
 
 /// Unit of the rates of workloads.
 pub const UNIT: &str = "operations/s";
+/// Unit of the rates of commands.
+pub const COMPLETIONS: &str = "completions/s";
+
+/// Unit of the rates of `job`.
+pub fn unit(job: Job) -> &'static str {
+    match job {
+        Job::Own(own) if matches!(own.body, Body::Command(_)) => COMPLETIONS,
+        _ => UNIT,
+    }
+}
 
 /// Describes `plan` on a system; `machine` is the simulated one and its first seed.
 pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile, u64)>) -> Subject {
@@ -26,7 +37,7 @@ pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile,
         profile: machine.map(|(profile, _)| profile.name.clone()),
         topology: machine.map(|(profile, _)| profile.topology.shape()),
         seed: machine.map(|(_, seed)| seed),
-        unit: UNIT.to_owned(),
+        unit: unit(plan.workload).to_owned(),
     }
 }
 
@@ -42,54 +53,75 @@ pub fn machine() -> Environment {
     })
 }
 
-/// Prints the samples of one run that count as they come, and then their summary.
-pub struct Records<'a> {
+/// Hands on the samples of one run that count as they come, and then their summary.
+pub struct Records<'a, 'b> {
     subject: &'a Subject,
-    out: &'a mut dyn Write,
+    sink: &'a mut Sink<'b>,
     progress: Option<&'a mut Progress>,
     samples: Vec<Measurement>,
 }
 
-impl<'a> Records<'a> {
-    /// Prints on `out`, and moves `progress` on if there is one.
+impl<'a, 'b> Records<'a, 'b> {
+    /// Hands on to `sink`, and moves `progress` on if there is one.
     pub fn new(
         subject: &'a Subject,
-        out: &'a mut dyn Write,
+        sink: &'a mut Sink<'b>,
         progress: Option<&'a mut Progress>,
     ) -> Self {
         Records {
             subject,
-            out,
+            sink,
             progress,
             samples: Vec::new(),
         }
     }
 
-    /// Prints the line that ends a run, with the load on the machine after it, if it was
+    /// Hands on the line that ends a run, with the load on the machine after it, if it was
     /// on this one. Without samples there is none.
-    pub fn finish(mut self, machine: &mut Environment) {
-        let here = self.subject.profile.is_none().then(|| {
+    pub fn finish(self, machine: &mut Environment) {
+        if self.subject.profile.is_none() {
             machine.observe_after();
-            machine.clone()
-        });
-        if let Some(summary) = Summary::of(&self.samples, here) {
-            self.print(&Record::Summary(Box::new(summary)));
+        }
+        self.finish_at_once(machine);
+    }
+
+    /// The same without a look at the load, where the next run must not wait.
+    pub fn finish_at_once(mut self, machine: &Environment) {
+        let here = self.subject.profile.is_none().then(|| machine.clone());
+        if let Some(mut summary) = Summary::of(&self.samples, here) {
+            let label = self.sink.label().map(str::to_owned);
+            let label = label.or_else(|| machine.measured(&self.subject.on));
+            summary.label = label.or_else(|| Some(machine.version.clone()));
+            self.hand_on(&Record::Summary(Box::new(summary)));
         }
     }
 
-    fn print(&mut self, record: &Record) {
-        let mut print = || {
-            let written = record.write(&mut *self.out);
-            written.unwrap_or_else(|error| panic!("results: {error}")); // as println! does
+    /// Hands on a run of one sample, if there is one, that others have taken.
+    pub fn whole(mut self, sample: Option<Measurement>, machine: &Environment) {
+        if let Some(sample) = sample {
+            self.keep(sample);
+        }
+        self.finish_at_once(machine);
+    }
+
+    fn keep(&mut self, sample: Measurement) {
+        let sample = Measurement {
+            time: Some(Time::now()),
+            ..sample
         };
+        self.hand_on(&Record::Sample(sample.clone()));
+        self.samples.push(sample);
+    }
+
+    fn hand_on(&mut self, record: &Record) {
         match &self.progress {
-            Some(progress) => progress.aside(print),
-            None => print(),
+            Some(progress) => progress.aside(|| self.sink.take(record)),
+            None => self.sink.take(record),
         }
     }
 }
 
-impl Watch for Records<'_> {
+impl Watch for Records<'_, '_> {
     fn phase(&mut self, _: Phase) {}
 
     fn sample(&mut self, phase: Phase, index: u32, sample: &Sample) {
@@ -97,7 +129,7 @@ impl Watch for Records<'_> {
             progress.sample(phase, index, sample);
         }
         if phase == Phase::Measurement {
-            let measurement = Measurement {
+            self.keep(Measurement {
                 subject: self.subject.clone(),
                 sample: index.saturating_add(1),
                 min: sample.min,
@@ -105,9 +137,8 @@ impl Watch for Records<'_> {
                 total: sample.total,
                 average: sample.total / f64::from(self.subject.tasks),
                 seconds: sample.seconds,
-            };
-            self.print(&Record::Sample(measurement.clone()));
-            self.samples.push(measurement);
+                time: None,
+            });
         }
     }
 }

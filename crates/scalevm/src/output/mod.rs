@@ -1,14 +1,17 @@
 //! How results are shown: data on stdout, progress on stderr.
 
 pub mod attribution;
+pub mod history;
 pub mod json;
 pub mod lines;
 pub mod lock_json;
 pub mod plot;
+pub mod profile;
 pub mod progress;
 pub mod reproduction;
 pub mod shape;
 pub mod simulated_locks;
+pub mod sink;
 pub mod table;
 pub mod verdict;
 
@@ -29,9 +32,33 @@ pub fn short(rate: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
+/// A time in few characters: `1.719 ms`.
+pub fn time(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s if s >= 1e-6 => (s * 1e6, "µs"),
+        s => (s * 1e9, "ns"),
+    };
+    match value {
+        v if v >= 99.95 => format!("{v:.0} {unit}"),
+        v if v >= 9.995 => format!("{v:.1} {unit}"),
+        v => format!("{v:.2} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::{short, time};
+
+    #[test]
+    fn times_have_three_figures() {
+        assert_eq!(time(0.131), "131 ms");
+        assert_eq!(time(3.3e-6), "3.30 µs");
+        assert_eq!(time(0.01234), "12.3 ms");
+        assert_eq!(time(2.0), "2.00 s");
+        assert_eq!(time(0.0), "0.00 ns");
+    }
 
     #[test]
     fn four_figures_are_kept() {

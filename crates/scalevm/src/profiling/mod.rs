@@ -5,6 +5,8 @@
 
 mod hosted;
 mod os;
+mod own;
+mod recorded;
 mod simulated;
 mod watched;
 
@@ -31,12 +33,12 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Runs and watches.
-    pub fn profile(&self) -> Result<Profile, Failure> {
+    /// Runs and watches; none if the user interrupts before there is something to see.
+    pub fn profile(&self) -> Result<Option<Profile>, Failure> {
         match self.on {
             On::Os => os::profile(self),
             On::Hosted => hosted::profile(self),
-            On::Sim => simulated::profile(self),
+            On::Sim => simulated::profile(self).map(Some),
         }
     }
 

@@ -53,7 +53,7 @@ const ROWS: usize = 8;
 impl Attribution {
     /// Of a run of `tasks` tasks over `span` nanoseconds, from the machine's accounts and
     /// the lock profile.
-    pub fn of(machine: &Sim, tasks: usize, span: u64) -> Self {
+    pub fn of(machine: &Sim, rows: &[profile::Row], tasks: usize, span: u64) -> Self {
         let all = tasks as f64 * span as f64;
         let times = machine.times();
         let part = |time: fn(&sim::Times) -> u64| {
@@ -63,7 +63,6 @@ impl Attribution {
                 .sum::<f64>()
                 / all
         };
-        let rows = profile::report();
         let lock = |what: String, row: &profile::Row| Share {
             what,
             wait: row.wait as f64 / all,

@@ -15,6 +15,7 @@ use crate::harness::{Failure, Plan, Running, Target};
 use crate::ours::{SWAP_PER_TASK, can_run};
 use baselines::selected::{Preset, Selected};
 use run::Run;
+pub use run::Seen;
 use sim::Sim;
 use sim::profile::Profile;
 use std::time::Duration;
@@ -92,7 +93,13 @@ impl Simulated {
     /// Where the time goes, by one run more with the locks watched.
     pub fn attribute(&self, plan: &Plan, span: Duration) -> Result<Attribution, Failure> {
         self.check(plan)?;
-        self.with_run(plan, |run| run.attribute(span))
+        self.with_run(plan, |run| Ok(run.watch(span, None)?.attribution))
+    }
+
+    /// One run with all that can be seen of it, a stack for each `period` nanoseconds.
+    pub fn watch(&self, plan: &Plan, span: Duration, period: u64) -> Result<Seen, Failure> {
+        self.check(plan)?;
+        self.with_run(plan, |run| run.watch(span, Some(period)))
     }
 
     fn with_run<R>(

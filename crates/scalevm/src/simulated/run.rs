@@ -24,6 +24,18 @@ const FIRST: u64 = 2;
 /// Simulated time after which a run is given up.
 const LIMIT: u64 = 60_000_000_000;
 
+/// What a watched run has shown.
+pub struct Seen {
+    /// Operations of all tasks.
+    pub done: u64,
+    /// Where the time went, in brief.
+    pub attribution: Attribution,
+    /// The lock profile.
+    pub rows: Vec<profile::Row>,
+    /// Stacks, if they were asked for.
+    pub samples: Vec<sim::Sample>,
+}
+
 /// Tasks at work on a simulated machine.
 pub struct Run {
     workload: &'static Workload,
@@ -105,8 +117,9 @@ impl Run {
             .collect())
     }
 
-    /// As [`Run::measure`], and says where the time went.
-    pub fn attribute(&mut self, span: Duration) -> Result<Attribution, Failure> {
+    /// As [`Run::measure`], and sees where the time goes; a stack for each `period`
+    /// nanoseconds, if there is one.
+    pub fn watch(&mut self, span: Duration, period: Option<u64>) -> Result<Seen, Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         let nanoseconds = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
@@ -114,14 +127,20 @@ impl Run {
         self.machine.clear_accounts();
         profile::reset();
         profile::start(self.counters.len()).map_err(out_of_memory)?;
+        if let Some(period) = period {
+            self.machine.sample(period);
+        }
+        let before = self.counts().iter().sum::<u64>();
         let outcome = self.run_to(from + nanoseconds);
         profile::stop();
         outcome?;
-        Ok(Attribution::of(
-            &self.machine,
-            self.counters.len(),
-            nanoseconds,
-        ))
+        let rows = profile::report();
+        Ok(Seen {
+            done: self.counts().iter().sum::<u64>() - before,
+            attribution: Attribution::of(&self.machine, &rows, self.counters.len(), nanoseconds),
+            rows,
+            samples: self.machine.sampled(),
+        })
     }
 
     /// Runs until every task is in its loop, and some time more; when that was. A task

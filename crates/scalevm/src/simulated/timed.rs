@@ -1,6 +1,6 @@
 //! What a system call takes beside the lines it touches.
 
-use workloads::{Backing, Error, Prot, System};
+use workloads::{Backing, Child, Descriptor, Error, Forked, Prot, System};
 
 /// Our VM as tasks of a simulated machine see it: each call enters the kernel, and
 /// computes what the simulator does not see.
@@ -66,6 +66,74 @@ impl<S: System> System for Timed<S> {
 
     fn file(&mut self, len: usize) -> Result<Self::File, Error> {
         self.enter().file(len)
+    }
+
+    fn descriptor(&mut self, file: &Self::File) -> Result<Descriptor, Error> {
+        self.system.descriptor(file)
+    }
+
+    fn open(&mut self) -> Result<Descriptor, Error> {
+        self.enter().open()
+    }
+
+    fn close(&mut self, descriptor: Descriptor) -> Result<(), Error> {
+        self.enter().close(descriptor)
+    }
+
+    fn lock_record(&mut self, file: Descriptor) -> Result<(), Error> {
+        self.enter().lock_record(file)
+    }
+
+    fn unlock_record(&mut self, file: Descriptor) -> Result<(), Error> {
+        self.enter().unlock_record(file)
+    }
+
+    fn poll_writable(&mut self, descriptor: Descriptor) -> Result<bool, Error> {
+        self.enter().poll_writable(descriptor)
+    }
+
+    fn pipe(&mut self) -> Result<[Descriptor; 2], Error> {
+        self.enter().pipe()
+    }
+
+    fn socket_pair(&mut self) -> Result<[Descriptor; 2], Error> {
+        self.enter().socket_pair()
+    }
+
+    fn write_to(&mut self, to: Descriptor, bytes: &[u8]) -> Result<usize, Error> {
+        self.enter().write_to(to, bytes)
+    }
+
+    fn read_from(&mut self, from: Descriptor, bytes: &mut [u8]) -> Result<usize, Error> {
+        self.enter().read_from(from, bytes)
+    }
+
+    fn futex_wake(&mut self, address: usize, count: u32) -> Result<u32, Error> {
+        self.enter().futex_wake(address, count)
+    }
+
+    fn handle_signals(&mut self) -> Result<(), Error> {
+        self.enter().handle_signals()
+    }
+
+    fn raise(&mut self) -> Result<(), Error> {
+        self.enter().raise()
+    }
+
+    fn fork(&mut self, then: Forked) -> Result<Child, Error> {
+        self.enter().fork(then)
+    }
+
+    fn wait(&mut self, child: Child) -> Result<u8, Error> {
+        self.enter().wait(child)
+    }
+
+    fn start_echo(&mut self, from: Descriptor, to: Descriptor) -> Result<Child, Error> {
+        self.enter().start_echo(from, to)
+    }
+
+    fn signals(&mut self) -> Result<u64, Error> {
+        self.system.signals()
     }
 
     // Touching memory enters no kernel; if it faults, the machine charges for that.

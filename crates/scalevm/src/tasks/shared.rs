@@ -1,7 +1,9 @@
 //! Memory that the tasks share with whoever measures them.
 
 use std::cell::UnsafeCell;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 use workloads::{Counter, Error};
@@ -53,7 +55,7 @@ impl Slot {
     }
 }
 
-/// The slots of all tasks, in anonymous memory that forked children share.
+/// The slots of all tasks, in memory that forked children share.
 pub struct Area {
     slots: NonNull<Slot>,
     tasks: usize,
@@ -67,14 +69,46 @@ unsafe impl Sync for Area {}
 impl Area {
     /// Slots for `tasks` tasks.
     pub fn new(tasks: usize) -> io::Result<Self> {
+        let area = Self::map(tasks, None)?;
+        area.clear();
+        Ok(area)
+    }
+
+    /// Slots for `tasks` tasks in a file without a name, through which another process
+    /// may share them.
+    pub fn with_file(tasks: usize) -> io::Result<(Self, OwnedFd)> {
+        // SAFETY: a string that ends in zero.
+        let file = unsafe { libc::memfd_create(c"scalevm".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, and nobody else knows of it.
+        let file = unsafe { File::from_raw_fd(file) };
+        file.set_len((tasks * size_of::<Slot>()) as u64)?;
+        let file = OwnedFd::from(file);
+        let area = Self::map(tasks, Some(&file))?;
+        area.clear();
+        Ok((area, file))
+    }
+
+    /// The slots that another process of this program has made with [`Area::with_file`].
+    pub fn of_file(tasks: usize, file: &OwnedFd) -> io::Result<Self> {
+        Self::map(tasks, Some(file))
+    }
+
+    fn map(tasks: usize, file: Option<&OwnedFd>) -> io::Result<Self> {
+        let (flags, file) = match file {
+            Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+            None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
+        };
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
                 tasks * size_of::<Slot>(),
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
+                flags,
+                file,
                 0,
             )
         };
@@ -82,7 +116,11 @@ impl Area {
             return Err(io::Error::last_os_error());
         }
         let slots = NonNull::new(start.cast::<Slot>()).expect("a mapping is not at 0");
-        for task in 0..tasks {
+        Ok(Area { slots, tasks })
+    }
+
+    fn clear(&self) {
+        for task in 0..self.tasks {
             let slot = Slot {
                 counter: Counter::new(),
                 state: AtomicU32::new(0),
@@ -90,15 +128,14 @@ impl Area {
             };
             // SAFETY: within the mapping, which is page-aligned, and nobody else
             // knows of it yet.
-            unsafe { slots.add(task).write(slot) };
+            unsafe { self.slots.add(task).write(slot) };
         }
-        Ok(Area { slots, tasks })
     }
 
     /// All slots, by task.
     pub fn slots(&self) -> &[Slot] {
-        // SAFETY: `tasks` slots were written in `new`; the mapping lives as long
-        // as `self`.
+        // SAFETY: `tasks` slots were written by `clear`, here or by whoever made the
+        // file; the mapping lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.tasks) }
     }
 
@@ -112,7 +149,7 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, to which no reference is left.
+        // SAFETY: the mapping of `map`, to which no reference is left.
         unsafe { libc::munmap(self.slots.as_ptr().cast(), self.tasks * size_of::<Slot>()) };
     }
 }

@@ -3,6 +3,7 @@
 //! Read from /proc and /sys, without rights and without running a program. What cannot be read is `null`, and `missing` says why:
 //! a result without its governor is a result whose governor nobody knows, not one with a default.
 
+mod difference;
 mod load;
 mod sources;
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use difference::Difference;
 pub use load::{Load, LoadMeter};
 
 /// How long the load of others is watched before and after a run.

@@ -11,9 +11,11 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Time;
 use crate::environment::Environment;
 use crate::ministat::{mean, variance};
 
+pub(crate) use read::line;
 pub use read::{Run, parse, read, runs};
 
 /// One line of a result file.
@@ -82,6 +84,9 @@ pub struct Measurement {
     pub average: f64,
     /// Seconds by the clock: the interval's, or all intervals' together.
     pub seconds: f64,
+    /// When it ended; a line from before this was kept has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
 }
 
 /// A run: its samples' totals in brief, and where they come from.
@@ -92,8 +97,22 @@ pub struct Summary {
     pub totals: Measurement,
     /// Deviation of the totals; `null` of a single sample.
     pub stddev: Option<f64>,
+    /// What was measured, as one names it in a history: by default the kernel's release on `os`, else the tool's commit. Lines
+    /// from before this was kept have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The machine; `null` if it was simulated, as nothing of this one is in the result.
     pub machine: Option<Environment>,
+}
+
+impl Mode {
+    /// The word used in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Processes => "processes",
+            Mode::Threads => "threads",
+        }
+    }
 }
 
 impl Measurement {
@@ -110,12 +129,13 @@ impl Measurement {
             total,
             average: total / counts.len() as f64,
             seconds,
+            time: None,
         })
     }
 }
 
 impl Summary {
-    /// Sums up the samples of one run. `None` if there are none.
+    /// Sums up the samples of one run, without a label. `None` if there are none.
     pub fn of(samples: &[Measurement], machine: Option<Environment>) -> Option<Self> {
         let first = samples.first()?;
         let totals: Vec<f64> = samples.iter().map(|sample| sample.total).collect();
@@ -128,8 +148,10 @@ impl Summary {
                 total: totals.iter().sum(),
                 average: mean(&totals),
                 seconds: samples.iter().map(|sample| sample.seconds).sum(),
+                time: samples.last().and_then(|sample| sample.time),
             },
             stddev: (totals.len() > 1).then(|| variance(&totals).sqrt()),
+            label: None,
             machine,
         })
     }

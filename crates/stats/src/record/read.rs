@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use super::{Measurement, Record, Subject};
-use crate::InputError;
+use crate::environment::Environment;
 use crate::input::for_each_line;
+use crate::{InputError, Time};
 
 /// Reads and validates the result file at `path`.
 pub fn read(path: &str) -> Result<Vec<Record>, InputError> {
@@ -21,17 +22,8 @@ pub fn read(path: &str) -> Result<Vec<Record>, InputError> {
 /// ends it with an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError> {
     let mut records: Vec<Record> = Vec::new();
-    for_each_line(file, reader, |line| {
-        if !line.trim().is_empty() && !is_aside(line) {
-            let record: Record = serde_json::from_str(line).map_err(|error| {
-                // A record is one line: serde's "at line 1" would contradict the line we name.
-                error
-                    .to_string()
-                    .replace(" at line 1 column ", " at column ")
-            })?;
-            check(&record)?;
-            records.push(record);
-        }
+    for_each_line(file, reader, |text| {
+        records.extend(line(text)?);
         Ok(())
     })?;
     if records.is_empty() {
@@ -43,13 +35,40 @@ pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError
     Ok(records)
 }
 
-/// Whether a line says where a run's time went, which is no result.
+/// The record that a line holds; `None` if it holds no result. The reason names no file and no line.
+pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
+    if text.trim().is_empty() || is_aside(text) {
+        return Ok(None);
+    }
+    let record: Record = serde_json::from_str(text).map_err(|error| {
+        // A record is one line: serde's "at line 1" would contradict the line we name.
+        error
+            .to_string()
+            .replace(" at line 1 column ", " at column ")
+    })?;
+    check(&record)?;
+    Ok(Some(record))
+}
+
+/// What else the command prints or keeps as JSON lines: no results of runs.
+const ASIDES: [&str; 8] = [
+    "attribution",
+    "history",
+    "lock",
+    "ministat",
+    "profile",
+    "reproduction",
+    "self-test",
+    "verdict",
+];
+
+/// Whether a line is of a kind that is no result.
 fn is_aside(line: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Kind {
         kind: String,
     }
-    serde_json::from_str::<Kind>(line).is_ok_and(|line| line.kind == "attribution")
+    serde_json::from_str::<Kind>(line).is_ok_and(|line| ASIDES.contains(&line.kind.as_str()))
 }
 
 /// The samples of one run, and whether it ended: the unit of comparison.
@@ -63,6 +82,12 @@ pub struct Run {
     pub average: f64,
     /// Whether its summary is there; a run cut short has none.
     pub complete: bool,
+    /// When its last sample ended, if that was kept.
+    pub time: Option<Time>,
+    /// What was measured, as its summary labels it.
+    pub label: Option<String>,
+    /// The machine, as its summary describes it.
+    pub machine: Option<Box<Environment>>,
 }
 
 /// Gathers records into runs, in the order in which the runs end. Samples belong to the next summary of the same subject;
@@ -71,7 +96,10 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
     let (mut done, mut open): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     for record in records {
         let Measurement {
-            subject, average, ..
+            subject,
+            average,
+            time,
+            ..
         } = record.measurement();
         let at = open.iter().position(|run| run.subject == *subject);
         let empty = Run {
@@ -79,6 +107,9 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
             totals: Vec::new(),
             average: 0.0,
             complete: false,
+            time: None,
+            label: None,
+            machine: None,
         };
         match record {
             Record::Sample(sample) => {
@@ -87,13 +118,17 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
                     open.len() - 1
                 });
                 open[at].totals.push(sample.total);
+                open[at].time = *time;
                 open[at].average = crate::ministat::mean(&open[at].totals);
             }
-            Record::Summary(_) => {
+            Record::Summary(summary) => {
                 let run = at.map_or(empty, |at| open.remove(at));
                 done.push(Run {
                     average: *average,
                     complete: true,
+                    time: time.or(run.time),
+                    label: summary.label.clone(),
+                    machine: summary.machine.clone().map(Box::new),
                     ..run
                 });
             }

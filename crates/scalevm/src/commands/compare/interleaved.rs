@@ -1,15 +1,17 @@
 //! Runs in turn, A B A B …, and what they say.
 
 use super::rule;
-use super::sides::Sides;
+use super::sides::{Kept, Sides};
 use crate::cli::{CompareArgs, On};
 use crate::commands;
 use crate::harness::{Failure, interrupt};
 use crate::output::json;
 use crate::output::progress::Progress;
+use crate::output::sink::Sink;
 use crate::output::verdict::{self, Comparison, Series};
 use stats::Exit;
 use stats::verdict::{Plan, judge, self_test_of};
+use std::io::Stdout;
 
 /// Runs of each side if nothing else is said.
 const RUNS: u32 = 10;
@@ -26,9 +28,14 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     let mut sides = Sides::new(args, &args.operands)?;
     prepare(args, &sides)?;
-    let mut machine = args.json.then(json::machine);
+    let sink = Sink::open(None::<&mut Stdout>, &args.measuring.keep)?;
+    let mut machine = (args.json || sink.is_some()).then(json::machine);
+    let mut kept = sink
+        .zip(machine.clone())
+        .map(|(sink, machine)| Kept { sink, machine });
     let pairs = args.runs.unwrap_or(RUNS);
-    let rates = alternate(&mut sides, 2 * u64::from(pairs))?;
+    let rates = alternate(&mut sides, 2 * u64::from(pairs), kept.as_mut())?;
+    let stored = kept.map_or(Ok(()), |kept| kept.sink.finish());
     // A run of A that lost its partner does not count.
     let every_other = |from: usize| rates.chunks_exact(2).map(move |pair| pair[from]);
     let (a, b): (Vec<f64>, Vec<f64>) = (every_other(0).collect(), every_other(1).collect());
@@ -49,7 +56,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         verdict: judgement,
         interleaved: true,
     };
-    if let Some(machine) = &mut machine {
+    if let Some(machine) = machine.as_mut().filter(|_| args.json) {
         machine.observe_after();
         verdict::print_json(&comparison, Some(machine));
     } else {
@@ -58,6 +65,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         verdict::print_table(&series, &args.table.options());
         verdict::print(&comparison);
     }
+    stored?;
     match commands::finished() {
         0 => Ok(judgement.exit().code()),
         signal => Ok(signal),
@@ -82,7 +90,7 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
         runs: args.runs.unwrap_or(SELF_TEST_RUNS) as usize,
     };
     let total = 2 * (plan.comparisons * plan.runs) as u64;
-    let found = self_test_of(plan, alternate(&mut sides, total)?);
+    let found = self_test_of(plan, alternate(&mut sides, total, None)?);
     if found.rank.of == 0 {
         return Ok(commands::finished()); // cut short before the first comparison
     }
@@ -109,13 +117,17 @@ fn prepare(args: &CompareArgs, sides: &Sides) -> Result<(), Failure> {
 }
 
 /// The rates of `total` runs, the sides taking turns; fewer if the user cuts it short.
-fn alternate(sides: &mut Sides, total: u64) -> Result<Vec<f64>, Failure> {
+fn alternate(
+    sides: &mut Sides,
+    total: u64,
+    mut kept: Option<&mut Kept>,
+) -> Result<Vec<f64>, Failure> {
     let progress = Progress::new(total, "runs");
     let mut rates = Vec::new();
     let count = sides.runners.len();
     for which in (0..count).cycle().take(total as usize) {
         progress.point(&sides.names[which]);
-        let rate = sides.runners[which].run();
+        let rate = sides.runners[which].run(kept.as_deref_mut());
         match rate {
             Ok(Some(rate)) => rates.push(rate),
             Ok(None) => break,

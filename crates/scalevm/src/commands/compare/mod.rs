@@ -11,6 +11,11 @@ use stats::verdict::Rule;
 /// Compares what the operands name: files, or with `--workload` systems, or with
 /// `--command` commands.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    let kept = args.measuring.keep.store.is_some() || args.measuring.keep.label.is_some();
+    if kept && (args.self_test || args.workload.is_none()) {
+        let why = "--store and --label go with --workload: other comparisons make no runs to keep";
+        return Err(Failure::Unavailable(why.into()));
+    }
     if args.self_test {
         return interleaved::self_test(args);
     }
@@ -35,14 +40,19 @@ fn is_file(name: &str) -> bool {
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 
-fn rule(args: &CompareArgs, simulated: bool) -> Rule {
+/// The smallest difference that matters, as a share: as asked, or what results can show.
+pub fn least_effect(asked: Option<f64>, simulated: bool) -> f64 {
     let default = if simulated {
         SIMULATED_EFFECT
     } else {
         MINIMUM_EFFECT
     };
+    asked.unwrap_or(default)
+}
+
+fn rule(args: &CompareArgs, simulated: bool) -> Rule {
     Rule {
-        minimum_effect: args.minimum_effect.unwrap_or(default),
+        minimum_effect: least_effect(args.minimum_effect, simulated),
         ..Rule::default()
     }
 }

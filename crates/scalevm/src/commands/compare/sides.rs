@@ -3,18 +3,29 @@
 use crate::catalog::{PRESETS, SYSTEMS};
 use crate::cli::{CompareArgs, On};
 use crate::commands;
-use crate::harness::{Failure, Phase, Plan, Sample, Schedule, Target, Watch, interrupt, measure};
+use crate::harness::{Failure, Job, Plan, Schedule, Target, Together, interrupt, measure};
 use crate::output::json;
+use crate::output::sink::Sink;
+use crate::own::Opened;
 use crate::simulated::Simulated;
 use clap::ValueEnum;
+use stats::environment::Environment;
+use stats::record::{Measurement, Subject};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use workloads::Workload;
 
 /// One side of a comparison.
 pub trait Side {
-    /// Makes one run and gives its rate; none if the user cut it short.
-    fn run(&mut self) -> Result<Option<f64>, Failure>;
+    /// Makes one run, keeps it where asked, and gives its rate; none if the user cut it short.
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure>;
+}
+
+/// Where runs are kept, and the machine they are made on.
+pub struct Kept {
+    /// The store.
+    pub sink: Sink<'static>,
+    /// As it was before the first run.
+    pub machine: Environment,
 }
 
 /// What is compared, and in which unit.
@@ -29,6 +40,8 @@ pub struct Sides {
     pub runners: Vec<Box<dyn Side>>,
     /// Whether all of them are simulated.
     pub simulated: bool,
+    /// What they run, if that is no command.
+    _workload: Option<Opened>,
 }
 
 impl Sides {
@@ -41,10 +54,11 @@ impl Sides {
         let seconds = duration.as_secs_f64();
         let mut sides = Sides {
             about: format!("commands, again and again for {seconds} s a run"),
-            unit: "completions/s",
+            unit: json::COMPLETIONS,
             names: names.to_vec(),
             runners: Vec::new(),
             simulated,
+            _workload: None,
         };
         if args.command {
             sides.runners.extend(names.iter().map(|command| {
@@ -56,23 +70,33 @@ impl Sides {
             }));
             return Ok(sides);
         }
-        let default = || workloads::find("mmap1");
-        let Some(workload) = args.workload.or_else(default) else {
-            return Err(Failure::Unavailable("--workload is missing".into()));
-        };
+        let workload = workload(args, names)?;
+        let job = workload.job;
         for name in names {
-            sides.runners.push(system(args, workload, name)?);
+            sides.runners.push(system(args, job, name)?);
         }
         let mode = common.mode();
         sides.about = format!(
             "{} ({}), {}, {seconds} s a run",
-            workload.name,
-            workload.description,
+            job.name(),
+            job.description(),
             mode.count(args.measuring.tasks as usize)
         );
         sides.unit = json::UNIT;
+        sides._workload = Some(workload);
         Ok(sides)
     }
+}
+
+/// What all sides run.
+fn workload(args: &CompareArgs, names: &[String]) -> Result<Opened, Failure> {
+    let Some(choice) = &args.workload else {
+        let default = workloads::find("mmap1").expect("mmap1 is a workload");
+        return Ok(Job::Known(default).into());
+    };
+    let os = On::Os.entry().name;
+    let other = names.iter().any(|name| name != os);
+    commands::chosen(choice, if other { On::Hosted } else { On::Os })
 }
 
 /// Whether `name` is a system or a preset.
@@ -84,11 +108,7 @@ pub fn is_system(name: &str) -> bool {
 }
 
 /// A workload on the system or preset called `name`.
-fn system(
-    args: &CompareArgs,
-    workload: &'static Workload,
-    name: &str,
-) -> Result<Box<dyn Side>, Failure> {
+fn system(args: &CompareArgs, workload: Job, name: &str) -> Result<Box<dyn Side>, Failure> {
     let common = args.measuring.common();
     let systems = On::value_variants();
     let (on, vm) = match systems.iter().find(|on| on.entry().name == name) {
@@ -109,7 +129,7 @@ fn system(
         )));
     }
     let plan = Plan {
-        workload: workload.into(),
+        workload,
         tasks: args.measuring.tasks as usize,
         mode: common.mode(),
     };
@@ -123,6 +143,7 @@ fn system(
     }
     Ok(Box::new(OnSystem {
         target: commands::target(on, vm, &common)?,
+        subject: json::subject(&plan, on, vm, None),
         plan,
         schedule,
     }))
@@ -131,22 +152,25 @@ fn system(
 /// A workload; each run starts its tasks anew.
 struct OnSystem {
     target: Box<dyn Target>,
+    subject: Subject,
     plan: Plan,
     schedule: Schedule,
 }
 
-/// Runs are told of as a whole.
-struct Silent;
-
-impl Watch for Silent {
-    fn phase(&mut self, _: Phase) {}
-    fn sample(&mut self, _: Phase, _: u32, _: &Sample) {}
-}
-
 impl Side for OnSystem {
-    fn run(&mut self) -> Result<Option<f64>, Failure> {
-        let outcome = measure(&*self.target, &self.plan, &self.schedule, &mut Silent)?;
-        Ok(outcome.average().filter(|_| !outcome.interrupted))
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
+        let (sink, machine) = kept.map(|kept| (&mut kept.sink, &kept.machine)).unzip();
+        let mut records = sink.map(|sink| json::Records::new(&self.subject, sink, None));
+        // Runs are told of as a whole, so nobody else watches.
+        let mut watch = Together::default().with(&mut records);
+        let outcome = measure(&*self.target, &self.plan, &self.schedule, &mut watch)?;
+        if outcome.interrupted {
+            return Ok(None);
+        }
+        if let Some((records, machine)) = records.zip(machine) {
+            records.finish_at_once(machine);
+        }
+        Ok(outcome.average())
     }
 }
 
@@ -158,11 +182,18 @@ struct OnSimulated {
 }
 
 impl Side for OnSimulated {
-    fn run(&mut self) -> Result<Option<f64>, Failure> {
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
         let done = self.target.sample(&self.plan, self.span)?;
+        let seconds = self.span.as_secs_f64();
+        if let Some(kept) = kept {
+            let machine = Some(self.target.machine());
+            let vm = Some(self.target.preset.name());
+            let subject = json::subject(&self.plan, On::Sim, vm, machine);
+            let sample = Measurement::of_counts(&subject, 1, &done, seconds);
+            json::Records::new(&subject, &mut kept.sink, None).whole(sample, &kept.machine);
+        }
         self.target.seed += 1;
-        let operations = done.iter().sum::<u64>() as f64;
-        let rate = operations / self.span.as_secs_f64();
+        let rate = done.iter().sum::<u64>() as f64 / seconds;
         Ok(interrupt::pending().is_none().then_some(rate))
     }
 }
@@ -201,7 +232,7 @@ impl Shell {
 }
 
 impl Side for Shell {
-    fn run(&mut self) -> Result<Option<f64>, Failure> {
+    fn run(&mut self, _: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
         for _ in 0..std::mem::take(&mut self.warmup) {
             if !self.complete()? {
                 return Ok(None);

@@ -1,11 +1,17 @@
 //! Whether the kernel does the work that is counted.
 
+mod leftovers;
+
 use super::Os;
-use super::system::Linux;
+use super::system::{Linux, Prepared};
 use crate::harness::{Failure, Mode, Plan, Running, Target};
 use crate::tasks::Affinity;
 use std::time::{Duration, Instant};
 use workloads::{Backing, Call, Counter, Error, Prot, System};
+
+fn linux() -> Linux {
+    Linux::new(std::env::temp_dir(), Mode::Processes, Prepared::default())
+}
 
 /// Page faults of this thread so far, with and without disk.
 fn faults() -> i64 {
@@ -37,7 +43,7 @@ fn each_iteration_takes_the_faults_it_should() {
     ] {
         let workload = workloads::find(name).expect("a known workload");
         let tick = Counter::with_limit(ITERATIONS);
-        let mut system = Linux::new(std::env::temp_dir());
+        let mut system = linux();
         let before = faults();
         assert_eq!(workload.run(&mut system, &tick), Ok(()), "{name}");
         let taken = faults() - before;
@@ -51,7 +57,7 @@ fn each_iteration_takes_the_faults_it_should() {
 
 #[test]
 fn rights_and_files_are_the_kernels() {
-    let mut system = Linux::new(std::env::temp_dir());
+    let mut system = linux();
     let page = system.page_size();
     let file = system.file(2 * page).expect("a file");
     let shared = system.map(2 * page, Prot::ReadWrite, Backing::SharedFile(&file));
@@ -80,7 +86,7 @@ fn the_moving_break_leaves_the_heap_of_libc_alone() {
     /// looks whether each page still holds what was written to it.
     fn heap_survives() -> Result<bool, Error> {
         const PAGES: usize = 200;
-        let mut system = Linux::new("/".into());
+        let mut system = linux();
         let (low, page) = (system.program_break()?, system.page_size());
         let mut heap = [std::ptr::null_mut::<u8>(); PAGES];
         for (number, start) in heap.iter_mut().enumerate() {

@@ -1,0 +1,292 @@
+//! Accounts of events made by hand.
+
+use super::*;
+use crate::tasks::{Image, Process};
+use perf_event_open_sys::bindings::PERF_CONTEXT_KERNEL;
+
+const SPIN: u32 = 1;
+const READ: u32 = 2;
+const WRITE: u32 = 4;
+const MUTEX: u32 = 32;
+const LOCK: u64 = 0xa;
+const OTHER: u64 = 0xb;
+
+/// An account of a process 10 with threads 11 and 12.
+fn account() -> Account {
+    let mut family = Family::default();
+    family.add(
+        10,
+        Process {
+            name: "p".into(),
+            image: Image::new(),
+        },
+        &[11, 12],
+    );
+    Account::new(family, Files::default())
+}
+
+fn who(tid: u32) -> Who {
+    Who { pid: 10, tid }
+}
+
+/// A kernel stack of one frame.
+fn chain(frame: u64) -> Chain {
+    [PERF_CONTEXT_KERNEL, frame].into()
+}
+
+fn sample(tid: u32, frame: u64) -> Event {
+    Event::Sample {
+        who: who(tid),
+        chain: chain(frame),
+    }
+}
+
+fn begin(tid: u32, lock: u64, flags: u32, frame: u64) -> Event {
+    Event::Begin {
+        who: who(tid),
+        lock,
+        flags,
+        chain: chain(frame),
+    }
+}
+
+fn end(tid: u32, lock: u64) -> Event {
+    Event::End {
+        who: who(tid),
+        lock,
+    }
+}
+
+fn switch(prev: i64, state: i64, next: i64, frame: u64) -> Event {
+    // In the root namespace numbers are 1000 higher.
+    let who = who(prev as u32);
+    Event::Switch {
+        who,
+        prev: prev + 1000,
+        state,
+        next: next + 1000,
+        chain: chain(frame),
+    }
+}
+
+/// What is known after `events` at 0, 10, 20, … up to `until`.
+fn totals<const N: usize>(events: [Event; N], until: u64) -> (Totals, Vec<Stack>) {
+    let mut account = account();
+    for (index, event) in events.into_iter().enumerate() {
+        account.take(Stamped {
+            time: 10 * index as u64,
+            event,
+        });
+    }
+    account.close(until);
+    (account.totals, account.stacks.into_stacks())
+}
+
+/// Counts by the stack's one frame.
+fn by_frame<V: Copy>(counts: &HashMap<StackId, V>, stacks: &[Stack]) -> Vec<(u64, V)> {
+    let frame = |id: StackId| match stacks[id as usize].frames[0] {
+        Frame::Kernel(address) => address,
+        _ => 0,
+    };
+    let mut all: Vec<_> = counts
+        .iter()
+        .map(|(&id, &count)| (frame(id), count))
+        .collect();
+    all.sort_by_key(|&(frame, _)| frame);
+    all
+}
+
+fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, Tally)> {
+    let frame = |id: StackId| match stacks[id as usize].frames[0] {
+        Frame::Kernel(address) => address,
+        _ => 0,
+    };
+    let each = totals
+        .waits
+        .iter()
+        .map(|(&(id, flags), &tally)| (frame(id), flags, tally));
+    let mut all: Vec<_> = each.collect();
+    all.sort_by_key(|&(frame, ..)| frame);
+    all
+}
+
+fn tally(count: u64, total: u64, worst: u64) -> Tally {
+    Tally {
+        count,
+        total,
+        worst,
+    }
+}
+
+#[test]
+fn waits_are_paired_by_thread_and_lock() {
+    let events = [
+        begin(11, LOCK, WRITE, 1),
+        begin(12, LOCK, READ, 2),
+        end(12, LOCK),
+        end(11, LOCK),
+        begin(11, OTHER, WRITE, 1),
+        end(11, OTHER),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    let expected = [(1, WRITE, tally(2, 40, 30)), (2, READ, tally(1, 10, 10))];
+    assert_eq!(waits(&totals, &stacks), expected);
+    assert_eq!(totals.unpaired, 0);
+}
+
+#[test]
+fn a_sample_within_a_wait_is_no_spinning_besides() {
+    let events = [
+        sample(11, 7),
+        begin(11, LOCK, SPIN, 1),
+        sample(11, 7),
+        sample(12, 8),
+        end(11, LOCK),
+        sample(11, 7),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(by_frame(&totals.samples, &stacks), [(7, 3), (8, 1)]);
+    assert_eq!(by_frame(&totals.loose, &stacks), [(7, 2), (8, 1)]);
+}
+
+#[test]
+fn a_mutex_spun_for_and_slept_for_is_one_wait() {
+    let events = [
+        begin(11, LOCK, MUTEX | SPIN, 1),
+        begin(11, LOCK, MUTEX, 2),
+        end(11, LOCK),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(waits(&totals, &stacks), [(1, MUTEX, tally(1, 20, 20))]);
+    assert_eq!(totals.unpaired, 0);
+}
+
+#[test]
+fn a_second_belongs_to_the_innermost_wait() {
+    // The semaphore's own spin lock, and an interrupt's.
+    let events = [
+        begin(11, LOCK, WRITE, 1),
+        begin(11, OTHER, SPIN, 2),
+        begin(11, 0xc, SPIN, 3),
+        end(11, 0xc),
+        end(11, OTHER),
+        end(11, LOCK),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    let expected = [
+        (1, WRITE, tally(1, 20, 20)),
+        (2, SPIN, tally(1, 20, 20)),
+        (3, SPIN, tally(1, 10, 10)),
+    ];
+    assert_eq!(waits(&totals, &stacks), expected);
+}
+
+#[test]
+fn a_wait_without_an_end_gives_its_samples_back() {
+    let events = [
+        begin(11, LOCK, SPIN, 1),
+        sample(11, 7),
+        begin(11, LOCK, SPIN, 1),
+        end(11, LOCK),
+        end(11, OTHER),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(waits(&totals, &stacks), [(1, SPIN, tally(1, 10, 10))]);
+    assert_eq!(by_frame(&totals.loose, &stacks), [(7, 1)]);
+    assert_eq!(totals.unpaired, 2, "a begin and an end");
+}
+
+#[test]
+fn an_end_shows_that_those_within_were_lost() {
+    let events = [
+        begin(11, LOCK, WRITE, 1),
+        begin(11, OTHER, SPIN, 2),
+        sample(11, 7),
+        end(11, LOCK),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(waits(&totals, &stacks), [(1, WRITE, tally(1, 30, 30))]);
+    assert_eq!(by_frame(&totals.loose, &stacks), [(7, 1)]);
+    assert_eq!(totals.unpaired, 1);
+}
+
+#[test]
+fn where_records_were_lost_no_wait_is_made_up() {
+    let events = [
+        begin(11, LOCK, WRITE, 1),
+        sample(11, 7),
+        Event::Lost(5),
+        end(11, LOCK),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(totals.lost, 5);
+    assert!(totals.waits.is_empty());
+    assert_eq!(by_frame(&totals.loose, &stacks), [(7, 1)]);
+    assert_eq!(totals.unpaired, 2);
+}
+
+#[test]
+fn whoever_waits_at_the_end_has_waited_until_then() {
+    let events = [begin(11, LOCK, WRITE, 1), switch(11, 2, 0, 2)];
+    let (totals, stacks) = totals(events, 110);
+    assert_eq!(waits(&totals, &stacks), [(1, WRITE, tally(1, 110, 110))]);
+    assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 100, 100))]);
+    assert_eq!(by_frame(&totals.spun, &stacks), [(1, 10)]);
+}
+
+#[test]
+fn time_off_cpu_ends_when_the_thread_comes_back() {
+    let events = [
+        switch(11, 1, 12, 1),
+        switch(12, 0, 99, 2),
+        switch(99, 1, 11, 3),
+        switch(99, 1, 12, 3),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(by_frame(&totals.asleep, &stacks), [(1, tally(1, 20, 20))]);
+    assert_eq!(
+        by_frame(&totals.preempted, &stacks),
+        [(2, tally(1, 20, 20))]
+    );
+}
+
+#[test]
+fn a_preempted_thread_says_so() {
+    let events = [switch(11, 0x100, 99, 1), switch(99, 0, 11, 2)];
+    let (totals, stacks) = totals(events, 100);
+    assert!(totals.asleep.is_empty());
+    assert_eq!(
+        by_frame(&totals.preempted, &stacks),
+        [(1, tally(1, 10, 10))]
+    );
+}
+
+#[test]
+fn what_a_wait_slept_was_not_spent_on_a_cpu() {
+    let events = [
+        begin(11, LOCK, WRITE, 1),
+        switch(11, 2, 99, 2),
+        switch(99, 0, 11, 3),
+        end(11, LOCK),
+    ];
+    let (totals, stacks) = totals(events, 100);
+    assert_eq!(by_frame(&totals.spun, &stacks), [(1, 20)]);
+    assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 10, 10))]);
+}
+
+#[test]
+fn strangers_and_the_recorder_are_counted_apart() {
+    let mut account = account();
+    account.family.ignore(12);
+    for (time, tid) in [12, 77, 77, 11].into_iter().enumerate() {
+        account.take(Stamped {
+            time: time as u64,
+            event: sample(tid, 1),
+        });
+    }
+    let totals = account.totals;
+    assert_eq!(
+        (totals.own, totals.foreign, totals.samples.values().sum()),
+        (1, 2, 1_u64)
+    );
+}

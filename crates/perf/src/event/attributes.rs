@@ -1,0 +1,106 @@
+//! What is asked of `perf_event_open`.
+
+use super::Source;
+use crate::Clock;
+use perf_event_open_sys::bindings as sys;
+
+/// Addresses of a stack at most; the kernel's limit is 127.
+const TRACED_DEPTH: u16 = 64;
+
+/// What part of a stack may be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Kernel and user.
+    All,
+    /// User only.
+    User,
+}
+
+/// An event's description, disabled.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes(sys::perf_event_attr);
+
+impl Attributes {
+    /// Samples of a clock, `frequency` a second.
+    pub fn clock(clock: Clock, frequency: u32, scope: Scope) -> Self {
+        let mut attr = stamped();
+        (attr.type_, attr.config) = match clock {
+            Clock::Cycles => (
+                sys::PERF_TYPE_HARDWARE,
+                u64::from(sys::PERF_COUNT_HW_CPU_CYCLES),
+            ),
+            Clock::CpuClock => (
+                sys::PERF_TYPE_SOFTWARE,
+                u64::from(sys::PERF_COUNT_SW_CPU_CLOCK),
+            ),
+        };
+        attr.set_freq(1);
+        attr.sample_freq = u64::from(frequency);
+        attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+        attr.set_exclude_idle(1);
+        attr.set_exclude_kernel(u64::from(scope == Scope::User));
+        attr.set_exclude_hv(u64::from(scope == Scope::User));
+        Attributes(attr)
+    }
+
+    /// Every hit of the tracepoint `id`.
+    pub fn tracepoint(id: u64, source: Source) -> Self {
+        let mut attr = stamped();
+        (attr.type_, attr.config) = (sys::PERF_TYPE_TRACEPOINT, id);
+        attr.sample_period = 1;
+        attr.sample_type |= u64::from(sys::PERF_SAMPLE_RAW);
+        if source != Source::End {
+            attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+            attr.sample_max_stack = TRACED_DEPTH;
+        }
+        Attributes(attr)
+    }
+
+    /// Births, deaths, names and mappings, and nothing else.
+    pub fn tasks() -> Self {
+        let mut attr = stamped();
+        (attr.type_, attr.config) = (sys::PERF_TYPE_SOFTWARE, u64::from(sys::PERF_COUNT_SW_DUMMY));
+        // Nothing of the kernel is seen: no privilege is needed for this one.
+        attr.set_exclude_kernel(1);
+        Attributes(attr).with_tasks()
+    }
+
+    /// The same event, which reports births, deaths, names and mappings as well.
+    pub fn with_tasks(mut self) -> Self {
+        self.0.set_task(1);
+        self.0.set_comm(1);
+        self.0.set_comm_exec(1);
+        self.0.set_mmap(1);
+        self.0.set_mmap2(1);
+        self
+    }
+
+    /// The same event, which wakes its ring's reader when `bytes` are in it.
+    pub fn waking_at(mut self, bytes: u32) -> Self {
+        self.0.set_watermark(1);
+        self.0.wakeup_watermark = bytes;
+        self
+    }
+
+    /// The kernel's form.
+    pub fn raw(&self) -> sys::perf_event_attr {
+        self.0
+    }
+}
+
+/// Every record says whose, when and of which event it is. The clock is one that all CPUs
+/// agree on: a wait may begin on one and end on another.
+fn stamped() -> sys::perf_event_attr {
+    let mut attr = sys::perf_event_attr {
+        size: size_of::<sys::perf_event_attr>() as u32,
+        clockid: libc::CLOCK_MONOTONIC,
+        sample_type: u64::from(
+            sys::PERF_SAMPLE_IDENTIFIER | sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME,
+        ),
+        ..Default::default()
+    };
+    attr.set_disabled(1);
+    attr.set_use_clockid(1);
+    attr.set_sample_id_all(1);
+    attr
+}

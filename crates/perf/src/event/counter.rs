@@ -1,0 +1,80 @@
+//! An opened event.
+
+use super::Attributes;
+use perf_event_open_sys::{bindings as sys, ioctls, perf_event_open};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// What an event looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Whatever runs on the CPU.
+    Cpu(u32),
+    /// One thread, while it runs on the CPU.
+    Thread(u32, u32),
+}
+
+/// An opened event, closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    fd: OwnedFd,
+    id: u64,
+}
+
+impl Counter {
+    /// Opens an event, disabled.
+    pub fn open(attributes: &Attributes, target: Target) -> io::Result<Counter> {
+        let mut attr = attributes.raw();
+        let (pid, cpu) = match target {
+            Target::Cpu(cpu) => (-1, cpu as i32),
+            Target::Thread(tid, cpu) => (tid as i32, cpu as i32),
+        };
+        let cloexec = sys::PERF_FLAG_FD_CLOEXEC.into();
+        // SAFETY: `attr` is initialised and says its size; the kernel may write to it.
+        let fd = unsafe { perf_event_open(&mut attr, pid, cpu, -1, cloexec) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new descriptor that nobody else has.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut id = 0;
+        // SAFETY: the kernel writes eight bytes to `id`.
+        checked(unsafe { ioctls::ID(fd.as_raw_fd(), &mut id) })?;
+        Ok(Counter { fd, id })
+    }
+
+    /// What records call this event.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// For mapping and polling.
+    pub fn as_raw_fd(&self) -> i32 {
+        self.fd.as_raw_fd()
+    }
+
+    /// Sends this event's records to the ring of `leader`, an event of the same CPU.
+    pub fn write_to(&self, leader: &Counter) -> io::Result<()> {
+        // SAFETY: two descriptors of ours.
+        checked(unsafe { ioctls::SET_OUTPUT(self.as_raw_fd(), leader.as_raw_fd()) })
+    }
+
+    /// Starts counting.
+    pub fn enable(&self) -> io::Result<()> {
+        // SAFETY: a descriptor of ours.
+        checked(unsafe { ioctls::ENABLE(self.as_raw_fd(), 0) })
+    }
+
+    /// Stops counting; when it returns no record is being written.
+    pub fn disable(&self) -> io::Result<()> {
+        // SAFETY: a descriptor of ours.
+        checked(unsafe { ioctls::DISABLE(self.as_raw_fd(), 0) })
+    }
+}
+
+fn checked(result: i32) -> io::Result<()> {
+    match result {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

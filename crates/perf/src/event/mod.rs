@@ -1,0 +1,98 @@
+//! Events: how they are asked for, carried and read.
+
+mod attributes;
+mod counter;
+mod format;
+mod record;
+mod ring;
+mod tracefs;
+
+pub(crate) use attributes::{Attributes, Scope};
+pub(crate) use counter::{Counter, Target};
+pub(crate) use record::Decoder;
+pub(crate) use ring::Ring;
+pub(crate) use tracefs::{Tracefs, Tracepoints};
+
+/// What an event's samples are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Ticks of a clock, with a stack.
+    Clock,
+    /// `lock:contention_begin`, with a stack.
+    Begin,
+    /// `lock:contention_end`.
+    End,
+    /// `sched:sched_switch`, with the stack of whom is switched out.
+    Switch,
+}
+
+/// Something that happened at `time`, in nanoseconds of the monotonic clock.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stamped {
+    pub time: u64,
+    pub event: Event,
+}
+
+/// Who was running: numbers of this process's pid namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub pid: u32,
+    pub tid: u32,
+}
+
+/// Addresses from the leaf, with the kernel's markers between them.
+pub(crate) type Chain = Box<[u64]>;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Event {
+    Sample {
+        who: Who,
+        chain: Chain,
+    },
+    Begin {
+        who: Who,
+        lock: u64,
+        flags: u32,
+        chain: Chain,
+    },
+    End {
+        who: Who,
+        lock: u64,
+    },
+    /// `prev` and `next` are numbers of the root namespace, whatever ours is.
+    Switch {
+        who: Who,
+        prev: i64,
+        state: i64,
+        next: i64,
+        chain: Chain,
+    },
+    Fork {
+        child: Who,
+        parent: Who,
+    },
+    Exit {
+        who: Who,
+    },
+    Comm {
+        who: Who,
+        name: String,
+        exec: bool,
+    },
+    Map {
+        pid: u32,
+        mapping: Mapping,
+    },
+    Lost(u64),
+    Throttled,
+}
+
+/// Executable memory: `path` from `offset` lies at `start`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    pub offset: u64,
+    pub path: String,
+}

@@ -1,0 +1,190 @@
+//! Records of a ring, read.
+
+use super::tracefs::Fields;
+use super::{Chain, Event, Mapping, Source, Stamped, Who};
+use perf_event_open_sys::bindings as sys;
+use std::collections::HashMap;
+
+/// Bytes of what every record ends in that is no sample: whose, when, of which event.
+const TRAILER: usize = 24;
+
+/// Knows what records mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decoder {
+    /// By event number.
+    pub sources: HashMap<u64, Source>,
+    /// None where there are no tracepoints.
+    pub fields: Option<Fields>,
+}
+
+impl Decoder {
+    /// Passes on the events of `records`, whole records one after the other. What is not
+    /// understood is passed over.
+    pub fn decode(&self, mut records: &[u8], mut each: impl FnMut(Stamped)) {
+        while let Some(header) = records.get(..8) {
+            let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
+            let misc = u16::from_ne_bytes([header[4], header[5]]);
+            let kind = Reader(header).u32().unwrap_or_default();
+            // A size of less than its own header would never end.
+            let Some(body) = records.get(8..size) else {
+                return;
+            };
+            if let Some(stamped) = self.event(kind, misc, body) {
+                each(stamped);
+            }
+            records = &records[size..];
+        }
+    }
+
+    fn event(&self, kind: u32, misc: u16, body: &[u8]) -> Option<Stamped> {
+        if kind == sys::PERF_RECORD_SAMPLE {
+            return self.sample(Reader(body));
+        }
+        let at = body.len().checked_sub(TRAILER)?;
+        let (body, trailer) = body.split_at(at);
+        let time = Reader(&trailer[8..]).u64()?;
+        let mut body = Reader(body);
+        let event = match kind {
+            sys::PERF_RECORD_LOST => {
+                body.u64()?;
+                Event::Lost(body.u64()?)
+            }
+            sys::PERF_RECORD_THROTTLE => Event::Throttled,
+            sys::PERF_RECORD_FORK => {
+                let (child, parent) = body.child_and_parent()?;
+                Event::Fork { child, parent }
+            }
+            sys::PERF_RECORD_EXIT => Event::Exit {
+                who: body.child_and_parent()?.0,
+            },
+            sys::PERF_RECORD_COMM => Event::Comm {
+                who: body.who()?,
+                name: body.text(),
+                exec: u32::from(misc) & sys::PERF_RECORD_MISC_COMM_EXEC != 0,
+            },
+            sys::PERF_RECORD_MMAP2 => body.mapping()?,
+            _ => return None,
+        };
+        Some(Stamped { time, event })
+    }
+
+    fn sample(&self, mut body: Reader) -> Option<Stamped> {
+        let source = *self.sources.get(&body.u64()?)?;
+        let who = body.who()?;
+        let time = body.u64()?;
+        let chain = match source {
+            Source::End => Chain::default(),
+            _ => body.chain()?,
+        };
+        let event = match source {
+            Source::Clock => Event::Sample { who, chain },
+            _ => traced(source, &self.fields?, who, chain, body.raw()?)?,
+        };
+        Some(Stamped { time, event })
+    }
+}
+
+fn traced(source: Source, fields: &Fields, who: Who, chain: Chain, raw: &[u8]) -> Option<Event> {
+    Some(match source {
+        Source::Clock => return None,
+        Source::Begin => Event::Begin {
+            who,
+            lock: fields.begin_lock.read(raw)? as u64,
+            flags: fields.begin_flags.read(raw)? as u32,
+            chain,
+        },
+        Source::End => Event::End {
+            who,
+            lock: fields.end_lock.read(raw)? as u64,
+        },
+        Source::Switch => Event::Switch {
+            who,
+            prev: fields.prev.read(raw)?,
+            state: fields.state.read(raw)?,
+            next: fields.next.read(raw)?,
+            chain,
+        },
+    })
+}
+
+/// Takes values off the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn who(&mut self) -> Option<Who> {
+        Some(Who {
+            pid: self.u32()?,
+            tid: self.u32()?,
+        })
+    }
+
+    /// In the order of births and deaths: pid, parent's, tid, parent's.
+    fn child_and_parent(&mut self) -> Option<(Who, Who)> {
+        let [pid, ppid, tid, ptid] = [self.u32()?, self.u32()?, self.u32()?, self.u32()?];
+        Some((
+            Who { pid, tid },
+            Who {
+                pid: ppid,
+                tid: ptid,
+            },
+        ))
+    }
+
+    fn chain(&mut self) -> Option<Chain> {
+        let count = usize::try_from(self.u64()?).ok()?;
+        let bytes = self.take(count.checked_mul(8)?)?;
+        let (words, _) = bytes.as_chunks();
+        Some(words.iter().map(|&word| u64::from_ne_bytes(word)).collect())
+    }
+
+    fn raw(&mut self) -> Option<&'a [u8]> {
+        let length = self.u32()?;
+        self.take(length as usize)
+    }
+
+    /// Up to the first zero.
+    fn text(&mut self) -> String {
+        let end = self
+            .0
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(self.0.len());
+        String::from_utf8_lossy(&self.0[..end]).into_owned()
+    }
+
+    fn mapping(&mut self) -> Option<Event> {
+        let who = self.who()?;
+        let (start, length, offset) = (self.u64()?, self.u64()?, self.u64()?);
+        // Device, inode and generation (or a build number); protection and flags.
+        self.take(24)?;
+        self.take(8)?;
+        let end = start.saturating_add(length);
+        let mapping = Mapping {
+            start,
+            end,
+            offset,
+            path: self.text(),
+        };
+        Some(Event::Map {
+            pid: who.pid,
+            mapping,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

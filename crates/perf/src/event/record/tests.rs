@@ -1,0 +1,231 @@
+//! Records put together by hand.
+
+use super::*;
+use crate::event::format::Field;
+
+const CLOCK: u64 = 11;
+const BEGIN: u64 = 12;
+const END: u64 = 13;
+const SWITCH: u64 = 14;
+
+fn decoder() -> Decoder {
+    let field = |size, offset: usize, signed: u8| {
+        let format = format!("field:x f;\toffset:{offset};\tsize:{size};\tsigned:{signed};");
+        Field::find(&format, "f").expect("a field")
+    };
+    Decoder {
+        sources: HashMap::from([
+            (CLOCK, Source::Clock),
+            (BEGIN, Source::Begin),
+            (END, Source::End),
+            (SWITCH, Source::Switch),
+        ]),
+        fields: Some(Fields {
+            begin_lock: field(8, 8, 0),
+            begin_flags: field(4, 16, 0),
+            end_lock: field(8, 8, 0),
+            prev: field(4, 24, 1),
+            state: field(8, 32, 1),
+            next: field(4, 56, 1),
+        }),
+    }
+}
+
+/// A record in the making.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn u32(mut self, value: u32) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    fn u64(mut self, value: u64) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+
+    fn text(mut self, text: &str) -> Self {
+        self.0.extend(text.as_bytes());
+        self.0.resize((self.0.len() / 8 + 1) * 8, 0);
+        self
+    }
+
+    /// A sample of `id` at `time` up to the stack.
+    fn sample(id: u64, time: u64) -> Self {
+        Bytes::default().u64(id).u32(7).u32(8).u64(time)
+    }
+
+    fn chain(self, chain: &[u64]) -> Self {
+        chain
+            .iter()
+            .fold(self.u64(chain.len() as u64), |bytes, &word| bytes.u64(word))
+    }
+
+    /// What ends a record that is no sample.
+    fn at(self, time: u64) -> Self {
+        self.u32(7).u32(8).u64(time).u64(CLOCK)
+    }
+
+    fn record(self, kind: u32, misc: u16) -> Vec<u8> {
+        let mut record = Vec::from(kind.to_ne_bytes());
+        record.extend(misc.to_ne_bytes());
+        record.extend((8 + self.0.len() as u16).to_ne_bytes());
+        record.extend(self.0);
+        record
+    }
+}
+
+fn decode(records: &[u8]) -> Vec<Stamped> {
+    let mut events = Vec::new();
+    decoder().decode(records, |event| events.push(event));
+    events
+}
+
+const WHO: Who = Who { pid: 7, tid: 8 };
+
+#[test]
+fn a_sample_has_its_stack() {
+    let record = Bytes::sample(CLOCK, 99)
+        .chain(&[1, 2, 3])
+        .record(sys::PERF_RECORD_SAMPLE, 0);
+    let event = Event::Sample {
+        who: WHO,
+        chain: [1, 2, 3].into(),
+    };
+    assert_eq!(decode(&record), [Stamped { time: 99, event }]);
+}
+
+#[test]
+fn tracepoints_have_their_fields() {
+    let begin = Bytes::sample(BEGIN, 1).chain(&[5]);
+    let begin = begin
+        .u32(20)
+        .u64(0)
+        .u64(0xabc)
+        .u32(33)
+        .record(sys::PERF_RECORD_SAMPLE, 0);
+    let end = Bytes::sample(END, 2).u32(20).u64(0).u64(0xabc).u32(0);
+    let end = end.record(sys::PERF_RECORD_SAMPLE, 0);
+    let switch = Bytes::sample(SWITCH, 3)
+        .chain(&[])
+        .u32(64)
+        .u64(0)
+        .u64(0)
+        .u64(0);
+    let switch = switch
+        .u32(8)
+        .u32(120)
+        .u64(0x102)
+        .u64(0)
+        .u64(0)
+        .u32(9)
+        .u32(120);
+    let switch = switch.record(sys::PERF_RECORD_SAMPLE, 0);
+    let events: Vec<Event> = decode(&[begin, end, switch].concat())
+        .into_iter()
+        .map(|one| one.event)
+        .collect();
+    let expected = [
+        Event::Begin {
+            who: WHO,
+            lock: 0xabc,
+            flags: 33,
+            chain: [5].into(),
+        },
+        Event::End {
+            who: WHO,
+            lock: 0xabc,
+        },
+        Event::Switch {
+            who: WHO,
+            prev: 8,
+            state: 0x102,
+            next: 9,
+            chain: [].into(),
+        },
+    ];
+    assert_eq!(events, expected);
+}
+
+#[test]
+fn tasks_and_their_memory_are_followed() {
+    let fork = Bytes::default().u32(20).u32(7).u32(21).u32(8).u64(4);
+    let comm = Bytes::default().u32(20).u32(21).text("sh");
+    let map = Bytes::default()
+        .u32(20)
+        .u32(21)
+        .u64(0x1000)
+        .u64(0x200)
+        .u64(0x40);
+    let map = map.u64(0).u64(0).u64(0).u64(0).text("/bin/sh");
+    let exec = sys::PERF_RECORD_MISC_COMM_EXEC as u16;
+    let records = [
+        fork.at(4).record(sys::PERF_RECORD_FORK, 0),
+        comm.at(5).record(sys::PERF_RECORD_COMM, exec),
+        map.at(6).record(sys::PERF_RECORD_MMAP2, 2),
+    ]
+    .concat();
+    let child = Who { pid: 20, tid: 21 };
+    let mapping = Mapping {
+        start: 0x1000,
+        end: 0x1200,
+        offset: 0x40,
+        path: "/bin/sh".into(),
+    };
+    let expected = [
+        (4, Event::Fork { child, parent: WHO }),
+        (
+            5,
+            Event::Comm {
+                who: child,
+                name: "sh".into(),
+                exec: true,
+            },
+        ),
+        (6, Event::Map { pid: 20, mapping }),
+    ];
+    assert_eq!(
+        decode(&records),
+        expected.map(|(time, event)| Stamped { time, event })
+    );
+}
+
+#[test]
+fn what_was_lost_is_counted() {
+    let lost = Bytes::default()
+        .u64(CLOCK)
+        .u64(17)
+        .at(9)
+        .record(sys::PERF_RECORD_LOST, 0);
+    assert_eq!(
+        decode(&lost),
+        [Stamped {
+            time: 9,
+            event: Event::Lost(17)
+        }]
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_passed_over() {
+    let unknown = Bytes::default().u64(1).at(1).record(77, 0);
+    let foreign = Bytes::sample(99, 1)
+        .chain(&[1])
+        .record(sys::PERF_RECORD_SAMPLE, 0);
+    let liar = Bytes::sample(CLOCK, 1)
+        .u64(1 << 60)
+        .record(sys::PERF_RECORD_SAMPLE, 0);
+    let good = Bytes::sample(CLOCK, 2)
+        .chain(&[])
+        .record(sys::PERF_RECORD_SAMPLE, 0);
+    let mut records = [unknown, foreign, liar, good].concat();
+    records.extend([9, 0, 0, 0, 0, 0, 255, 255, 1]); // Cut off.
+    assert_eq!(decode(&records).len(), 1);
+}
+
+#[test]
+fn an_empty_record_does_not_hang() {
+    assert_eq!(decode(&[0; 16]), []);
+}

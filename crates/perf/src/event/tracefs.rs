@@ -1,0 +1,121 @@
+//! Tracepoints' numbers and fields, from tracefs.
+
+use super::format::Field;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+/// Where tracefs is, if it is mounted and readable.
+const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const FSCONFIG_CMD_CREATE: i32 = 6;
+const CLOEXEC: i32 = 1;
+
+/// The directory of tracefs.
+#[derive(Debug)]
+pub(crate) struct Tracefs(OwnedFd);
+
+impl Tracefs {
+    /// Opens it where it is mounted, else mounts it where nobody sees it: the mount is
+    /// nowhere in the tree and goes with its descriptor.
+    pub fn open() -> io::Result<Tracefs> {
+        let mounted = MOUNTED
+            .iter()
+            .map(Path::new)
+            .find(|path| path.join("events").is_dir());
+        match mounted {
+            Some(path) => Ok(Tracefs(File::open(path)?.into())),
+            None => detached(),
+        }
+    }
+
+    /// The text of `path` below the directory.
+    fn read(&self, path: &str) -> io::Result<String> {
+        let path = std::ffi::CString::new(path)?;
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: a descriptor of ours and a C string.
+        let fd = owned(unsafe { libc::openat(self.0.as_raw_fd(), path.as_ptr(), flags) }.into())?;
+        let mut text = String::new();
+        File::from(fd).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    fn number(&self, event: &str) -> io::Result<u64> {
+        let text = self.read(&format!("events/{event}/id"))?;
+        text.trim().parse().map_err(io::Error::other)
+    }
+
+    fn field(&self, event: &str, name: &str) -> io::Result<Field> {
+        let format = self.read(&format!("events/{event}/format"))?;
+        let missing = || io::Error::other(format!("{event} has no field {name}"));
+        Field::find(&format, name).ok_or_else(missing)
+    }
+}
+
+/// The tracepoints that are used, on the running kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracepoints {
+    pub begin: u64,
+    pub end: u64,
+    pub switch: u64,
+    pub fields: Fields,
+}
+
+/// Where what is read of them is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    pub begin_lock: Field,
+    pub begin_flags: Field,
+    pub end_lock: Field,
+    pub prev: Field,
+    pub state: Field,
+    pub next: Field,
+}
+
+impl Tracepoints {
+    /// Looks them up.
+    pub fn find(tracefs: &Tracefs) -> io::Result<Tracepoints> {
+        const BEGIN: &str = "lock/contention_begin";
+        const END: &str = "lock/contention_end";
+        const SWITCH: &str = "sched/sched_switch";
+        Ok(Tracepoints {
+            begin: tracefs.number(BEGIN)?,
+            end: tracefs.number(END)?,
+            switch: tracefs.number(SWITCH)?,
+            fields: Fields {
+                begin_lock: tracefs.field(BEGIN, "lock_addr")?,
+                begin_flags: tracefs.field(BEGIN, "flags")?,
+                end_lock: tracefs.field(END, "lock_addr")?,
+                prev: tracefs.field(SWITCH, "prev_pid")?,
+                state: tracefs.field(SWITCH, "prev_state")?,
+                next: tracefs.field(SWITCH, "next_pid")?,
+            },
+        })
+    }
+}
+
+fn detached() -> io::Result<Tracefs> {
+    const NAME: &CStr = c"tracefs";
+    let none = std::ptr::null::<u8>();
+    // SAFETY: a C string and flags.
+    let opened = unsafe { libc::syscall(libc::SYS_fsopen, NAME.as_ptr(), CLOEXEC) };
+    let context = owned(opened)?;
+    let fd = context.as_raw_fd();
+    // SAFETY: this command takes neither key nor value.
+    let made = unsafe { libc::syscall(libc::SYS_fsconfig, fd, FSCONFIG_CMD_CREATE, none, none, 0) };
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor of ours and flags.
+    owned(unsafe { libc::syscall(libc::SYS_fsmount, fd, CLOEXEC, 0) }).map(Tracefs)
+}
+
+/// A system call's new descriptor.
+fn owned(result: i64) -> io::Result<OwnedFd> {
+    match i32::try_from(result) {
+        // SAFETY: fresh from the kernel, and nobody else has it.
+        Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

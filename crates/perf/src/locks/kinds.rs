@@ -1,0 +1,50 @@
+//! Kinds of locks, from the flags of `contention_begin`.
+
+use profile::Kind;
+
+const SPIN: u32 = 1;
+const READ: u32 = 2;
+const WRITE: u32 = 4;
+const PERCPU: u32 = 16;
+const MUTEX: u32 = 32;
+
+/// What is waited for. A kernel with real-time locks adds a flag of its own, which says
+/// how a lock is built and not what it is.
+pub(crate) fn kind(flags: u32) -> Kind {
+    let has = |flag| flags & flag != 0;
+    match () {
+        () if has(MUTEX) => Kind::Mutex,
+        () if has(PERCPU) => Kind::PercpuRwsem,
+        () if has(SPIN) && has(READ) => Kind::RwlockRead,
+        () if has(SPIN) && has(WRITE) => Kind::RwlockWrite,
+        () if has(SPIN) => Kind::Spinlock,
+        () if has(READ) => Kind::RwsemRead,
+        () if has(WRITE) => Kind::RwsemWrite,
+        // A counting semaphore, or a real-time mutex: waited for like a mutex.
+        () => Kind::Mutex,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_make_kinds() {
+        let expected = [
+            (SPIN, Kind::Spinlock),
+            (SPIN | READ, Kind::RwlockRead),
+            (SPIN | WRITE, Kind::RwlockWrite),
+            (READ, Kind::RwsemRead),
+            (WRITE, Kind::RwsemWrite),
+            (MUTEX, Kind::Mutex),
+            (MUTEX | SPIN, Kind::Mutex),
+            (PERCPU | READ, Kind::PercpuRwsem),
+            (PERCPU | WRITE, Kind::PercpuRwsem),
+            (8, Kind::Mutex),
+        ];
+        for (flags, expected) in expected {
+            assert_eq!(kind(flags), expected, "flags {flags}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Which lock a stack waits for, and on whose behalf.
+
+mod futex;
+mod kinds;
+mod machinery;
+mod names;
+mod spinning;
+
+pub(crate) use futex::futex;
+pub(crate) use kinds::kind;
+pub(crate) use spinning::spinning;
+
+use machinery::is_machinery;
+use profile::Kind;
+
+/// What is waited for, and who wants it: the key of a row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Wanted {
+    pub name: String,
+    pub kind: Kind,
+    pub caller: String,
+}
+
+/// What a wait for a kernel lock of `kind` is for, by its kernel frames from the leaf.
+pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
+    let name = names::name(kind, frames).unwrap_or_else(|| "unknown lock".to_owned());
+    let caller = frames.iter().find(|frame| !is_machinery(frame));
+    Wanted {
+        name,
+        kind,
+        caller: caller.map_or("[kernel]", String::as_str).to_owned(),
+    }
+}
+
+/// Whether `name` is `pattern`, in which a star stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, end)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    name.strip_prefix(start)
+        .is_some_and(|rest| rest.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests;

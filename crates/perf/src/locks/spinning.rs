@@ -1,0 +1,84 @@
+//! Samples that spin for a kernel lock.
+
+use super::{Wanted, matches, wanted};
+use profile::Kind;
+
+/// Functions that do nothing but spin, wherever in the stack they are: what interrupts
+/// them keeps them spinning.
+const SPINNING: &[(&str, Spin)] = &[
+    ("native_queued_spin_lock_slowpath", Spin::Spinlock),
+    ("__pv_queued_spin_lock_slowpath", Spin::Spinlock),
+    ("queued_spin_lock_slowpath", Spin::Spinlock),
+    ("queued_read_lock_slowpath", Spin::Read),
+    ("queued_write_lock_slowpath", Spin::Write),
+    ("rwsem_optimistic_spin", Spin::Sleeping),
+    ("rwsem_spin_on_owner", Spin::Sleeping),
+    ("mutex_optimistic_spin", Spin::Sleeping),
+    ("mutex_spin_on_owner", Spin::Sleeping),
+    ("osq_lock", Spin::Sleeping),
+];
+
+/// Functions that spin themselves where the compiler has put the loop into them, and else
+/// sleep or call: they spin if they are the leaf.
+const SPINNING_LEAVES: &[&str] = &["rwsem_down_*_slowpath", "__mutex_lock", "__mutex_lock_*"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spin {
+    Spinlock,
+    Read,
+    Write,
+    /// For a lock that one sleeps for in the end.
+    Sleeping,
+}
+
+/// What a stack spins for, if it does; its kernel frames from the leaf.
+pub(crate) fn spinning(frames: &[String]) -> Option<Wanted> {
+    let at = frames.iter().position(|frame| spin(frame).is_some());
+    let kind = match at {
+        Some(at) => match spin(&frames[at])? {
+            Spin::Read => Kind::RwlockRead,
+            Spin::Write => Kind::RwlockWrite,
+            Spin::Sleeping => sleeping(&frames[at..])?,
+            Spin::Spinlock => match frames.get(at + 1).and_then(|frame| spin(frame)) {
+                // Readers and writers queue on a spin lock within theirs.
+                Some(Spin::Read) => Kind::RwlockRead,
+                Some(Spin::Write) => Kind::RwlockWrite,
+                _ => Kind::Spinlock,
+            },
+        },
+        None if spins_as_leaf(frames.first()?) => sleeping(frames)?,
+        None => return None,
+    };
+    Some(wanted(kind, &frames[at.unwrap_or(0)..]))
+}
+
+fn spin(frame: &str) -> Option<Spin> {
+    SPINNING
+        .iter()
+        .find(|(name, _)| *name == frame)
+        .map(|&(_, spin)| spin)
+}
+
+fn spins_as_leaf(frame: &str) -> bool {
+    SPINNING_LEAVES
+        .iter()
+        .any(|pattern| matches(pattern, frame))
+}
+
+/// Which lock that one sleeps for, by the nearest function that says so.
+fn sleeping(frames: &[String]) -> Option<Kind> {
+    const SAYS: &[(&str, Kind)] = &[
+        ("rwsem_down_write*", Kind::RwsemWrite),
+        ("down_write*", Kind::RwsemWrite),
+        ("rwsem_down_read*", Kind::RwsemRead),
+        ("down_read*", Kind::RwsemRead),
+        ("mutex_*", Kind::Mutex),
+        ("__mutex*", Kind::Mutex),
+        ("ww_mutex*", Kind::Mutex),
+        ("__ww_mutex*", Kind::Mutex),
+    ];
+    frames.iter().find_map(|frame| {
+        let says = SAYS.iter().find(|(pattern, _)| matches(pattern, frame));
+        says.map(|&(_, kind)| kind)
+    })
+}

@@ -1,0 +1,250 @@
+//! What was recorded.
+
+use crate::account::{StackId, Tally, Totals};
+use crate::locks::{Wanted, futex, kind, spinning, wanted};
+use crate::symbols::Named;
+use profile::{Lock, Stacks};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What busy time is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The CPU's cycles.
+    Cycles,
+    /// The system's clock, on each CPU.
+    CpuClock,
+}
+
+impl Clock {
+    /// The word used in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Clock::Cycles => "cycles",
+            Clock::CpuClock => "cpu-clock",
+        }
+    }
+}
+
+/// What was recorded of the watched processes, with names.
+#[derive(Debug)]
+pub struct Recording(Seen);
+
+/// What a recording is made of.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub clock: Clock,
+    pub span: Duration,
+    pub sample_seconds: f64,
+    pub cpus: usize,
+    /// Whether others' CPU time was seen too.
+    pub sees_all: bool,
+    pub missing: Vec<String>,
+    /// By number.
+    pub stacks: Vec<Named>,
+    pub totals: Totals,
+}
+
+impl Recording {
+    pub(crate) fn new(seen: Seen) -> Recording {
+        Recording(seen)
+    }
+
+    /// What busy time was measured by.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// How long it recorded.
+    pub fn span(&self) -> Duration {
+        self.0.span
+    }
+
+    /// Seconds of CPU time that one sample stands for.
+    pub fn sample_seconds(&self) -> f64 {
+        self.0.sample_seconds
+    }
+
+    /// Samples of watched threads.
+    pub fn samples(&self) -> u64 {
+        self.0.totals.samples.values().sum()
+    }
+
+    /// Records that the kernel had no room for.
+    pub fn lost(&self) -> u64 {
+        self.0.totals.lost
+    }
+
+    /// Begins of lock waits without an end, and ends without a begin.
+    pub fn unpaired(&self) -> u64 {
+        self.0.totals.unpaired
+    }
+
+    /// The part of the machine's CPU time that went to processes not watched (the recorder
+    /// itself is not among them); none where they can not be seen.
+    pub fn foreign(&self) -> Option<f64> {
+        self.part_of_machine(self.0.totals.foreign)
+    }
+
+    /// The part of the machine's CPU time that the recorder took.
+    pub fn own(&self) -> Option<f64> {
+        self.part_of_machine(self.0.totals.own)
+    }
+
+    /// What was not recorded, and how to allow it.
+    pub fn missing(&self) -> &[String] {
+        &self.0.missing
+    }
+
+    /// Busy stacks, in seconds of CPU time: the command, then user frames, then kernel
+    /// frames, which end in `_[k]`.
+    pub fn busy(&self) -> Stacks {
+        let mut stacks = Stacks::default();
+        for (&stack, &count) in &self.0.totals.samples {
+            self.add(
+                &mut stacks,
+                None,
+                stack,
+                count as f64 * self.0.sample_seconds,
+            );
+        }
+        stacks
+    }
+
+    /// Stacks that waited, in seconds of task time: off CPU, and on a CPU within a traced
+    /// wait for a lock. What wanted to run and was not let is below a frame `preempted`.
+    pub fn waiting(&self) -> Stacks {
+        let totals = &self.0.totals;
+        let mut stacks = Stacks::default();
+        for (&stack, tally) in &totals.asleep {
+            self.add(&mut stacks, None, stack, seconds(tally.total));
+        }
+        for (&stack, &spun) in &totals.spun {
+            self.add(&mut stacks, None, stack, seconds(spun));
+        }
+        for (&stack, tally) in &totals.preempted {
+            self.add(&mut stacks, Some("preempted"), stack, seconds(tally.total));
+        }
+        stacks
+    }
+
+    /// The locks waited for, the costliest first; shares are of `task_seconds`.
+    pub fn locks(&self, task_seconds: f64) -> Vec<Lock> {
+        let mut rows = Rows::default();
+        self.add_waits(&mut rows);
+        self.add_spinning(&mut rows);
+        self.add_futexes(&mut rows);
+        let mut locks: Vec<Lock> = rows
+            .0
+            .into_values()
+            .map(|lock| lock.share_of(task_seconds))
+            .collect();
+        let cost = |lock: &Lock| lock.wait + lock.spin;
+        locks.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+        locks
+    }
+
+    /// What is doubtful or was not seen, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let totals = &self.0.totals;
+        let mut notes = self.0.missing.clone();
+        if totals.lost > 0 {
+            notes.push(format!(
+                "{} records were lost, so waits and samples are too few; larger rings would \
+                 keep them",
+                totals.lost
+            ));
+        }
+        if totals.unpaired > 0 {
+            notes.push(format!(
+                "{} lock waits were seen in part only and are not counted",
+                totals.unpaired
+            ));
+        }
+        if totals.throttled > 0 {
+            notes.push(format!(
+                "the kernel slowed sampling down {} times",
+                totals.throttled
+            ));
+        }
+        if let (Some(foreign), Some(own)) = (self.foreign(), self.own()) {
+            notes.push(format!(
+                "other processes took {:.1} % of the CPU time while recording, the recorder {:.1} %",
+                100.0 * foreign,
+                100.0 * own
+            ));
+        }
+        notes
+    }
+
+    fn add_waits(&self, rows: &mut Rows) {
+        for (&(stack, flags), tally) in &self.0.totals.waits {
+            let frames = &self.0.stacks[stack as usize].kernel;
+            rows.add(wanted(kind(flags), frames), tally);
+        }
+    }
+
+    /// Samples that spin where no wait was traced: kernels trace some locks only once
+    /// they stop spinning for them.
+    fn add_spinning(&self, rows: &mut Rows) {
+        for (&stack, &count) in &self.0.totals.loose {
+            if let Some(wanted) = spinning(&self.0.stacks[stack as usize].kernel) {
+                rows.of(wanted).spin += count as f64 * self.0.sample_seconds;
+            }
+        }
+    }
+
+    fn add_futexes(&self, rows: &mut Rows) {
+        for (&stack, tally) in &self.0.totals.asleep {
+            if let Some(wanted) = futex(&self.0.stacks[stack as usize]) {
+                rows.add(wanted, tally);
+            }
+        }
+    }
+
+    fn add(&self, to: &mut Stacks, root: Option<&str>, stack: StackId, seconds: f64) {
+        let stack = &self.0.stacks[stack as usize];
+        let kernel: Vec<String> = stack
+            .kernel
+            .iter()
+            .rev()
+            .map(|frame| format!("{frame}_[k]"))
+            .collect();
+        let user = stack
+            .user
+            .iter()
+            .rev()
+            .map(|function| function.name.as_str());
+        let frames = root.into_iter().chain([stack.process.as_str()]).chain(user);
+        to.add(frames.chain(kernel.iter().map(String::as_str)), seconds);
+    }
+
+    fn part_of_machine(&self, samples: u64) -> Option<f64> {
+        let machine = self.0.span.as_secs_f64() * self.0.cpus as f64;
+        let part = samples as f64 * self.0.sample_seconds / machine;
+        (self.0.sees_all && machine > 0.0).then_some(part)
+    }
+}
+
+/// Rows of the table of locks.
+#[derive(Default)]
+struct Rows(BTreeMap<Wanted, Lock>);
+
+impl Rows {
+    fn of(&mut self, wanted: Wanted) -> &mut Lock {
+        let lock = Lock::new(&wanted.name, wanted.kind, &wanted.caller);
+        self.0.entry(wanted).or_insert(lock)
+    }
+
+    fn add(&mut self, wanted: Wanted, tally: &Tally) {
+        self.of(wanted)
+            .add_waits(tally.count, seconds(tally.total), seconds(tally.worst));
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! The events that can be had here.
+
+use crate::event::{
+    Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints,
+};
+use crate::{Clock, Error, Options};
+use std::io;
+
+/// Pages of the rings that births, deaths, names and mappings go to: a flood of waits can
+/// not push them out.
+const TASK_PAGES: usize = 64;
+/// Pages of a ring where locked memory is short.
+const UNPRIVILEGED_PAGES: usize = 64;
+
+/// Events, disabled, and the rings they write to.
+pub(crate) struct Opened {
+    pub clock: Clock,
+    pub decoder: Decoder,
+    /// What could not be had, and how to allow it.
+    pub missing: Vec<String>,
+    pub rings: Vec<Ring>,
+    /// For polling, one a ring: events that report births, deaths, names and mappings, and
+    /// in between, where samples have rings of their own, clocks.
+    pub leaders: Vec<i32>,
+    pub cpus: Vec<u32>,
+    tasks: Vec<Counter>,
+    counters: Vec<Counter>,
+    plan: Plan,
+    attributes: Attributes,
+}
+
+/// Whom the samples are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    /// Of whatever runs: sorted out later.
+    Cpus,
+    /// Of threads one by one.
+    Threads(Scope),
+}
+
+impl Opened {
+    /// Opens the best that is allowed.
+    pub fn open(options: &Options) -> Result<Opened, Error> {
+        let cpus = online().map_err(Error::system("reading /sys/devices/system/cpu/online"))?;
+        let (plan, clock) = best(options.frequency, &cpus)?;
+        let scope = match plan {
+            Plan::Cpus => Scope::All,
+            Plan::Threads(scope) => scope,
+        };
+        let mut opened = Opened {
+            clock,
+            decoder: Decoder::default(),
+            missing: missing(plan),
+            rings: Vec::new(),
+            leaders: Vec::new(),
+            cpus,
+            tasks: Vec::new(),
+            counters: Vec::new(),
+            plan,
+            attributes: Attributes::clock(clock, options.frequency, scope),
+        };
+        opened
+            .open_tasks(options)
+            .map_err(Error::system("opening events for tasks"))?;
+        if plan == Plan::Cpus {
+            opened
+                .open_clocks(options)
+                .map_err(Error::system("opening the sampling clock"))?;
+            opened.open_tracepoints(options);
+        }
+        Ok(opened)
+    }
+
+    /// Whether all threads are seen without being opened one by one.
+    pub fn sees_all(&self) -> bool {
+        self.plan == Plan::Cpus
+    }
+
+    /// Has births, deaths, names and mappings reported from now on.
+    pub fn watch_tasks(&self) -> io::Result<()> {
+        self.tasks.iter().try_for_each(Counter::enable)
+    }
+
+    /// Records from now on.
+    pub fn enable(&self) -> io::Result<()> {
+        self.counters.iter().try_for_each(Counter::enable)
+    }
+
+    /// Records no more.
+    pub fn disable(&self) -> io::Result<()> {
+        self.counters
+            .iter()
+            .chain(&self.tasks)
+            .try_for_each(Counter::disable)
+    }
+
+    /// Samples one more thread, where they are sampled one by one; at once if `running`.
+    pub fn add_thread(&mut self, tid: u32, running: bool) -> io::Result<()> {
+        for (index, &cpu) in self.cpus.iter().enumerate() {
+            let attributes = self.attributes.with_tasks();
+            let counter = Counter::open(&attributes, Target::Thread(tid, cpu))?;
+            counter.write_to(&self.tasks[index])?;
+            self.decoder.sources.insert(counter.id(), Source::Clock);
+            if running {
+                counter.enable()?;
+            }
+            self.counters.push(counter);
+        }
+        Ok(())
+    }
+
+    fn open_tasks(&mut self, options: &Options) -> io::Result<()> {
+        let pages = match self.plan {
+            Plan::Cpus => TASK_PAGES,
+            Plan::Threads(_) => options.ring_pages.min(UNPRIVILEGED_PAGES),
+        };
+        for cpu in self.cpus.clone() {
+            let target = match self.plan {
+                Plan::Cpus => Target::Cpu(cpu),
+                // A thread of our own, which lives as long as the recording.
+                Plan::Threads(_) => Target::Thread(own_thread(), cpu),
+            };
+            let attributes = waking(Attributes::tasks(), pages);
+            let counter = Counter::open(&attributes, target)?;
+            self.add_ring(&counter, pages)?;
+            self.tasks.push(counter);
+        }
+        Ok(())
+    }
+
+    fn open_clocks(&mut self, options: &Options) -> io::Result<()> {
+        let attributes = waking(self.attributes, options.ring_pages);
+        for cpu in self.cpus.clone() {
+            let counter = Counter::open(&attributes, Target::Cpu(cpu))?;
+            self.add_ring(&counter, options.ring_pages)?;
+            self.decoder.sources.insert(counter.id(), Source::Clock);
+            self.counters.push(counter);
+        }
+        Ok(())
+    }
+
+    /// Opens what is asked for; what fails is missing.
+    fn open_tracepoints(&mut self, options: &Options) {
+        if !options.locks && !options.off_cpu {
+            return;
+        }
+        let found = Tracefs::open().and_then(|tracefs| Tracepoints::find(&tracefs));
+        let opened = found.and_then(|points| {
+            self.decoder.fields = Some(points.fields);
+            if options.locks {
+                self.open_tracepoint(points.begin, Source::Begin)?;
+                self.open_tracepoint(points.end, Source::End)?;
+            }
+            if options.off_cpu {
+                self.open_tracepoint(points.switch, Source::Switch)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = opened {
+            self.missing.push(format!(
+                "kernel lock waits and time off CPU: tracepoints can not be opened ({error}); \
+                 run as root, with tracefs in the kernel"
+            ));
+        }
+    }
+
+    fn open_tracepoint(&mut self, id: u64, source: Source) -> io::Result<()> {
+        let attributes = Attributes::tracepoint(id, source);
+        for (index, &cpu) in self.cpus.iter().enumerate() {
+            let counter = Counter::open(&attributes, Target::Cpu(cpu))?;
+            // The clocks were opened first, one a CPU.
+            counter.write_to(&self.counters[index])?;
+            self.decoder.sources.insert(counter.id(), source);
+            self.counters.push(counter);
+        }
+        Ok(())
+    }
+
+    fn add_ring(&mut self, leader: &Counter, pages: usize) -> io::Result<()> {
+        self.rings.push(Ring::of(leader, pages)?);
+        self.leaders.push(leader.as_raw_fd());
+        Ok(())
+    }
+}
+
+/// The number of the calling thread.
+pub(crate) fn own_thread() -> u32 {
+    // SAFETY: no arguments in memory.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// The first plan and clock that the kernel lets through.
+fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
+    let cpu = cpus.first().copied().unwrap_or_default();
+    let plans = [
+        Plan::Cpus,
+        Plan::Threads(Scope::All),
+        Plan::Threads(Scope::User),
+    ];
+    let mut refused = None;
+    for plan in plans {
+        let (target, scope) = match plan {
+            Plan::Cpus => (Target::Cpu(cpu), Scope::All),
+            Plan::Threads(scope) => (Target::Thread(own_thread(), cpu), scope),
+        };
+        for clock in [Clock::Cycles, Clock::CpuClock] {
+            match Counter::open(&Attributes::clock(clock, frequency, scope), target) {
+                Ok(_) => return Ok((plan, clock)),
+                Err(error) => refused = Some(error),
+            }
+        }
+    }
+    Err(Error::Refused(
+        refused.unwrap_or_else(|| io::ErrorKind::Unsupported.into()),
+    ))
+}
+
+fn missing(plan: Plan) -> Vec<String> {
+    const HOW: &str = "run as root, or sysctl kernel.perf_event_paranoid=-1";
+    let waits = "kernel lock waits and time off CPU: tracepoints need root or CAP_PERFMON; ";
+    let kernel = "kernel stacks: the kernel may not be sampled here; ";
+    let young = "what ran in a thread's first moments, and the CPU time of others: \
+                 threads are watched one by one; ";
+    let missing: &[&str] = match plan {
+        Plan::Cpus => &[],
+        Plan::Threads(Scope::All) => &[waits, young],
+        Plan::Threads(Scope::User) => &[kernel, waits, young],
+    };
+    missing.iter().map(|what| format!("{what}{HOW}")).collect()
+}
+
+/// Wakes the reader when a quarter of the ring is full.
+fn waking(attributes: Attributes, pages: usize) -> Attributes {
+    attributes.waking_at((pages.next_power_of_two() * 1024) as u32)
+}
+
+/// The CPUs that are on.
+fn online() -> io::Result<Vec<u32>> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
+    parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("not a list of CPUs: {text}")))
+}
+
+/// `0-3,6`.
+fn parse_cpus(list: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for range in list.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cpus.extend(first.parse::<u32>().ok()?..=last.parse().ok()?);
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_read() {
+        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_cpus("0"), Some(vec![0]));
+        assert_eq!(parse_cpus("x"), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The thread that empties the rings.
+
+use super::Opened;
+use super::opened::own_thread;
+use crate::account::Account;
+use crate::event::{Event, Stamped};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Milliseconds between rounds, if no ring fills up before.
+const ROUND: i32 = 50;
+
+/// Reads until it is stopped.
+pub(crate) struct Reader {
+    opened: Opened,
+    account: Account,
+    stop: Arc<AtomicBool>,
+    buffer: Vec<u8>,
+    /// What was read and may be preceded by what was not.
+    pending: Vec<Stamped>,
+}
+
+impl Reader {
+    pub fn new(opened: Opened, account: Account, stop: Arc<AtomicBool>) -> Reader {
+        Reader {
+            opened,
+            account,
+            stop,
+            buffer: Vec::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Reads, to the end; returns what was seen, and when it ended.
+    pub fn run(mut self) -> (Account, u64) {
+        self.account.family.ignore(own_thread());
+        let mut horizon = 0;
+        // Acquire: pairs with the release of whoever stops us.
+        while !self.stop.load(Ordering::Acquire) {
+            self.wait();
+            let round = now();
+            self.read();
+            // A record is written some time after its time was taken, and each CPU has a
+            // ring: what is older than the round before is complete.
+            self.account_until(horizon);
+            horizon = round;
+        }
+        let end = now();
+        // Fails for no descriptor of ours; what still comes is later than the end.
+        let _ = self.opened.disable();
+        self.read();
+        self.account_until(end);
+        self.account.close(end);
+        (self.account, end)
+    }
+
+    /// Waits for the next round.
+    fn wait(&self) {
+        let poll = |&fd: &i32| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut polled: Vec<libc::pollfd> = self.opened.leaders.iter().map(poll).collect();
+        // SAFETY: an array of as many entries as said.
+        let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as u64, ROUND) };
+        let hung_up = polled.iter().any(|one| one.revents & libc::POLLHUP != 0);
+        if ready < 0 || hung_up {
+            // Interrupted, or a watched thread has died, which ends polling for good: what
+            // it wrote is there, and rounds go on by the clock.
+            std::thread::sleep(std::time::Duration::from_millis(ROUND as u64));
+        }
+    }
+
+    fn read(&mut self) {
+        let first = self.pending.len();
+        for ring in &mut self.opened.rings {
+            self.buffer.clear();
+            ring.read(&mut self.buffer);
+            let pending = &mut self.pending;
+            self.opened
+                .decoder
+                .decode(&self.buffer, |event| pending.push(event));
+        }
+        if !self.opened.sees_all() {
+            self.meet(first);
+        }
+        self.pending.sort_by_key(|stamped| stamped.time);
+    }
+
+    /// Opens events for threads that were born since.
+    fn meet(&mut self, first: usize) {
+        for stamped in &self.pending[first..] {
+            if let Event::Fork { child, .. } = stamped.event {
+                // It may be dead already.
+                let _ = self.opened.add_thread(child.tid, true);
+            }
+        }
+    }
+
+    fn account_until(&mut self, horizon: u64) {
+        let ready = self
+            .pending
+            .partition_point(|stamped| stamped.time <= horizon);
+        for stamped in self.pending.drain(..ready) {
+            self.account.take(stamped);
+        }
+    }
+}
+
+/// Nanoseconds of the clock that events are stamped by.
+pub(crate) fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes to `time`.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,72 @@
+//! Names of kernel functions, from kallsyms.
+
+use blazesym::MaybeDefault;
+use blazesym::symbolize::source::{Kernel, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+/// By address; `[kernel]` where there is no name.
+pub(crate) fn names(symbolizer: &Symbolizer, addresses: &BTreeSet<u64>) -> HashMap<u64, String> {
+    let all: Vec<u64> = addresses.iter().copied().collect();
+    // Of an image on disk nobody knows whether it is what runs.
+    let source = Kernel {
+        vmlinux: MaybeDefault::None,
+        debug_syms: false,
+        ..Kernel::default()
+    };
+    let found = match all.as_slice() {
+        [] => Vec::new(),
+        all => symbolizer
+            .symbolize(&Source::Kernel(source), Input::AbsAddr(all))
+            .unwrap_or_default(),
+    };
+    let name = |symbol: Option<&Symbolized>| match symbol {
+        Some(Symbolized::Sym(symbol)) => plain(&symbol.name).to_owned(),
+        _ => "[kernel]".to_owned(),
+    };
+    let named = all.iter().enumerate();
+    named
+        .map(|(index, &address)| (address, name(found.get(index))))
+        .collect()
+}
+
+/// What stands in the way of names, and how to allow them.
+pub(crate) fn missing() -> Option<String> {
+    const HOW: &str = "run as root, or sysctl kernel.kptr_restrict=0";
+    (!readable()).then(|| format!("names of kernel functions: /proc/kallsyms hides them; {HOW}"))
+}
+
+/// Whether kallsyms has addresses; where they are hidden all are zero.
+fn readable() -> bool {
+    let lines = File::open("/proc/kallsyms").map(|file| BufReader::new(file).lines());
+    let first = lines
+        .ok()
+        .into_iter()
+        .flatten()
+        .map_while(Result::ok)
+        .take(16);
+    first
+        .into_iter()
+        .any(|line| !line.starts_with("0000000000000000"))
+}
+
+/// A function as it is in the source: without what the compiler says of its variants.
+pub(crate) fn plain(name: &str) -> &str {
+    const VARIANTS: [&str; 4] = [".isra.", ".constprop.", ".part.", ".cold"];
+    let ends = VARIANTS.iter().filter_map(|variant| name.find(variant));
+    &name[..ends.min().unwrap_or(name.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_of_a_function_are_the_function() {
+        assert_eq!(plain("rwsem_wake.isra.0"), "rwsem_wake");
+        assert_eq!(plain("f.constprop.0.cold"), "f");
+        assert_eq!(plain("__vm_munmap"), "__vm_munmap");
+    }
+}

@@ -1,0 +1,233 @@
+//! Which threads are watched.
+
+use super::{Files, Image, scan};
+use crate::event::{Event, Who};
+use std::collections::{HashMap, HashSet};
+
+/// A process that is watched.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    /// Its command.
+    pub name: String,
+    /// What it executes.
+    pub image: Image,
+}
+
+/// The watched processes and their threads, as of the event last followed.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    processes: HashMap<u32, Process>,
+    /// Thread to process.
+    threads: HashMap<u32, u32>,
+    ignored: HashSet<u32>,
+}
+
+impl Family {
+    /// The family of `roots` as it is now.
+    pub fn scan(roots: &[u32], files: &mut Files) -> Family {
+        let mut family = Family::default();
+        for pid in scan::descendants(roots) {
+            // One that is gone meanwhile was not there.
+            if let Ok(process) = scan::process(pid, files) {
+                family.add(pid, process, &scan::threads(pid));
+            }
+        }
+        family
+    }
+
+    /// Adds a process and its threads.
+    pub fn add(&mut self, pid: u32, process: Process, threads: &[u32]) {
+        self.processes.insert(pid, process);
+        self.threads.extend(threads.iter().map(|&tid| (tid, pid)));
+    }
+
+    /// Never watches the thread `tid`, whoever's it is.
+    pub fn ignore(&mut self, tid: u32) {
+        self.ignored.insert(tid);
+        self.threads.remove(&tid);
+    }
+
+    /// The process of a watched thread.
+    pub fn watched(&self, who: Who) -> Option<&Process> {
+        self.processes.get(self.threads.get(&who.tid)?)
+    }
+
+    /// Whether `tid` is one that was to be ignored.
+    pub fn ignores(&self, tid: u32) -> bool {
+        self.ignored.contains(&tid)
+    }
+
+    /// All watched threads.
+    pub fn threads(&self) -> impl Iterator<Item = u32> {
+        self.threads.keys().copied()
+    }
+
+    /// Changes with births, deaths, names and mappings.
+    pub fn follow(&mut self, event: &Event, files: &mut Files) {
+        match event {
+            Event::Fork { child, parent } => self.born(*child, *parent),
+            Event::Exit { who } => self.died(*who),
+            Event::Comm { who, name, exec } => self.named(*who, name, *exec),
+            Event::Map { pid, mapping } => {
+                if let Some(process) = self.processes.get_mut(pid) {
+                    process.image.map(mapping, files);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn born(&mut self, child: Who, parent: Who) {
+        let Some(process) = self.processes.get(&parent.pid) else {
+            // The number may have been one of ours, before.
+            self.threads.remove(&child.tid);
+            self.processes.remove(&child.pid);
+            return;
+        };
+        if child.pid != parent.pid {
+            let process = process.clone();
+            self.processes.insert(child.pid, process);
+        }
+        if !self.ignored.contains(&child.tid) {
+            self.threads.insert(child.tid, child.pid);
+        }
+    }
+
+    fn died(&mut self, who: Who) {
+        self.threads.remove(&who.tid);
+        let last = !self.threads.values().any(|&pid| pid == who.pid);
+        if last && who.tid == who.pid {
+            self.processes.remove(&who.pid);
+        }
+    }
+
+    fn named(&mut self, who: Who, name: &str, exec: bool) {
+        let Some(process) = self.processes.get_mut(&who.pid) else {
+            return;
+        };
+        // A thread may have a name of its own; the process's is its first thread's.
+        if who.tid == who.pid {
+            name.clone_into(&mut process.name);
+        }
+        if exec {
+            process.image = Image::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Mapping;
+
+    fn who(pid: u32, tid: u32) -> Who {
+        Who { pid, tid }
+    }
+
+    fn family(files: &mut Files) -> Family {
+        let mut image = Image::new();
+        let mapping = Mapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            path: "parent".into(),
+        };
+        image.map(&mapping, files);
+        let mut family = Family::default();
+        family.add(
+            10,
+            Process {
+                name: "parent".into(),
+                image,
+            },
+            &[10, 11],
+        );
+        family
+    }
+
+    #[test]
+    fn children_and_threads_are_watched_and_strangers_are_not() {
+        let mut files = Files::default();
+        let mut family = family(&mut files);
+        let thread = Event::Fork {
+            child: who(10, 12),
+            parent: who(10, 10),
+        };
+        let child = Event::Fork {
+            child: who(20, 20),
+            parent: who(10, 12),
+        };
+        let stranger = Event::Fork {
+            child: who(30, 30),
+            parent: who(5, 5),
+        };
+        for event in [thread, child, stranger] {
+            family.follow(&event, &mut files);
+        }
+        assert!(family.watched(who(10, 12)).is_some());
+        let child = family.watched(who(20, 20)).expect("watched");
+        assert!(
+            child.image.find(0x1000).is_some(),
+            "a child has its parent's mappings"
+        );
+        assert!(family.watched(who(30, 30)).is_none());
+    }
+
+    #[test]
+    fn a_program_started_has_its_own_name_and_mappings() {
+        let mut files = Files::default();
+        let mut family = family(&mut files);
+        let mapping = Mapping {
+            start: 0x7000,
+            end: 0x8000,
+            offset: 0,
+            path: "true".into(),
+        };
+        let events = [
+            Event::Fork {
+                child: who(20, 20),
+                parent: who(10, 10),
+            },
+            Event::Comm {
+                who: who(20, 20),
+                name: "true".into(),
+                exec: true,
+            },
+            Event::Map { pid: 20, mapping },
+        ];
+        for event in events {
+            family.follow(&event, &mut files);
+        }
+        let child = family.watched(who(20, 20)).expect("watched");
+        assert_eq!(child.name, "true");
+        assert!(child.image.find(0x1000).is_none() && child.image.find(0x7000).is_some());
+        assert!(
+            family
+                .watched(who(10, 10))
+                .is_some_and(|one| one.name == "parent")
+        );
+    }
+
+    #[test]
+    fn the_dead_and_the_ignored_are_not_watched() {
+        let mut files = Files::default();
+        let mut family = family(&mut files);
+        family.ignore(10);
+        family.ignore(13);
+        let events = [
+            Event::Exit { who: who(10, 11) },
+            Event::Fork {
+                child: who(10, 13),
+                parent: who(10, 10),
+            },
+            Event::Fork {
+                child: who(40, 40),
+                parent: who(10, 10),
+            },
+        ];
+        for event in events {
+            family.follow(&event, &mut files);
+        }
+        assert_eq!(family.threads().collect::<Vec<_>>(), [40]);
+    }
+}

@@ -1,0 +1,9 @@
+//! The processes that are watched: who belongs to them, and what they have mapped.
+
+mod family;
+mod image;
+mod scan;
+
+pub(crate) use family::{Family, Process};
+pub(crate) use image::{Files, Image, Place};
+pub(crate) use scan::threads;

@@ -1,0 +1,125 @@
+//! What /proc says of processes that are there already.
+
+use super::{Files, Image, Process};
+use crate::event::Mapping;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+/// `roots` and all that descend from them.
+pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for pid in numbers("/proc") {
+        let parent = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        if let Some(parent) = parent.as_deref().and_then(parent_of) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut open = roots.to_vec();
+    while let Some(pid) = open.pop() {
+        if !found.contains(&pid) {
+            open.extend(children.get(&pid).into_iter().flatten());
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// The threads of a process; none if it is gone.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    numbers(&format!("/proc/{pid}/task"))
+}
+
+/// A process's name and executable memory.
+pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm"))?;
+    let mut image = Image::new();
+    // Not ours to read, or just gone: its stacks lack names, no more.
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    for mapping in maps.lines().filter_map(executable) {
+        image.map(&mapping, files);
+    }
+    Ok(Process {
+        name: name.trim_end().to_owned(),
+        image,
+    })
+}
+
+fn numbers(directory: &str) -> Vec<u32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// Field 4 of a `stat` line; the name in brackets may hold anything.
+fn parent_of(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+/// A line of `maps`, if what it maps can run.
+fn executable(line: &str) -> Option<Mapping> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let hex = |word| u64::from_str_radix(word, 16).ok();
+    words.next()?.contains('x').then_some(())?;
+    let (start, end, offset) = (hex(start)?, hex(end)?, hex(words.next()?)?);
+    let path = match words.nth(2).unwrap_or_default().trim_start() {
+        "" => "//anon",
+        path => path,
+    };
+    Some(Mapping {
+        start,
+        end,
+        offset,
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_run_is_kept() {
+        let code = "55d0-55f0 r-xp 00001000 fe:00 123                        /bin/a b";
+        let mapping = Mapping {
+            start: 0x55d0,
+            end: 0x55f0,
+            offset: 0x1000,
+            path: "/bin/a b".into(),
+        };
+        assert_eq!(executable(code), Some(mapping));
+        assert_eq!(
+            executable("55d0-55f0 rw-p 00001000 fe:00 123   /bin/a"),
+            None
+        );
+        let anonymous = executable("10-20 rwxp 00000000 00:00 0 ").expect("a mapping");
+        assert_eq!(anonymous.path, "//anon");
+    }
+
+    #[test]
+    fn a_bracket_in_a_name_does_not_confuse() {
+        assert_eq!(parent_of("12 (a) b) c) S 7 1"), Some(7));
+        assert_eq!(parent_of("nonsense"), None);
+    }
+
+    #[test]
+    fn this_process_is_found() {
+        let own = std::process::id();
+        let mut files = Files::default();
+        let process = process(own, &mut files).expect("it is there");
+        assert!(!process.name.is_empty());
+        let here = this_process_is_found as *const () as u64;
+        let place = process.image.find(here).expect("this is mapped");
+        let exe = std::env::current_exe().expect("an executable");
+        assert_eq!(files.names()[place.file as usize], exe.to_string_lossy());
+        assert!(descendants(&[own]).contains(&own) && threads(own).contains(&own));
+    }
+}

@@ -1,0 +1,78 @@
+//! Which workload: one of ours, or one of the user's own.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command, Error};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use workloads::Workload;
+
+/// A workload, as the user names it.
+#[derive(Clone, Debug)]
+pub enum Choice {
+    /// By its name.
+    Known(&'static Workload),
+    /// By the file of a test case.
+    File(PathBuf),
+}
+
+/// The workload of `run` and `sweep`.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct WorkloadArgs {
+    /// Which workload (see `scalevm list`); or your own: a C file in will-it-scale's
+    /// shape (.c), or the shared object made from one (.so)
+    #[arg(value_parser = parser(), value_name = "WORKLOAD|FILE")]
+    pub workload: Option<Choice>,
+    /// Run this command again and again, and count how often it completes
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        allow_hyphen_values = true,
+        conflicts_with = "threads"
+    )]
+    pub command: Option<String>,
+}
+
+/// Takes names of workloads, and whatever looks like a file of a test case.
+pub fn parser() -> impl TypedValueParser<Value = Choice> {
+    let names = workloads::all()
+        .iter()
+        .map(|workload| PossibleValue::new(workload.name).help(workload.description));
+    NameOrFile(PossibleValuesParser::new(names))
+}
+
+#[derive(Clone)]
+struct NameOrFile(PossibleValuesParser);
+
+impl TypedValueParser for NameOrFile {
+    type Value = Choice;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Choice, Error> {
+        if is_file(value) {
+            return Ok(Choice::File(value.into()));
+        }
+        let name = self.0.parse_ref(command, argument, value)?;
+        let found = workloads::find(&name).map(Choice::Known);
+        found.ok_or_else(|| Error::new(ErrorKind::InvalidValue))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
+}
+
+/// Whether it can only be meant as a file: no workload's name has a slash or ends so.
+fn is_file(value: &OsStr) -> bool {
+    let path = Path::new(value);
+    let slash = value.as_encoded_bytes().contains(&b'/');
+    slash
+        || path
+            .extension()
+            .is_some_and(|end| end == "c" || end == "so")
+}

@@ -1,0 +1,54 @@
+//! The command line by which scalevm starts itself as the host of an own workload.
+
+use crate::tasks::Affinity;
+use clap::Args;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+/// `host`; nobody types this.
+#[derive(Args)]
+pub struct HostArgs {
+    /// A shared object with a test case
+    #[arg(long, conflicts_with = "command", required_unless_present = "command")]
+    pub library: Option<PathBuf>,
+    /// A command to run again and again
+    #[arg(long, allow_hyphen_values = true)]
+    pub command: Option<String>,
+    /// How many tasks
+    #[arg(long)]
+    pub tasks: usize,
+    /// Tasks are threads
+    #[arg(long)]
+    pub threads: bool,
+    /// Pin tasks to hardware threads
+    #[arg(long)]
+    pub smt: bool,
+    /// Do not pin tasks
+    #[arg(long)]
+    pub no_affinity: bool,
+    /// The process that has started this one
+    #[arg(long)]
+    pub parent: i32,
+    /// Descriptor of the channel to it
+    #[arg(long, value_parser = descriptor())]
+    pub channel: RawFd,
+    /// Descriptor of the tasks' counters
+    #[arg(long, value_parser = descriptor())]
+    pub area: RawFd,
+}
+
+impl HostArgs {
+    /// Where tasks are pinned.
+    pub fn affinity(&self) -> Affinity {
+        match (self.no_affinity, self.smt) {
+            (true, _) => Affinity::None,
+            (false, true) => Affinity::Cpus,
+            (false, false) => Affinity::Cores,
+        }
+    }
+}
+
+/// Not one of stdin, stdout and stderr.
+fn descriptor() -> clap::builder::RangedI64ValueParser<RawFd> {
+    clap::value_parser!(RawFd).range(3..)
+}

@@ -1,0 +1,151 @@
+//! `scalevm history`: what stored results say over time.
+
+use super::compare::least_effect;
+use crate::cli::{Export, HistoryArgs};
+use crate::harness::Failure;
+use crate::output::history as output;
+use stats::change;
+use stats::export::{Curve, csv, lkp, openmetrics};
+use stats::history::{History, Series, gather};
+use stats::store;
+use stats::verdict::Rule;
+
+/// Reads, and shows or exports.
+pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
+    let store = store::read(&args.paths)?;
+    for warning in &store.warnings {
+        eprintln!("scalevm: warning: {warning}");
+    }
+    let mut history = gather(&store);
+    if history.cut_short > 0 {
+        eprintln!(
+            "scalevm: {} that did not end left out",
+            runs(history.cut_short)
+        );
+    }
+    select(&mut history, args)?;
+    match args.export {
+        Some(format) => export(args, format, history.series)?,
+        None => show(args, &history.series),
+    }
+    Ok(0)
+}
+
+/// Keeps what is asked for; it is an error if nothing is left.
+fn select(history: &mut History, args: &HistoryArgs) -> Result<(), Failure> {
+    let series = &mut history.series;
+    if series.is_empty() {
+        return Err(Failure::Unavailable("there is no complete run".into()));
+    }
+    if let Some(workload) = &args.workload {
+        keep(series, "workload", workload, |one| Some(&one.key.workload))?;
+    }
+    if let Some(on) = args.on {
+        keep(series, "system", on.entry().name, |one| Some(&one.key.on))?;
+    }
+    if let Some(vm) = &args.vm {
+        keep(series, "build", vm, |one| one.key.vm.as_deref())?;
+    }
+    Ok(())
+}
+
+/// Keeps the series whose `field` is `wanted`, or says which there are.
+fn keep(
+    series: &mut Vec<Series>,
+    what: &str,
+    wanted: &str,
+    field: impl Fn(&Series) -> Option<&str>,
+) -> Result<(), Failure> {
+    let mut there: Vec<String> = series
+        .iter()
+        .filter_map(|one| field(one).map(str::to_owned))
+        .collect();
+    there.sort();
+    there.dedup();
+    series.retain(|one| field(one) == Some(wanted));
+    match series.is_empty() {
+        false => Ok(()),
+        true if there.is_empty() => Err(Failure::Unavailable(format!(
+            "no run has a {what}, so none has `{wanted}`"
+        ))),
+        true => Err(Failure::Unavailable(format!(
+            "no run has the {what} `{wanted}`; there are {}",
+            there.join(", ")
+        ))),
+    }
+}
+
+fn show(args: &HistoryArgs, series: &[Series]) {
+    for (index, one) in series.iter().enumerate() {
+        let minimum_effect = least_effect(args.minimum_effect, one.key.simulated());
+        let rule = Rule {
+            minimum_effect,
+            ..Rule::default()
+        };
+        let options = change::Options {
+            minimum_effect,
+            ..change::Options::default()
+        };
+        let lines = one.lines(&rule);
+        let shifts = one.shifts(&options);
+        let hidden = args
+            .last
+            .map_or(0, |last| lines.len().saturating_sub(last as usize));
+        let lines = &lines[hidden..];
+        match args.json {
+            true => output::print_json(&one.key, lines, &shifts),
+            false => {
+                if index > 0 {
+                    println!();
+                }
+                output::print(one, lines, &shifts);
+            }
+        }
+    }
+}
+
+fn export(args: &HistoryArgs, format: Export, mut series: Vec<Series>) -> Result<(), Failure> {
+    if let Some(label) = &args.label {
+        let mut labels: Vec<&str> = series
+            .iter()
+            .flat_map(|one| one.runs.iter().map(|run| run.label.as_str()))
+            .collect();
+        labels.sort_unstable();
+        labels.dedup();
+        if !labels.contains(&label.as_str()) {
+            return Err(Failure::Unavailable(format!(
+                "no run has the label `{label}`; there are {}",
+                labels.join(", ")
+            )));
+        }
+        for one in &mut series {
+            one.runs.retain(|run| run.label == *label);
+        }
+    }
+    if format == Export::Openmetrics {
+        let (text, timeless) = openmetrics(&series);
+        if timeless > 0 {
+            eprintln!("scalevm: {} without a time left out", runs(timeless));
+        }
+        print!("{text}");
+        return Ok(());
+    }
+    let curve = Curve::of(&series, args.label.as_deref()).map_err(|error| {
+        Failure::Unavailable(format!(
+            "{error} (by --workload, --on, --vm, or other files)"
+        ))
+    })?;
+    eprintln!("scalevm: label {}", curve.label());
+    match format {
+        Export::Csv => print!("{}", csv(&curve)),
+        _ => println!("{:#}", lkp(&curve)),
+    }
+    Ok(())
+}
+
+fn runs(count: usize) -> String {
+    match count {
+        1 => "1 run".into(),
+        _ => format!("{count} runs"),
+    }
+}

@@ -1,0 +1,57 @@
+//! Two profiles, compared.
+
+use super::files::{self, title};
+use crate::cli::ProfileArgs;
+use crate::harness::Failure;
+use crate::output::profile as output;
+use profile::{Difference, Profile, flame};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the difference goes if nobody says.
+const DIRECTORY: &str = "profile-diff";
+
+/// Shows what changed from `before` to `after`.
+pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failure> {
+    let (before, after) = (files::read(before)?, files::read(after)?);
+    let difference = Difference::of(&before, &after);
+    let json = args.common.json;
+    match json {
+        true => println!("{}", files::difference_line(&before, &after, &difference)),
+        false => {
+            println!("before: {}", title(&before));
+            println!("after:  {}", title(&after));
+            output::print_difference(&difference);
+        }
+    }
+    let directory = args.out.clone();
+    if let Some(directory) = directory.or_else(|| (!json).then(|| PathBuf::from(DIRECTORY))) {
+        write(&before, &after, &difference, &directory)?;
+        eprintln!(
+            "scalevm: differential flame graphs are in {}",
+            directory.display()
+        );
+    }
+    Ok(0)
+}
+
+fn write(
+    before: &Profile,
+    after: &Profile,
+    difference: &Difference,
+    directory: &Path,
+) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+    let title = format!("{} → {}", title(before), title(after));
+    let seconds = (before.task_seconds(), after.task_seconds());
+    for (name, stacks) in [
+        ("busy", (&before.busy, &after.busy)),
+        ("waits", (&before.waits, &after.waits)),
+    ] {
+        let subtitle = format!("red: more {name}, blue: less; {}", difference.sentence);
+        let sides = ((stacks.0, seconds.0), (stacks.1, seconds.1));
+        let svg = flame::difference(sides.0, sides.1, &title, &subtitle);
+        files::put(directory, &format!("{name}-diff.svg"), svg)?;
+    }
+    Ok(())
+}

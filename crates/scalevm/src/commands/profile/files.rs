@@ -1,0 +1,83 @@
+//! The files of a profile: flame graphs, folded stacks, speedscope, and itself as JSON.
+
+use crate::harness::Failure;
+use profile::{Difference, Profile, flame, speedscope};
+use std::path::Path;
+use std::{fs, io};
+
+/// The name of the profile itself.
+const ITSELF: &str = "profile.json";
+
+/// The profile as one line of JSON.
+pub fn line(profile: &Profile) -> String {
+    serde_json::to_string(profile).expect("numbers and strings always serialize")
+}
+
+/// The difference of two profiles as one line of JSON.
+pub fn difference_line(before: &Profile, after: &Profile, difference: &Difference) -> String {
+    serde_json::json!({
+        "kind": "difference",
+        "before": before.subject,
+        "after": after.subject,
+        "rate_before": before.rate,
+        "rate_after": after.rate,
+        "bottleneck_before": before.bottleneck,
+        "bottleneck_after": after.bottleneck,
+        "sentence": difference.sentence,
+        "locks": difference.changes,
+    })
+    .to_string()
+}
+
+/// What a profile is of, as a title.
+pub fn title(profile: &Profile) -> String {
+    let what = &profile.subject;
+    let vm = what
+        .vm
+        .as_ref()
+        .map_or(String::new(), |vm| format!(" ({vm})"));
+    let mode = what.mode.name();
+    format!(
+        "{}, {} {mode} on {}{vm}",
+        what.workload, what.tasks, what.on
+    )
+}
+
+/// Writes all files into `directory`, which is created if need be.
+pub fn write(profile: &Profile, directory: &Path) -> Result<(), Failure> {
+    let title = title(profile);
+    let stacks = [("busy", &profile.busy), ("waits", &profile.waits)];
+    fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+    for (name, stacks) in stacks {
+        let subtitle = format!("{name} ({}): {}", profile.clock, profile.bottleneck);
+        let svg = flame::svg(stacks, &title, &subtitle);
+        put(directory, &format!("{name}.svg"), svg)?;
+        put(directory, &format!("{name}.folded"), Ok(stacks.folded()))?;
+    }
+    let scope = speedscope::file(profile, &title).to_string();
+    put(directory, "speedscope.json", Ok(scope))?;
+    put(directory, ITSELF, Ok(line(profile) + "\n"))
+}
+
+/// Writes one file.
+pub fn put(directory: &Path, name: &str, content: io::Result<String>) -> Result<(), Failure> {
+    let path = directory.join(name);
+    let written = content.and_then(|content| fs::write(&path, content));
+    written.map_err(Failure::file(&path))
+}
+
+/// The profile in a directory that [`write`] made, or the last one in a file of JSON.
+pub fn read(path: &Path) -> Result<Profile, Failure> {
+    let file = match path.is_dir() {
+        true => path.join(ITSELF),
+        false => path.to_owned(),
+    };
+    let name = file.to_string_lossy();
+    let profile = profile::read(&name)?.pop();
+    profile.ok_or_else(|| {
+        Failure::Input(stats::InputError::Whole {
+            file: name.into_owned(),
+            reason: "no profile".into(),
+        })
+    })
+}

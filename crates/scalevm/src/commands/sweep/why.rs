@@ -1,0 +1,95 @@
+//! Why a curve bends: profiles at its peak and at its end, and what changed between.
+
+use super::{Series, Side, Sweep};
+use crate::cli::{CommonArgs, watching};
+use crate::commands::profile::files;
+use crate::harness::{Failure, Plan};
+use crate::output::profile as output;
+use crate::profiling::Subject;
+use profile::{Difference, Profile};
+
+/// Samples of busy CPUs a second.
+const FREQUENCY: u32 = 997;
+
+/// Profiles each curve where it is highest and where it ends, and says what differs.
+pub fn explain(sweep: &Sweep<'_>, series: &[Series], common: &CommonArgs) -> Result<(), Failure> {
+    for (side, one) in sweep.sides.iter().zip(series) {
+        let mut profiles: Vec<(usize, Profile)> = Vec::new();
+        for tasks in peak_and_end(&one.curve()) {
+            let Some(profile) = subject(sweep, side, tasks, common).profile()? else {
+                return Ok(());
+            };
+            tell(sweep, &one.label, tasks, &profile, common.json);
+            profiles.push((tasks, profile));
+        }
+        if let [(few, peak), (many, end)] = profiles.as_slice() {
+            let difference = Difference::of(peak, end);
+            match common.json {
+                true => println!("{}", files::difference_line(peak, end, &difference)),
+                false => {
+                    let label =
+                        format!("{}, from {few} to {many} {}", one.label, sweep.mode.name());
+                    println!("{label}:");
+                    output::print_difference(&difference);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of tasks at which a curve is highest and at which it ends.
+fn peak_and_end(curve: &[(usize, f64)]) -> Vec<usize> {
+    let peak = curve.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut ends: Vec<usize> = peak
+        .into_iter()
+        .chain(curve.last())
+        .map(|one| one.0)
+        .collect();
+    ends.dedup();
+    ends
+}
+
+fn subject<'a>(
+    sweep: &Sweep<'_>,
+    side: &Side<'a>,
+    tasks: usize,
+    common: &'a CommonArgs,
+) -> Subject<'a> {
+    Subject {
+        on: side.on,
+        vm: side.vm,
+        plan: Plan {
+            workload: sweep.workload,
+            tasks,
+            mode: sweep.mode,
+        },
+        schedule: watching(common, side.on),
+        frequency: FREQUENCY,
+        common,
+    }
+}
+
+fn tell(sweep: &Sweep<'_>, label: &str, tasks: usize, profile: &Profile, json: bool) {
+    match json {
+        true => println!("{}", files::line(profile)),
+        false => println!(
+            "{label}, {}: bottleneck: {}",
+            sweep.mode.count(tasks),
+            profile.bottleneck
+        ),
+    }
+    output::notes(&profile.notes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::peak_and_end;
+
+    #[test]
+    fn a_curve_that_rises_to_its_end_has_one_place() {
+        assert_eq!(peak_and_end(&[(1, 1.0), (2, 3.0), (4, 2.0)]), [2, 4]);
+        assert_eq!(peak_and_end(&[(1, 1.0), (2, 3.0)]), [2]);
+        assert!(peak_and_end(&[]).is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! Whether one can measure on a computer, and what to change if not.
+//!
+//! One file for each group of checks. They read below a root and change nothing.
+
+mod cpus;
+mod events;
+mod host;
+mod limits;
+mod memory;
+mod permissions;
+mod programs;
+mod surroundings;
+
+#[cfg(test)]
+mod tests;
+
+pub use host::Host;
+
+use serde::Serialize;
+
+/// What was found of one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Nothing is to be done.
+    Ok,
+    /// Figures would be better, or more would be seen, after a change.
+    Advice,
+    /// Figures from here are doubtful as it is.
+    Change,
+}
+
+impl State {
+    /// The word used in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Advice => "advice",
+            State::Change => "change",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename = "finding")]
+pub struct Finding {
+    /// What.
+    pub name: &'static str,
+    /// How it is.
+    pub state: State,
+    /// What was found, and why it matters.
+    pub found: String,
+    /// The command to type, or what else to do; none if all is well.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Finding {
+            name,
+            state: State::Ok,
+            found: found.into(),
+            advice: None,
+        }
+    }
+
+    fn advice(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Finding {
+            name,
+            state: State::Advice,
+            found: found.into(),
+            advice: Some(advice.into()),
+        }
+    }
+
+    fn change(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Finding {
+            state: State::Change,
+            ..Finding::advice(name, found, advice)
+        }
+    }
+}
+
+/// Looks at everything.
+pub fn examine(host: &Host) -> Vec<Finding> {
+    let groups = [
+        surroundings::check,
+        cpus::check,
+        memory::check,
+        limits::check,
+        permissions::check,
+        events::check,
+        programs::check,
+    ];
+    groups.iter().flat_map(|check| check(host)).collect()
+}

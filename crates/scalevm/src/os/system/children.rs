@@ -1,0 +1,143 @@
+//! Processes and threads that a task starts itself.
+
+use super::{failed, files, ipc};
+use crate::harness::Mode;
+use std::ffi::CStr;
+use std::ptr;
+use std::thread::{self, JoinHandle};
+use workloads::{Call, Child, Descriptor, Error, Forked, LAST};
+
+/// Exit code of a child that could not become the program, as a shell has it.
+const NO_PROGRAM: libc::c_int = 127;
+/// Exit code of an echo that could not read or write.
+const BROKEN: u8 = 1;
+
+/// Threads that a task has started and not waited for.
+#[derive(Default)]
+pub struct Threads(Vec<Option<JoinHandle<u8>>>);
+
+/// Forks a child that does nothing else than `then`. The program is what
+/// [`Forked::Execs`] becomes.
+///
+/// The task may be one of several threads; the child has only this one, and locks that
+/// others held stay locked. So it makes system calls and nothing else.
+pub fn fork(then: Forked, program: Option<&CStr>) -> Result<Child, Error> {
+    // SAFETY: the child leaves by `_exit` or `execve` on each way through `become_other`.
+    match unsafe { libc::fork() } {
+        0 => become_other(then, program),
+        -1 => Err(failed(Call::Fork)),
+        pid => Ok(Child::Process(pid)),
+    }
+}
+
+fn become_other(then: Forked, program: Option<&CStr>) -> ! {
+    let code = match (then, program) {
+        (Forked::Exits(code), _) => libc::c_int::from(code),
+        (Forked::Execs, Some(program)) => {
+            let arguments = [program.as_ptr(), ptr::null()];
+            let environment = [ptr::null()];
+            // SAFETY: strings that end in zero bytes, lists that end in a null.
+            unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+            NO_PROGRAM
+        }
+        (Forked::Execs, None) => NO_PROGRAM,
+    };
+    // SAFETY: runs nothing of the parent's.
+    unsafe { libc::_exit(code) }
+}
+
+/// Starts an echo: a thread if tasks are threads, else a process. Either is born where the
+/// caller runs and may run nowhere else.
+pub fn start_echo(
+    mode: Mode,
+    threads: &mut Threads,
+    from: Descriptor,
+    to: Descriptor,
+) -> Result<Child, Error> {
+    match mode {
+        Mode::Processes => echo_process(from, to),
+        Mode::Threads => {
+            let thread = thread::Builder::new().name("partner".into());
+            let thread = thread.spawn(move || echo(from, to)).map_err(|error| {
+                Error::Failed(Call::Partner, error.raw_os_error().unwrap_or(libc::EAGAIN))
+            })?;
+            threads.0.push(Some(thread));
+            Ok(Child::Thread(threads.0.len() - 1))
+        }
+    }
+}
+
+fn echo_process(from: Descriptor, to: Descriptor) -> Result<Child, Error> {
+    // SAFETY: no arguments in memory.
+    let parent = unsafe { libc::getpid() };
+    // SAFETY: the child makes system calls only, and leaves by `_exit`.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        // It goes when its parent is killed: it has the other ends open as well, and would
+        // wait for itself.
+        // SAFETY: plain system calls.
+        0 => unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid() != parent {
+                libc::_exit(0);
+            }
+            libc::_exit(libc::c_int::from(echo(from, to)))
+        },
+        -1 => Err(failed(Call::Partner)),
+        pid => {
+            // The child's alone from now on, so that its death is noticed.
+            files::close(from)?;
+            files::close(to)?;
+            Ok(Child::Process(pid))
+        }
+    }
+}
+
+/// Writes each byte it reads, until the last one; returns its exit code. Allocates nothing.
+fn echo(from: Descriptor, to: Descriptor) -> u8 {
+    let mut byte = [0];
+    let code = loop {
+        match ipc::read(from, &mut byte) {
+            Ok(1) if byte[0] == LAST => break 0,
+            Ok(1) => {}
+            _ => break BROKEN,
+        }
+        if ipc::write(to, &byte) != Ok(1) {
+            break BROKEN;
+        }
+    };
+    match (files::close(from), files::close(to)) {
+        (Ok(()), Ok(())) => code,
+        _ => BROKEN,
+    }
+}
+
+/// Waits for exactly this child, and returns its exit code; a signal counts as 128 more,
+/// as in a shell.
+pub fn wait(child: Child, threads: &mut Threads) -> Result<u8, Error> {
+    match child {
+        Child::Process(pid) => reap(pid),
+        Child::Thread(number) => {
+            let thread = threads.0.get_mut(number).and_then(Option::take);
+            let thread = thread.ok_or(Error::Failed(Call::Wait, libc::ECHILD))?;
+            // A panic has been printed by the thread.
+            Ok(thread.join().unwrap_or(BROKEN))
+        }
+    }
+}
+
+fn reap(pid: libc::pid_t) -> Result<u8, Error> {
+    let mut status = 0;
+    // SAFETY: room for the status.
+    while unsafe { libc::waitpid(pid, &mut status, 0) } != pid {
+        match failed(Call::Wait) {
+            Error::Failed(_, libc::EINTR) => {}
+            error => return Err(error),
+        }
+    }
+    let code = match libc::WIFEXITED(status) {
+        true => libc::WEXITSTATUS(status),
+        false => 128 + libc::WTERMSIG(status),
+    };
+    Ok(code as u8) // both fit: codes are a byte, signals end at 64
+}

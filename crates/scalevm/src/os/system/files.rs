@@ -1,0 +1,100 @@
+//! Files: mapped, opened, locked, polled.
+
+use super::{answered, failed, failed_with};
+use std::ffi::{CStr, CString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use workloads::{Call, Descriptor, Error};
+
+/// A file of `len` zero bytes in `directory`, which nobody else can open.
+pub fn unnamed(directory: &Path, len: usize) -> Result<File, Error> {
+    unnamed_file(directory)
+        .and_then(|file| file.set_len(len as u64).map(|()| file))
+        .map_err(|error| failed_with(Call::File, &error))
+}
+
+#[inline]
+pub fn open(path: &CStr) -> Result<Descriptor, Error> {
+    // SAFETY: a path that ends in a zero byte.
+    match unsafe { libc::open(path.as_ptr(), libc::O_RDWR) } {
+        -1 => Err(failed(Call::Open)),
+        fd => Ok(Descriptor(fd)),
+    }
+}
+
+#[inline]
+pub fn close(descriptor: Descriptor) -> Result<(), Error> {
+    // SAFETY: workloads close only what they have opened, once.
+    answered(Call::Close, unsafe { libc::close(descriptor.0) })
+}
+
+/// Locks (`F_WRLCK`) or unlocks (`F_UNLCK`) the first byte, waiting for it.
+#[inline]
+pub fn set_lock(file: Descriptor, kind: libc::c_int) -> Result<(), Error> {
+    // SAFETY: zeroes are a valid `flock`: from the start of the file.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_len = 1;
+    // SAFETY: `lock` is valid for the call.
+    answered(Call::Lock, unsafe {
+        libc::fcntl(file.0, libc::F_SETLKW, &lock)
+    })
+}
+
+/// Whether one could write now.
+#[inline]
+pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
+    let mut entry = libc::pollfd {
+        fd: descriptor.0,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: one valid entry.
+    match unsafe { libc::poll(&mut entry, 1, 0) } {
+        -1 => Err(failed(Call::Poll)),
+        _ => Ok(entry.revents == libc::POLLOUT),
+    }
+}
+
+/// A file in `directory` that has no name, or has lost it.
+fn unnamed_file(directory: &Path) -> io::Result<File> {
+    let unnamed = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_TMPFILE)
+        .open(directory);
+    match unnamed {
+        // Not every file system can; old kernels see a directory opened for writing.
+        Err(error)
+            if matches!(
+                error.raw_os_error(),
+                Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)
+            ) => {}
+        other => return other,
+    }
+    let (file, path) = named_file(directory)?;
+    // SAFETY: a path that ends in a zero byte.
+    match unsafe { libc::unlink(path.as_ptr()) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A new file in `directory`, and its path.
+pub fn named_file(directory: &Path) -> io::Result<(File, CString)> {
+    let template = directory.join("scalevm.XXXXXX");
+    let template = CString::new(template.as_os_str().as_bytes())?.into_raw();
+    // SAFETY: a writable string that ends in XXXXXX and a zero byte, of which `mkstemp`
+    // changes neither the length nor the end; taken back at once.
+    let (fd, path) = unsafe { (libc::mkstemp(template), CString::from_raw(template)) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` is open and ours alone.
+    Ok((unsafe { File::from_raw_fd(fd) }, path))
+}

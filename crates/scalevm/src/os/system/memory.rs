@@ -1,0 +1,91 @@
+//! Mappings and the program break.
+
+use super::{answered, failed};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use workloads::{Backing, Call, Error, Prot};
+
+#[inline]
+pub fn map(len: usize, prot: Prot, backing: Backing<'_, File>) -> Result<usize, Error> {
+    let (flags, fd) = match backing {
+        Backing::Anonymous => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        Backing::PrivateFile(file) => (libc::MAP_PRIVATE, file.as_raw_fd()),
+        Backing::SharedFile(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+    };
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let start = unsafe { libc::mmap(ptr::null_mut(), len, bits(prot), flags, fd, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(failed(Call::Map));
+    }
+    Ok(start as usize)
+}
+
+fn bits(prot: Prot) -> libc::c_int {
+    match prot {
+        Prot::None => libc::PROT_NONE,
+        Prot::Read => libc::PROT_READ,
+        Prot::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+    }
+}
+
+#[inline]
+pub fn unmap(start: usize, len: usize) -> Result<(), Error> {
+    // SAFETY: workloads unmap only what they have mapped through `map`, and
+    // hold no references into it.
+    answered(Call::Unmap, unsafe { libc::munmap(start as *mut _, len) })
+}
+
+#[inline]
+pub fn protect(start: usize, len: usize, prot: Prot) -> Result<(), Error> {
+    // SAFETY: as for `unmap`.
+    let result = unsafe { libc::mprotect(start as *mut _, len, bits(prot)) };
+    answered(Call::Protect, result)
+}
+
+#[inline]
+pub fn discard(start: usize, len: usize) -> Result<(), Error> {
+    // SAFETY: as for `unmap`.
+    let result = unsafe { libc::madvise(start as *mut _, len, libc::MADV_DONTNEED) };
+    answered(Call::Discard, result)
+}
+
+/// Moves the break to where workloads may move it from, and says where that is.
+pub fn program_break(page: usize) -> Result<usize, Error> {
+    /// One for the process, so that threads move one break; 0 until chosen.
+    /// Not a `OnceLock`: a child forked while that is filled would wait for ever.
+    static BASE: AtomicUsize = AtomicUsize::new(0);
+    let ours = kernel_break(0).next_multiple_of(page) + GAP;
+    let base = match BASE.compare_exchange(0, ours, Relaxed, Relaxed) {
+        Ok(_) => ours,
+        Err(theirs) => theirs,
+    };
+    set_program_break(base)?;
+    Ok(base)
+}
+
+#[inline]
+pub fn set_program_break(to: usize) -> Result<(), Error> {
+    // The system call says where the break is now; that is its only error.
+    if kernel_break(to) != to {
+        return Err(Error::Failed(Call::Brk, libc::ENOMEM));
+    }
+    Ok(())
+}
+
+/// Bytes left to malloc between the break it knows and the one that brk1 moves.
+///
+/// libc's malloc grows the heap by the break as well. Below the gap is malloc's,
+/// above it is brk1's. The system call is made directly, so libc goes on believing
+/// in its own break: when malloc sets it, the kernel takes only pages of the gap
+/// away, which nobody has touched, and brk1's next call puts them back.
+const GAP: usize = 16 << 20;
+
+/// Asks the kernel for the break `to`; returns the break there is then.
+#[inline]
+fn kernel_break(to: usize) -> usize {
+    // SAFETY: `to` is 0 (which only asks) or above the end of malloc's heap, see
+    // [`GAP`], so no memory in use is taken away.
+    unsafe { libc::syscall(libc::SYS_brk, to) as usize }
+}

@@ -1,0 +1,84 @@
+//! What is made before the tasks, and goes after them.
+
+use super::{failed_with, files};
+use crate::harness::{Failure, Job, Plan};
+use std::env;
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use workloads::{Call, Feature};
+
+/// The program that exec1 runs: it does nothing and succeeds.
+const PROGRAM: &str = "true";
+
+/// Files with names, and the path of a program, if the workload needs them. Tasks can not
+/// make the files: they may be killed, and then nobody would remove them.
+#[derive(Default)]
+pub struct Prepared {
+    /// By task.
+    names: Vec<CString>,
+    program: Option<CString>,
+}
+
+impl Prepared {
+    /// Makes what the tasks of `plan` need, files in `directory`.
+    pub fn new(plan: &Plan, directory: &Path) -> Result<Self, Failure> {
+        let mut prepared = Prepared::default();
+        let Job::Known(workload) = plan.workload else {
+            return Ok(prepared); // the user's own looks after itself
+        };
+        let features = workload.needs.features;
+        if features.contains(&Feature::Exec) {
+            prepared.program = Some(find(PROGRAM)?);
+        }
+        if features.contains(&Feature::Names) {
+            for task in 0..plan.tasks {
+                let named = files::named_file(directory).map_err(|error| Failure::Task {
+                    workload: workload.name,
+                    task,
+                    error: failed_with(Call::File, &error),
+                });
+                prepared.names.push(named?.1);
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// The path of the task's own file.
+    #[inline]
+    pub fn name(&self, task: usize) -> Option<&CStr> {
+        self.names.get(task).map(CString::as_c_str)
+    }
+
+    /// The program's path.
+    #[inline]
+    pub fn program(&self) -> Option<&CStr> {
+        self.program.as_deref()
+    }
+}
+
+/// A forked child never drops it: it leaves by `_exit`.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // Nobody can be told if it has gone already.
+            // SAFETY: a path that ends in a zero byte.
+            unsafe { libc::unlink(name.as_ptr()) };
+        }
+    }
+}
+
+/// The path of `program`, which must be in PATH or where it always is.
+fn find(program: &str) -> Result<CString, Failure> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let usual = ["/bin", "/usr/bin"].map(Into::into);
+    let mut candidates = env::split_paths(&path)
+        .chain(usual)
+        .filter(|directory| directory.is_absolute())
+        .filter_map(|directory| CString::new(directory.join(program).as_os_str().as_bytes()).ok());
+    // SAFETY: a path that ends in a zero byte.
+    let found = candidates.find(|path| unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0);
+    found.ok_or_else(|| {
+        Failure::Unavailable(format!("there is no program `{program}` in PATH to be run"))
+    })
+}

@@ -1,0 +1,72 @@
+//! Where records go: lines on stdout or in a file, a store, or both.
+
+use crate::cli::KeepArgs;
+use crate::harness::Failure;
+use stats::record::Record;
+use stats::store::{StoreError, Writer};
+use std::io::Write;
+
+/// Takes records.
+pub struct Sink<'a> {
+    lines: Option<&'a mut dyn Write>,
+    store: Option<Writer>,
+    failure: Option<StoreError>,
+    label: Option<String>,
+}
+
+impl<'a> Sink<'a> {
+    /// Lines only.
+    pub fn lines(lines: &'a mut dyn Write) -> Self {
+        Sink {
+            lines: Some(lines),
+            store: None,
+            failure: None,
+            label: None,
+        }
+    }
+
+    /// What the user asked for; none if nothing. A store that can not be written is found out here, before there is anything to
+    /// lose.
+    pub fn open<W: Write>(
+        lines: Option<&'a mut W>,
+        keep: &KeepArgs,
+    ) -> Result<Option<Self>, Failure> {
+        let store = keep.store.as_deref().map(Writer::create).transpose()?;
+        let wanted = lines.is_some() || store.is_some();
+        Ok(wanted.then(|| Sink {
+            lines: lines.map(|lines| lines as &mut dyn Write),
+            store,
+            failure: None,
+            label: keep.label.clone(),
+        }))
+    }
+
+    /// What the user calls that which is measured.
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`] tells.
+    pub fn take(&mut self, record: &Record) {
+        if let Some(lines) = &mut self.lines {
+            let written = record.write(lines);
+            written.unwrap_or_else(|error| panic!("results: {error}")); // as println! does
+        }
+        let store = self.store.as_mut().filter(|_| self.failure.is_none());
+        self.failure = match store {
+            Some(store) => store.append(record).err(),
+            None => self.failure.take(),
+        };
+    }
+
+    /// Says where the results are, or why they are not there.
+    pub fn finish(self) -> Result<(), Failure> {
+        if let Some(failure) = self.failure {
+            return Err(failure.into());
+        }
+        if let Some(store) = self.store.filter(|store| !store.is_empty()) {
+            eprintln!("scalevm: kept in {}", store.path().display());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! Tasks as threads of the host.
+//!
+//! They are libc's, as will-it-scale's are, so that stacks have the usual size. A test
+//! case never returns, so at the end its threads are stopped where they are; cancelling
+//! them would unwind through frames that do not expect it.
+
+use super::Host;
+use crate::own::channel::{Channel, Kind, Received, tell};
+use crate::tasks::{Mask, born_at};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+thread_local! {
+    /// The task that this thread is, or belongs to.
+    static TASK: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The channel, for handlers.
+static CHANNEL: AtomicI32 = AtomicI32::new(-1);
+/// Threads that stand still.
+static STOPPED: AtomicUsize = AtomicUsize::new(0);
+/// How long threads may take to stop; who has blocked all signals does not.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Creates a thread for each task, and stops all when told to.
+pub fn run(host: &'static Host, places: &[Mask]) -> io::Result<()> {
+    for task in 0..host.area.slots().len() {
+        born_at(places, task, || {
+            spawn(move || {
+                TASK.set(Some(task));
+                host.work(task);
+            })
+        })?;
+    }
+    host.open(|| false)?;
+    while host.channel.receive(None, None) == Received::Nothing {}
+    stop_others()
+}
+
+/// Starts a thread of the same task, for a test case that asks for one.
+pub fn spawn_beside(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let task = TASK.get();
+    spawn(move || {
+        TASK.set(task);
+        work();
+    })
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    type Work = Box<dyn FnOnce() + Send>;
+    extern "C" fn body(work: *mut c_void) -> *mut c_void {
+        // SAFETY: made of such a box below, for this thread alone.
+        let work = unsafe { Box::from_raw(work.cast::<Work>()) };
+        work();
+        std::ptr::null_mut()
+    }
+    let work: Box<Work> = Box::new(Box::new(work));
+    // SAFETY: a zeroed pthread_t is overwritten; the body takes what it is given.
+    let error = unsafe {
+        let mut thread: libc::pthread_t = std::mem::zeroed();
+        let work = Box::into_raw(work).cast();
+        libc::pthread_create(&mut thread, std::ptr::null(), body, work)
+    };
+    match error {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// A task that aborts, faults or exits takes the whole process with it; has it say first
+/// which one it was.
+pub fn name_the_dying(channel: &Channel) {
+    CHANNEL.store(channel.number(), Relaxed);
+    let signals = [
+        libc::SIGABRT,
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGILL,
+        libc::SIGFPE,
+        libc::SIGTRAP,
+    ];
+    for signal in signals {
+        // Back to the default first, which then ends the process.
+        handle(signal, dying, libc::SA_RESETHAND);
+    }
+    // SAFETY: the function lives as long as the process.
+    unsafe { libc::atexit(leaving) };
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) {
+    // SAFETY: a zeroed action is valid; the handlers make only calls that are safe in one.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = flags;
+        libc::sigfillset(&mut action.sa_mask);
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn dying(signal: libc::c_int) {
+    leaving();
+    // Delivered when this returns, also if nothing that happens again has raised it.
+    // SAFETY: may be called in a handler.
+    unsafe { libc::raise(signal) };
+}
+
+/// Runs in a handler, or in `exit`.
+extern "C" fn leaving() {
+    if let Some(task) = TASK.get() {
+        let channel: RawFd = CHANNEL.load(Relaxed);
+        tell(channel, Kind::Ending, task, 0);
+    }
+}
+
+/// Makes all other threads stand still: those of the tasks, and theirs. What they hold
+/// stays held, so nothing is allocated here once the first of them stands.
+fn stop_others() -> io::Result<()> {
+    extern "C" fn stop(_: libc::c_int) {
+        STOPPED.fetch_add(1, Relaxed);
+        loop {
+            // SAFETY: waits; all signals are blocked in this handler.
+            unsafe { libc::pause() };
+        }
+    }
+    let signal = libc::SIGRTMAX() - 1;
+    handle(signal, stop, 0);
+    let others = others()?;
+    // SAFETY: no arguments in memory.
+    let process = unsafe { libc::getpid() };
+    let mut expected = 0;
+    for &thread in &others {
+        // SAFETY: a thread of this process; if it has ended that is said.
+        let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) };
+        expected += usize::from(sent == 0);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while STOPPED.load(Relaxed) < expected && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::mem::forget(others);
+    Ok(())
+}
+
+/// All threads of this process but this one.
+fn others() -> io::Result<Vec<libc::pid_t>> {
+    // SAFETY: no arguments in memory.
+    let own = unsafe { libc::gettid() };
+    let names = std::fs::read_dir("/proc/self/task")?;
+    let number =
+        |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    Ok(names
+        .filter_map(number)
+        .filter(|&thread| thread != own)
+        .collect())
+}

@@ -1,0 +1,29 @@
+//! The locks of scalevm's own VM, as its lock profile has seen them.
+
+use profile::{Kind, Lock};
+use sync::watch::profile::Row;
+
+/// The rows that were waited for, the costliest first.
+pub fn locks(rows: &[Row], task_seconds: f64) -> Vec<Lock> {
+    let waited = rows.iter().filter(|row| row.contended > 0);
+    let mut locks: Vec<Lock> = waited
+        .map(|row| {
+            let mut lock = Lock::new(row.class, Kind::Own, &place(row));
+            let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+            lock.acquisitions = Some(row.acquisitions);
+            lock.add_waits(row.contended, seconds(row.wait), seconds(row.max_wait));
+            lock.share_of(task_seconds)
+        })
+        .collect();
+    locks.sort_by(|a, b| b.share.total_cmp(&a.share));
+    locks
+}
+
+/// Where a row's lock is taken, from the crate on.
+fn place(row: &Row) -> String {
+    let file = row
+        .file
+        .rsplit_once("crates/")
+        .map_or(row.file, |(_, file)| file);
+    format!("{file}:{}", row.line)
+}

@@ -1,0 +1,154 @@
+//! What differs between two machines, or between two days of one.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Environment;
+
+/// One fact that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The field of the environment; a dot leads into a map.
+    pub name: String,
+    /// What it was; `null` if that was not known.
+    pub before: Option<String>,
+    /// What it is; `null` if that is not known.
+    pub after: Option<String>,
+}
+
+/// Fields that differ between any two runs, or say nothing of the machine.
+const ASIDE: [&str; 5] = [
+    "arguments",
+    "boot_id",
+    "load_before",
+    "load_after",
+    "missing",
+];
+
+impl Environment {
+    /// What differs from `before` to this one, apart from loads and arguments. A fact unknown to both does not.
+    pub fn differences(&self, before: &Self) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let [before, after] =
+            [before, self].map(|one| serde_json::to_value(one).unwrap_or_default());
+        compare("", &before, &after, &mut found);
+        found.retain(|one| !ASIDE.iter().any(|name| one.belongs_to(name)));
+        found
+    }
+
+    /// The kernel's release: `6.18.5` of `Linux 6.18.5 #1 SMP …`.
+    pub fn release(&self) -> Option<&str> {
+        self.kernel.as_deref().map(release)
+    }
+}
+
+impl Difference {
+    fn belongs_to(&self, field: &str) -> bool {
+        self.name
+            .strip_prefix(field)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
+/// `kernel 6.12.1 → 6.18.5`.
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.rsplit('.').next().unwrap_or(&self.name);
+        let [before, after] =
+            [&self.before, &self.after].map(|value| value.as_deref().unwrap_or("unknown"));
+        // The whole line tells builds apart, the release is what people know; so it is shown where it suffices.
+        let [short_before, short_after] = [before, after].map(release);
+        match name == "kernel" && short_before != short_after {
+            true => write!(out, "{name} {short_before} → {short_after}"),
+            false => write!(out, "{name} {before} → {after}"),
+        }
+    }
+}
+
+fn release(kernel: &str) -> &str {
+    kernel.split_whitespace().nth(1).unwrap_or(kernel)
+}
+
+fn compare(name: &str, before: &Value, after: &Value, found: &mut Vec<Difference>) {
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
+        if before != after {
+            found.push(Difference {
+                name: name.into(),
+                before: text(before),
+                after: text(after),
+            });
+        }
+        return;
+    };
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort();
+    names.dedup();
+    for key in names {
+        let path = match name {
+            "" => key.clone(),
+            _ => format!("{name}.{key}"),
+        };
+        let side = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+        compare(&path, &side(old), &side(new), found);
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_that_differ_are_named() {
+        let mitigations = |state: &str| Some([("meltdown".into(), state.into())].into());
+        let before = Environment {
+            kernel: Some("Linux 6.12.1 #1 SMP".into()),
+            governor: Some("powersave".into()),
+            mitigations: mitigations("Mitigation: PTI"),
+            boot_id: Some("a".into()),
+            arguments: vec!["run".into()],
+            page_size: Some(4096),
+            ..Environment::default()
+        };
+        let after = Environment {
+            kernel: Some("Linux 6.18.5 #1 SMP".into()),
+            governor: None,
+            mitigations: mitigations("Vulnerable"),
+            boot_id: Some("b".into()),
+            arguments: vec!["sweep".into()],
+            ..before.clone()
+        };
+        let found: Vec<String> = after
+            .differences(&before)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "governor powersave → unknown",
+                "kernel 6.12.1 → 6.18.5",
+                "meltdown Mitigation: PTI → Vulnerable",
+            ]
+        );
+        assert_eq!(after.differences(&after), []);
+        let rebuilt = Environment {
+            kernel: Some("Linux 6.18.5 #2 SMP".into()),
+            ..after.clone()
+        };
+        assert_eq!(
+            rebuilt.differences(&after)[0].to_string(),
+            "kernel Linux 6.18.5 #1 SMP → Linux 6.18.5 #2 SMP"
+        );
+        assert_eq!(after.release(), Some("6.18.5"));
+    }
+}

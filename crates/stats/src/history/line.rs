@@ -1,0 +1,132 @@
+//! One label of a series, and how it compares with the one before.
+
+use std::collections::BTreeMap;
+
+use super::{Kept, Series};
+use crate::Time;
+use crate::environment::Difference;
+use crate::interval::{Median, of_median};
+use crate::verdict::{ALPHA, Rule, RunsError, Verdict, judge};
+
+/// All runs of one label.
+#[derive(Clone, Debug)]
+pub struct Line<'a> {
+    /// The label.
+    pub label: &'a str,
+    /// The runs, as they were made.
+    pub runs: &'a [Kept],
+    /// When the first ended.
+    pub first: Option<Time>,
+    /// When the last ended.
+    pub last: Option<Time>,
+    /// Their median and its 95 % interval, or what comes nearest.
+    pub median: Median,
+    /// What that is a median of.
+    pub of: Of,
+    /// How it compares with the label before.
+    pub change: Option<Against<'a>>,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The figures of several runs.
+    Runs(usize),
+    /// The samples of a single run, which share its luck: how far another run may lie is not known.
+    Samples(usize),
+    /// Simulated samples, each with a machine and a seed of its own: as good as runs.
+    Seeds(usize),
+}
+
+/// A label compared with the one before.
+#[derive(Clone, Debug)]
+pub struct Against<'a> {
+    /// The label before.
+    pub label: &'a str,
+    /// The judgement, or why there is none.
+    pub verdict: Result<Verdict, RunsError>,
+    /// The median in terms of the one before.
+    pub ratio: f64,
+    /// Whether runs of the two were made in turn; if not, a drift of the machine counts as a change.
+    pub in_turn: bool,
+    /// What else is different: the machine of the last run before and of the first one now.
+    pub differences: Vec<Difference>,
+}
+
+impl Series {
+    /// A line for each label, in order.
+    pub fn lines(&self, rule: &Rule) -> Vec<Line<'_>> {
+        let mut lines: Vec<Line<'_>> = Vec::new();
+        let mut before: Option<Vec<f64>> = None;
+        for runs in self.runs.chunk_by(|a, b| a.label == b.label) {
+            let independent = self.independent(runs);
+            let (numbers, of) = match runs {
+                _ if self.key.simulated() => (independent.clone(), Of::Seeds(independent.len())),
+                [one] if one.samples.len() > 1 => {
+                    (one.samples.clone(), Of::Samples(one.samples.len()))
+                }
+                several => (independent.clone(), Of::Runs(several.len())),
+            };
+            let Some(median) = of_median(&numbers, 1.0 - ALPHA) else {
+                continue;
+            };
+            let times = || runs.iter().filter_map(|run| run.time);
+            let mut line = Line {
+                label: &runs[0].label,
+                runs,
+                first: times().min(),
+                last: times().max(),
+                median,
+                of,
+                change: None,
+            };
+            if let (Some(last), Some(before)) = (lines.last(), &before) {
+                line.change = Some(Against {
+                    label: last.label,
+                    verdict: judge(before, &independent, rule),
+                    ratio: median.median / last.median.median,
+                    in_turn: last.last > line.first && line.first.is_some(),
+                    differences: between(last.runs.last(), runs.first()),
+                });
+            }
+            lines.push(line);
+            before = Some(independent);
+        }
+        lines
+    }
+
+    /// The numbers that may be counted: the run's figure, because samples of a run share its luck; of simulated runs every sample,
+    /// but a seed only once, as it gives the same again.
+    fn independent(&self, runs: &[Kept]) -> Vec<f64> {
+        if !self.key.simulated() {
+            return runs.iter().map(|run| run.figure).collect();
+        }
+        let mut by_seed = BTreeMap::new();
+        let mut without = Vec::new();
+        for run in runs {
+            match run.seed {
+                Some(first) => by_seed.extend(
+                    (0..)
+                        .zip(&run.samples)
+                        .map(|(index, &sample)| (first.saturating_add(index), sample)),
+                ),
+                None => without.extend(&run.samples),
+            }
+            if run.samples.is_empty() {
+                without.push(run.figure);
+            }
+        }
+        by_seed.into_values().chain(without).collect()
+    }
+}
+
+/// What differs between the machines of two runs; nothing if one is not known.
+pub(super) fn between(before: Option<&Kept>, after: Option<&Kept>) -> Vec<Difference> {
+    let (Some(before), Some(after)) = (before, after) else {
+        return Vec::new();
+    };
+    match (&before.machine, &after.machine) {
+        (Some(before), Some(after)) => after.differences(before),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,50 @@
+//! Changes of level in a series.
+
+use super::line::between;
+use super::{Kept, Series};
+use crate::change::{Change, Options, changes};
+use crate::environment::Difference;
+
+/// A change of level, and what goes with it.
+#[derive(Clone, Debug)]
+pub struct Shift<'a> {
+    /// The change; it counts the series' runs.
+    pub change: Change,
+    /// The first run of the new level.
+    pub run: &'a Kept,
+    /// Whether the run before has the same label: then what was measured did not change, and the machine did.
+    pub within_label: bool,
+    /// What is different on the machine from the run before.
+    pub differences: Vec<Difference>,
+}
+
+impl Series {
+    /// Where the level of the runs' figures changes, ascending. A simulated run that was only repeated is no new evidence, so of
+    /// those with one label and one seed the last counts.
+    pub fn shifts(&self, options: &Options) -> Vec<Shift<'_>> {
+        let repeated = |index: usize, run: &Kept| {
+            let later = &self.runs[index + 1..];
+            self.key.simulated()
+                && later
+                    .iter()
+                    .any(|other| (&other.label, other.seed) == (&run.label, run.seed))
+        };
+        let counted = self.runs.iter().enumerate();
+        let counted: Vec<(usize, &Kept)> = counted
+            .filter(|&(index, run)| !repeated(index, run))
+            .collect();
+        let figures: Vec<f64> = counted.iter().map(|(_, run)| run.figure).collect();
+        changes(&figures, options)
+            .into_iter()
+            .map(|change| {
+                let (before, (at, run)) = (counted[change.at - 1].1, counted[change.at]);
+                Shift {
+                    change: Change { at, ..change },
+                    run,
+                    within_label: before.label == run.label,
+                    differences: between(Some(before), Some(run)),
+                }
+            })
+            .collect()
+    }
+}

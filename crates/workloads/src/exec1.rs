@@ -1,0 +1,27 @@
+//! exec1: make a process that becomes a small program, and wait for it.
+//!
+//! Not of will-it-scale, which has none; as lmbench measures it.
+
+use crate::{Call, Counter, Error, Feature, Forked, Needs, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "exec1",
+    description: "fork, exec, exit and wait of a small program",
+    unit: "programs",
+    needs: Needs {
+        features: &[Feature::Fork, Feature::Exec],
+        ..Needs::NOTHING
+    },
+    body: crate::Body::Exec1,
+};
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    loop {
+        let child = system.fork(Forked::Execs)?;
+        let code = system.wait(child)?;
+        Error::unless(Call::Exec, u64::from(code), 0)?;
+        if !tick.add(1) {
+            return Ok(());
+        }
+    }
+}

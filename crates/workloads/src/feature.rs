@@ -1,0 +1,49 @@
+//! What a workload asks of a system beyond its memory.
+
+/// A group of calls that not every system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Waking those who wait at a word of memory.
+    Futexes,
+    /// Asking whether a descriptor is ready.
+    Poll,
+    /// Pipes.
+    Pipes,
+    /// Connected sockets.
+    Sockets,
+    /// Locks on a part of a file.
+    RecordLocks,
+    /// Files with names, which one can open.
+    Names,
+    /// Signals and their handlers.
+    Signals,
+    /// Making processes and waiting for them.
+    Fork,
+    /// Starting programs.
+    Exec,
+    /// Tasks that tasks start beside themselves.
+    Partners,
+}
+
+impl Feature {
+    /// The word used in output, for what a system has or lacks.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feature::Futexes => "futexes",
+            Feature::Poll => "poll",
+            Feature::Pipes => "pipes",
+            Feature::Sockets => "sockets",
+            Feature::RecordLocks => "record locks",
+            Feature::Names => "files with names",
+            Feature::Signals => "signals",
+            Feature::Fork => "fork",
+            Feature::Exec => "exec",
+            Feature::Partners => "partners of tasks",
+        }
+    }
+
+    /// Whether a task that uses it has children, which it must be left time to wait for.
+    pub const fn makes_children(self) -> bool {
+        matches!(self, Feature::Fork | Feature::Exec | Feature::Partners)
+    }
+}

@@ -1,0 +1,247 @@
+//! A system that writes down what it is asked, and answers as a kernel would unless told
+//! otherwise.
+
+use std::collections::{BTreeMap, VecDeque};
+use workloads::{Backing, Call, Child, Descriptor, Error, Forked, LAST, Prot, System};
+
+const PAGE: usize = 4096;
+const ENOMEM: i32 = 12;
+
+/// Descriptors count from 1, in the order they are made; children as well. 0 is the file's.
+#[derive(Default)]
+pub struct Script {
+    /// What was asked, in order.
+    pub calls: Vec<String>,
+    fail_at: Option<usize>,
+    lie: Option<Call>,
+    mapped: bool,
+    descriptors: i32,
+    /// What can be read at each open descriptor.
+    open: BTreeMap<i32, VecDeque<u8>>,
+    /// From where to where the partner copies.
+    echo: Option<(i32, i32)>,
+    children: i32,
+    /// Those that nobody has waited for, and their exit codes.
+    running: BTreeMap<i32, u8>,
+    signals: u64,
+}
+
+impl Script {
+    /// The call of this number fails.
+    pub fn failing_at(number: usize) -> Self {
+        Script {
+            fail_at: Some(number),
+            ..Script::default()
+        }
+    }
+
+    /// Calls of this kind give a wrong answer.
+    pub fn lying(call: Call) -> Self {
+        Script {
+            lie: Some(call),
+            ..Script::default()
+        }
+    }
+
+    /// Panics if a mapping, a descriptor or a child is left.
+    pub fn assert_nothing_left(&self, name: &str) {
+        // Closing or waiting may have been what failed.
+        let failed = self.fail_at.and_then(|number| self.calls.get(number));
+        let excused = |what: &str| failed.is_some_and(|call| call.starts_with(what));
+        assert!(!self.mapped || excused("unmap"), "{name} left a mapping");
+        let left = usize::from(excused("close"));
+        assert!(self.open.len() <= left, "{name} left {:?}", self.open);
+        let left = usize::from(excused("wait"));
+        assert!(self.running.len() <= left, "{name} left children");
+    }
+
+    fn ask(&mut self, call: Call, text: String) -> Result<(), Error> {
+        self.calls.push(text);
+        match self.fail_at == Some(self.calls.len() - 1) {
+            true => Err(Error::Failed(call, ENOMEM)),
+            false => Ok(()),
+        }
+    }
+
+    fn lies(&self, call: Call) -> bool {
+        self.lie == Some(call)
+    }
+
+    fn descriptor_of_new(&mut self) -> Descriptor {
+        self.descriptors += 1;
+        self.open.insert(self.descriptors, VecDeque::new());
+        Descriptor(self.descriptors)
+    }
+
+    fn child(&mut self, code: u8) -> i32 {
+        self.children += 1;
+        self.running.insert(self.children, code);
+        self.children
+    }
+}
+
+impl System for Script {
+    type File = ();
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+
+    fn map(&mut self, len: usize, _: Prot, _: Backing<'_, ()>) -> Result<usize, Error> {
+        self.ask(Call::Map, format!("map {len}"))?;
+        self.mapped = true;
+        Ok(PAGE)
+    }
+
+    fn unmap(&mut self, _: usize, _: usize) -> Result<(), Error> {
+        self.ask(Call::Unmap, "unmap".into())?;
+        self.mapped = false;
+        Ok(())
+    }
+
+    fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Protect))
+    }
+
+    fn discard(&mut self, _: usize, _: usize) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Discard))
+    }
+
+    fn program_break(&mut self) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Brk))
+    }
+
+    fn set_program_break(&mut self, _: usize) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Brk))
+    }
+
+    fn file(&mut self, len: usize) -> Result<(), Error> {
+        self.ask(Call::File, format!("file {len}"))
+    }
+
+    fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
+        assert!(self.mapped);
+        self.ask(Call::Touch, format!("write {value} at {address:#x}"))
+    }
+
+    fn read(&mut self, _: usize) -> Result<u8, Error> {
+        Err(Error::Unsupported(Call::Touch))
+    }
+
+    fn descriptor(&mut self, _: &()) -> Result<Descriptor, Error> {
+        self.ask(Call::File, "descriptor".into())?;
+        Ok(Descriptor(0))
+    }
+
+    fn open(&mut self) -> Result<Descriptor, Error> {
+        self.ask(Call::Open, "open".into())?;
+        Ok(self.descriptor_of_new())
+    }
+
+    fn close(&mut self, Descriptor(number): Descriptor) -> Result<(), Error> {
+        self.ask(Call::Close, format!("close {number}"))?;
+        let open = self.open.remove(&number);
+        assert!(open.is_some(), "{number} is not open");
+        Ok(())
+    }
+
+    fn lock_record(&mut self, Descriptor(number): Descriptor) -> Result<(), Error> {
+        self.ask(Call::Lock, format!("lock {number}"))
+    }
+
+    fn unlock_record(&mut self, Descriptor(number): Descriptor) -> Result<(), Error> {
+        self.ask(Call::Lock, format!("unlock {number}"))
+    }
+
+    fn poll_writable(&mut self, Descriptor(number): Descriptor) -> Result<bool, Error> {
+        self.ask(Call::Poll, format!("poll {number}"))?;
+        Ok(!self.lies(Call::Poll))
+    }
+
+    fn pipe(&mut self) -> Result<[Descriptor; 2], Error> {
+        self.ask(Call::Pipe, "pipe".into())?;
+        Ok([(); 2].map(|()| self.descriptor_of_new()))
+    }
+
+    fn socket_pair(&mut self) -> Result<[Descriptor; 2], Error> {
+        self.ask(Call::SocketPair, "socket_pair".into())?;
+        Ok([(); 2].map(|()| self.descriptor_of_new()))
+    }
+
+    fn write_to(&mut self, Descriptor(to): Descriptor, bytes: &[u8]) -> Result<usize, Error> {
+        let [byte] = *bytes else {
+            panic!("one byte at a time")
+        };
+        self.ask(Call::Write, format!("write {byte} to {to}"))?;
+        assert!(self.open.contains_key(&to), "{to} is not open");
+        if self.lies(Call::Write) {
+            return Ok(0);
+        }
+        // Pairs are made together, the reader first; an echo moves on to the other pair.
+        let reader = match self.echo {
+            Some((from, _)) if to - 1 == from && byte == LAST => return Ok(1),
+            Some((from, answers)) if to - 1 == from => answers - 1,
+            _ => to - 1,
+        };
+        self.open.get_mut(&reader).expect("open").push_back(byte);
+        Ok(1)
+    }
+
+    fn read_from(&mut self, from: Descriptor, bytes: &mut [u8]) -> Result<usize, Error> {
+        let lie = if self.lies(Call::Read) { 128 } else { 0 };
+        self.ask(Call::Read, format!("read {}", from.0))?;
+        let waiting = self.open.get_mut(&from.0).expect("open");
+        bytes[0] = waiting.pop_front().expect("nobody will write") + lie;
+        Ok(1)
+    }
+
+    fn futex_wake(&mut self, address: usize, count: u32) -> Result<u32, Error> {
+        self.ask(Call::FutexWake, format!("futex_wake {address:#x} {count}"))?;
+        Ok(u32::from(self.lies(Call::FutexWake)))
+    }
+
+    fn handle_signals(&mut self) -> Result<(), Error> {
+        self.ask(Call::Handle, "handle_signals".into())
+    }
+
+    fn raise(&mut self) -> Result<(), Error> {
+        self.ask(Call::Raise, "raise".into())?;
+        self.signals += u64::from(!self.lies(Call::Raise));
+        Ok(())
+    }
+
+    fn signals(&mut self) -> Result<u64, Error> {
+        self.ask(Call::Raise, "signals".into())?;
+        Ok(self.signals)
+    }
+
+    fn fork(&mut self, then: Forked) -> Result<Child, Error> {
+        self.ask(Call::Fork, format!("fork {then:?}"))?;
+        let code = match then {
+            Forked::Exits(code) => code,
+            Forked::Execs => 0,
+        };
+        Ok(Child::Process(self.child(code)))
+    }
+
+    fn wait(&mut self, child: Child) -> Result<u8, Error> {
+        let Child::Process(number) = child else {
+            panic!("there are no threads")
+        };
+        self.ask(Call::Wait, format!("wait {number}"))?;
+        let code = self.running.remove(&number).expect("a child");
+        Ok(code + if self.lies(Call::Wait) { 2 } else { 0 })
+    }
+
+    fn start_echo(&mut self, from: Descriptor, to: Descriptor) -> Result<Child, Error> {
+        self.ask(Call::Partner, format!("start_echo {} {}", from.0, to.0))?;
+        for theirs in [from, to] {
+            assert!(
+                self.open.remove(&theirs.0).is_some(),
+                "{theirs:?} is not open"
+            );
+        }
+        self.echo = Some((from.0, to.0));
+        Ok(Child::Process(self.child(0)))
+    }
+}
