@@ -102,9 +102,8 @@ fn json_says_what_is_in_the_page_and_an_older_page_gives_way() {
     assert_eq!((line["bytes"].as_u64(), stderr.as_str()), (Some(bytes), ""));
 }
 
-#[test]
-fn a_run_of_our_own_becomes_a_page() {
-    let folder = Folder::new("report-run");
+/// A simulated run's lines, under a label.
+fn simulated(vm: &str, label: &str) -> String {
     let arguments = [
         "run",
         "mmap1",
@@ -113,33 +112,40 @@ fn a_run_of_our_own_becomes_a_page() {
         "--machine",
         "freebsd-96",
         "--vm",
-        "freebsd-di",
+        vm,
         "--seeds",
-        "2",
+        "4",
+        "--label",
+        label,
         "--json",
     ];
     let run = Command::new(env!("CARGO_BIN_EXE_scalevm"))
         .args(arguments)
         .output();
-    let lines = String::from_utf8(run.expect("the command starts").stdout).expect("UTF-8");
+    String::from_utf8(run.expect("the command starts").stdout).expect("UTF-8")
+}
+
+#[test]
+fn a_store_of_our_own_runs_becomes_a_page() {
+    let folder = Folder::new("report-store");
     fs::create_dir(folder.0.join("store")).expect("a folder");
-    folder.file("store/first.jsonl", &lines);
-    folder.file("store/second.jsonl", &lines);
+    let (old, new) = (simulated("freebsd-di", "v1"), simulated("freebsd-di", "v2"));
+    folder.file("store/1.jsonl", &old);
+    folder.file("store/2.jsonl", "");
+    folder.file("store/3.jsonl", &new);
     folder.file("store/notes.txt", "not results");
     let (stdout, _) = folder.run(0, &["store", "--json"]);
     let line: Value = serde_json::from_str(&stdout).expect("one line of JSON");
+    assert_eq!(
+        line["sections"],
+        serde_json::json!(["verdict", "curves", "comparison", "machine"])
+    );
+    let verdict = line["verdict"].as_str().unwrap_or_default();
     assert!(
-        line["sections"]
-            .as_array()
-            .is_some_and(|all| all.contains(&"comparison".into())),
-        "{line}"
+        verdict.contains("v1 and v2") && verdict.starts_with("No difference shown"),
+        "{verdict}"
     );
     let page = fs::read_to_string(folder.0.join("report.html")).expect("a page");
-    assert!(
-        page.contains("first.jsonl")
-            && page.contains("second.jsonl")
-            && !page.contains("notes.txt")
-    );
     assert!(
         page.contains("bottleneck: "),
         "what a simulated run says of itself"
@@ -160,7 +166,10 @@ fn what_can_not_be_used_is_said_in_one_line() {
     let failing: &[(&[&str], &str)] = &[
         (&["none.jsonl"], "scalevm: none.jsonl: No such file"),
         (&[&good, "none.jsonl"], "scalevm: none.jsonl: No such file"),
-        (&["empty"], "scalevm: empty: no .jsonl files in it"),
+        (
+            &["empty"],
+            "scalevm: empty: no results, comparisons or profiles in it",
+        ),
         (&[&numbers], "scalevm: numbers.txt:1: "),
         (
             &[&other],

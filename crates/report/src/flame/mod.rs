@@ -9,9 +9,5 @@ mod functions;
 mod tree;
 
 pub(crate) use draw::{Shows, svg};
-<<<<<<< HEAD
 pub(crate) use functions::functions;
-=======
-pub(crate) use functions::{Function, functions};
->>>>>>> main
 pub(crate) use tree::{Frame, differences, frames};

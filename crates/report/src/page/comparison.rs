@@ -4,7 +4,7 @@ use super::chart::{Basis, values};
 use super::name::{described, machine, mode_count, on_machine, system};
 use crate::source::{Paired, Side, Source};
 use stats::ministat::{Dataset, Options, report};
-use stats::record::{self, Run, Subject};
+use stats::record::{Run, Subject};
 use stats::verdict::{Rule, Verdict, judge};
 
 /// Differences that matter, as `compare` has them: a model can not rank what lies closer.
@@ -57,19 +57,19 @@ pub enum Outcome {
 }
 
 /// All comparisons: what was run in turn; the first and last file that hold runs of the
-/// same thing; and within one file its first system with its others.
+/// same thing; and within one file its first system with its others, and a system under
+/// its first label with itself under the last.
 pub fn comparisons(sources: &[Source], files: &[String]) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = sources
         .iter()
         .flat_map(|one| &one.paired)
         .map(paired)
         .collect();
-    let complete = |source: &Source| {
-        let mut runs = record::runs(&source.records);
-        runs.retain(|run| run.complete);
-        runs
-    };
-    let runs: Vec<Vec<Run>> = sources.iter().map(complete).collect();
+    let complete = sources.iter().map(|source| {
+        let runs = source.runs.iter();
+        runs.filter(|run| run.complete).collect()
+    });
+    let runs: Vec<Vec<&Run>> = complete.collect();
     let mut seen: Vec<&Subject> = Vec::new();
     for run in runs.iter().flatten() {
         if !seen.iter().any(|one| alike(one, &run.subject)) {
@@ -95,30 +95,31 @@ fn paired(pair: &Paired) -> Comparison {
     }
 }
 
-/// The runs of one system in one file.
+/// The runs of one system in one file under one label.
 struct Group<'a> {
     file: usize,
-    system: String,
+    system: &'a str,
+    label: Option<&'a str>,
     runs: Vec<&'a Run>,
 }
 
 /// What is compared at one workload and number of tasks.
-fn at(point: &Subject, runs: &[Vec<Run>], files: &[String]) -> Vec<Comparison> {
+fn at(point: &Subject, runs: &[Vec<&Run>], files: &[String]) -> Vec<Comparison> {
     let groups = groups(point, runs);
     let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
         return Vec::new();
     };
     if first.file == last.file {
-        return within(point, &groups);
+        return within(point, &groups, &files[first.file]);
     }
     let of = |file| groups.iter().filter(move |group| group.file == file);
     let (before, after): (Vec<_>, Vec<_>) = (of(first.file).collect(), of(last.file).collect());
     let name = |group: &Group<'_>| files[group.file].clone();
     let mut found = Vec::new();
     for a in &before {
-        if let Some(b) = after.iter().find(|group| group.system == a.system) {
+        if let Some(b) = after.iter().rfind(|group| group.system == a.system) {
             let about = described(&a.runs[0].subject);
-            let sides = [(name(a), a), (name(b), b)];
+            let sides = [(name(a), *a), (name(b), *b)];
             found.push(pair(point, Origin::Files, about, sides));
         }
     }
@@ -130,36 +131,48 @@ fn at(point: &Subject, runs: &[Vec<Run>], files: &[String]) -> Vec<Comparison> {
     found
 }
 
-/// A system beside the first of its file, where there is enough to judge them.
-fn within(point: &Subject, groups: &[Group<'_>]) -> Vec<Comparison> {
+/// What stands against what in one file, where there is enough to judge it.
+fn within(point: &Subject, groups: &[Group<'_>], file: &str) -> Vec<Comparison> {
     let judgeable = |group: &Group<'_>| {
         let (values, basis) = values(&group.runs);
         basis != Basis::Samples && values.len() > 1
     };
-    let Some((first, others)) = groups.split_first() else {
-        return Vec::new();
-    };
-    let others = others
-        .iter()
-        .filter(|group| judgeable(first) && judgeable(group));
-    let compare = |group: &Group<'_>| {
-        let sides = [(first.system.clone(), first), (group.system.clone(), group)];
-        pair(point, Origin::File, about(point), sides)
-    };
-    others.map(compare).collect()
+    let mut found = Vec::new();
+    for (index, b) in groups.iter().enumerate().skip(1) {
+        let same = |other: &&Group<'_>| other.system == b.system;
+        let earlier = groups[..index].iter().find(same);
+        if earlier.is_some() && groups[index + 1..].iter().any(|other| same(&other)) {
+            continue; // a label between the first and the last
+        }
+        let a = earlier.unwrap_or(&groups[0]);
+        if !judgeable(a) || !judgeable(b) {
+            continue;
+        }
+        let label = |group: &Group<'_>| group.label.unwrap_or(file).to_owned();
+        let (about, names) = match earlier {
+            Some(_) => (described(&b.runs[0].subject), [label(a), label(b)]),
+            None => (about(point), [a, b].map(|group| group.system.to_owned())),
+        };
+        let [name_a, name_b] = names;
+        let sides = [(name_a, a), (name_b, b)];
+        found.push(pair(point, Origin::File, about, sides));
+    }
+    found
 }
 
-fn groups<'a>(point: &Subject, runs: &'a [Vec<Run>]) -> Vec<Group<'a>> {
+fn groups<'a>(point: &Subject, runs: &[Vec<&'a Run>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (file, runs) in runs.iter().enumerate() {
         for run in runs.iter().filter(|run| alike(&run.subject, point)) {
-            let system = system(&run.subject).to_owned();
-            let same = |one: &&mut Group<'_>| one.file == file && one.system == system;
+            let (system, label) = (system(&run.subject), run.label.as_deref());
+            let key = (file, system, label);
+            let same = |one: &&mut Group<'_>| (one.file, one.system, one.label) == key;
             match groups.iter_mut().find(same) {
                 Some(group) => group.runs.push(run),
                 None => groups.push(Group {
                     file,
                     system,
+                    label,
                     runs: vec![run],
                 }),
             }
@@ -180,8 +193,9 @@ fn pair(
         true => SIMULATED_EFFECT,
         false => MINIMUM_EFFECT,
     };
+    let interleaved = in_turn(sides.each_ref().map(|(_, group)| group.runs.as_slice()));
     let [name_a, name_b] = sides.map(|(name, _)| name);
-    compare(Sides {
+    let compared = compare(Sides {
         about,
         origin,
         tasks: point.tasks,
@@ -189,7 +203,26 @@ fn pair(
         basis: a.1.max(b.1),
         sides: [(name_a, a.0), (name_b, b.0)].map(|(name, runs)| Side { name, runs }),
         minimum_effect,
-    })
+    });
+    Comparison {
+        interleaved,
+        ..compared
+    }
+}
+
+/// Whether the sides took turns, by the times of their runs.
+fn in_turn(sides: [&[&Run]; 2]) -> bool {
+    let mut order = Vec::new();
+    for (side, runs) in sides.into_iter().enumerate() {
+        for run in runs {
+            let Some(time) = run.time else {
+                return false; // nobody knows
+            };
+            order.push((time.milliseconds(), side));
+        }
+    }
+    order.sort_unstable();
+    order.windows(2).all(|two| two[0].1 != two[1].1)
 }
 
 struct Sides<'a> {

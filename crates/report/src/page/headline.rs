@@ -71,17 +71,10 @@ fn judged(comparison: &Comparison) -> String {
     let times = times(verdict.ratio.estimate);
     match verdict.word {
         Word::Faster => {
-<<<<<<< HEAD
             format!("{after} is faster: {times} the rate of {before}{range} – {about}.")
         }
         Word::Slower => {
             format!("{after} is slower: {times} the rate of {before}{range} – {about}.")
-=======
-            format!("{after} is faster: {times} the rate of {before} ({about}{range}).")
-        }
-        Word::Slower => {
-            format!("{after} is slower: {times} the rate of {before} ({about}{range}).")
->>>>>>> main
         }
         Word::NoDifferenceShown => format!(
             "No difference shown between {before} and {after}: less than {} %{range} – {about}.",

@@ -5,7 +5,7 @@ use super::name::{described, system};
 use crate::Source;
 use profile::Profile;
 use stats::environment::Load;
-use stats::record::{self, Record};
+use stats::record::{Record, Run};
 
 /// Samples of a run that vary more than this are noisy.
 const NOISE: f64 = 0.05;
@@ -88,9 +88,8 @@ fn crowded(source: &Source, file: &str) -> Option<String> {
 }
 
 fn cut_short(source: &Source, file: &str) -> Vec<String> {
-    let runs = record::runs(&source.records);
-    let cut = runs.iter().filter(|run| !run.complete);
-    let line = |run: &record::Run| {
+    let cut = source.runs.iter().filter(|run| !run.complete);
+    let line = |run: &Run| {
         let (tasks, system) = (run.subject.tasks, system(&run.subject));
         let workload = &run.subject.workload;
         format!("{file}: the run of {workload} on {system} with {tasks} tasks was cut short.")
