@@ -54,7 +54,6 @@ fn check(profile: &Profile) -> Result<(), String> {
     let stacks = profile.busy.iter().chain(profile.waits.iter());
     let locks = profile.locks.iter();
     let times = stacks
-        .map(|(stack, seconds)| (stack, seconds))
         .chain(locks.flat_map(|lock| [(lock.name.as_str(), lock.wait), (&lock.name, lock.spin)]));
     for (what, seconds) in times {
         if seconds < 0.0 {

@@ -1,19 +1,24 @@
-//! A file of results, read. Nothing in it is trusted.
+//! Files of results, read. Nothing in them is trusted.
 
 use profile::Profile;
 use serde::Deserialize;
 use stats::InputError;
 use stats::environment::Environment;
-use stats::record::{self, Record};
+use stats::record::{self, Record, Run};
+use stats::store::EXTENSION;
 use std::fs;
+use std::io;
+use std::path::Path;
 
-/// What one file holds.
-#[derive(Debug)]
+/// What one file holds, or one store.
+#[derive(Debug, Default)]
 pub struct Source {
-    /// The file, as the user named it.
+    /// The file or store, as the user named it.
     pub name: String,
     /// Samples and summaries.
     pub records: Vec<Record>,
+    /// The runs they make. Those of several files of a store are never taken together.
+    pub runs: Vec<Run>,
     /// Where time went.
     pub profiles: Vec<Profile>,
     /// Runs of two sides in turn.
@@ -74,18 +79,33 @@ struct Kind {
 }
 
 impl Source {
-    /// Reads the file at `path`.
+    /// Reads the file at `path`, or all files of the store there, as they were begun.
     pub fn read(path: &str) -> Result<Self, InputError> {
-        let bytes = fs::read(path).map_err(|source| InputError::Unreadable {
+        let unreadable = |source| InputError::Unreadable {
             file: path.into(),
             source,
-        })?;
-        Self::parse(path, &bytes)
+        };
+        if !Path::new(path).is_dir() {
+            return Self::parse(path, &fs::read(path).map_err(unreadable)?);
+        }
+        let mut all = Source {
+            name: path.into(),
+            ..Source::default()
+        };
+        for file in files(path).map_err(unreadable)? {
+            // An invocation may have ended before its first sample.
+            all.append(Self::lines(&file, &fs::read(&file).map_err(unreadable)?)?);
+        }
+        all.or_nothing()
     }
 
     /// Reads lines; `name` is what errors and the page call them. The first damaged line
     /// ends it, but for a last one that was cut short in writing.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
+        Self::lines(name, bytes)?.or_nothing()
+    }
+
+    fn lines(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
         let mut sorted = Sorted::default();
         let mut notes = Vec::new();
         for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -153,27 +173,36 @@ impl Sorted {
             true => Vec::new(),
             false => record::parse(name, self.records.as_bytes())?,
         };
-        let source = Source {
+        Ok(Source {
             name: name.into(),
+            runs: record::runs(&records),
             records,
             profiles: profile::parse(name, self.profiles.as_bytes())?,
             paired: self.paired,
             findings: self.findings,
             notes,
-        };
-        match source.is_empty() {
-            true => Err(InputError::Whole {
-                file: name.into(),
-                reason: "no results, comparisons or profiles in it".into(),
-            }),
-            false => Ok(source),
-        }
+        })
     }
 }
 
 impl Source {
-    fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.profiles.is_empty() && self.paired.is_empty()
+    fn or_nothing(self) -> Result<Self, InputError> {
+        match self.records.is_empty() && self.profiles.is_empty() && self.paired.is_empty() {
+            true => Err(InputError::Whole {
+                file: self.name,
+                reason: "no results, comparisons or profiles in it".into(),
+            }),
+            false => Ok(self),
+        }
+    }
+
+    fn append(&mut self, other: Source) {
+        self.records.extend(other.records);
+        self.runs.extend(other.runs);
+        self.profiles.extend(other.profiles);
+        self.paired.extend(other.paired);
+        self.findings.extend(other.findings);
+        self.notes.extend(other.notes);
     }
 
     /// The machines named in the file, in its order.
@@ -188,6 +217,19 @@ impl Source {
         let of_profiles = of_profiles.filter_map(|profile| profile.machine.as_ref());
         of_records.chain(of_pairs).chain(of_profiles)
     }
+}
+
+/// The files of the store at `path`, by name: as they were begun.
+fn files(path: &str) -> io::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|end| end == EXTENSION) && file.is_file() {
+            files.push(file.display().to_string());
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 fn from_line<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {

@@ -28,6 +28,7 @@ pub fn functions(stacks: &Stacks, task_seconds: f64, most: usize) -> Vec<Functio
             sums.entry(leaf).or_default().0 += seconds;
         }
     }
+    sums.retain(|_, (own, _)| *own > 0.0);
     let function = |(name, (own, total)): (&str, (f64, f64))| Function {
         name: name.to_owned(),
         own: own / task_seconds,

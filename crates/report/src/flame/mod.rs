@@ -9,5 +9,5 @@ mod functions;
 mod tree;
 
 pub(crate) use draw::{Shows, svg};
-pub(crate) use functions::{Function, functions};
+pub(crate) use functions::functions;
 pub(crate) use tree::{Frame, differences, frames};

@@ -1,7 +1,7 @@
 //! Charts, what their curves do, and the numbers.
 
 use super::percent;
-use crate::page::{Basis, Chart, Series, mode_noun};
+use crate::page::{Basis, Chart, Series, mode_noun, on_machine};
 use crate::plot;
 use maud::{Markup, html};
 use stats::metric;
@@ -16,7 +16,8 @@ pub fn section(charts: &[Chart]) -> Markup {
 }
 
 fn one(chart: &Chart, index: usize) -> Markup {
-    let title = format!("{}, {}", chart.workload, mode_noun(chart.mode));
+    let machine = on_machine(chart.machine.as_deref());
+    let title = format!("{}{machine}, {}", chart.workload, mode_noun(chart.mode));
     html! {
         article {
             h3 { (title) }
@@ -80,7 +81,7 @@ fn features(chart: &Chart) -> Markup {
                 caption { "What the curves do" }
                 thead { tr {
                     th scope="col" { "On" }
-                    @for name in ["Peak", "at tasks", "Flat", "Knee at", "Collapse from", "Left of peak", "USL contention", "USL coherence", "R²"] {
+                    @for name in ["Peak", "at tasks", "Flat", "Knee at", "Collapse from", "Left of peak", "USL contention σ", "USL coherence κ", "USL R²"] {
                         th.number scope="col" { (name) }
                     }
                 } }

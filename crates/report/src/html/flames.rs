@@ -5,6 +5,7 @@ use crate::flame::{Frame, Shows, differences, frames, functions, svg};
 use crate::page::described;
 use maud::{Markup, html};
 use profile::{Profile, Stacks};
+use std::collections::BTreeMap;
 
 /// Functions in a table.
 const FUNCTIONS: usize = 20;
@@ -121,22 +122,15 @@ fn functions_table(profile: &Profile, stacks: &Stacks, title: &str) -> Markup {
 }
 
 fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Markup {
-    let of = |(stacks, time): (&Stacks, f64)| functions(stacks, time, usize::MAX);
-    let (old, new) = (of(old), of(new));
-    let own = |all: &[crate::flame::Function], name: &str| {
-        all.iter()
-            .find(|one| one.name == name)
-            .map_or(0.0, |one| one.own)
-    };
-    let mut names: Vec<&str> = old
-        .iter()
-        .chain(&new)
-        .map(|one| one.name.as_str())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let row = |name| (name, own(&old, name), own(&new, name));
-    let mut rows: Vec<(&str, f64, f64)> = names.into_iter().map(row).collect();
+    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for (name, seconds) in old.0.leaves() {
+        sums.entry(name).or_default().0 = seconds / old.1;
+    }
+    for (name, seconds) in new.0.leaves() {
+        sums.entry(name).or_default().1 = seconds / new.1;
+    }
+    let row = |(name, (before, after))| (name, before, after);
+    let mut rows: Vec<(&str, f64, f64)> = sums.into_iter().map(row).collect();
     rows.sort_by(|a, b| (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()));
     rows.truncate(FUNCTIONS);
     html! {

@@ -14,7 +14,7 @@ pub fn section(profiles: &[&Profile]) -> Markup {
     html! {
         section #locks aria-labelledby="locks-title" {
             h2 #locks-title { "Locks" }
-            p.note { "Two columns, since no tool sees both: waits that were traced from beginning to end, and samples that saw a task spin before such a wait began. Shares are of the time of all tasks." }
+            p.note { "Two columns, since no tool sees both: " span.together { span.swatch.traced {} "waits" } " that were traced from beginning to end, and " span.together { span.swatch.spun {} "samples" } " that saw a task spin before such a wait began. Shares are of the time of all tasks." }
             @for profile in locks { (table(profile)) }
         }
     }
@@ -30,10 +30,10 @@ fn table(profile: &Profile) -> Markup {
                 caption { (title) ", the costliest first" }
                 thead { tr {
                     th scope="col" { "Lock" } th scope="col" { "Kind" } th scope="col" { "Caller" }
-                    @for name in ["Waits", "Traced wait", "Mean", "Worst", "Traced share", "Spin share"] {
+                    th.number scope="col" aria-sort="descending" { "Share" }
+                    @for name in ["Traced share", "Spin share", "Waits", "Traced wait", "Mean", "Worst"] {
                         th.number scope="col" { (name) }
                     }
-                    th.number scope="col" aria-sort="descending" { "Share" }
                 } }
                 tbody { @for lock in shown { (row(lock, profile.task_seconds())) } }
             }
@@ -51,10 +51,10 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             th scope="row" { (lock.name) }
             td { (lock.kind.name()) }
             td.code { (lock.caller) }
+            td.number.share data-v=(lock.share) { (bar(traced, spin)) (percent(lock.share)) }
+            @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
             td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} times taken", grouped(all)))] { (grouped(lock.contentions)) }
             @for time in [lock.wait, lock.mean, lock.worst] { td.number data-v=(time) { (seconds(time)) } }
-            @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
-            td.number.share data-v=(lock.share) { (bar(traced, spin)) (percent(lock.share)) }
         }
     }
 }

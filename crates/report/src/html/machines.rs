@@ -48,7 +48,13 @@ fn fact(row: &Row) -> Markup {
     html! {
         tr.differs[row.differs] {
             th scope="row" { (row.label) @if row.differs { " " span.word.open { "differs" } } }
-            @for cell in &row.cells { td { (value(cell)) } }
+            @match row.cells.split_first() {
+                // The same everywhere is said once.
+                Some((first, others)) if others.iter().all(|other| other == first) => {
+                    td colspan=(row.cells.len()) { (value(first)) }
+                }
+                _ => { @for cell in &row.cells { td { (value(cell)) } } }
+            }
         }
     }
 }

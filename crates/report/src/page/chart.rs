@@ -1,10 +1,11 @@
-//! Rates over tasks: one chart for each workload and mode, one series for each system.
+//! Rates over tasks: one chart for each workload, mode and simulated machine, one series
+//! for each system.
 
-use super::name::system;
+use super::name::{machine, system};
 use crate::Source;
 use stats::curve::{Curve, Point};
 use stats::ministat::{Confidence, mean, variance};
-use stats::record::{self, Mode, Run, Subject};
+use stats::record::{Mode, Run, Subject};
 use stats::usl::Law;
 
 /// A chart.
@@ -13,6 +14,8 @@ pub struct Chart {
     pub workload: String,
     /// What its tasks are.
     pub mode: Mode,
+    /// The simulated machine, if it was one.
+    pub machine: Option<String>,
     /// Unit of the rates.
     pub unit: String,
     /// The curves, in the order of the files.
@@ -58,25 +61,30 @@ pub enum Basis {
     Samples,
 }
 
-/// A system as one file has it.
-struct Found {
+/// What a chart is of.
+type Key = (String, Mode, Option<String>, String);
+
+/// A system as one file has it under one label.
+struct Found<'a> {
     file: usize,
-    system: String,
-    runs: Vec<Run>,
+    label: Option<&'a str>,
+    system: &'a str,
+    runs: Vec<&'a Run>,
 }
 
 /// All charts, in the order in which their workloads are met.
 pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
-    let mut found: Vec<((String, Mode, String), Vec<Found>)> = Vec::new();
+    let mut found: Vec<(Key, Vec<Found<'_>>)> = Vec::new();
     for (file, source) in sources.iter().enumerate() {
-        for run in record::runs(&source.records) {
+        for run in &source.runs {
             let Subject {
                 workload,
                 mode,
                 unit,
                 ..
             } = &run.subject;
-            let key = (workload.clone(), *mode, unit.clone());
+            let machine = machine(&run.subject);
+            let key = (workload.clone(), *mode, machine, unit.clone());
             let at = found.iter().position(|(one, _)| *one == key);
             let at = at.unwrap_or_else(|| {
                 found.push((key, Vec::new()));
@@ -85,11 +93,12 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
             add(&mut found[at].1, file, run);
         }
     }
-    let chart = |((workload, mode, unit), found)| {
-        let (series, left_out) = all_series(found, files);
+    let chart = |((workload, mode, machine, unit), found): (Key, Vec<Found<'_>>)| {
+        let (series, left_out) = all_series(&found, files);
         Chart {
             workload,
             mode,
+            machine,
             unit,
             series,
             left_out,
@@ -98,54 +107,51 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
     found.into_iter().map(chart).collect()
 }
 
-fn add(found: &mut Vec<Found>, file: usize, run: Run) {
-    let system = system(&run.subject);
-    let same = |one: &&mut Found| one.file == file && one.system == system;
+fn add<'a>(found: &mut Vec<Found<'a>>, file: usize, run: &'a Run) {
+    let (system, label) = (system(&run.subject), run.label.as_deref());
+    let same = |one: &&mut Found<'_>| (one.file, one.label, one.system) == (file, label, system);
     match found.iter_mut().find(same) {
         Some(one) => one.runs.push(run),
         None => found.push(Found {
             file,
+            label,
             system,
             runs: vec![run],
         }),
     }
 }
 
-/// Of a system that many files hold, the first and the last: more would be a thicket.
-fn all_series(mut found: Vec<Found>, files: &[String]) -> (Vec<Series>, usize) {
-    let before = found.len();
-    let outer: Vec<(usize, bool)> = found
-        .iter()
-        .map(|one| {
-            let same = || found.iter().filter(|other| other.system == one.system);
-            let (first, last) = (same().next(), same().next_back());
-            let outer = [first, last].iter().flatten().any(|f| f.file == one.file);
-            (same().count(), outer)
-        })
-        .collect();
-    let mut keep = outer.iter();
-    found.retain(|_| keep.next().is_some_and(|(_, outer)| *outer));
-    let counts = outer.into_iter().filter(|(_, outer)| *outer);
-    let series: Vec<Series> = found
-        .into_iter()
-        .zip(counts)
-        .map(|(one, (count, _))| {
-            let name = match count {
-                1 => one.system,
-                _ => format!("{}, {}", one.system, files[one.file]),
-            };
-            series(name, &one.runs)
-        })
-        .collect();
-    let left_out = before - series.len();
-    (series, left_out)
+/// Of a system that is there many times, in files or under labels, the first and the
+/// last: more would be a thicket.
+fn all_series(found: &[Found<'_>], files: &[String]) -> (Vec<Series>, usize) {
+    let mut shown = Vec::new();
+    for (index, one) in found.iter().enumerate() {
+        let same = |other: &&Found<'_>| other.system == one.system;
+        let before = found[..index].iter().any(|other| same(&other));
+        let after = found[index + 1..].iter().any(|other| same(&other));
+        if before && after {
+            continue;
+        }
+        let labels = found.iter().filter(same).map(|other| other.label);
+        let labels: Vec<Option<&str>> = labels.collect();
+        let name = match (labels.as_slice(), one.label) {
+            ([_], _) => one.system.to_owned(),
+            ([first, .., last], Some(label)) if first != last => {
+                format!("{}, {label}", one.system)
+            }
+            _ => format!("{}, {}", one.system, files[one.file]),
+        };
+        shown.push(series(name, &one.runs));
+    }
+    let left_out = found.len() - shown.len();
+    (shown, left_out)
 }
 
-fn series(name: String, runs: &[Run]) -> Series {
+fn series(name: String, runs: &[&Run]) -> Series {
     let mut tasks: Vec<u32> = runs.iter().map(|run| run.subject.tasks).collect();
     tasks.sort_unstable();
     tasks.dedup();
-    let dot = |&tasks: &u32| dot(tasks, runs.iter().filter(|r| r.subject.tasks == tasks));
+    let dot = |&tasks: &u32| dot(tasks, runs);
     let dots: Vec<Dot> = tasks.iter().map(dot).collect();
     let point = |dot: &Dot| Point {
         cpus: dot.tasks,
@@ -161,8 +167,9 @@ fn series(name: String, runs: &[Run]) -> Series {
     }
 }
 
-fn dot<'a>(tasks: u32, runs: impl Iterator<Item = &'a Run>) -> Dot {
-    let runs: Vec<&Run> = runs.collect();
+fn dot(tasks: u32, runs: &[&Run]) -> Dot {
+    let at = runs.iter().filter(|run| run.subject.tasks == tasks);
+    let runs: Vec<&Run> = at.copied().collect();
     let (values, basis) = values(&runs);
     Dot {
         tasks,

@@ -1,10 +1,10 @@
 //! Before and after: which runs stand against which, and what they say.
 
 use super::chart::{Basis, values};
-use super::name::{mode_count, system};
+use super::name::{described, machine, mode_count, on_machine, system};
 use crate::source::{Paired, Side, Source};
 use stats::ministat::{Dataset, Options, report};
-use stats::record::{self, Run, Subject};
+use stats::record::{Run, Subject};
 use stats::verdict::{Rule, Verdict, judge};
 
 /// Differences that matter, as `compare` has them: a model can not rank what lies closer.
@@ -15,7 +15,9 @@ const SIMULATED_EFFECT: f64 = 0.2;
 pub struct Comparison {
     /// One line on what was run.
     pub about: String,
-    /// Tasks at work, if known.
+    /// Where the sides come from.
+    pub origin: Origin,
+    /// Tasks at work; 0 if not known.
     pub tasks: u32,
     /// Unit of the rates.
     pub unit: String,
@@ -35,6 +37,17 @@ pub struct Comparison {
     pub minimum_effect: f64,
 }
 
+/// Where two sides come from; what was asked for more clearly is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Two systems of one file.
+    File,
+    /// Two files.
+    Files,
+    /// A comparison, which took the sides in turn.
+    Turns,
+}
+
 /// What two sides say.
 pub enum Outcome {
     /// Judged by the rank test.
@@ -44,19 +57,19 @@ pub enum Outcome {
 }
 
 /// All comparisons: what was run in turn; the first and last file that hold runs of the
-/// same thing; and within one file its first system with its others.
+/// same thing; and within one file its first system with its others, and a system under
+/// its first label with itself under the last.
 pub fn comparisons(sources: &[Source], files: &[String]) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = sources
         .iter()
         .flat_map(|one| &one.paired)
         .map(paired)
         .collect();
-    let complete = |source: &Source| {
-        let mut runs = record::runs(&source.records);
-        runs.retain(|run| run.complete);
-        runs
-    };
-    let runs: Vec<Vec<Run>> = sources.iter().map(complete).collect();
+    let complete = sources.iter().map(|source| {
+        let runs = source.runs.iter();
+        runs.filter(|run| run.complete).collect()
+    });
+    let runs: Vec<Vec<&Run>> = complete.collect();
     let mut seen: Vec<&Subject> = Vec::new();
     for run in runs.iter().flatten() {
         if !seen.iter().any(|one| alike(one, &run.subject)) {
@@ -72,7 +85,8 @@ fn paired(pair: &Paired) -> Comparison {
         interleaved: pair.interleaved,
         ..compare(Sides {
             about: pair.about.clone(),
-            tasks: u32::MAX, // what was asked for comes first
+            origin: Origin::Turns,
+            tasks: 0,
             unit: &pair.unit,
             sides: [pair.a.clone(), pair.b.clone()],
             basis: Basis::Runs,
@@ -81,70 +95,84 @@ fn paired(pair: &Paired) -> Comparison {
     }
 }
 
-/// The runs of one system in one file.
+/// The runs of one system in one file under one label.
 struct Group<'a> {
     file: usize,
-    system: String,
+    system: &'a str,
+    label: Option<&'a str>,
     runs: Vec<&'a Run>,
 }
 
 /// What is compared at one workload and number of tasks.
-fn at(point: &Subject, runs: &[Vec<Run>], files: &[String]) -> Vec<Comparison> {
+fn at(point: &Subject, runs: &[Vec<&Run>], files: &[String]) -> Vec<Comparison> {
     let groups = groups(point, runs);
     let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
         return Vec::new();
     };
     if first.file == last.file {
-        return within(point, &groups);
+        return within(point, &groups, &files[first.file]);
     }
     let of = |file| groups.iter().filter(move |group| group.file == file);
     let (before, after): (Vec<_>, Vec<_>) = (of(first.file).collect(), of(last.file).collect());
     let name = |group: &Group<'_>| files[group.file].clone();
     let mut found = Vec::new();
     for a in &before {
-        if let Some(b) = after.iter().find(|group| group.system == a.system) {
-            let about = format!("{} on {}", point.workload, a.system);
-            found.push(pair(point, about, [(name(a), a), (name(b), b)]));
+        if let Some(b) = after.iter().rfind(|group| group.system == a.system) {
+            let about = described(&a.runs[0].subject);
+            let sides = [(name(a), *a), (name(b), *b)];
+            found.push(pair(point, Origin::Files, about, sides));
         }
     }
     if let (true, [a], [b]) = (found.is_empty(), &before[..], &after[..]) {
         let full = |group: &Group<'_>| format!("{}, {}", group.system, name(group));
         let sides = [(full(a), *a), (full(b), *b)];
-        found.push(pair(point, point.workload.clone(), sides));
+        found.push(pair(point, Origin::Files, about(point), sides));
     }
     found
 }
 
-/// A system beside the first of its file, where there is enough to judge them.
-fn within(point: &Subject, groups: &[Group<'_>]) -> Vec<Comparison> {
+/// What stands against what in one file, where there is enough to judge it.
+fn within(point: &Subject, groups: &[Group<'_>], file: &str) -> Vec<Comparison> {
     let judgeable = |group: &Group<'_>| {
         let (values, basis) = values(&group.runs);
         basis != Basis::Samples && values.len() > 1
     };
-    let Some((first, others)) = groups.split_first() else {
-        return Vec::new();
-    };
-    let others = others
-        .iter()
-        .filter(|group| judgeable(first) && judgeable(group));
-    let compare = |group: &Group<'_>| {
-        let sides = [(first.system.clone(), first), (group.system.clone(), group)];
-        pair(point, point.workload.clone(), sides)
-    };
-    others.map(compare).collect()
+    let mut found = Vec::new();
+    for (index, b) in groups.iter().enumerate().skip(1) {
+        let same = |other: &&Group<'_>| other.system == b.system;
+        let earlier = groups[..index].iter().find(same);
+        if earlier.is_some() && groups[index + 1..].iter().any(|other| same(&other)) {
+            continue; // a label between the first and the last
+        }
+        let a = earlier.unwrap_or(&groups[0]);
+        if !judgeable(a) || !judgeable(b) {
+            continue;
+        }
+        let label = |group: &Group<'_>| group.label.unwrap_or(file).to_owned();
+        let (about, names) = match earlier {
+            Some(_) => (described(&b.runs[0].subject), [label(a), label(b)]),
+            None => (about(point), [a, b].map(|group| group.system.to_owned())),
+        };
+        let [name_a, name_b] = names;
+        let sides = [(name_a, a), (name_b, b)];
+        found.push(pair(point, Origin::File, about, sides));
+    }
+    found
 }
 
-fn groups<'a>(point: &Subject, runs: &'a [Vec<Run>]) -> Vec<Group<'a>> {
+fn groups<'a>(point: &Subject, runs: &[Vec<&'a Run>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for (file, runs) in runs.iter().enumerate() {
         for run in runs.iter().filter(|run| alike(&run.subject, point)) {
-            let system = system(&run.subject);
-            let same = |one: &&mut Group<'_>| one.file == file && one.system == system;
+            let (system, label) = (system(&run.subject), run.label.as_deref());
+            let key = (file, system, label);
+            let same = |one: &&mut Group<'_>| (one.file, one.system, one.label) == key;
             match groups.iter_mut().find(same) {
                 Some(group) => group.runs.push(run),
                 None => groups.push(Group {
                     file,
                     system,
+                    label,
                     runs: vec![run],
                 }),
             }
@@ -153,26 +181,53 @@ fn groups<'a>(point: &Subject, runs: &'a [Vec<Run>]) -> Vec<Group<'a>> {
     groups
 }
 
-fn pair(point: &Subject, about: String, sides: [(String, &Group<'_>); 2]) -> Comparison {
+fn pair(
+    point: &Subject,
+    origin: Origin,
+    about: String,
+    sides: [(String, &Group<'_>); 2],
+) -> Comparison {
     let [a, b] = [&sides[0].1.runs, &sides[1].1.runs].map(|runs| values(runs));
     let simulated = a.1 == Basis::Seeds && b.1 == Basis::Seeds;
     let minimum_effect = match simulated {
         true => SIMULATED_EFFECT,
         false => MINIMUM_EFFECT,
     };
+    let interleaved = in_turn(sides.each_ref().map(|(_, group)| group.runs.as_slice()));
     let [name_a, name_b] = sides.map(|(name, _)| name);
-    compare(Sides {
-        about: format!("{about}, {}", mode_count(point)),
+    let compared = compare(Sides {
+        about,
+        origin,
         tasks: point.tasks,
         unit: &point.unit,
         basis: a.1.max(b.1),
         sides: [(name_a, a.0), (name_b, b.0)].map(|(name, runs)| Side { name, runs }),
         minimum_effect,
-    })
+    });
+    Comparison {
+        interleaved,
+        ..compared
+    }
+}
+
+/// Whether the sides took turns, by the times of their runs.
+fn in_turn(sides: [&[&Run]; 2]) -> bool {
+    let mut order = Vec::new();
+    for (side, runs) in sides.into_iter().enumerate() {
+        for run in runs {
+            let Some(time) = run.time else {
+                return false; // nobody knows
+            };
+            order.push((time.milliseconds(), side));
+        }
+    }
+    order.sort_unstable();
+    order.windows(2).all(|two| two[0].1 != two[1].1)
 }
 
 struct Sides<'a> {
     about: String,
+    origin: Origin,
     tasks: u32,
     unit: &'a str,
     sides: [Side; 2],
@@ -197,6 +252,7 @@ fn compare(given: Sides<'_>) -> Comparison {
     };
     Comparison {
         about: given.about,
+        origin: given.origin,
         tasks: given.tasks,
         unit: given.unit.to_owned(),
         table: table(&before, &after),
@@ -214,6 +270,22 @@ fn table(before: &Side, after: &Side) -> Option<String> {
     report(&[set(before)?, set(after)?], &Options::default()).ok()
 }
 
+/// What two systems did: `mmap1 on freebsd-96 (2x24x2), 96 processes`.
+fn about(point: &Subject) -> String {
+    let machine = on_machine(machine(point).as_deref());
+    format!("{}{machine}, {}", point.workload, mode_count(point))
+}
+
+/// Whether two runs may be compared: the system may differ, what it did may not.
 fn alike(a: &Subject, b: &Subject) -> bool {
-    (&a.workload, a.tasks, a.mode, &a.unit) == (&b.workload, b.tasks, b.mode, &b.unit)
+    let key = |one: &Subject| {
+        (
+            one.workload.clone(),
+            one.tasks,
+            one.mode,
+            one.unit.clone(),
+            machine(one),
+        )
+    };
+    key(a) == key(b)
 }

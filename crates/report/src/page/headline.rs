@@ -2,8 +2,8 @@
 
 use super::chart::{Chart, Series};
 use super::comparison::{Comparison, Outcome};
-use super::name::{count, described};
-use crate::Source;
+use super::name::{count, described, mode_count, on_machine};
+use crate::{Finding, Source};
 use profile::Profile;
 use stats::metric;
 use stats::verdict::{Ratio, Word};
@@ -18,13 +18,24 @@ pub fn sentences(
     sources: &[Source],
     charts: &[Chart],
 ) -> Vec<String> {
-    let compared = comparisons.iter().max_by_key(|one| one.tasks).map(judged);
-    let held_up = profiles.last().map(|one| bottleneck(one));
-    let held_up = held_up.or_else(|| finding(sources));
+    let compared = comparisons.iter().max_by_key(|one| (one.origin, one.tasks));
+    let compared = compared.map(judged);
+    let mut held_up: Vec<String> = profiles
+        .last()
+        .map(|one| bottleneck(one))
+        .into_iter()
+        .collect();
+    if held_up.is_empty() {
+        held_up = findings(sources);
+    }
     let shifted = match profiles {
         [first, .., last] if first.subject.workload == last.subject.workload => {
             let difference = profile::Difference::of(first, last);
-            Some(format!("Between the profiles: {}.", difference.sentence))
+            let [a, b] = [first, last].map(|one| mode_count(&one.subject));
+            Some(match a == b {
+                true => format!("Between the profiles: {}.", difference.sentence),
+                false => format!("From {a} to {b}: {}.", difference.sentence),
+            })
         }
         _ => None,
     };
@@ -52,7 +63,7 @@ fn judged(comparison: &Comparison) -> String {
         Outcome::Judged(verdict) => verdict,
         Outcome::Undecided(_) => {
             return format!(
-                "Inconclusive: there are too few runs to say whether {after} is faster than {before} ({about})."
+                "Inconclusive: there are too few runs to say whether {after} is faster than {before} – {about}."
             );
         }
     };
@@ -60,17 +71,18 @@ fn judged(comparison: &Comparison) -> String {
     let times = times(verdict.ratio.estimate);
     match verdict.word {
         Word::Faster => {
-            format!("{after} is faster: {times} the rate of {before} ({about}{range}).")
+            format!("{after} is faster: {times} the rate of {before}{range} – {about}.")
         }
         Word::Slower => {
-            format!("{after} is slower: {times} the rate of {before} ({about}{range}).")
+            format!("{after} is slower: {times} the rate of {before}{range} – {about}.")
         }
         Word::NoDifferenceShown => format!(
-            "No difference shown between {before} and {after}: less than {} % ({about}{range}).",
+            "No difference shown between {before} and {after}: less than {} %{range} – {about}.",
             100.0 * comparison.minimum_effect
         ),
         Word::Inconclusive { more_runs } => format!(
-            "Inconclusive: about {more_runs} more runs of each would tell whether {after} is faster than {before} ({about}{range})."
+            "Inconclusive: about {more_runs} more {} of each would tell whether {after} is faster than {before}{range} – {about}.",
+            if more_runs == 1 { "run" } else { "runs" }
         ),
     }
 }
@@ -87,7 +99,7 @@ pub fn times(ratio: f64) -> String {
 
 fn interval(ratio: &Ratio) -> String {
     match ratio.high.is_finite() {
-        true => format!("; 95 % interval {:.3} to {:.3}", ratio.low, ratio.high),
+        true => format!(" (95 % interval {:.2} to {:.2})", ratio.low, ratio.high),
         false => String::new(),
     }
 }
@@ -97,22 +109,30 @@ fn bottleneck(profile: &Profile) -> String {
     format!("{}: {what}.", described(&profile.subject))
 }
 
-/// Of simulated runs without a profile.
-fn finding(sources: &[Source]) -> Option<String> {
-    let one = sources.iter().flat_map(|one| &one.findings).last()?;
-    let tasks = count(one.tasks, one.mode);
-    let what = one.bottleneck.trim_end_matches('.');
-    Some(format!(
-        "{} on {}, {tasks}, bottleneck: {what}.",
-        one.workload, one.vm
-    ))
+/// Of simulated runs without a profile: the last of each system.
+fn findings(sources: &[Source]) -> Vec<String> {
+    let mut last: Vec<&Finding> = Vec::new();
+    for one in sources.iter().flat_map(|one| &one.findings) {
+        last.retain(|other| (&other.workload, &other.vm) != (&one.workload, &one.vm));
+        last.push(one);
+    }
+    let sentence = |one: &&Finding| {
+        let tasks = count(one.tasks, one.mode);
+        let what = one.bottleneck.trim_end_matches('.');
+        format!(
+            "{} on {}, {tasks}, bottleneck: {what}.",
+            one.workload, one.vm
+        )
+    };
+    last.iter().take(CURVES).map(sentence).collect()
 }
 
 fn curve(chart: &Chart, series: &Series) -> Option<String> {
     let shape = series.shape.as_ref()?;
     let (peak, last) = (shape.peak, shape.points.last()?);
     let high = metric(peak.throughput);
-    let who = format!("{} on {}", chart.workload, series.name);
+    let machine = on_machine(chart.machine.as_deref());
+    let who = format!("{} on {}{machine}", chart.workload, series.name);
     let at = count(peak.cpus, chart.mode);
     Some(match shape.collapse {
         Some(collapse) => format!(

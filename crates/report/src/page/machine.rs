@@ -123,19 +123,35 @@ fn cell(fields: &Map<String, Value>, field: &str) -> Cell {
             let item = |(name, value): (&String, &Value)| (name.clone(), plain(value));
             Cell::List(map.iter().map(item).collect())
         }
+        Some(Value::Object(map)) => Cell::Known(parts(field, map)),
         Some(value) => Cell::Known(plain(value)),
     }
 }
 
-/// A value as text: `sockets 1, cores 2, threads 2` of an object, `1–2` of a pair.
+/// A fact of several numbers.
+fn parts(field: &str, map: &Map<String, Value>) -> String {
+    let number = |name: &str| map.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    match field {
+        "topology" => format!(
+            "sockets: {}, cores: {}, hardware threads: {}",
+            number("sockets"),
+            number("cores"),
+            number("threads")
+        ),
+        _ => format!(
+            "{:.2} of {} CPUs, and {:.2} stolen",
+            number("foreign"),
+            number("cpus"),
+            number("steal")
+        ),
+    }
+}
+
+/// A value as text; `1–2` of a pair.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join("–"),
-        Value::Object(map) => {
-            let pair = |(name, value): (&String, &Value)| format!("{name} {}", plain(value));
-            map.iter().map(pair).collect::<Vec<_>>().join(", ")
-        }
         other => other.to_string(),
     }
 }

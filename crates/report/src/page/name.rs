@@ -45,17 +45,23 @@ pub fn subjects(source: &Source) -> impl Iterator<Item = &Subject> {
     of_records.chain(source.profiles.iter().map(|one| &one.subject))
 }
 
-/// The system that ran it: `os`, `freebsd-di`, `scalevm on freebsd-96`.
-pub fn system(subject: &Subject) -> String {
-    let Subject {
-        on, vm, profile, ..
-    } = subject;
-    let name = vm.as_ref().unwrap_or(on);
-    match (profile, &subject.topology) {
-        (Some(machine), Some(topology)) => format!("{name} on {machine} ({topology})"),
-        (Some(machine), None) => format!("{name} on {machine}"),
-        _ => name.clone(),
-    }
+/// The system that ran it: `os`, `freebsd-di`.
+pub fn system(subject: &Subject) -> &str {
+    subject.vm.as_ref().unwrap_or(&subject.on)
+}
+
+/// The simulated machine it ran on: `freebsd-96 (2x24x2)`.
+pub fn machine(subject: &Subject) -> Option<String> {
+    let name = subject.profile.as_ref()?;
+    Some(match &subject.topology {
+        Some(topology) => format!("{name} ({topology})"),
+        None => name.clone(),
+    })
+}
+
+/// ` on ` that machine; nothing if it was this one.
+pub fn on_machine(machine: Option<&str>) -> String {
+    machine.map_or(String::new(), |name| format!(" on {name}"))
 }
 
 /// `4 threads`, `1 process`.
@@ -85,5 +91,6 @@ pub fn mode_noun(mode: Mode) -> &'static str {
 /// `mmap1 on os, 4 threads`.
 pub fn described(subject: &Subject) -> String {
     let (workload, system) = (&subject.workload, system(subject));
-    format!("{workload} on {system}, {}", mode_count(subject))
+    let machine = on_machine(machine(subject).as_deref());
+    format!("{workload} on {system}{machine}, {}", mode_count(subject))
 }

@@ -3,8 +3,9 @@
 use super::machine::Machines;
 use super::name::{described, system};
 use crate::Source;
+use profile::Profile;
 use stats::environment::Load;
-use stats::record::{self, Record};
+use stats::record::{Record, Run};
 
 /// Samples of a run that vary more than this are noisy.
 const NOISE: f64 = 0.05;
@@ -27,8 +28,10 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
         all.extend(noise(source, file));
         all.extend(crowded(source, file));
         all.extend(cut_short(source, file));
-        all.extend(source.profiles.iter().flat_map(of_profile));
+        all.extend(source.profiles.iter().filter_map(cost));
     }
+    let profiles: Vec<&Profile> = sources.iter().flat_map(|one| &one.profiles).collect();
+    all.extend(notes(&profiles));
     let mut unique: Vec<String> = Vec::new();
     for warning in all {
         if !unique.contains(&warning) {
@@ -85,9 +88,8 @@ fn crowded(source: &Source, file: &str) -> Option<String> {
 }
 
 fn cut_short(source: &Source, file: &str) -> Vec<String> {
-    let runs = record::runs(&source.records);
-    let cut = runs.iter().filter(|run| !run.complete);
-    let line = |run: &record::Run| {
+    let cut = source.runs.iter().filter(|run| !run.complete);
+    let line = |run: &Run| {
         let (tasks, system) = (run.subject.tasks, system(&run.subject));
         let workload = &run.subject.workload;
         format!("{file}: the run of {workload} on {system} with {tasks} tasks was cut short.")
@@ -95,15 +97,24 @@ fn cut_short(source: &Source, file: &str) -> Vec<String> {
     cut.map(line).collect()
 }
 
-fn of_profile(profile: &profile::Profile) -> Vec<String> {
+fn cost(profile: &Profile) -> Option<String> {
     let what = described(&profile.subject);
-    let cost = profile.cost().filter(|&cost| cost > COST).map(|cost| {
-        format!(
-            "Profile of {what}: being watched cost {:.0} % of its rate.",
-            100.0 * cost
-        )
-    });
-    let notes = profile.notes.iter();
-    let notes = notes.map(|note| format!("Profile of {what}: {note}"));
-    cost.into_iter().chain(notes).collect()
+    let cost = profile.cost().filter(|&cost| cost > COST)?;
+    Some(format!(
+        "Profile of {what}: being watched cost {:.0} % of its rate.",
+        100.0 * cost
+    ))
+}
+
+/// What the profiles say about themselves; what several say, once.
+fn notes(profiles: &[&Profile]) -> Vec<String> {
+    let all = profiles.iter().flat_map(|one| &one.notes);
+    let line = |note: &String| {
+        let mut of = profiles.iter().filter(|one| one.notes.contains(note));
+        match (of.next(), of.count()) {
+            (Some(one), 0) => format!("Profile of {}: {note}", described(&one.subject)),
+            (_, others) => format!("{} profiles: {note}", others + 1),
+        }
+    };
+    all.map(line).collect()
 }

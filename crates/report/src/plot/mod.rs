@@ -123,7 +123,6 @@ fn names(chart: &Chart, frame: &Frame) -> Vec<(usize, f64, String)> {
 /// What fits beside the chart; the table has the whole name.
 fn shortened(name: &str) -> String {
     const FITS: usize = 16;
-    let name = name.split(" on ").next().unwrap_or(name);
     match name.chars().count() > FITS {
         true => name.chars().take(FITS - 1).chain(['…']).collect(),
         false => name.to_owned(),

@@ -12,10 +12,8 @@ use std::path::{Path, PathBuf};
 /// Reads the files and writes the page.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let mut sources = Vec::new();
-    for file in &args.files {
-        for path in expand(file)? {
-            sources.push(Source::read(&path)?);
-        }
+    for path in &args.files {
+        sources.push(Source::read(&path.display().to_string())?);
     }
     let page = Page::new(&sources);
     let html = page.html();
@@ -38,29 +36,6 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         }
     }
     Ok(0)
-}
-
-/// A file is itself; a folder is its result files, by name.
-fn expand(path: &Path) -> Result<Vec<String>, InputError> {
-    let name = path.display().to_string();
-    if !path.is_dir() {
-        return Ok(vec![name]);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(|source| unusable(path, source))? {
-        let file = entry.map_err(|source| unusable(path, source))?.path();
-        if file.extension().is_some_and(|ending| ending == "jsonl") {
-            files.push(file.display().to_string());
-        }
-    }
-    files.sort();
-    match files.is_empty() {
-        true => Err(InputError::Whole {
-            file: name,
-            reason: "no .jsonl files in it".into(),
-        }),
-        false => Ok(files),
-    }
 }
 
 /// Writes beside `path` and then takes its place: nobody sees half a page.

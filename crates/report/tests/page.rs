@@ -1,0 +1,248 @@
+//! What a page says, and that it is data and nothing else.
+
+use report::{Page, Source};
+
+fn data(name: &str) -> Source {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    Source::read(&format!("{folder}/{name}.jsonl")).expect("a sound file")
+}
+
+fn html(names: &[&str]) -> String {
+    let sources: Vec<Source> = names.iter().map(|name| data(name)).collect();
+    Page::new(&sources).html()
+}
+
+fn parse(text: &str) -> Result<Source, String> {
+    Source::parse("f", text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// How often `part` occurs.
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+/// A sample line of a workload.
+fn sample(workload: &str, tasks: u32, rate: f64) -> String {
+    let line = serde_json::json!({
+        "kind": "sample", "workload": workload, "on": "os", "vm": null, "tasks": tasks,
+        "mode": "threads", "profile": null, "topology": null, "seed": null,
+        "unit": "operations/s", "sample": 1, "min": rate, "max": rate,
+        "total": rate * f64::from(tasks), "average": rate, "seconds": 1.0,
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn the_verdict_of_runs_in_turn_comes_first() {
+    let sources = [data("before"), data("after"), data("paired")];
+    let page = Page::new(&sources);
+    let verdict = page.verdict();
+    assert!(verdict.starts_with("scalevm is faster: 3.25 times the rate of freebsd-di (95 % interval 2.39 to 3.80) – mmap1"), "{verdict}");
+    assert_eq!(
+        page.sections(),
+        ["verdict", "curves", "comparison", "machine"]
+    );
+    let html = page.html();
+    let (heading, table) = (html.find("<h1>").unwrap(), html.find("<table").unwrap());
+    assert!(heading < table, "the verdict stands before all numbers");
+    assert_eq!(
+        count(&html, "Difference at 95.0% confidence"),
+        2,
+        "ministat's tables"
+    );
+    assert!(html.contains("6 + 6, in turn") && html.contains("5 + 5, apart"));
+}
+
+#[test]
+fn the_first_file_is_before_and_the_last_is_after() {
+    let forth = [data("before"), data("after")];
+    let back = [data("after"), data("before")];
+    let (forth, back) = (Page::new(&forth), Page::new(&back));
+    assert!(
+        forth
+            .verdict()
+            .starts_with("scalevm, after.jsonl is faster: "),
+        "{}",
+        forth.verdict()
+    );
+    assert!(
+        back.verdict()
+            .starts_with("freebsd-di, before.jsonl is slower: "),
+        "{}",
+        back.verdict()
+    );
+}
+
+#[test]
+fn a_file_beside_itself_is_no_faster() {
+    let twice = [data("before"), data("before")];
+    let page = Page::new(&twice);
+    let verdict = page.verdict();
+    assert!(
+        !verdict.contains("faster:") && !verdict.contains("slower:"),
+        "{verdict}"
+    );
+    let html = page.html();
+    assert!(
+        html.contains("before.jsonl (1)") && html.contains("before.jsonl (2)"),
+        "told apart"
+    );
+}
+
+#[test]
+fn samples_of_one_run_are_no_verdict() {
+    let sources = [data("os"), data("os")];
+    let page = Page::new(&sources);
+    assert!(
+        page.verdict()
+            .starts_with("Inconclusive: there are too few runs"),
+        "{}",
+        page.verdict()
+    );
+    assert!(
+        page.html()
+            .contains("samples of one run are not independent runs")
+    );
+}
+
+#[test]
+fn a_profile_names_what_holds_the_tasks_up() {
+    let sources = [data("os"), data("profile")];
+    let page = Page::new(&sources);
+    assert_eq!(
+        page.verdict(),
+        "mmap1 on os, 4 threads: 46 % of task time waits for mmap_lock, taken for writing in __vm_munmap (68 % of it there)."
+    );
+    assert_eq!(
+        page.sections(),
+        ["verdict", "curves", "locks", "flames", "machine"]
+    );
+    let html = page.html();
+    assert!(
+        html.contains("From 1 thread to 4 threads: 0.55 times the rate"),
+        "the difference"
+    );
+    assert!(
+        html.contains("falls to 309.9 k with 4, 47 % of the peak"),
+        "the collapse"
+    );
+    // Busy of both, waits of one, and the change.
+    assert_eq!(count(&html, "<figure class=\"flame\">"), 4);
+    assert!(
+        html.contains("27,554") && html.contains("Spin share"),
+        "the locks"
+    );
+    assert!(html.contains("machine was not quiet") && html.contains("up to 4 tasks shared 2 CPUs"));
+    assert!(
+        html.contains("scalevm sweep mmap1 --threads --on os --cpus 1,2,3,4"),
+        "the command"
+    );
+    assert!(
+        html.contains("not known: /sys/devices/system/cpu/cpufreq: empty"),
+        "the governor"
+    );
+}
+
+#[test]
+fn simulated_curves_have_points_laws_and_a_command() {
+    let html = html(&["sim"]);
+    // Three systems at six numbers of tasks, on two scales.
+    assert_eq!(count(&html, "class=\"dot\""), 2 * 3 * 6);
+    assert_eq!(count(&html, "class=\"law\""), 2 * 3);
+    assert!(html.contains("over simulated runs, a seed each"));
+    assert!(html.contains("bottleneck: the lock &quot;invl gen&quot;"));
+    assert!(html.contains("--vm freebsd-di,freebsd-epoch,scalevm --cpus 1,4,12,24,48,96 --seed 1"));
+}
+
+#[test]
+fn text_of_files_is_never_markup() {
+    let evil = "<script>alert(1)</script><img src=x onerror='alert(2)'>\"]]>";
+    let lines = sample(evil, 1, 100.0) + &sample(evil, 2, 120.0) + &sample(evil, 4, 90.0);
+    let profile = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/profile.jsonl"
+    ));
+    let quoted = serde_json::to_string(evil).unwrap();
+    let quoted = quoted.trim_matches('"');
+    let names = [
+        "mmap1",
+        "mmap_lock",
+        "__vm_munmap",
+        "cpu-clock",
+        "samples with",
+        "Linux",
+        "scalevm",
+    ];
+    let mut profile = profile.unwrap();
+    for name in names {
+        profile = profile.replace(name, quoted);
+    }
+    let sources = [parse(&(lines + &profile)).unwrap()];
+    let html = Page::new(&sources).html();
+    assert!(html.contains("&lt;script&gt;alert(1)"), "it is shown");
+    assert!(
+        !html.contains("<script>alert") && !html.contains("<img"),
+        "and it is text"
+    );
+    assert_eq!(count(&html, "<script"), 1, "one script, ours");
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let html = html(&["os", "sim", "profile", "before", "after", "paired"]);
+    for reference in [
+        "http://", "https://", "url(", "@import", " src=", "onclick", "onload",
+    ] {
+        assert!(!html.contains(reference), "{reference}");
+    }
+    assert!(html.contains("default-src 'none'") && html.contains("<html lang=\"en\">"));
+}
+
+#[test]
+fn small_stacks_do_not_make_a_large_page() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/profile.jsonl"
+    ));
+    let text = text.unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    for index in 0..20_000 {
+        let stack = format!("root;a{};b{index};c{index}", index % 50);
+        value["busy"][stack] = 1e-6.into();
+    }
+    let with = [parse(&format!("{value}\n")).unwrap()];
+    let html = Page::new(&with).html();
+    assert!(html.len() < 150_000, "{} bytes", html.len());
+}
+
+#[test]
+fn bad_files_are_named_with_their_line() {
+    let reason = |text: &str| parse(text).expect_err(text);
+    assert_eq!(reason(""), "f: no results, comparisons or profiles in it");
+    assert_eq!(
+        reason("{\"kind\":\"progress\"}\n"),
+        "f: no results, comparisons or profiles in it"
+    );
+    assert!(reason("average 12\n").starts_with("f:1: "), "no JSON");
+    assert!(reason("[1]\n").starts_with("f:1: "), "no object");
+    let good = sample("w", 1, 1.0);
+    let bad = format!("{good}\n{{\"kind\":\"sample\"}}\n");
+    assert_eq!(reason(&bad), "f:3: missing field `sample`");
+    assert!(reason(&format!("{good}{{\"kind\":\"profile\"}}\n")).starts_with("f:2: missing field"));
+    assert!(reason(&format!("{good}\u{0}\n")).starts_with("f:2: "));
+}
+
+#[test]
+fn a_line_cut_short_in_writing_is_left_out() {
+    let whole = sample("w", 1, 1.0);
+    let half = &whole[..whole.len() / 2];
+    let source = parse(&format!("{whole}{half}")).unwrap();
+    assert_eq!(
+        (source.records.len(), source.notes.as_slice()),
+        (1, &["f:2: cut short; left out".to_owned()][..])
+    );
+    assert!(
+        parse(half).is_err(),
+        "nothing but half a line is no file of results"
+    );
+}
