@@ -234,6 +234,20 @@ fn it_starts_in_a_clean_process_and_its_output_is_no_data() {
 }
 
 #[test]
+fn tasks_are_stopped_whatever_they_hold() {
+    let place = Place::new("holds");
+    let text = COUNTS.replace("getppid();", "fputs(\"\", stdout);");
+    let cleanup = "void testcase_cleanup(void) { write(1, \"clean\\n\", 6); }\n";
+    let file = place.source("holds.c", &format!("#include <stdio.h>\n{text}{cleanup}"));
+    for mode in MODES {
+        let output = place.run(&format!("run {file} -t 3 {QUICK} {mode}"), &[]);
+        let errors = place::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{errors}");
+        assert!(errors.contains("clean\n"), "{errors}");
+    }
+}
+
+#[test]
 fn cflags_reach_the_compiler() {
     let place = Place::new("flags");
     let text = COUNTS.replace("\"Counting\"", "NAME");
