@@ -149,7 +149,10 @@ mod tests {
             bottleneck(&few, &busy, &waits, 10.0),
             "no lock; 80 % of task time is work, 70 % in clear_page_erms"
         );
-        waits.add(["pipe1", "pipe_read_[k]", "schedule_[k]", "__schedule_[k]"], 9.0);
+        waits.add(
+            ["pipe1", "pipe_read_[k]", "schedule_[k]", "__schedule_[k]"],
+            9.0,
+        );
         assert_eq!(
             bottleneck(&[], &busy, &waits, 10.0),
             "no lock; 90 % of task time is blocked, 90 % in pipe_read"
