@@ -2,26 +2,21 @@
 
 use super::Subject;
 use super::watched::Runs;
-use crate::harness::Failure;
 use crate::output::json;
 use crate::tasks::BEGIN;
 use perf::{Clock, Recording};
 use profile::Profile;
 
 /// The profile without its locks.
-pub fn profile<T>(
-    subject: &Subject<'_>,
-    runs: &Runs<T>,
-    recording: &Recording,
-) -> Result<Profile, Failure> {
+pub fn profile<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: &Recording) -> Profile {
     let clock = match recording.clock() {
         Clock::Cycles => "cycles",
         Clock::CpuClock => "cpu-clock",
     };
     let mut machine = json::machine();
     machine.observe_after();
-    Ok(Profile {
-        subject: subject.name()?,
+    Profile {
+        subject: json::subject(&subject.plan, subject.on, subject.vm, None),
         seconds: runs.seconds,
         clock: clock.into(),
         rate: runs.watched,
@@ -32,5 +27,5 @@ pub fn profile<T>(
         bottleneck: String::new(),
         notes: recording.notes(),
         machine: Some(machine),
-    })
+    }
 }
