@@ -115,8 +115,8 @@ fn frames(process: &Process, chain: &Chain) -> Vec<Frame> {
 /// the C library that make system calls have no frame, and the frame pointer is still
 /// their caller's.
 fn return_of_leaf(process: &Process, chain: &Chain) -> Option<u64> {
-    let is_mark = |&&address: &&u64| address != sys::PERF_CONTEXT_USER;
-    let mut user = chain.addresses.iter().skip_while(is_mark).skip(1);
+    let before_user = |&&address: &&u64| address != sys::PERF_CONTEXT_USER;
+    let mut user = chain.addresses.iter().skip_while(before_user).skip(1);
     let (&leaf, next) = (user.next()?, user.next());
     let image = &process.image;
     let unknown = next != Some(&chain.top) && image.is_system(leaf);

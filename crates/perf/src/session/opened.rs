@@ -80,6 +80,11 @@ impl Opened {
         self.plan == Plan::Cpus
     }
 
+    /// Whether kernel stacks are seen.
+    pub fn sees_kernel(&self) -> bool {
+        self.plan != Plan::Threads(Scope::User)
+    }
+
     /// Has births, deaths, names and mappings reported from now on.
     pub fn watch_tasks(&self) -> io::Result<()> {
         self.tasks.iter().try_for_each(Counter::enable)
@@ -99,6 +104,20 @@ impl Opened {
         let threads = self.threads.values().flatten();
         let mut all = self.counters.iter().chain(&self.tasks).chain(threads);
         all.try_for_each(Counter::disable)
+    }
+
+    /// Samples the threads of a process from the start, where they are sampled one by one.
+    /// Some may be gone: it is an error if all are refused.
+    pub fn add_process(&mut self, threads: &[u32]) -> io::Result<()> {
+        if self.sees_all() {
+            return Ok(());
+        }
+        let added = threads.iter().map(|&tid| self.add_thread(tid, false));
+        let added: Vec<io::Result<()>> = added.collect();
+        match added.iter().any(Result::is_ok) {
+            true => Ok(()),
+            false => added.into_iter().collect(),
+        }
     }
 
     /// Samples one more thread, where they are sampled one by one; at once if `running`.

@@ -2,8 +2,9 @@
 
 use super::Opened;
 use super::opened::own_thread;
+use super::order::Order;
 use crate::account::Account;
-use crate::event::{Event, Stamped};
+use crate::event::Event;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,8 +20,7 @@ pub(crate) struct Reader {
     account: Account,
     stop: Arc<AtomicBool>,
     buffer: Vec<u8>,
-    /// What was read and may be preceded by what was not.
-    pending: Vec<Stamped>,
+    order: Order,
 }
 
 impl Reader {
@@ -30,7 +30,7 @@ impl Reader {
             account,
             stop,
             buffer: Vec::new(),
-            pending: Vec::new(),
+            order: Order::default(),
         }
     }
 
@@ -65,31 +65,31 @@ impl Reader {
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as u64, ROUND) };
         let hung_up = polled.iter().any(|one| one.revents & libc::POLLHUP != 0);
         if ready < 0 || hung_up {
-            // Interrupted, or a watched thread has died, which ends polling for good: what
+            // Interrupted, or the thread that opened the events has died, which ends polling for good: what
             // it wrote is there, and rounds go on by the clock.
             std::thread::sleep(std::time::Duration::from_millis(ROUND as u64));
         }
     }
 
     fn read(&mut self) {
-        let first = self.pending.len();
+        let before = self.order.len();
         for ring in &mut self.opened.rings {
             self.buffer.clear();
             ring.read(&mut self.buffer);
-            let pending = &mut self.pending;
+            let order = &mut self.order;
             self.opened
                 .decoder
-                .decode(&self.buffer, |event| pending.push(event));
+                .decode(&self.buffer, |event| order.add(event));
         }
         if !self.opened.sees_all() {
-            self.meet(first);
+            self.meet(before);
         }
-        self.pending.sort_by_key(|stamped| stamped.time);
     }
 
-    /// Opens events for threads that were born since, and closes those of the dead.
-    fn meet(&mut self, first: usize) {
-        for stamped in &self.pending[first..] {
+    /// Opens events for threads that were born since there were `before` events, and closes
+    /// those of the dead.
+    fn meet(&mut self, before: usize) {
+        for stamped in self.order.since(before) {
             match stamped.event {
                 // It may be dead already.
                 Event::Fork { child, .. } => drop(self.opened.add_thread(child.tid, true)),
@@ -100,10 +100,7 @@ impl Reader {
     }
 
     fn account_until(&mut self, horizon: u64) {
-        let ready = self
-            .pending
-            .partition_point(|stamped| stamped.time <= horizon);
-        for stamped in self.pending.drain(..ready) {
+        for stamped in self.order.take_until(horizon) {
             self.account.take(stamped);
         }
     }
