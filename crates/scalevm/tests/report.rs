@@ -153,6 +153,21 @@ fn a_store_of_our_own_runs_becomes_a_page() {
 }
 
 #[test]
+fn the_folder_of_a_profile_is_that_profile() {
+    let folder = Folder::new("report-profile");
+    let profiles = fs::read_to_string(data("profile")).expect("profiles");
+    for (name, line) in ["one", "four"].iter().zip(profiles.lines()) {
+        fs::create_dir(folder.0.join(name)).expect("a folder");
+        folder.file(&format!("{name}/profile.json"), line);
+        folder.file(&format!("{name}/speedscope.json"), "{}");
+    }
+    let (stdout, _) = folder.run(0, &["one", "four", "--json"]);
+    let line: Value = serde_json::from_str(&stdout).expect("one line of JSON");
+    let sections = serde_json::json!(["verdict", "locks", "flames", "machine"]);
+    assert_eq!(line["sections"], sections);
+}
+
+#[test]
 fn what_can_not_be_used_is_said_in_one_line() {
     let folder = Folder::new("report-errors");
     let good = data("os");
