@@ -141,8 +141,13 @@ fn a_store_of_our_own_runs_becomes_a_page() {
         serde_json::json!(["verdict", "curves", "comparison", "machine"])
     );
     let verdict = line["verdict"].as_str().unwrap_or_default();
+    // Equal runs; whether four seeds are enough to say so is the statistics' affair.
     assert!(
-        verdict.contains("v1 and v2") && verdict.starts_with("No difference shown"),
+        verdict.contains("v1") && verdict.contains("v2"),
+        "{verdict}"
+    );
+    assert!(
+        !verdict.contains("is faster:") && !verdict.contains("is slower:"),
         "{verdict}"
     );
     let page = fs::read_to_string(folder.0.join("report.html")).expect("a page");
