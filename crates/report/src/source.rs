@@ -79,7 +79,8 @@ struct Kind {
 }
 
 impl Source {
-    /// Reads the file at `path`, or all files of the store there, as they were begun.
+    /// Reads the file at `path`, or all files of the store there, as they were begun, or
+    /// the profile whose folder it is.
     pub fn read(path: &str) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable {
             file: path.into(),
@@ -207,11 +208,10 @@ impl Source {
 
     /// The machines named in the file, in its order.
     pub fn machines(&self) -> impl Iterator<Item = &Environment> {
-        let of_record = |record| match record {
-            &Record::Summary(ref summary) => summary.machine.as_ref(),
-            &Record::Sample(_) => None,
-        };
-        let of_records = self.records.iter().filter_map(of_record);
+        let of_records = self.records.iter().filter_map(|record| match record {
+            Record::Summary(summary) => summary.machine.as_ref(),
+            Record::Sample(_) => None,
+        });
         let of_pairs = self.paired.iter().filter_map(|pair| pair.machine.as_ref());
         let of_profiles = self.profiles.iter();
         let of_profiles = of_profiles.filter_map(|profile| profile.machine.as_ref());
@@ -219,12 +219,16 @@ impl Source {
     }
 }
 
-/// The files of the store at `path`, by name: as they were begun.
+/// What a profile's folder calls the profile itself.
+const PROFILE: &str = "profile.json";
+
+/// The files of the store at `path`, by name: as they were begun; or of a profile.
 fn files(path: &str) -> io::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(path)? {
         let file = entry?.path();
-        if file.extension().is_some_and(|end| end == EXTENSION) && file.is_file() {
+        let of_store = file.extension().is_some_and(|end| end == EXTENSION);
+        if (of_store || file.ends_with(PROFILE)) && file.is_file() {
             files.push(file.display().to_string());
         }
     }

@@ -51,7 +51,7 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             th scope="row" { (lock.name) }
             td { (lock.kind.name()) }
             td.code { (lock.caller) }
-            td.number.share data-v=(lock.share) { (bar(traced, spin)) (percent(lock.share)) }
+            td.number.share data-v=(lock.share) { (bar(traced, spin)) span { (percent(lock.share)) } }
             @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
             td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} times taken", grouped(all)))] { (grouped(lock.contentions)) }
             @for time in [lock.wait, lock.mean, lock.worst] { td.number data-v=(time) { (seconds(time)) } }

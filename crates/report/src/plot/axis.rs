@@ -3,6 +3,9 @@
 use maud::{Markup, html};
 use stats::metric;
 
+/// No axis goes beyond.
+const MOST: f64 = 1e100;
+
 /// How values are laid out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
@@ -47,8 +50,13 @@ impl Axis {
 
     /// Of rates: from 0, or from a round value below the lowest.
     pub fn of_rates(low: f64, high: f64, scale: Scale, (start, end): (f64, f64)) -> Self {
-        let high = if high > 0.0 { high } else { 1.0 };
-        let low = if low > 0.0 { low } else { high };
+        // Sums of damaged rates may be infinite; marks must come to an end.
+        let high = if high > 0.0 { high.min(MOST) } else { 1.0 };
+        let low = if low > 0.0 {
+            low.clamp(1.0 / MOST, high)
+        } else {
+            high
+        };
         let ticks = match scale {
             Scale::Linear => linear_ticks(high),
             Scale::Logarithmic => logarithmic_ticks(low, high),
@@ -185,6 +193,21 @@ mod tests {
                 first <= high / 5000.0 * 1.001 && last >= high * 0.999,
                 "{ticks:?}"
             );
+        }
+    }
+
+    #[test]
+    fn damaged_rates_have_an_axis_too() {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            for (low, high) in [
+                (f64::INFINITY, 0.0),
+                (1.0, f64::INFINITY),
+                (5e-324, f64::MAX),
+            ] {
+                let axis = Axis::of_rates(low, high, scale, (200.0, 0.0));
+                assert!((2..500).contains(&axis.ticks.len()), "{low} to {high}");
+                assert!((0.0..=200.0).contains(&axis.at(1.0)), "{low} to {high}");
+            }
         }
     }
 

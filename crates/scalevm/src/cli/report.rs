@@ -8,14 +8,14 @@ pub const LONG_ABOUT: &str = "\
 Write results as one page of HTML: the verdict, curves, before and after, locks, flame graphs, \
 the machine, and how to take it all again.
 
-FILES are what `run`, `sweep`, `compare` and `profile` write with --json, in any mixture, or \
-folders of such files. Their order matters: of the files that hold runs of the same thing the \
+FILES are what `run`, `sweep`, `compare` and `profile` write with --json, in any mixture, stores \
+(see --store of `run`), and folders that `profile` has written. Their order matters: of the files that hold runs of the same thing the \
 first is before and the last is after.";
 
 /// `report`.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Result files, or folders of them; before comes before after
+    /// Result files, stores, folders of profiles; before comes before after
     #[arg(required = true, value_name = "FILES")]
     pub files: Vec<PathBuf>,
     /// Write the page there
