@@ -42,8 +42,8 @@ pub(crate) struct Interner {
 impl Interner {
     /// The number of the stack of `chain` in `process`.
     pub fn intern(&mut self, process: &Process, mut chain: Chain) -> StackId {
-        // A local variable on top must not make two stacks of one.
-        chain.top = return_of_leaf(process, &chain).unwrap_or_default();
+        // Local variables on top must not make two stacks of one.
+        chain.top = callers_of_leaf(process, &chain);
         let name = self.name(&process.name);
         let key = (process.image.id, name, chain);
         if let Some(&known) = self.recent.get(&key) {
@@ -103,25 +103,34 @@ fn frames(process: &Process, chain: &Chain) -> Vec<Frame> {
             None => Frame::Nowhere,
         });
         if leaf && !kernel {
-            let caller = process.image.find(chain.top.saturating_sub(1));
-            frames.extend(caller.map(Frame::Perhaps));
+            let callers = chain.top.iter();
+            let callers = callers.filter_map(|&word| process.image.find(word.checked_sub(1)?));
+            frames.extend(callers.map(Frame::Perhaps));
         }
         leaf = false;
     }
     frames
 }
 
-/// Where the user's leaf may return to, if the frame pointer does not know: functions of
-/// the C library that make system calls have no frame, and the frame pointer is still
-/// their caller's.
-fn return_of_leaf(process: &Process, chain: &Chain) -> Option<u64> {
+/// Where the user's leaf, and who called it, may return to, if the frame pointer does not
+/// know: functions of the C library that make system calls have no frame, nor have those
+/// that call them, and the frame pointer is still that of who called the library.
+fn callers_of_leaf(process: &Process, chain: &Chain) -> Box<[u64]> {
     let before_user = |&&address: &&u64| address != sys::PERF_CONTEXT_USER;
     let mut user = chain.addresses.iter().skip_while(before_user).skip(1);
-    let (&leaf, next) = (user.next()?, user.next());
+    let (leaf, framed) = (user.next(), user.next());
     let image = &process.image;
-    let unknown = next != Some(&chain.top) && image.is_system(leaf);
-    let mapped = image.find(chain.top.checked_sub(1)?).is_some();
-    (unknown && mapped).then_some(chain.top)
+    if !leaf.is_some_and(|&leaf| image.is_system(leaf)) {
+        return Box::default();
+    }
+    let words = chain.top.iter().copied();
+    // Behind the place to which who has a frame returns lie the frames of others.
+    let unknown = words.take_while(|word| Some(word) != framed);
+    let is_code = |word: &u64| {
+        word.checked_sub(1)
+            .is_some_and(|at| image.find(at).is_some())
+    };
+    unknown.filter(is_code).collect()
 }
 
 #[cfg(test)]
@@ -152,9 +161,9 @@ mod tests {
         Process { name, image }
     }
 
-    fn stack(addresses: &[u64], top: u64) -> Vec<Frame> {
+    fn stack(addresses: &[u64], top: &[u64]) -> Vec<Frame> {
         let mut interner = Interner::default();
-        let addresses = addresses.into();
+        let (addresses, top) = (addresses.into(), top.into());
         interner.intern(&process(), Chain { addresses, top });
         interner.into_stacks().remove(0).frames
     }
@@ -165,39 +174,52 @@ mod tests {
 
     #[test]
     fn calls_are_where_they_return_to_less_one() {
-        let frames = stack(&[KERNEL, 0x9000, 0x9100, USER, 0x1010, 0x1020, 0x3000], 0);
+        let frames = stack(&[KERNEL, 0x9000, 0x9100, USER, 0x1010, 0x1020, 0x3000], &[]);
         let kernel = [Frame::Kernel(0x9000), Frame::Kernel(0x90ff)];
         let expected = [&kernel[..], &[user(0, 0x10), user(0, 0x1f), Frame::Nowhere]].concat();
         assert_eq!(frames, expected);
     }
 
+    fn perhaps(file: u32, offset: u64) -> Frame {
+        Frame::Perhaps(Place { file, offset })
+    }
+
     #[test]
-    fn a_leaf_of_the_c_library_returns_to_the_top_of_the_stack() {
-        let (file, offset) = (0, 0x4f);
-        let caller = Frame::Perhaps(Place { file, offset });
-        let frames = stack(&[USER, 0x5010, 0x1020], 0x1050);
-        assert_eq!(frames, [user(1, 0x10), caller, user(0, 0x1f)]);
+    fn a_leaf_of_the_c_library_returns_to_what_lies_on_top_of_the_stack() {
+        let frames = stack(&[USER, 0x5010, 0x1020], &[0x1050]);
+        assert_eq!(frames, [user(1, 0x10), perhaps(0, 0x4f), user(0, 0x1f)]);
+        // Through a function of the library, and with a local variable between.
+        let frames = stack(
+            &[USER, 0x5010, 0x1020],
+            &[0x5100, 7, 0x1050, 0x1020, 0x1090],
+        );
+        let callers = [perhaps(1, 0xff), perhaps(0, 0x4f)];
+        assert_eq!(
+            frames,
+            [&[user(1, 0x10)][..], &callers, &[user(0, 0x1f)]].concat()
+        );
     }
 
     #[test]
     fn what_is_known_or_can_not_be_a_caller_is_not_added() {
+        let library = [USER, 0x5010, 0x1020];
         let known = [user(1, 0x10), user(0, 0x1f)];
-        assert_eq!(
-            stack(&[USER, 0x5010, 0x1020], 0x1020),
-            known,
-            "it has a frame"
-        );
-        assert_eq!(stack(&[USER, 0x5010, 0x1020], 0x7777), known, "data");
-        assert_eq!(stack(&[USER, 0x5010, 0x1020], 0), known, "nothing");
+        assert_eq!(stack(&library, &[0x1020, 0x1050]), known, "it has a frame");
+        assert_eq!(stack(&library, &[0x7777, 0]), known, "data");
+        assert_eq!(stack(&library, &[]), known, "nothing");
         let own = [user(0, 0x10), user(0, 0x1f)];
-        assert_eq!(stack(&[USER, 0x1010, 0x1020], 0x1050), own, "the program's");
+        assert_eq!(
+            stack(&[USER, 0x1010, 0x1020], &[0x1050]),
+            own,
+            "the program's"
+        );
     }
 
     #[test]
     fn data_on_top_makes_no_other_stack() {
         let (mut interner, process) = (Interner::default(), process());
         let mut number = |top| {
-            let addresses = [USER, 0x5010, 0x1020].into();
+            let (addresses, top) = ([USER, 0x5010, 0x1020].into(), [top].into());
             interner.intern(&process, Chain { addresses, top })
         };
         assert_eq!(number(5), number(6));

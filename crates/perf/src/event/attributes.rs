@@ -1,6 +1,7 @@
 //! What is asked of `perf_event_open`.
 
 use super::Source;
+use super::TOP;
 use crate::Clock;
 use perf_event_open_sys::bindings as sys;
 
@@ -88,11 +89,11 @@ impl Attributes {
     }
 }
 
-/// Asks for stacks, and for the word on top of the user's: system calls are made by
+/// Asks for stacks, and for the words on top of the user's: system calls are made by
 /// functions without a frame, and there is where they return to.
 fn with_stack(attr: &mut sys::perf_event_attr) {
     attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_STACK_USER);
-    attr.sample_stack_user = 8;
+    attr.sample_stack_user = 8 * TOP as u32;
 }
 
 /// Every record says whose, when and of which event it is. The clock is one that all CPUs

@@ -45,16 +45,20 @@ pub(crate) struct Who {
 pub(crate) struct Chain {
     /// From the leaf, with the kernel's markers between them.
     pub addresses: Box<[u64]>,
-    /// What lies on top of the user's stack; 0 if there is none.
-    pub top: u64,
+    /// What lies on top of the user's stack, as far as it was asked for.
+    pub top: Box<[u64]>,
 }
+
+/// Words from the top of the user's stack that are asked for: as many as functions of the
+/// C library that have no frame take, one calling the other.
+pub(crate) const TOP: usize = 32;
 
 #[cfg(test)]
 impl<const N: usize> From<[u64; N]> for Chain {
     fn from(addresses: [u64; N]) -> Chain {
         Chain {
             addresses: addresses.into(),
-            top: 0,
+            top: Box::default(),
         }
     }
 }

@@ -163,14 +163,17 @@ impl<'a> Reader<'a> {
         self.take(length as usize)
     }
 
-    /// The user's stack, as far as it was asked for: one word, or nothing of a kernel thread.
-    fn top(&mut self) -> Option<u64> {
-        if self.u64()? == 0 {
-            return Some(0);
+    /// The user's stack, as far as it was asked for and could be read; nothing of a kernel
+    /// thread.
+    fn top(&mut self) -> Option<Box<[u64]>> {
+        let asked = usize::try_from(self.u64()?).ok()?;
+        if asked == 0 {
+            return Some(Box::default());
         }
-        let (word, copied) = (self.u64()?, self.u64()?);
-        // The stack may be unreadable, or not there.
-        Some(if copied == 8 { word } else { 0 })
+        let bytes = self.take(asked)?;
+        let read = usize::try_from(self.u64()?).ok()?;
+        let (words, _) = bytes[..read.min(asked)].as_chunks();
+        Some(words.iter().map(|&word| u64::from_ne_bytes(word)).collect())
     }
 
     /// Up to the first zero.

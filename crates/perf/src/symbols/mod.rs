@@ -5,7 +5,7 @@ mod kernel;
 mod user;
 
 use crate::account::{Frame, Stack};
-use crate::tasks::Place;
+use crate::tasks::{self, Place};
 use blazesym::symbolize::Symbolizer;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,12 +46,17 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
             process: stack.name,
             ..Named::default()
         };
+        // Whether who called the library, and so has a frame, was found on top of the stack.
+        let mut framed = false;
         for frame in stack.frames {
             match frame {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
-                Frame::Perhaps(place) if !calls.contains(&place) => {}
-                Frame::Perhaps(place) => named.user.extend_from_slice(&user[&place]),
+                Frame::Perhaps(place) if framed || !calls.contains(&place) => {}
+                Frame::Perhaps(place) => {
+                    named.user.extend_from_slice(&user[&place]);
+                    framed = !tasks::is_system(&files[place.file as usize]);
+                }
                 Frame::Nowhere => named.user.push(user::unknown()),
             }
         }

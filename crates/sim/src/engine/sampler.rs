@@ -116,7 +116,8 @@ impl Engine {
 
     #[cold]
     fn charge_sampler(&mut self, spent: Spent, line: Option<LineId>) {
-        let (cpu, now) = (self.running, self.cpu().clock);
+        // A CPU that pauses is ahead of the run's end.
+        let (cpu, now) = (self.running, self.cpu().clock.min(self.until));
         if let Some(sampler) = &mut self.watch.sampler {
             sampler.charge(cpu, now, spent, line);
         }

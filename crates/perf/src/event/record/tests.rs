@@ -63,9 +63,9 @@ impl Bytes {
             .fold(self.u64(chain.len() as u64), |bytes, &word| bytes.u64(word))
     }
 
-    /// A word on top of the user's stack.
-    fn top(self, word: u64) -> Self {
-        self.u64(8).u64(word).u64(8)
+    /// Two words on top of the user's stack, of three that were asked for.
+    fn top(self, words: [u64; 2]) -> Self {
+        self.u64(24).u64(words[0]).u64(words[1]).u64(99).u64(16)
     }
 
     /// What ends a record that is no sample.
@@ -94,13 +94,13 @@ const WHO: Who = Who { pid: 7, tid: 8 };
 fn a_sample_has_its_stack() {
     let record = Bytes::sample(CLOCK, 99)
         .chain(&[1, 2, 3])
-        .top(77)
+        .top([77, 78])
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let event = Event::Sample {
         who: WHO,
         chain: Chain {
             addresses: [1, 2, 3].into(),
-            top: 77,
+            top: [77, 78].into(),
         },
     };
     assert_eq!(decode(&record), [Stamped { time: 99, event }]);
@@ -224,14 +224,14 @@ fn what_is_not_understood_is_passed_over() {
     let unknown = Bytes::default().u64(1).at(1).record(77, 0);
     let foreign = Bytes::sample(99, 1)
         .chain(&[1])
-        .top(0)
+        .u64(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let liar = Bytes::sample(CLOCK, 1)
         .u64(1 << 60)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let good = Bytes::sample(CLOCK, 2)
         .chain(&[])
-        .top(0)
+        .u64(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let mut records = [unknown, foreign, liar, good].concat();
     records.extend([9, 0, 0, 0, 0, 0, 255, 255, 1]); // Cut off.
