@@ -52,7 +52,7 @@ impl Recorder {
         }
         let opened = Opened::open(options)?;
         let mut missing = opened.missing.clone();
-        missing.extend(symbols::missing());
+        missing.extend(symbols::missing().filter(|_| opened.sees_kernel()));
         Ok(Recorder {
             options: *options,
             roots: roots.to_vec(),
@@ -83,11 +83,14 @@ impl Recorder {
         let mut files = Files::default();
         let mut family = Family::scan(&self.roots, &mut files);
         family.ignore(self.opener);
-        if !opened.sees_all() {
-            for tid in family.threads() {
-                // It may be gone, or another user's.
-                let _ = opened.add_thread(tid, false);
-            }
+        for &root in &self.roots {
+            opened
+                .add_process(&family.threads(root))
+                .map_err(Error::Refused)?;
+        }
+        for pid in family.processes().filter(|pid| !self.roots.contains(pid)) {
+            // A descendant may have become another user's.
+            let _ = opened.add_process(&family.threads(pid));
         }
         let began = now();
         opened

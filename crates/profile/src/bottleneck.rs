@@ -1,21 +1,33 @@
 //! One sentence that names what holds the tasks up.
 
-use crate::{Kind, Lock, Stacks};
+use crate::{Kind, Lock, PREEMPTED, Stacks};
 use std::collections::BTreeMap;
 
-/// What takes less than this part of the tasks' time holds nobody up.
+/// What takes less than this part of the time that tasks had a CPU, or did not want one,
+/// holds nobody up.
 const MATTERS: f64 = 0.1;
 /// The name of locks that are only known by who takes them.
 pub const UNKNOWN: &str = "unknown lock";
 
 /// The sentence, for tasks that had `task_seconds` together.
 pub fn bottleneck(locks: &[Lock], busy: &Stacks, waits: &Stacks, task_seconds: f64) -> String {
+    let (preempted, blocked) = waits.split(PREEMPTED);
+    let (busy_part, blocked_part) = (busy.total() / task_seconds, blocked.total() / task_seconds);
+    let preempted_part = preempted.total() / task_seconds;
     let worst = by_name(locks)
         .into_iter()
         .max_by(|a, b| a.share.total_cmp(&b.share));
-    match worst.filter(|lock| lock.share >= MATTERS) {
-        Some(lock) => lock.sentence(),
-        None => without_a_lock(busy, waits, task_seconds),
+    // Who is not let run meets no lock: that must not hide what holds those up who are.
+    let matters = MATTERS * (1.0 - preempted_part).max(MATTERS);
+    let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
+        Some(lock) => (lock.sentence(), lock.share),
+        None if blocked_part > busy_part => (idle(&blocked, task_seconds), blocked_part),
+        None => (work(busy, task_seconds), busy_part),
+    };
+    match preempted_part {
+        most if most > part => format!("{} of task time waits for a CPU; {held_up}", percent(most)),
+        some if some >= MATTERS => format!("{held_up}; {} waits for a CPU", percent(some)),
+        _ => held_up,
     }
 }
 
@@ -70,26 +82,26 @@ fn by_name(locks: &[Lock]) -> Vec<Whole<'_>> {
     sums.into_values().collect()
 }
 
-fn without_a_lock(busy: &Stacks, waits: &Stacks, task_seconds: f64) -> String {
-    let (working, waiting) = (busy.total() / task_seconds, waits.total() / task_seconds);
-    let most = |stacks: &Stacks| {
-        let leaf = stacks.leaves().into_iter().next();
-        leaf.map_or(String::new(), |(name, seconds)| {
-            format!(", {} in {name}", percent(seconds / task_seconds))
-        })
-    };
-    match waiting > working {
-        true => format!(
-            "no lock; {} of task time is blocked{}",
-            percent(waiting),
-            most(waits)
-        ),
-        false => format!(
-            "no lock; {} of task time is work{}",
-            percent(working),
-            most(busy)
-        ),
-    }
+fn work(busy: &Stacks, task_seconds: f64) -> String {
+    let share = percent(busy.total() / task_seconds);
+    let most = most(busy, &[], task_seconds);
+    format!("no lock; {share} of task time is work{most}")
+}
+
+fn idle(blocked: &Stacks, task_seconds: f64) -> String {
+    /// Below these all sleep.
+    const ASLEEP: [&str; 2] = ["schedule", "__schedule"];
+    let share = percent(blocked.total() / task_seconds);
+    let most = most(blocked, &ASLEEP, task_seconds);
+    format!("no lock; {share} of task time is blocked{most}")
+}
+
+/// The function that took most by itself, looking through frames that begin with `through`.
+fn most(stacks: &Stacks, through: &[&str], task_seconds: f64) -> String {
+    let leaf = stacks.leaves(through).into_iter().next();
+    leaf.map_or(String::new(), |(name, seconds)| {
+        format!(", {} in {name}", percent(seconds / task_seconds))
+    })
 }
 
 fn percent(part: f64) -> String {
@@ -137,10 +149,32 @@ mod tests {
             bottleneck(&few, &busy, &waits, 10.0),
             "no lock; 80 % of task time is work, 70 % in clear_page_erms"
         );
-        waits.add(["pipe1", "pipe_read_[k]"], 9.0);
+        waits.add(
+            ["pipe1", "pipe_read_[k]", "schedule_[k]", "__schedule_[k]"],
+            9.0,
+        );
         assert_eq!(
             bottleneck(&[], &busy, &waits, 10.0),
             "no lock; 90 % of task time is blocked, 90 % in pipe_read"
+        );
+    }
+
+    #[test]
+    fn a_crowded_machine_hides_no_lock() {
+        let locks = [lock("mmap_lock", Kind::RwsemWrite, "__vm_munmap", 0.4, 0.1)];
+        let (busy, mut waits) = (Stacks::default(), Stacks::default());
+        waits.add([PREEMPTED, "mmap1", "schedule_[k]"], 9.0);
+        waits.add(["mmap1", "down_write_[k]", "schedule_[k]"], 0.4);
+        assert_eq!(
+            bottleneck(&locks, &busy, &waits, 10.0),
+            "90 % of task time waits for a CPU; \
+             5 % of task time waits for mmap_lock, taken for writing in __vm_munmap"
+        );
+        let few = Stacks::default();
+        assert_eq!(
+            bottleneck(&[], &few, &waits, 10.0),
+            "90 % of task time waits for a CPU; \
+             no lock; 4 % of task time is blocked, 4 % in down_write"
         );
     }
 }

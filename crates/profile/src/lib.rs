@@ -17,7 +17,7 @@ pub use bottleneck::{UNKNOWN, bottleneck};
 pub use diff::{Change, Difference};
 pub use lock::{Kind, Lock};
 pub use read::{parse, read};
-pub use stacks::Stacks;
+pub use stacks::{PREEMPTED, Stacks};
 
 use serde::{Deserialize, Serialize};
 use stats::environment::Environment;

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The root of stacks that were ready to run, but others ran.
+pub const PREEMPTED: &str = "preempted";
+
 /// Seconds by stack. A stack is its frames from the root, joined by `;`; frames of the
 /// kernel end in `_[k]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,11 +44,44 @@ impl Stacks {
         Stacks(self.0.iter().map(scale).collect())
     }
 
-    /// The functions at the leaves and the seconds spent in themselves, the most first.
-    pub fn leaves(&self) -> Vec<(&str, f64)> {
+    /// The stacks without what is between their roots (the task's name, behind `preempted`
+    /// if that is there) and the last frame that contains `marker`, both left out.
+    pub fn begun_at(&self, marker: &str) -> Stacks {
+        let mut begun = Stacks::default();
+        for (stack, seconds) in self.iter() {
+            let frames: Vec<&str> = stack.split(';').collect();
+            let roots = 1 + usize::from(frames[0] == PREEMPTED);
+            let at = frames.iter().rposition(|frame| frame.contains(marker));
+            match at.filter(|&at| at >= roots) {
+                Some(at) => begun.add(
+                    frames[..roots].iter().chain(&frames[at + 1..]).copied(),
+                    seconds,
+                ),
+                None => begun.add(frames, seconds),
+            }
+        }
+        begun
+    }
+
+    /// Those whose root is `root`, without it, and the others.
+    pub fn split(&self, root: &str) -> (Stacks, Stacks) {
+        let (mut below, mut others) = (Stacks::default(), Stacks::default());
+        for (stack, seconds) in self.iter() {
+            match stack.split_once(';').filter(|(first, _)| *first == root) {
+                Some((_, rest)) => below.add(rest.split(';'), seconds),
+                None => others.add(stack.split(';'), seconds),
+            }
+        }
+        (below, others)
+    }
+
+    /// The functions at the leaves and the seconds spent in themselves, the most first;
+    /// leaves that begin with `through` are looked through.
+    pub fn leaves(&self, through: &[&str]) -> Vec<(&str, f64)> {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (stack, seconds) in self.iter() {
-            let leaf = stack.rsplit(';').next().unwrap_or(stack);
+            let is_seen = |frame: &&str| !through.iter().any(|prefix| frame.starts_with(prefix));
+            let leaf = stack.rsplit(';').find(is_seen).unwrap_or(stack);
             *sums.entry(leaf.trim_end_matches("_[k]")).or_default() += seconds;
         }
         let mut leaves: Vec<(&str, f64)> = sums.into_iter().collect();

@@ -181,3 +181,29 @@ fn a_difference_says_where_the_contention_shifted_to() {
         "1.00 times the rate; no lock's share of task time changed"
     );
 }
+
+#[test]
+fn what_started_a_task_can_be_left_out() {
+    let mut stacks = Stacks::default();
+    stacks.add(["scalevm", "main", "begin_task<T>", "run", "munmap"], 1.0);
+    stacks.add(
+        [
+            "preempted",
+            "scalevm",
+            "clone",
+            "begin_task<U>",
+            "run",
+            "munmap",
+        ],
+        2.0,
+    );
+    stacks.add(["scalevm", "clone", "begin_task<U>", "run", "munmap"], 4.0);
+    stacks.add(["kworker", "run"], 8.0);
+    let begun = stacks.begun_at("begin_task");
+    let expected = [
+        ("kworker;run", 8.0),
+        ("preempted;scalevm;run;munmap", 2.0),
+        ("scalevm;run;munmap", 5.0),
+    ];
+    assert_eq!(begun.iter().collect::<Vec<_>>(), expected);
+}

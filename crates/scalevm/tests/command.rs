@@ -116,7 +116,14 @@ fn sweep_draws_and_names_the_peak() {
         .lines()
         .map(|line| line.contains("\"summary\""))
         .collect();
-    assert_eq!(kinds, [false, true, false, true], "{json}");
+    assert_eq!(kinds, [false, true, false, true, false], "{json}");
+    let curve: serde_json::Value =
+        serde_json::from_str(json.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(
+        (&curve["kind"], &curve["system"]),
+        (&"curve".into(), &"os".into())
+    );
+    assert!(curve["peak"]["rate"].as_f64() > Some(0.0), "{curve}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Workloads of the user's own: that they run, in both modes.
 
-#[path = "own/place.rs"]
+#[path = "support/place.rs"]
 mod place;
 
 use place::{MODES, Place, QUICK};
@@ -230,6 +230,20 @@ fn it_starts_in_a_clean_process_and_its_output_is_no_data() {
         assert_eq!(errors.matches("printed").count(), 1, "{errors}");
         let stdout = place::text(&output.stdout);
         assert!(!stdout.contains("printed"), "{stdout}");
+    }
+}
+
+#[test]
+fn tasks_are_stopped_whatever_they_hold() {
+    let place = Place::new("holds");
+    let text = COUNTS.replace("getppid();", "fputs(\"\", stdout);");
+    let cleanup = "void testcase_cleanup(void) { write(1, \"clean\\n\", 6); }\n";
+    let file = place.source("holds.c", &format!("#include <stdio.h>\n{text}{cleanup}"));
+    for mode in MODES {
+        let output = place.run(&format!("run {file} -t 3 {QUICK} {mode}"), &[]);
+        let errors = place::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{errors}");
+        assert!(errors.contains("clean\n"), "{errors}");
     }
 }
 

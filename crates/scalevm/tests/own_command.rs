@@ -1,6 +1,6 @@
 //! Commands as workloads.
 
-#[path = "own/place.rs"]
+#[path = "support/place.rs"]
 mod place;
 
 use place::{Place, QUICK, average, text};

@@ -1,6 +1,6 @@
 //! Workloads of the user's own that fail, and runs of them that are cut short.
 
-#[path = "own/place.rs"]
+#[path = "support/place.rs"]
 mod place;
 
 use place::{MODES, Place, QUICK, text, within_reason};

@@ -94,17 +94,13 @@ fn divide(
     let ranks = centred_ranks(runs);
     let (clearest, at) = step(&ranks);
     let (farthest, begin, end) = stretch(&ranks);
-    let level = |part: f64| part * options.level;
-    let mut lasting =
-        |level| chance(&ranks, clearest, level, options, random, |r| step(r).0) <= level;
-    let found = if lasting(level(LASTING)) {
+    let [lasting, passing] = [LASTING, 1.0 - LASTING].map(|part| part * options.level);
+    let found = if chance(&ranks, clearest, lasting, options, random, |r| step(r).0) <= lasting {
         vec![at]
-    } else {
-        let passing = level(1.0 - LASTING);
-        if chance(&ranks, farthest, passing, options, random, |r| stretch(r).0) > passing {
-            return;
-        }
+    } else if chance(&ranks, farthest, passing, options, random, |r| stretch(r).0) <= passing {
         vec![begin, end]
+    } else {
+        return;
     };
     bounds.extend(found.iter().map(|at| from + at));
     let edges: Vec<usize> = [0].into_iter().chain(found).chain([runs.len()]).collect();

@@ -36,7 +36,7 @@ impl Attributes {
         };
         attr.set_freq(1);
         attr.sample_freq = u64::from(frequency);
-        attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+        with_stack(&mut attr);
         attr.set_exclude_idle(1);
         attr.set_exclude_kernel(u64::from(scope == Scope::User));
         attr.set_exclude_hv(u64::from(scope == Scope::User));
@@ -50,7 +50,7 @@ impl Attributes {
         attr.sample_period = 1;
         attr.sample_type |= u64::from(sys::PERF_SAMPLE_RAW);
         if source != Source::End {
-            attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+            with_stack(&mut attr);
             attr.sample_max_stack = TRACED_DEPTH;
         }
         Attributes(attr)
@@ -86,6 +86,13 @@ impl Attributes {
     pub fn raw(&self) -> sys::perf_event_attr {
         self.0
     }
+}
+
+/// Asks for stacks, and for the word on top of the user's: system calls are made by
+/// functions without a frame, and there is where they return to.
+fn with_stack(attr: &mut sys::perf_event_attr) {
+    attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_STACK_USER);
+    attr.sample_stack_user = 8;
 }
 
 /// Every record says whose, when and of which event it is. The clock is one that all CPUs

@@ -40,8 +40,24 @@ pub(crate) struct Who {
     pub tid: u32,
 }
 
-/// Addresses from the leaf, with the kernel's markers between them.
-pub(crate) type Chain = Box<[u64]>;
+/// A stack as the kernel hands it over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Chain {
+    /// From the leaf, with the kernel's markers between them.
+    pub addresses: Box<[u64]>,
+    /// What lies on top of the user's stack; 0 if there is none.
+    pub top: u64,
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[u64; N]> for Chain {
+    fn from(addresses: [u64; N]) -> Chain {
+        Chain {
+            addresses: addresses.into(),
+            top: 0,
+        }
+    }
+}
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]

@@ -72,13 +72,20 @@ impl Decoder {
         let source = *self.sources.get(&body.u64()?)?;
         let who = body.who()?;
         let time = body.u64()?;
-        let chain = match source {
-            Source::End => Chain::default(),
-            _ => body.chain()?,
+        let mut chain = Chain::default();
+        if source != Source::End {
+            chain.addresses = body.addresses()?;
+        }
+        let raw = match source {
+            Source::Clock => &[],
+            _ => body.raw()?,
         };
+        if source != Source::End {
+            chain.top = body.top()?;
+        }
         let event = match source {
             Source::Clock => Event::Sample { who, chain },
-            _ => traced(source, &self.fields?, who, chain, body.raw()?)?,
+            _ => traced(source, &self.fields?, who, chain, raw)?,
         };
         Some(Stamped { time, event })
     }
@@ -144,7 +151,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    fn chain(&mut self) -> Option<Chain> {
+    fn addresses(&mut self) -> Option<Box<[u64]>> {
         let count = usize::try_from(self.u64()?).ok()?;
         let bytes = self.take(count.checked_mul(8)?)?;
         let (words, _) = bytes.as_chunks();
@@ -154,6 +161,16 @@ impl<'a> Reader<'a> {
     fn raw(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
         self.take(length as usize)
+    }
+
+    /// The user's stack, as far as it was asked for: one word, or nothing of a kernel thread.
+    fn top(&mut self) -> Option<u64> {
+        if self.u64()? == 0 {
+            return Some(0);
+        }
+        let (word, copied) = (self.u64()?, self.u64()?);
+        // The stack may be unreadable, or not there.
+        Some(if copied == 8 { word } else { 0 })
     }
 
     /// Up to the first zero.

@@ -34,30 +34,42 @@ const LIBRARY: &[&str] = &[
     "syscall",
 ];
 
-/// Names of locks, by a function that takes them, as others know them.
+/// Where sources of such libraries are: Rust's own as it is built and as it is installed,
+/// crates as Cargo unpacks them.
+const SOURCES: &[&str] = &[
+    "/rustc/",
+    "/rustlib/src/rust/library/",
+    "/parking_lot",
+    "/lock_api-",
+];
+
+/// Names of locks as others know them, by a piece of the name or the source of a function
+/// that takes them.
 const LOCKS: &[(&str, &str)] = &[
-    ("std::sync::poison::mutex::Mutex", "std::sync::Mutex"),
-    ("std::sys::sync::mutex::", "std::sync::Mutex"),
-    ("std::sync::mutex::Mutex", "std::sync::Mutex"),
-    ("std::sync::poison::rwlock::RwLock", "std::sync::RwLock"),
-    ("std::sys::sync::rwlock::", "std::sync::RwLock"),
-    ("std::sync::poison::condvar::Condvar", "std::sync::Condvar"),
-    ("std::sys::sync::condvar::", "std::sync::Condvar"),
-    ("std::sync::barrier::Barrier", "std::sync::Barrier"),
-    ("std::thread::park", "std::thread::park"),
-    ("std::sys::sync::thread_parking", "std::thread::park"),
-    ("parking_lot::raw_mutex", "parking_lot::Mutex"),
-    ("parking_lot::raw_rwlock", "parking_lot::RwLock"),
+    ("/sync/poison/mutex.rs", "std::sync::Mutex"),
+    ("/sync/mutex/", "std::sync::Mutex"),
+    ("sync::mutex::", "std::sync::Mutex"),
+    ("sync::poison::mutex", "std::sync::Mutex"),
+    ("/sync/poison/rwlock.rs", "std::sync::RwLock"),
+    ("/sync/rwlock/", "std::sync::RwLock"),
+    ("sync::rwlock::", "std::sync::RwLock"),
+    ("sync::poison::rwlock", "std::sync::RwLock"),
+    ("/sync/poison/condvar.rs", "std::sync::Condvar"),
+    ("/sync/condvar/", "std::sync::Condvar"),
+    ("sync::condvar::", "std::sync::Condvar"),
+    ("/sync/barrier.rs", "std::sync::Barrier"),
+    ("/thread_parking/", "std::thread::park"),
+    ("thread_parking::", "std::thread::park"),
+    ("/raw_mutex.rs", "parking_lot::Mutex"),
+    ("raw_mutex::RawMutex", "parking_lot::Mutex"),
+    ("/raw_rwlock.rs", "parking_lot::RwLock"),
+    ("raw_rwlock::RawRwLock", "parking_lot::RwLock"),
     ("parking_lot::condvar", "parking_lot::Condvar"),
-    ("pthread_mutex_lock", "pthread_mutex_lock"),
-    ("__pthread_mutex_lock", "pthread_mutex_lock"),
-    ("___pthread_mutex_lock", "pthread_mutex_lock"),
+    ("pthread_mutex_", "pthread_mutex"),
     ("pthread_rwlock_", "pthread_rwlock"),
-    ("__pthread_rwlock_", "pthread_rwlock"),
     ("pthread_cond_", "pthread_cond"),
-    ("__pthread_cond_", "pthread_cond"),
+    ("pthread_clockjoin", "pthread_join"),
     ("pthread_join", "pthread_join"),
-    ("__pthread_clockjoin", "pthread_join"),
 ];
 
 /// What a stack off CPU waits for, if it waits on a futex.
@@ -74,9 +86,8 @@ pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
 fn name(user: &[Function]) -> Option<&'static str> {
     let library = user.iter().take_while(|function| is_library(function));
     let known = |function: &Function| {
-        let lock = LOCKS
-            .iter()
-            .find(|(start, _)| function.name.starts_with(start));
+        let is = |piece| function.name.contains(piece) || function.source.contains(piece);
+        let lock = LOCKS.iter().find(|&&(piece, _)| is(piece));
         lock.map(|&(_, name)| name)
     };
     library.filter_map(known).last()
@@ -90,7 +101,8 @@ fn caller(user: &[Function]) -> &str {
 }
 
 fn is_library(function: &Function) -> bool {
-    function.system || any(LIBRARY, &function.name)
+    let source = |place: &&str| function.source.contains(place);
+    function.system || any(LIBRARY, &function.name) || SOURCES.iter().any(source)
 }
 
 fn any(patterns: &[&str], name: &str) -> bool {

@@ -12,16 +12,20 @@ const MUTEX: u32 = 32;
 /// how a lock is built and not what it is.
 pub(crate) fn kind(flags: u32) -> Kind {
     let has = |flag| flags & flag != 0;
-    match () {
-        () if has(MUTEX) => Kind::Mutex,
-        () if has(PERCPU) => Kind::PercpuRwsem,
-        () if has(SPIN) && has(READ) => Kind::RwlockRead,
-        () if has(SPIN) && has(WRITE) => Kind::RwlockWrite,
-        () if has(SPIN) => Kind::Spinlock,
-        () if has(READ) => Kind::RwsemRead,
-        () if has(WRITE) => Kind::RwsemWrite,
+    if has(MUTEX) {
+        return Kind::Mutex;
+    }
+    if has(PERCPU) {
+        return Kind::PercpuRwsem;
+    }
+    match (has(SPIN), has(READ), has(WRITE)) {
+        (true, true, _) => Kind::RwlockRead,
+        (true, _, true) => Kind::RwlockWrite,
+        (true, ..) => Kind::Spinlock,
+        (_, true, _) => Kind::RwsemRead,
+        (_, _, true) => Kind::RwsemWrite,
         // A counting semaphore, or a real-time mutex: waited for like a mutex.
-        () => Kind::Mutex,
+        _ => Kind::Mutex,
     }
 }
 

@@ -17,8 +17,9 @@ pub(super) enum Class {
 
 use Class::{Mutex, Percpu, Rwlock, Rwsem, Spin};
 
-/// A lock's class, a function that takes it (or begins with what is before a star), its
-/// name. `seen` marks what a recording showed, by kernel; the rest is by its source.
+/// A lock's class, a function that takes it (a star stands for anything), its name. `seen`
+/// marks what a recording showed, by kernel; the others are functions of that kernel whose
+/// waits were not met in a recording yet.
 pub(super) const TABLE: &[(Class, &str, &str)] = &[
     // The address space.
     (Rwsem, "__vm_munmap", "mmap_lock"),   // seen: 6.18, munmap
@@ -67,7 +68,7 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Rwsem, "vma_prepare", "i_mmap lock"),        // seen: 6.18, mmap beside another
     (Rwsem, "vma_link", "i_mmap lock"),           // 6.18: mmap
     (Rwsem, "__mmap_region", "i_mmap lock"),      // seen: 6.18, mmap of a file
-    (Rwsem, "rmap_walk_file*", "i_mmap lock"),    // 6.18: reclaim
+    (Rwsem, "rmap_walk_file*", "i_mmap lock"),    // where not inlined: reclaim
     (Rwsem, "unmap_mapping_*", "i_mmap lock"),    // 6.18: truncate
     (Rwsem, "free_pgtables", "i_mmap lock"),      // 6.18: munmap of a file
     // Frames.
@@ -79,7 +80,7 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Spin, "free_frozen_page_commit", "zone lock"), // 6.18: freeing
     (Spin, "__free_frozen_pages", "zone lock"),    // 6.18: freeing
     (Spin, "folio_lruvec_lock*", "lruvec lock"),   // 6.18: ageing
-    (Spin, "folio_lruvec_relock*", "lruvec lock"), // 6.18: ageing
+    (Spin, "folio_lruvec_relock*", "lruvec lock"), // where not inlined: ageing
     (Spin, "folio_batch_move_lru", "lruvec lock"), // seen: 6.18, first fault
     (Spin, "folios_put_refs", "lruvec lock"),      // 6.18: freeing
     (Spin, "__page_cache_release", "lruvec lock"), // seen: 6.18, freeing

@@ -165,6 +165,7 @@ fn named(kernel: &str, user: &[(&str, bool)]) -> Named {
     let function = |&(name, system): &(&str, bool)| Function {
         name: name.to_owned(),
         system,
+        ..Function::default()
     };
     Named {
         process: "p".into(),
@@ -191,6 +192,17 @@ fn a_wait_on_a_futex_is_of_the_function_that_wanted_the_lock() {
         caller: "app::work".into(),
     };
     assert_eq!(futex(&stack), Some(expected));
+}
+
+#[test]
+fn an_inlined_function_of_a_library_is_known_by_its_source() {
+    let mut stack = named(
+        "futex_wait",
+        &[("syscall", true), ("lock", false), ("work", false)],
+    );
+    stack.user[1].source = "/rustc/5980/library/std/src/sync/poison/mutex.rs".into();
+    let found = futex(&stack).map(|wanted| (wanted.name, wanted.caller));
+    assert_eq!(found, Some(pair("std::sync::Mutex", "work")));
 }
 
 #[test]

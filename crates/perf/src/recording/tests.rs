@@ -10,6 +10,7 @@ fn named(user: &[&str], kernel: &[&str]) -> Named {
     let function = |&name: &&str| Function {
         name: name.to_owned(),
         system: false,
+        ..Function::default()
     };
     Named {
         process: "p".to_owned(),

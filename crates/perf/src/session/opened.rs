@@ -4,6 +4,7 @@ use crate::event::{
     Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints,
 };
 use crate::{Clock, Error, Options};
+use std::collections::HashMap;
 use std::io;
 
 /// Pages of the rings that births, deaths, names and mappings go to: a flood of waits can
@@ -25,6 +26,8 @@ pub(crate) struct Opened {
     pub cpus: Vec<u32>,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
+    /// Clocks of threads, where they are sampled one by one.
+    threads: HashMap<u32, Vec<Counter>>,
     plan: Plan,
     attributes: Attributes,
 }
@@ -56,6 +59,7 @@ impl Opened {
             cpus,
             tasks: Vec::new(),
             counters: Vec::new(),
+            threads: HashMap::new(),
             plan,
             attributes: Attributes::clock(clock, options.frequency, scope),
         };
@@ -76,6 +80,11 @@ impl Opened {
         self.plan == Plan::Cpus
     }
 
+    /// Whether kernel stacks are seen.
+    pub fn sees_kernel(&self) -> bool {
+        self.plan != Plan::Threads(Scope::User)
+    }
+
     /// Has births, deaths, names and mappings reported from now on.
     pub fn watch_tasks(&self) -> io::Result<()> {
         self.tasks.iter().try_for_each(Counter::enable)
@@ -83,30 +92,54 @@ impl Opened {
 
     /// Records from now on.
     pub fn enable(&self) -> io::Result<()> {
-        self.counters.iter().try_for_each(Counter::enable)
+        let threads = self.threads.values().flatten();
+        self.counters
+            .iter()
+            .chain(threads)
+            .try_for_each(Counter::enable)
     }
 
     /// Records no more.
     pub fn disable(&self) -> io::Result<()> {
-        self.counters
-            .iter()
-            .chain(&self.tasks)
-            .try_for_each(Counter::disable)
+        let threads = self.threads.values().flatten();
+        let mut all = self.counters.iter().chain(&self.tasks).chain(threads);
+        all.try_for_each(Counter::disable)
+    }
+
+    /// Samples the threads of a process from the start, where they are sampled one by one.
+    /// Some may be gone: it is an error if all are refused.
+    pub fn add_process(&mut self, threads: &[u32]) -> io::Result<()> {
+        if self.sees_all() {
+            return Ok(());
+        }
+        let added = threads.iter().map(|&tid| self.add_thread(tid, false));
+        let added: Vec<io::Result<()>> = added.collect();
+        match added.iter().any(Result::is_ok) {
+            true => Ok(()),
+            false => added.into_iter().collect(),
+        }
     }
 
     /// Samples one more thread, where they are sampled one by one; at once if `running`.
     pub fn add_thread(&mut self, tid: u32, running: bool) -> io::Result<()> {
-        for (index, &cpu) in self.cpus.iter().enumerate() {
+        let mut counters = Vec::new();
+        for (&cpu, leader) in self.cpus.iter().zip(&self.tasks) {
             let attributes = self.attributes.with_tasks();
             let counter = Counter::open(&attributes, Target::Thread(tid, cpu))?;
-            counter.write_to(&self.tasks[index])?;
-            self.decoder.sources.insert(counter.id(), Source::Clock);
+            counter.write_to(leader)?;
             if running {
                 counter.enable()?;
             }
-            self.counters.push(counter);
+            self.decoder.sources.insert(counter.id(), Source::Clock);
+            counters.push(counter);
         }
+        self.threads.insert(tid, counters);
         Ok(())
+    }
+
+    /// Closes what was opened for a thread that is dead; its records are still understood.
+    pub fn drop_thread(&mut self, tid: u32) {
+        self.threads.remove(&tid);
     }
 
     fn open_tasks(&mut self, options: &Options) -> io::Result<()> {

@@ -2,13 +2,17 @@
 
 use super::Opened;
 use super::opened::own_thread;
+use super::order::Order;
 use crate::account::Account;
-use crate::event::{Event, Stamped};
+use crate::event::Event;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Milliseconds between rounds, if no ring fills up before.
 const ROUND: i32 = 50;
+/// Nanoseconds after which a record has been written: it is so some time after its time
+/// was taken, and each CPU has a ring. What is older is complete, and in order.
+const SETTLED: u64 = 20_000_000;
 
 /// Reads until it is stopped.
 pub(crate) struct Reader {
@@ -16,8 +20,7 @@ pub(crate) struct Reader {
     account: Account,
     stop: Arc<AtomicBool>,
     buffer: Vec<u8>,
-    /// What was read and may be preceded by what was not.
-    pending: Vec<Stamped>,
+    order: Order,
 }
 
 impl Reader {
@@ -27,23 +30,19 @@ impl Reader {
             account,
             stop,
             buffer: Vec::new(),
-            pending: Vec::new(),
+            order: Order::default(),
         }
     }
 
     /// Reads, to the end; returns what was seen, and when it ended.
     pub fn run(mut self) -> (Account, u64) {
         self.account.family.ignore(own_thread());
-        let mut horizon = 0;
         // Acquire: pairs with the release of whoever stops us.
         while !self.stop.load(Ordering::Acquire) {
             self.wait();
             let round = now();
             self.read();
-            // A record is written some time after its time was taken, and each CPU has a
-            // ring: what is older than the round before is complete.
-            self.account_until(horizon);
-            horizon = round;
+            self.account_until(round.saturating_sub(SETTLED));
         }
         let end = now();
         // Fails for no descriptor of ours; what still comes is later than the end.
@@ -66,43 +65,42 @@ impl Reader {
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as u64, ROUND) };
         let hung_up = polled.iter().any(|one| one.revents & libc::POLLHUP != 0);
         if ready < 0 || hung_up {
-            // Interrupted, or a watched thread has died, which ends polling for good: what
+            // Interrupted, or the thread that opened the events has died, which ends polling for good: what
             // it wrote is there, and rounds go on by the clock.
             std::thread::sleep(std::time::Duration::from_millis(ROUND as u64));
         }
     }
 
     fn read(&mut self) {
-        let first = self.pending.len();
+        let before = self.order.len();
         for ring in &mut self.opened.rings {
             self.buffer.clear();
             ring.read(&mut self.buffer);
-            let pending = &mut self.pending;
+            let order = &mut self.order;
             self.opened
                 .decoder
-                .decode(&self.buffer, |event| pending.push(event));
+                .decode(&self.buffer, |event| order.add(event));
         }
         if !self.opened.sees_all() {
-            self.meet(first);
+            self.meet(before);
         }
-        self.pending.sort_by_key(|stamped| stamped.time);
     }
 
-    /// Opens events for threads that were born since.
-    fn meet(&mut self, first: usize) {
-        for stamped in &self.pending[first..] {
-            if let Event::Fork { child, .. } = stamped.event {
+    /// Opens events for threads that were born since there were `before` events, and closes
+    /// those of the dead.
+    fn meet(&mut self, before: usize) {
+        for stamped in self.order.since(before) {
+            match stamped.event {
                 // It may be dead already.
-                let _ = self.opened.add_thread(child.tid, true);
+                Event::Fork { child, .. } => drop(self.opened.add_thread(child.tid, true)),
+                Event::Exit { who } => self.opened.drop_thread(who.tid),
+                _ => {}
             }
         }
     }
 
     fn account_until(&mut self, horizon: u64) {
-        let ready = self
-            .pending
-            .partition_point(|stamped| stamped.time <= horizon);
-        for stamped in self.pending.drain(..ready) {
+        for stamped in self.order.take_until(horizon) {
             self.account.take(stamped);
         }
     }

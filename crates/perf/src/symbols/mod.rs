@@ -1,5 +1,6 @@
 //! Names for addresses.
 
+mod call;
 mod kernel;
 mod user;
 
@@ -22,9 +23,12 @@ pub(crate) struct Named {
 }
 
 /// A function of a program or library.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Function {
     pub name: String,
+    /// The file of its source, where that is known. Functions that are inlined have names
+    /// without a path: `lock` may be anybody's, in `std/src/sync/mutex.rs` it is not.
+    pub source: String,
     /// Whether it is of what programs are run by: the C library, the loader, the kernel's
     /// page in every process.
     pub system: bool,
@@ -34,6 +38,7 @@ pub(crate) struct Function {
 pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
     let symbolizer = Symbolizer::new();
     let (kernel, user) = distinct(&stacks);
+    let calls = call::calls(&stacks, files);
     let kernel = kernel::names(&symbolizer, &kernel);
     let user = user::names(&symbolizer, &user, files);
     let name = |stack: Stack| {
@@ -45,6 +50,8 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
             match frame {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
+                Frame::Perhaps(place) if !calls.contains(&place) => {}
+                Frame::Perhaps(place) => named.user.extend_from_slice(&user[&place]),
                 Frame::Nowhere => named.user.push(user::unknown()),
             }
         }
@@ -62,7 +69,7 @@ fn distinct(stacks: &[Stack]) -> (BTreeSet<u64>, BTreeMap<u32, BTreeSet<u64>>) {
             Frame::Kernel(address) => {
                 kernel.insert(address);
             }
-            Frame::User(Place { file, offset }) => {
+            Frame::User(Place { file, offset }) | Frame::Perhaps(Place { file, offset }) => {
                 user.entry(file).or_default().insert(offset);
             }
             Frame::Nowhere => {}

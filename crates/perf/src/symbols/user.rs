@@ -3,9 +3,9 @@
 //! By file and offset, not by process: most children of a shell are dead by now.
 
 use super::Function;
-use crate::tasks::Place;
+use crate::tasks::{Place, is_system};
 use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The functions at each place, inlined ones before those they are inlined in;
@@ -19,12 +19,14 @@ pub(crate) fn names(
     for (&file, offsets) in places {
         let path = &files[file as usize];
         let offsets: Vec<u64> = offsets.iter().copied().collect();
+        let system = is_system(path);
         let found = look_up(symbolizer, path, &offsets);
         for (index, offset) in offsets.into_iter().enumerate() {
-            let functions = functions(found.get(index)).unwrap_or_else(|| vec![module(path)]);
-            let system = is_system(path);
-            let known = functions.into_iter().map(|name| Function { name, system });
-            names.insert(Place { file, offset }, known.collect());
+            let mut known = functions(found.get(index)).unwrap_or_else(|| vec![module(path)]);
+            known
+                .iter_mut()
+                .for_each(|function| function.system = system);
+            names.insert(Place { file, offset }, known);
         }
     }
     names
@@ -50,17 +52,33 @@ fn look_up<'a>(symbolizer: &'a Symbolizer, path: &str, offsets: &[u64]) -> Vec<S
         .unwrap_or_default()
 }
 
-fn functions(symbol: Option<&Symbolized>) -> Option<Vec<String>> {
+fn functions(symbol: Option<&Symbolized>) -> Option<Vec<Function>> {
     let symbol = symbol?.as_sym()?;
-    let inlined = symbol
-        .inlined
-        .iter()
-        .rev()
-        .map(|inlined| inlined.name.to_string());
-    let mut functions: Vec<String> = inlined.chain([symbol.name.to_string()]).collect();
+    let inlined = symbol.inlined.iter().rev();
+    let inlined = inlined.map(|one| function(plain(&one.name), one.code_info.as_ref()));
+    let own = function(&symbol.name, symbol.code_info.as_deref());
+    let mut functions: Vec<Function> = inlined.chain([own]).collect();
     // A function of which a part is inlined in the rest is one.
-    functions.dedup();
+    functions.dedup_by(|a, b| a.name == b.name);
     Some(functions)
+}
+
+fn function(name: &str, code: Option<&CodeInfo>) -> Function {
+    let source = code.map(|code| code.to_path().to_string_lossy().into_owned());
+    Function {
+        name: name.to_owned(),
+        source: source.unwrap_or_default(),
+        system: false,
+    }
+}
+
+/// An inlined function's name without what it is instantiated with, which may be longer
+/// than all the rest of a stack.
+fn plain(name: &str) -> &str {
+    match name.find('<') {
+        Some(end @ 1..) => &name[..end],
+        _ => name,
+    }
 }
 
 /// What stands for an address where nothing is known to be.
@@ -68,28 +86,18 @@ pub(crate) fn unknown() -> Function {
     Function {
         name: "[unknown]".to_owned(),
         system: true,
+        ..Function::default()
     }
 }
 
-/// Whether a file is the C library, the loader or the kernel's.
-fn is_system(path: &str) -> bool {
-    const SYSTEM: [&str; 7] = [
-        "libc.",
-        "libc-",
-        "libpthread",
-        "ld-",
-        "ld.",
-        "[vdso]",
-        "[vsyscall]",
-    ];
-    let name = path.rsplit('/').next().unwrap_or(path);
-    SYSTEM.iter().any(|start| name.starts_with(start))
-}
-
 /// A file's name in brackets.
-fn module(path: &str) -> String {
+fn module(path: &str) -> Function {
     let name = path.rsplit('/').next().unwrap_or(path);
-    format!("[{}]", name.trim_start_matches('[').trim_end_matches(']'))
+    let name = format!("[{}]", name.trim_start_matches('[').trim_end_matches(']'));
+    Function {
+        name,
+        ..Function::default()
+    }
 }
 
 #[cfg(test)]
@@ -97,16 +105,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_c_library_is_the_systems() {
-        assert!(is_system("/usr/lib/x86_64-linux-gnu/libc.so.6"));
-        assert!(is_system("/lib64/ld-linux-x86-64.so.2") && is_system("[vdso]"));
-        assert!(!is_system("/usr/bin/ld") && !is_system("/usr/lib/libcurl.so.4"));
+    fn names_are_without_what_they_are_instantiated_with() {
+        assert_eq!(plain("lock<alloc::sync::Arc<u64>>"), "lock");
+        assert_eq!(plain("{closure#0}<()>"), "{closure#0}");
+        assert_eq!(
+            plain("<impl core::ops::Drop for X>"),
+            "<impl core::ops::Drop for X>"
+        );
     }
 
     #[test]
     fn a_place_without_a_name_is_its_file() {
-        assert_eq!(module("/lib/libc.so.6"), "[libc.so.6]");
-        assert_eq!(module("[vdso]"), "[vdso]");
-        assert_eq!(module("//anon"), "[anon]");
+        assert_eq!(module("/lib/libc.so.6").name, "[libc.so.6]");
+        assert_eq!(module("[vdso]").name, "[vdso]");
+        assert_eq!(module("//anon").name, "[anon]");
     }
 }

@@ -57,9 +57,16 @@ impl Family {
         self.ignored.contains(&tid)
     }
 
-    /// All watched threads.
-    pub fn threads(&self) -> impl Iterator<Item = u32> {
-        self.threads.keys().copied()
+    /// All watched processes.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        self.processes.keys().copied()
+    }
+
+    /// The watched threads of the process `pid`.
+    pub fn threads(&self, pid: u32) -> Vec<u32> {
+        let all = self.threads.iter();
+        all.filter_map(|(&tid, &of)| (of == pid).then_some(tid))
+            .collect()
     }
 
     /// Changes with births, deaths, names and mappings.
@@ -228,6 +235,6 @@ mod tests {
         for event in events {
             family.follow(&event, &mut files);
         }
-        assert_eq!(family.threads().collect::<Vec<_>>(), [40]);
+        assert_eq!((family.threads(10), family.threads(40)), (vec![], vec![40]));
     }
 }

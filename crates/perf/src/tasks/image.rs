@@ -49,6 +49,7 @@ pub(crate) struct Image {
 struct Region {
     end: u64,
     place: Place,
+    system: bool,
 }
 
 impl Image {
@@ -68,14 +69,22 @@ impl Image {
         };
         let regions = Arc::make_mut(&mut self.regions);
         carve(regions, mapping.start, mapping.end);
+        let system = is_system(&mapping.path);
         regions.insert(
             mapping.start,
             Region {
                 end: mapping.end,
                 place,
+                system,
             },
         );
         self.id = fresh();
+    }
+
+    /// Whether the C library, the loader or the kernel's page is at `address`.
+    pub fn is_system(&self, address: u64) -> bool {
+        let region = self.regions.range(..=address).next_back();
+        region.is_some_and(|(_, region)| address < region.end && region.system)
     }
 
     /// What is at `address`.
@@ -87,6 +96,21 @@ impl Image {
             ..region.place
         })
     }
+}
+
+/// Whether a file is the C library, the loader or the kernel's.
+pub(crate) fn is_system(path: &str) -> bool {
+    const SYSTEM: [&str; 7] = [
+        "libc.",
+        "libc-",
+        "libpthread",
+        "ld-",
+        "ld.",
+        "[vdso]",
+        "[vsyscall]",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    SYSTEM.iter().any(|start| name.starts_with(start))
 }
 
 /// Takes `start..end` out of the regions.
@@ -117,6 +141,7 @@ fn carve(regions: &mut BTreeMap<u64, Region>, start: u64, end: u64) {
                 Region {
                     end: region.end,
                     place,
+                    ..region
                 },
             );
         }
@@ -167,6 +192,13 @@ mod tests {
             found,
             [Some((0, 0x800)), Some((1, 0x800)), Some((0, 0x2800))]
         );
+    }
+
+    #[test]
+    fn the_c_library_is_the_systems() {
+        assert!(is_system("/usr/lib/x86_64-linux-gnu/libc.so.6"));
+        assert!(is_system("/lib64/ld-linux-x86-64.so.2") && is_system("[vdso]"));
+        assert!(!is_system("/usr/bin/ld") && !is_system("/usr/lib/libcurl.so.4"));
     }
 
     #[test]

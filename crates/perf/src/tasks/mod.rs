@@ -5,5 +5,5 @@ mod image;
 mod scan;
 
 pub(crate) use family::{Family, Process};
-pub(crate) use image::{Files, Image, Place};
+pub(crate) use image::{Files, Image, Place, is_system};
 pub(crate) use scan::threads;

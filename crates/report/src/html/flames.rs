@@ -123,10 +123,10 @@ fn functions_table(profile: &Profile, stacks: &Stacks, title: &str) -> Markup {
 
 fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Markup {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for (name, seconds) in old.0.leaves() {
+    for (name, seconds) in old.0.leaves(&[]) {
         sums.entry(name).or_default().0 = seconds / old.1;
     }
-    for (name, seconds) in new.0.leaves() {
+    for (name, seconds) in new.0.leaves(&[]) {
         sums.entry(name).or_default().1 = seconds / new.1;
     }
     let row = |(name, (before, after))| (name, before, after);

@@ -11,13 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Reads the files and writes the page.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
-    let mut sources = Vec::new();
-    for path in &args.files {
-        sources.push(Source::read(&path.display().to_string())?);
-    }
-    let page = Page::new(&sources);
-    let html = page.html();
-    replace(&args.output, html.as_bytes()).map_err(|source| unusable(&args.output, source))?;
+    let written = write(&args.files, &args.output)?;
     let path = args.output.display().to_string();
     match args.json {
         true => println!(
@@ -25,17 +19,41 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
             json!({
                 "kind": "report",
                 "path": path,
-                "bytes": html.len(),
-                "sections": page.sections(),
-                "verdict": page.verdict(),
+                "bytes": written.bytes,
+                "sections": written.sections,
+                "verdict": written.verdict,
             })
         ),
         false => {
-            println!("{}", page.verdict());
+            println!("{}", written.verdict);
             eprintln!("scalevm: the page is {path}");
         }
     }
     Ok(0)
+}
+
+/// A page that was written.
+pub struct Written {
+    bytes: usize,
+    sections: Vec<&'static str>,
+    /// Its first sentence.
+    pub verdict: String,
+}
+
+/// Writes the page of `files` to `output`.
+pub fn write(files: &[impl AsRef<Path>], output: &Path) -> Result<Written, Failure> {
+    let mut sources = Vec::new();
+    for path in files {
+        sources.push(Source::read(&path.as_ref().display().to_string())?);
+    }
+    let page = Page::new(&sources);
+    let html = page.html();
+    replace(output, html.as_bytes()).map_err(|source| unusable(output, source))?;
+    Ok(Written {
+        bytes: html.len(),
+        sections: page.sections(),
+        verdict: page.verdict().to_owned(),
+    })
 }
 
 /// Writes beside `path` and then takes its place: nobody sees half a page.

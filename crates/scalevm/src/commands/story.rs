@@ -5,6 +5,7 @@
 //! locks that each build takes for one munmap; then the three builds where the story
 //! happened, on 96 CPUs, which are simulated.
 
+use super::profile::files;
 use super::sweep::{Series, Side, Sweep, print_curves};
 use crate::cli::On;
 use crate::harness::{Failure, Mode, Plan, Running, Schedule, Target};
@@ -12,6 +13,7 @@ use crate::os::Os;
 use crate::ours::Ours;
 use crate::output::sink::Sink;
 use crate::output::{json, table};
+use crate::profiling;
 use crate::simulated::{BANDS, Simulated};
 use crate::tasks::{Affinity, places};
 use baselines::selected::Preset;
@@ -19,12 +21,16 @@ use sim::profile::Profile;
 use stats::environment::Environment;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::time::Duration;
 use sync::watch::profile;
 use workloads::Workload;
 
 /// Where the results go, in the current folder.
 const RESULTS: &str = "scalevm-story.jsonl";
+
+/// Where they go as a page.
+const PAGE: &str = "scalevm-story.html";
 
 /// The builds, in the order of the story.
 const BUILDS: [Preset; 3] = [Preset::FreebsdDi, Preset::FreebsdEpoch, Preset::Scalevm];
@@ -44,6 +50,9 @@ const SIMULATED: Schedule = Schedule {
     samples: 2,
     duration: Duration::from_millis(5),
 };
+/// How long a profile watches.
+const WATCHED: Duration = Duration::from_millis(2);
+
 /// Tells it.
 pub fn run() -> Result<u8, Failure> {
     let workload = workloads::find("mmap1").expect("mmap1 is built in");
@@ -89,8 +98,13 @@ pub fn run() -> Result<u8, Failure> {
          epochs take the first away, a reservation per CPU the other two.\n"
     );
     simulate(workload, &mut out, &mut machine)?;
+    if super::finished() == 0 {
+        profiles(workload, &mut out)?;
+        super::report::write(&[RESULTS], Path::new(PAGE))?;
+        println!("\nThe page: {PAGE} (curves, flame graphs, locks, this computer).");
+    }
     println!(
-        "\nResults: {RESULTS} (one JSON object a line; `scalevm compare` reads it).\n\
+        "Results: {RESULTS} (one JSON object a line; `scalevm compare` reads it).\n\
          Next: `scalevm compare --workload mmap1 -t 2 freebsd-di scalevm`, `scalevm --help`."
     );
     Ok(super::finished())
@@ -108,11 +122,7 @@ fn simulate(
         profile.about
     );
     let sides = BUILDS.map(|preset| {
-        let simulated = Simulated {
-            preset,
-            profile: profile.clone(),
-            seed: 1,
-        };
+        let simulated = simulated(preset);
         Side {
             on: On::Sim,
             vm: Some(preset.name()),
@@ -146,6 +156,29 @@ fn simulate(
         );
     }
     Ok(())
+}
+
+/// Keeps what the first and the last build do on all simulated CPUs: for the page's flame
+/// graphs and their difference.
+fn profiles(workload: &'static Workload, out: &mut BufWriter<File>) -> Result<(), Failure> {
+    let plan = Plan {
+        workload: workload.into(),
+        tasks: SIMULATED_COUNTS[SIMULATED_COUNTS.len() - 1],
+        mode: Mode::Processes,
+    };
+    for preset in [BUILDS[0], BUILDS[2]] {
+        let seen = profiling::simulated::of(&simulated(preset), &plan, WATCHED)?;
+        writeln!(out, "{}", files::line(&seen)).map_err(Failure::start(RESULTS))?;
+    }
+    out.flush().map_err(Failure::start(RESULTS))
+}
+
+fn simulated(preset: Preset) -> Simulated {
+    Simulated {
+        preset,
+        profile: Profile::named(MACHINE).expect("built in"),
+        seed: 1,
+    }
 }
 
 /// 1, 2, 4 … up to twice the CPUs: beyond their number tasks take turns.

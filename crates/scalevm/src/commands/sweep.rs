@@ -84,7 +84,9 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let mut machine = sink.is_some().then(json::machine);
     let records = sink.as_mut().zip(machine.as_mut());
     let (series, failure) = sweep.measure(records);
-    if !common.json {
+    if common.json {
+        series.iter().for_each(|one| print_shape(&sweep, one));
+    } else {
         show(workload.job, args, &series);
         if on == On::Sim {
             println!("{BANDS}");
@@ -237,6 +239,17 @@ fn show(workload: Job, args: &SweepArgs, series: &[Series]) {
         workload.unit()
     );
     print_curves(series);
+}
+
+/// Prints what a curve does as one line of JSON.
+fn print_shape(sweep: &Sweep<'_>, one: &Series) {
+    if let Some(mut shape) = shape::json(&one.curve()) {
+        shape["kind"] = "curve".into();
+        shape["workload"] = sweep.workload.name().into();
+        shape["system"] = one.label.as_str().into();
+        shape["mode"] = sweep.mode.name().into();
+        println!("{shape}");
+    }
 }
 
 /// Table, plot, and what the curves do.

@@ -17,11 +17,16 @@ fn tracepoints(host: &Host) -> Finding {
         .iter()
         .find(|mount| host.has(&format!("{mount}/events")))
     else {
-        return Finding::advice(
-            NAME,
-            "no tracefs to be seen, so no waits for the kernel's locks",
-            "mount -t tracefs tracefs /sys/kernel/tracing",
-        );
+        let found = "no tracefs to be seen, so no waits for the kernel's locks";
+        let mounts = host.text("proc/mounts");
+        return match mounts.is_ok_and(|all| all.contains(" tracefs ")) {
+            true => Finding::advice(
+                NAME,
+                found,
+                "run as root, or `mount -o remount,mode=755 /sys/kernel/tracing`",
+            ),
+            false => Finding::advice(NAME, found, "mount -t tracefs tracefs /sys/kernel/tracing"),
+        };
     };
     let pair = ["contention_begin", "contention_end"];
     match pair

@@ -78,7 +78,7 @@ fn paranoid(host: &Host, rights: &Rights) -> Finding {
         Ok(level) if level < 0 => Finding::ok(NAME, level.to_string()),
         Ok(level) => Finding::advice(
             NAME,
-            format!("{level}: this user may not watch all CPUs"),
+            format!("{level}: this user may not watch tracepoints on all CPUs"),
             "sysctl kernel.perf_event_paranoid=-1",
         ),
     }

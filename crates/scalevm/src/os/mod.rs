@@ -15,7 +15,7 @@ use crate::harness::{Failure, Job, Mode, Plan, Running, Target};
 use crate::own;
 use crate::tasks::{Affinity, Area, Gate, places, threads};
 use std::path::PathBuf;
-use system::{Linux, Prepared};
+use system::{Linux, Prepared, spare_cancellation};
 
 /// The kernel of this computer as a target.
 pub struct Os {
@@ -43,7 +43,10 @@ impl Os {
         Ok(match plan.mode {
             Mode::Processes => Box::new(processes::start(plan, &places, area, &gate, system)?),
             Mode::Threads => {
-                let enter = move |task| Ok(system.of_task(task));
+                let enter = move |task| {
+                    spare_cancellation();
+                    Ok(system.of_task(task))
+                };
                 Box::new(threads::start(plan, &places, area, gate, enter)?)
             }
         })

@@ -2,7 +2,7 @@
 
 use super::Linux;
 use crate::harness::{Failure, Plan, Running, interrupt};
-use crate::tasks::{Area, Gate, Mask, Slot, born_at};
+use crate::tasks::{Area, Gate, Mask, Slot, begin_task, born_at};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -100,7 +100,7 @@ fn child(
     }
     slot.ready();
     gate.pass();
-    exit.0 = match workload.run(&mut system, &slot.counter) {
+    exit.0 = match begin_task(|| workload.run(&mut system, &slot.counter)) {
         Ok(()) => 0,
         Err(error) => {
             slot.fail(error);

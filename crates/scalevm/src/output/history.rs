@@ -43,7 +43,12 @@ fn print_shifts(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
     }
     let mut shown = shifts.iter().filter(|shift| place(lines, shift).is_some());
     let Some(first) = shown.next() else {
-        println!("changes of level: none shown");
+        let where_else = if shifts.is_empty() {
+            ""
+        } else {
+            " in these rows"
+        };
+        println!("changes of level: none shown{where_else}");
         return;
     };
     for shift in std::iter::once(first).chain(shown) {

@@ -1,19 +1,14 @@
 //! What a curve does, in words: peak, plateau, knee, collapse, and the law it follows.
 
 use super::short;
+use serde_json::{Value, json};
 use stats::curve::{Curve, Point};
 use stats::usl::Law;
 
 /// Names the features of `curve` (tasks and operations a second). Two points make a
 /// curve; the law takes four.
 pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
-    let points: Vec<Point> = curve
-        .iter()
-        .map(|&(tasks, throughput)| Point {
-            cpus: u32::try_from(tasks).unwrap_or(u32::MAX),
-            throughput,
-        })
-        .collect();
+    let points = points(curve);
     let Ok(curve) = Curve::of(&points) else {
         return Vec::new(); // the table holds the one point, or the zero
     };
@@ -46,11 +41,48 @@ pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
             100.0 * lowest.throughput / peak.throughput
         ));
     }
-    // Three points fit three parameters whatever they are.
-    if points.len() > 3 {
-        lines.extend(Law::fit(&points).ok().map(|law| law_line(&law)));
-    }
+    lines.extend(law(&points).map(|law| law_line(&law)));
     lines
+}
+
+/// The same as JSON; none of less than two points.
+pub fn json(curve: &[(usize, f64)]) -> Option<Value> {
+    let points = points(curve);
+    let curve = Curve::of(&points).ok()?;
+    let place = |point: Point| json!({ "tasks": point.cpus, "rate": point.throughput });
+    let law = law(&points).map(|law| {
+        json!({
+            "lambda": law.lambda,
+            "sigma": law.sigma,
+            "kappa": law.kappa,
+            "peak": law.peak(),
+            "r_squared": law.r_squared,
+        })
+    });
+    Some(json!({
+        "peak": place(curve.peak),
+        "plateau": [curve.plateau.0, curve.plateau.1],
+        "knee": curve.knee.map(place),
+        "collapse": curve.collapse.map(|collapse| json!({
+            "from": place(collapse.from),
+            "lowest": place(collapse.lowest),
+        })),
+        "usl": law,
+    }))
+}
+
+fn points(curve: &[(usize, f64)]) -> Vec<Point> {
+    let point = |&(tasks, throughput): &(usize, f64)| Point {
+        cpus: u32::try_from(tasks).unwrap_or(u32::MAX),
+        throughput,
+    };
+    curve.iter().map(point).collect()
+}
+
+/// The law of more than three points: three fit its three parameters whatever they are.
+fn law(points: &[Point]) -> Option<Law> {
+    let enough = points.len() > 3;
+    Law::fit(points).ok().filter(|_| enough)
 }
 
 fn law_line(law: &Law) -> String {
@@ -108,6 +140,17 @@ mod tests {
         assert_eq!(describe(&[(1, 2.0), (2, 3.0)]), ["peak 3.000 at 2 tasks"]);
         let three = describe(&[(1, 1.0), (2, 2.0), (4, 4.0)]);
         assert_eq!(three.len(), 1, "three points fit any law: {three:?}");
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let curve = [(1, 1.0), (2, 1.8), (4, 2.0), (8, 1.0)];
+        let json = super::json(&curve).expect("a curve");
+        assert_eq!(json["peak"]["tasks"], 4);
+        assert_eq!(json["knee"]["tasks"], 8);
+        assert_eq!(json["collapse"]["lowest"]["rate"], 1.0);
+        assert!(json["usl"]["sigma"].is_number());
+        assert!(super::json(&curve[..1]).is_none());
     }
 
     #[test]

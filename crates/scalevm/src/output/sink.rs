@@ -33,6 +33,10 @@ impl<'a> Sink<'a> {
     ) -> Result<Option<Self>, Failure> {
         let store = keep.store.as_deref().map(Writer::create).transpose()?;
         let wanted = lines.is_some() || store.is_some();
+        if !wanted && keep.label.is_some() {
+            let why = "--label names what --store keeps, or what run and sweep print with --json";
+            return Err(Failure::Unavailable(why.into()));
+        }
         Ok(wanted.then(|| Sink {
             lines: lines.map(|lines| lines as &mut dyn Write),
             store,
@@ -49,7 +53,11 @@ impl<'a> Sink<'a> {
     /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`] tells.
     pub fn take(&mut self, record: &Record) {
         if let Some(lines) = &mut self.lines {
-            let written = record.write(lines);
+            let written = match record.measurement().subject.profile {
+                // The same seeds print the same bytes; in a store the time orders the runs.
+                Some(_) => record.clone().timeless().write(lines),
+                None => record.write(lines),
+            };
             written.unwrap_or_else(|error| panic!("results: {error}")); // as println! does
         }
         let store = self.store.as_mut().filter(|_| self.failure.is_none());

@@ -44,10 +44,11 @@ pub fn describe(name: &str, library: &Path) -> Result<Option<String>, Failure> {
                 let why = format!("{name}: {}", refusal.text);
                 return Err(Failure::Unavailable(why));
             }
-            Received::Nothing => match interrupt::pending() {
-                Some(signal) => return Err(Failure::Interrupted(signal)),
-                None => {}
-            },
+            Received::Nothing => {
+                if let Some(signal) = interrupt::pending() {
+                    return Err(Failure::Interrupted(signal));
+                }
+            }
             Received::Closed => {
                 let status = host.ended(PATIENCE).unwrap_or_default();
                 let why = format!("{name}: it ends the process that loads it ({status})");

@@ -6,7 +6,7 @@ use super::{Subject, own, recorded};
 use crate::commands;
 use crate::harness::{Failure, Running};
 use perf::Recording;
-use profile::{Profile, bottleneck};
+use profile::{Kind, Profile, bottleneck};
 use sync::watch::profile as locks;
 
 /// Profiles a second run of what was measured unwatched.
@@ -19,22 +19,23 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
         })
     };
     let runs = watched::both(&*target, &subject.plan, &subject.schedule, probe)?;
-    runs.map(|runs| of(subject, &runs)).transpose()
+    Ok(runs.map(|runs| of(subject, &runs)))
 }
 
-fn of(
-    subject: &Subject<'_>,
-    runs: &Runs<(Recording, Vec<locks::Row>)>,
-) -> Result<Profile, Failure> {
+fn of(subject: &Subject<'_>, runs: &Runs<(Recording, Vec<locks::Row>)>) -> Profile {
     let (recording, rows) = &runs.seen;
-    let mut profile = recorded::profile(subject, runs, recording)?;
+    let mut profile = recorded::profile(subject, runs, recording);
     let task_seconds = profile.task_seconds();
-    // The kernel's locks are waited for beside ours, where threads block or fault.
+    // The kernel's locks are waited for beside ours, where threads fault or are created;
+    // a futex is how they wait for ours.
+    let kernel = recording.locks(task_seconds).into_iter();
     profile.locks = own::locks(rows, task_seconds);
-    profile.locks.extend(recording.locks(task_seconds));
+    profile
+        .locks
+        .extend(kernel.filter(|lock| lock.kind != Kind::Futex));
     profile.locks.sort_by(|a, b| b.share.total_cmp(&a.share));
     profile.bottleneck = bottleneck(&profile.locks, &profile.busy, &profile.waits, task_seconds);
-    Ok(profile)
+    profile
 }
 
 /// The kernel's events and our lock profile.

@@ -7,13 +7,11 @@ mod hosted;
 mod os;
 mod own;
 mod recorded;
-mod simulated;
+pub mod simulated;
 mod watched;
 
 use crate::cli::{CommonArgs, On};
-use crate::commands;
 use crate::harness::{Failure, Plan, Schedule};
-use crate::output::json;
 use profile::Profile;
 
 /// What to profile.
@@ -40,15 +38,5 @@ impl Subject<'_> {
             On::Hosted => hosted::profile(self),
             On::Sim => simulated::profile(self).map(Some),
         }
-    }
-
-    /// What records call it.
-    fn name(&self) -> Result<stats::record::Subject, Failure> {
-        let simulated = match self.on {
-            On::Sim => Some(commands::simulated(self.vm, self.common)?),
-            On::Os | On::Hosted => None,
-        };
-        let machine = simulated.as_ref().map(|target| target.machine());
-        Ok(json::subject(&self.plan, self.on, self.vm, machine))
     }
 }

@@ -12,15 +12,15 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let target = commands::target(subject.on, subject.vm, subject.common)?;
     let probe = |running: &dyn Running| Kernel::new(running, subject.frequency);
     let runs = watched::both(&*target, &subject.plan, &subject.schedule, probe)?;
-    runs.map(|runs| of(subject, &runs)).transpose()
+    Ok(runs.map(|runs| of(subject, &runs)))
 }
 
-fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Result<Profile, Failure> {
-    let mut profile = recorded::profile(subject, runs, &runs.seen)?;
+fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Profile {
+    let mut profile = recorded::profile(subject, runs, &runs.seen);
     let task_seconds = profile.task_seconds();
     profile.locks = runs.seen.locks(task_seconds);
     profile.bottleneck = bottleneck(&profile.locks, &profile.busy, &profile.waits, task_seconds);
-    Ok(profile)
+    profile
 }
 
 /// The kernel's events.

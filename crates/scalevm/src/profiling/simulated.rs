@@ -1,30 +1,38 @@
 //! On a simulated machine: its accounts, the lock profile, and samples in virtual time.
 
 use super::{Subject, own};
+use crate::cli::On;
 use crate::commands;
-use crate::harness::Failure;
-use crate::simulated::{Attribution, Seen, Share};
+use crate::harness::{Failure, Plan};
+use crate::output::json;
+use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated};
 use profile::{Kind, Lock, Profile, Stacks};
 use sim::{SiteName, Spent};
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// About how many stacks are taken of a run.
 const SAMPLES: u64 = 50_000;
 
-/// Profiles one run; watching it costs no simulated time, so there is no other.
+/// Profiles one run on the machine that is asked for.
 pub fn profile(subject: &Subject<'_>) -> Result<Profile, Failure> {
     let target = commands::simulated(subject.vm, subject.common)?;
-    let span = subject.schedule.duration;
-    let tasks = subject.plan.tasks;
+    of(&target, &subject.plan, subject.schedule.duration)
+}
+
+/// Profiles `span` of one run; watching it costs no simulated time, so there is no other.
+pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Failure> {
+    let tasks = plan.tasks;
     let period = (tasks as u64 * span.as_nanos() as u64 / SAMPLES).max(1);
-    let seen = target.watch(&subject.plan, span, period)?;
+    let seen = target.watch(plan, span, period)?;
     let seconds = span.as_secs_f64();
     let task_seconds = seconds * tasks as f64;
     let mut locks = own::locks(&seen.rows, task_seconds);
     locks.extend(lines(&seen.attribution, task_seconds));
-    let (busy, waits) = stacks(&seen, subject.plan.workload.name());
+    let (busy, waits) = stacks(&seen, plan.workload.name());
+    let (preset, machine) = (target.preset.name(), target.machine());
     Ok(Profile {
-        subject: subject.name()?,
+        subject: json::subject(plan, On::Sim, Some(preset), Some(machine)),
         seconds,
         clock: "virtual time".into(),
         rate: seen.done as f64 / seconds,
@@ -33,7 +41,7 @@ pub fn profile(subject: &Subject<'_>) -> Result<Profile, Failure> {
         waits,
         locks,
         bottleneck: seen.attribution.bottleneck(),
-        notes: vec![crate::simulated::BANDS.into()],
+        notes: vec![BANDS.into()],
         machine: None,
     })
 }

@@ -1,6 +1,6 @@
 //! Tasks as threads of this process.
 
-use super::{Area, Gate, Mask, Slot, born_at};
+use super::{Area, Gate, Mask, Slot, begin_task, born_at};
 use crate::harness::{Failure, Plan, Running, interrupt};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -44,7 +44,7 @@ pub fn start<S: System>(
             let system = enter(task);
             slot.ready();
             gate.pass();
-            let run = |mut system| workload.run(&mut system, &slot.counter);
+            let run = |mut system| begin_task(|| workload.run(&mut system, &slot.counter));
             if let Err(error) = system.and_then(run) {
                 slot.fail(error);
             }

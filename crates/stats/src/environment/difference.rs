@@ -37,11 +37,6 @@ impl Environment {
         found.retain(|one| !ASIDE.iter().any(|name| one.belongs_to(name)));
         found
     }
-
-    /// The kernel's release: `6.18.5` of `Linux 6.18.5 #1 SMP …`.
-    pub fn release(&self) -> Option<&str> {
-        self.kernel.as_deref().map(release)
-    }
 }
 
 impl Difference {
@@ -67,7 +62,8 @@ impl fmt::Display for Difference {
     }
 }
 
-fn release(kernel: &str) -> &str {
+/// The release in a kernel's description.
+pub(super) fn release(kernel: &str) -> &str {
     kernel.split_whitespace().nth(1).unwrap_or(kernel)
 }
 

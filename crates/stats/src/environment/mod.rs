@@ -123,6 +123,19 @@ impl Environment {
         self.observe("load_after", Path::new("/"), LOAD_WINDOW);
     }
 
+    /// The kernel's release: `6.18.5` of `Linux 6.18.5 #1 SMP …`.
+    pub fn release(&self) -> Option<&str> {
+        self.kernel.as_deref().map(difference::release)
+    }
+
+    /// What a run on the system `on` measures if nobody says: on `os` the kernel, else the tool itself.
+    pub fn measured(&self, on: &str) -> Option<String> {
+        match on {
+            "os" => self.release().map(str::to_owned),
+            _ => self.commit.clone(),
+        }
+    }
+
     fn observe(&mut self, name: &str, root: &Path, window: Duration) {
         let load = LoadMeter::start(root).and_then(|meter| {
             std::thread::sleep(window);

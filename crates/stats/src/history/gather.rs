@@ -68,16 +68,6 @@ fn label(subject: &Subject, machine: Option<&Environment>) -> String {
     known.unwrap_or_else(|| UNLABELLED.into())
 }
 
-impl Environment {
-    /// What a run on the system `on` measures if nobody says: on `os` the kernel, else the tool itself.
-    pub fn measured(&self, on: &str) -> Option<String> {
-        match on {
-            "os" => self.release().map(str::to_owned),
-            _ => self.commit.clone(),
-        }
-    }
-}
-
 /// Runs by time, then those of one label together.
 fn in_order(mut runs: Vec<(Time, Kept)>) -> Vec<Kept> {
     runs.sort_by_key(|run| run.0);

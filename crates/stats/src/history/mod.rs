@@ -74,7 +74,7 @@ impl Key {
             on: subject.on.clone(),
             vm: subject.vm.clone(),
             machine: match &subject.profile {
-                Some(profile) => format!("{profile} {}", subject.topology.as_deref().unwrap_or("")),
+                Some(profile) => simulated(profile, subject.topology.as_deref()),
                 None => machine.map_or("unknown machine".into(), here),
             },
             mode: match subject.mode {
@@ -99,6 +99,14 @@ impl Key {
     /// Whether it ran on a simulated machine: then each sample had a machine of its own.
     pub fn simulated(&self) -> bool {
         self.on == "sim"
+    }
+}
+
+/// A simulated machine: its name, and its shape if that is not its name.
+fn simulated(profile: &str, topology: Option<&str>) -> String {
+    match topology.filter(|&shape| shape != profile) {
+        Some(shape) => format!("{profile} {shape}"),
+        None => profile.into(),
     }
 }
 

@@ -166,6 +166,15 @@ impl Record {
         }
     }
 
+    /// The same without a time: a simulated result does not depend on when it was made, and its line should not either.
+    pub fn timeless(mut self) -> Self {
+        match &mut self {
+            Self::Sample(sample) => sample.time = None,
+            Self::Summary(summary) => summary.totals.time = None,
+        }
+        self
+    }
+
     /// Writes the record as one line, in one call, so that lines of several writers to a pipe or terminal do not mix.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;

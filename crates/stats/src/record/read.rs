@@ -51,8 +51,10 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
 }
 
 /// What else the command prints or keeps as JSON lines: no results of runs.
-const ASIDES: [&str; 8] = [
+const ASIDES: [&str; 10] = [
     "attribution",
+    "curve",
+    "difference",
     "history",
     "lock",
     "ministat",

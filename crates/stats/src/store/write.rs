@@ -1,7 +1,7 @@
 //! Adding to a store.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::EXTENSION;
@@ -72,12 +72,23 @@ impl Writer {
 
     /// Appends one line. After a summary the file is on the disk: what a crash of the machine can take is a run, not the day.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let mut written = record.write(&self.file);
+        let written = record.write(&self.file);
+        self.appended(written, matches!(record, Record::Summary(_)))
+    }
+
+    /// Appends a line of JSON that is no result, as a profile is, and puts the file on the disk.
+    pub fn append_aside(&mut self, line: &str) -> Result<(), StoreError> {
+        let written = (&self.file).write_all(format!("{line}\n").as_bytes());
+        self.appended(written, true)
+    }
+
+    fn appended(&mut self, written: io::Result<()>, is_end: bool) -> Result<(), StoreError> {
         self.lines += 1;
-        if matches!(record, Record::Summary(_)) {
-            written = written.and_then(|()| self.file.sync_data());
-        }
-        written.map_err(|source| StoreError {
+        let kept = match is_end {
+            true => written.and_then(|()| self.file.sync_data()),
+            false => written,
+        };
+        kept.map_err(|source| StoreError {
             path: self.path.clone(),
             source,
         })

@@ -63,6 +63,11 @@ impl Bytes {
             .fold(self.u64(chain.len() as u64), |bytes, &word| bytes.u64(word))
     }
 
+    /// A word on top of the user's stack.
+    fn top(self, word: u64) -> Self {
+        self.u64(8).u64(word).u64(8)
+    }
+
     /// What ends a record that is no sample.
     fn at(self, time: u64) -> Self {
         self.u32(7).u32(8).u64(time).u64(CLOCK)
@@ -89,10 +94,14 @@ const WHO: Who = Who { pid: 7, tid: 8 };
 fn a_sample_has_its_stack() {
     let record = Bytes::sample(CLOCK, 99)
         .chain(&[1, 2, 3])
+        .top(77)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let event = Event::Sample {
         who: WHO,
-        chain: [1, 2, 3].into(),
+        chain: Chain {
+            addresses: [1, 2, 3].into(),
+            top: 77,
+        },
     };
     assert_eq!(decode(&record), [Stamped { time: 99, event }]);
 }
@@ -105,6 +114,7 @@ fn tracepoints_have_their_fields() {
         .u64(0)
         .u64(0xabc)
         .u32(33)
+        .u64(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let end = Bytes::sample(END, 2).u32(20).u64(0).u64(0xabc).u32(0);
     let end = end.record(sys::PERF_RECORD_SAMPLE, 0);
@@ -121,7 +131,8 @@ fn tracepoints_have_their_fields() {
         .u64(0)
         .u64(0)
         .u32(9)
-        .u32(120);
+        .u32(120)
+        .u64(0);
     let switch = switch.record(sys::PERF_RECORD_SAMPLE, 0);
     let events: Vec<Event> = decode(&[begin, end, switch].concat())
         .into_iter()
@@ -213,12 +224,14 @@ fn what_is_not_understood_is_passed_over() {
     let unknown = Bytes::default().u64(1).at(1).record(77, 0);
     let foreign = Bytes::sample(99, 1)
         .chain(&[1])
+        .top(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let liar = Bytes::sample(CLOCK, 1)
         .u64(1 << 60)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let good = Bytes::sample(CLOCK, 2)
         .chain(&[])
+        .top(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let mut records = [unknown, foreign, liar, good].concat();
     records.extend([9, 0, 0, 0, 0, 0, 255, 255, 1]); // Cut off.

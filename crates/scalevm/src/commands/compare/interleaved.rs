@@ -26,8 +26,9 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
             args.operands.len()
         )));
     }
+    commands::prepare()?;
     let mut sides = Sides::new(args, &args.operands)?;
-    prepare(args, &sides)?;
+    warn_if_crowded(args, &sides);
     let sink = Sink::open(None::<&mut Stdout>, &args.measuring.keep)?;
     let mut machine = (args.json || sink.is_some()).then(json::machine);
     let mut kept = sink
@@ -82,8 +83,9 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
             return Err(Failure::Unavailable(why.into()));
         }
     };
+    commands::prepare()?;
     let mut sides = Sides::new(args, &[name])?;
-    prepare(args, &sides)?;
+    warn_if_crowded(args, &sides);
     let mut machine = args.json.then(json::machine);
     let plan = Plan {
         comparisons: args.comparisons as usize,
@@ -108,12 +110,10 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
     }
 }
 
-fn prepare(args: &CompareArgs, sides: &Sides) -> Result<(), Failure> {
-    commands::prepare()?;
+fn warn_if_crowded(args: &CompareArgs, sides: &Sides) {
     if !args.command && !sides.simulated {
         commands::warn_if_crowded(On::Hosted, args.measuring.tasks as usize);
     }
-    Ok(())
 }
 
 /// The rates of `total` runs, the sides taking turns; fewer if the user cuts it short.

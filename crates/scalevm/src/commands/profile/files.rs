@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{fs, io};
 
 /// The name of the profile itself.
-const ITSELF: &str = "profile.json";
+const ITSELF: &str = "profile.jsonl";
 
 /// The profile as one line of JSON.
 pub fn line(profile: &Profile) -> String {

@@ -7,6 +7,7 @@ use crate::cli::{ProfileArgs, WorkloadArgs};
 use crate::harness::{Failure, Plan};
 use crate::output::profile;
 use crate::profiling::Subject;
+use stats::store::Writer;
 use std::path::PathBuf;
 
 /// Profiles a run, or compares two profiles.
@@ -45,6 +46,11 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         false => profile::print(&plan, &seen),
     }
     profile::notes(&seen.notes);
+    if let Some(store) = &common.keep.store {
+        let mut kept = Writer::create(store)?;
+        kept.append_aside(&files::line(&seen))?;
+        eprintln!("scalevm: kept in {}", kept.path().display());
+    }
     let directory = args.out.clone().or_else(|| {
         let what = &seen.subject;
         let name = format!("profile-{}-{}-{}", what.workload, what.on, what.tasks);

@@ -1,6 +1,6 @@
 //! Processes and threads that a task starts itself.
 
-use super::{failed, files, ipc};
+use super::{cancellation, failed, files, ipc};
 use crate::harness::Mode;
 use std::ffi::CStr;
 use std::ptr;
@@ -58,9 +58,14 @@ pub fn start_echo(
         Mode::Processes => echo_process(from, to),
         Mode::Threads => {
             let thread = thread::Builder::new().name("partner".into());
-            let thread = thread.spawn(move || echo(from, to)).map_err(|error| {
-                Error::Failed(Call::Partner, error.raw_os_error().unwrap_or(libc::EAGAIN))
-            })?;
+            let thread = thread
+                .spawn(move || {
+                    cancellation::spare();
+                    echo(from, to)
+                })
+                .map_err(|error| {
+                    Error::Failed(Call::Partner, error.raw_os_error().unwrap_or(libc::EAGAIN))
+                })?;
             threads.0.push(Some(thread));
             Ok(Child::Thread(threads.0.len() - 1))
         }

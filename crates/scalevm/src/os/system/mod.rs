@@ -1,5 +1,6 @@
 //! Linux as a [`System`].
 
+mod cancellation;
 mod children;
 mod files;
 mod ipc;
@@ -7,6 +8,7 @@ mod memory;
 mod prepared;
 mod signals;
 
+pub use cancellation::spare as spare_cancellation;
 pub use prepared::Prepared;
 
 use crate::harness::Mode;

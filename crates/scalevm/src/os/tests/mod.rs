@@ -147,6 +147,11 @@ fn every_workload_runs_in_both_modes_with_every_affinity() {
             let mut running = Os { affinity }.start(&plan).expect("started");
             assert!(all_counted(&*running, tasks), "{} {mode:?}", workload.name);
             running.check().expect("all at work");
+            let (own, pids) = (std::process::id(), running.pids());
+            match mode {
+                Mode::Processes => assert!(pids.len() == tasks && !pids.contains(&own)),
+                Mode::Threads => assert_eq!(pids, [own]),
+            }
             running.stop().expect("all at work until the end");
         }
     }

@@ -85,7 +85,10 @@ fn serve(args: &HostArgs, channel: &'static Channel) -> Result<(), Packet> {
         false => processes::run(host, &places).map_err(broken("fork"))?,
     }
     host.work.cleanup();
-    Ok(())
+    match args.threads {
+        true => threads::leave(),
+        false => Ok(()),
+    }
 }
 
 /// Whether scalevm wants the tasks to run; it goes away if it only wanted to know what

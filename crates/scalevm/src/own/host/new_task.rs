@@ -1,5 +1,6 @@
 //! What will-it-scale's harness offers its test cases: `new_task`.
 
+use super::threads::Function;
 use super::{death, threads};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,19 +21,9 @@ pub fn choose(threads: bool) {
 /// # Safety
 /// `function` may be called with `argument` in that task.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn new_task(
-    function: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
-    argument: *mut c_void,
-) {
+unsafe extern "C" fn new_task(function: Function, argument: *mut c_void) {
     let started = match THREADS.load(Relaxed) {
-        true => {
-            let argument = argument.expose_provenance();
-            threads::spawn_beside(move || {
-                let argument = std::ptr::with_exposed_provenance_mut(argument);
-                // SAFETY: the caller's promise.
-                unsafe { function(argument) };
-            })
-        }
+        true => threads::spawn_beside(function, argument),
         // SAFETY: the caller's promise.
         false => fork(|| unsafe {
             function(argument);

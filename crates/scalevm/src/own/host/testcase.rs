@@ -1,5 +1,6 @@
 //! The test case of a shared object, in will-it-scale's shape.
 
+use crate::tasks::begin_task;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::error::Error;
 use std::ffi::{CStr, c_char, c_ulong};
@@ -52,7 +53,7 @@ impl Testcase {
     /// By each task; should never return.
     pub fn run(&self, counter: &Counter, task: usize) {
         // SAFETY: the count lives as long as the process, and only this task writes it.
-        unsafe { (self.run)(counter.as_ptr(), task as c_ulong) }
+        begin_task(|| unsafe { (self.run)(counter.as_ptr(), task as c_ulong) })
     }
 
     /// When there are no tasks any more.

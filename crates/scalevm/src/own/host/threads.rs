@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::RawFd;
+use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -28,42 +29,69 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Creates a thread for each task, and stops all when told to.
 pub fn run(host: &'static Host, places: &[Mask]) -> io::Result<()> {
-    for task in 0..host.area.slots().len() {
-        born_at(places, task, || {
-            spawn(move || {
-                TASK.set(Some(task));
-                host.work(task);
-            })
-        })?;
+    for number in 0..host.area.slots().len() {
+        let task = Task { host, number };
+        born_at(places, number, || spawn(begin, Box::new(task)))?;
     }
     host.open(|| false)?;
     while host.channel.receive(None, None) == Received::Nothing {}
     stop_others()
 }
 
-/// Starts a thread of the same task, for a test case that asks for one.
-pub fn spawn_beside(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let task = TASK.get();
-    spawn(move || {
-        TASK.set(task);
-        work();
-    })
+/// What a thread that is a task begins with.
+struct Task {
+    host: &'static Host,
+    number: usize,
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    type Work = Box<dyn FnOnce() + Send>;
-    extern "C" fn body(work: *mut c_void) -> *mut c_void {
-        // SAFETY: made of such a box below, for this thread alone.
-        let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-        work();
-        std::ptr::null_mut()
-    }
-    let work: Box<Work> = Box::new(Box::new(work));
-    // SAFETY: a zeroed pthread_t is overwritten; the body takes what it is given.
+extern "C" fn begin(task: *mut c_void) -> *mut c_void {
+    // SAFETY: `run` gives it such a thing.
+    let task = unsafe { &*task.cast::<Task>() };
+    TASK.set(Some(task.number));
+    task.host.work(task.number);
+    ptr::null_mut()
+}
+
+/// What will-it-scale's test cases give a new task to do.
+pub type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// Starts a thread that belongs to the same task as the one that calls.
+pub fn spawn_beside(function: Function, argument: *mut c_void) -> io::Result<()> {
+    let beside = Beside {
+        function,
+        argument,
+        task: TASK.get(),
+    };
+    spawn(begin_beside, Box::new(beside))
+}
+
+/// What a thread beside a task begins with.
+struct Beside {
+    function: Function,
+    argument: *mut c_void,
+    task: Option<usize>,
+}
+
+extern "C" fn begin_beside(beside: *mut c_void) -> *mut c_void {
+    // SAFETY: `spawn_beside` gives it such a thing.
+    let beside = unsafe { &*beside.cast::<Beside>() };
+    TASK.set(beside.task);
+    // SAFETY: who calls `new_task` promises that.
+    unsafe { (beside.function)(beside.argument) }
+}
+
+/// Starts a thread. It must not free what it is given: the first use of malloc, `free`
+/// too, gives a thread a heap of its own, next to which the kernel then puts what a test
+/// case maps; it would measure how such neighbours merge.
+fn spawn<T: 'static>(
+    begin: extern "C" fn(*mut c_void) -> *mut c_void,
+    given: Box<T>,
+) -> io::Result<()> {
+    // SAFETY: a zeroed pthread_t is overwritten; what is given lives as long as the process.
     let error = unsafe {
         let mut thread: libc::pthread_t = std::mem::zeroed();
-        let work = Box::into_raw(work).cast();
-        libc::pthread_create(&mut thread, std::ptr::null(), body, work)
+        let given = ptr::from_mut(Box::leak(given)).cast();
+        libc::pthread_create(&mut thread, ptr::null(), begin, given)
     };
     match error {
         0 => Ok(()),
@@ -98,7 +126,7 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc:
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
         action.sa_flags = flags;
         libc::sigfillset(&mut action.sa_mask);
-        libc::sigaction(signal, &action, std::ptr::null_mut());
+        libc::sigaction(signal, &action, ptr::null_mut());
     }
 }
 
@@ -144,6 +172,22 @@ fn stop_others() -> io::Result<()> {
     }
     std::mem::forget(others);
     Ok(())
+}
+
+/// Ends the process, whose other threads stand still: not as `exit` does, which would wait
+/// for a stream that one of them holds.
+pub fn leave() -> ! {
+    unsafe extern "C" {
+        static stdout: *mut libc::FILE;
+        fn ftrylockfile(stream: *mut libc::FILE) -> libc::c_int;
+    }
+    // SAFETY: libc's stream, which this thread then has for itself.
+    unsafe {
+        if ftrylockfile(stdout) == 0 {
+            libc::fflush(stdout);
+        }
+        libc::_exit(0)
+    }
 }
 
 /// All threads of this process but this one.

@@ -1,0 +1,56 @@
+//! Events of all rings, in the order of time.
+
+use crate::event::Stamped;
+
+/// Events that were read and may be preceded by what was not: each CPU has its own ring.
+#[derive(Debug, Default)]
+pub(super) struct Order(Vec<Stamped>);
+
+impl Order {
+    /// Adds an event, of whatever time.
+    pub fn add(&mut self, event: Stamped) {
+        self.0.push(event);
+    }
+
+    /// What was added since there were `count` events.
+    pub fn since(&self, count: usize) -> &[Stamped] {
+        &self.0[count..]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Takes what is not later than `horizon`, in order. Events of one time keep the order
+    /// they were added in.
+    pub fn take_until(&mut self, horizon: u64) -> impl Iterator<Item = Stamped> {
+        self.0.sort_by_key(|stamped| stamped.time);
+        let ready = self.0.partition_point(|stamped| stamped.time <= horizon);
+        self.0.drain(..ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+
+    fn at(time: u64, count: u64) -> Stamped {
+        let event = Event::Lost(count);
+        Stamped { time, event }
+    }
+
+    #[test]
+    fn what_one_cpu_wrote_later_comes_later() {
+        let mut order = Order::default();
+        for event in [at(10, 0), at(30, 0), at(20, 1), at(20, 2), at(50, 1)] {
+            order.add(event);
+        }
+        let taken: Vec<Stamped> = order.take_until(30).collect();
+        assert_eq!(taken, [at(10, 0), at(20, 1), at(20, 2), at(30, 0)]);
+        order.add(at(40, 0));
+        let rest: Vec<Stamped> = order.take_until(u64::MAX).collect();
+        assert_eq!(rest, [at(40, 0), at(50, 1)]);
+    }
+}
