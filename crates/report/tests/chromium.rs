@@ -51,6 +51,15 @@ fn flames_zoom_search_and_walk() {
         page.number(&width(frame)) > 2.0 * before,
         "a click widens a frame"
     );
+    let said = page.text(&format!("{FLAME}.querySelector('.info').textContent"));
+    assert!(
+        said.starts_with("osq_lock: 6.4 % of task time, 509 ms"),
+        "{said}"
+    );
+    let tooltip = page.text(&format!(
+        "{FLAME}.querySelector('{frame} title').textContent"
+    ));
+    assert_eq!(tooltip, said);
     page.press("Escape");
     let hidden = format!("{FLAME}.querySelectorAll('.frame[hidden]').length");
     assert_eq!(page.number(&hidden), 0.0, "Escape shows all again");

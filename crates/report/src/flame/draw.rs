@@ -56,7 +56,6 @@ fn one(frame: &Frame, shows: Shows, first: bool) -> Markup {
         g.frame.narrow[narrow] role="button" tabindex=(if first { "0" } else { "-1" }) aria-label=(says)
             data-x=(x) data-w=(width) data-d=(frame.depth) {
             svg x={ (x) "%" } width={ (width) "%" } y=(frame.depth * ROW) height=(ROW) {
-                title { (says) }
                 rect class=(colour(frame, shows)) width="100%" height=(ROW - 1) {}
                 text x="4" y="13" { (frame.name) }
             }

@@ -126,7 +126,13 @@
     };
     const show = (event) => {
       const frame = of(event);
-      if (frame) info.textContent = frame.group.getAttribute("aria-label");
+      if (!frame) return;
+      info.textContent = frame.group.getAttribute("aria-label");
+      // Tooltips are made when they are wanted: the names would be in the file twice.
+      if (frame.box.querySelector("title")) return;
+      const title = document.createElementNS(graph.namespaceURI, "title");
+      title.textContent = info.textContent;
+      frame.box.prepend(title);
     };
     graph.addEventListener("mouseover", show);
     graph.addEventListener("focusin", show);
