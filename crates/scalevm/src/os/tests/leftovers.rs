@@ -19,7 +19,7 @@ fn held() -> (usize, bool) {
 /// What a run of `workload` does and leaves, as an exit code: 0 if all is well.
 fn run(workload: &'static Workload, mode: Mode, directory: &Path) -> u8 {
     let plan = Plan {
-        workload,
+        workload: workload.into(),
         tasks: 1,
         mode,
     };
