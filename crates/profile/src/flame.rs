@@ -12,31 +12,47 @@ pub fn svg(stacks: &Stacks, title: &str, subtitle: &str) -> Result<String, io::E
         true => Palette::Multi(MultiPalette::Java),
         false => Palette::Basic(BasicPalette::Hot),
     };
-    draw(&mut options, stacks.folded().lines())
+    draw(&mut options, stacks, stacks.folded().lines())
 }
 
-/// What `after` has more of in red, what it has less of in blue. Both are parts of all
-/// task time, so runs of different length compare.
+/// Which of two profiles gives a differential flame graph its widths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Widths {
+    /// The later: what is new is seen, what is gone is not.
+    After,
+    /// The earlier: what is gone is seen.
+    Before,
+}
+
+/// What `after` has more of in red, what it has less of in blue. Both (stacks, and the
+/// seconds that all tasks had) count as parts of all task time, so runs of different length
+/// compare.
 pub fn difference(
-    (before, before_seconds): (&Stacks, f64),
-    (after, after_seconds): (&Stacks, f64),
+    before: (&Stacks, f64),
+    after: (&Stacks, f64),
+    widths: Widths,
     title: &str,
     subtitle: &str,
 ) -> Result<String, io::Error> {
+    let (narrow, wide) = match widths {
+        Widths::After => (before, after),
+        Widths::Before => (after, before),
+    };
+    let mut options = options(title, subtitle);
+    options.negate_differentials = widths == Widths::Before;
     // Microseconds of each second of task time.
-    let scaled = |stacks: &Stacks, seconds: f64| stacks.scaled(1.0 / seconds).folded();
+    let scaled = |(stacks, seconds): (&Stacks, f64)| stacks.scaled(1.0 / seconds).folded();
     let mut lines = Vec::new();
     inferno::differential::from_readers(
         inferno::differential::Options::default(),
-        scaled(before, before_seconds).as_bytes(),
-        scaled(after, after_seconds).as_bytes(),
+        scaled(narrow).as_bytes(),
+        scaled(wide).as_bytes(),
         &mut lines,
     )?;
     let lines = String::from_utf8(lines).map_err(io::Error::other)?;
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();
-    let mut options = options(title, subtitle);
-    draw(&mut options, lines)
+    draw(&mut options, wide.0, lines)
 }
 
 fn options(title: &str, subtitle: &str) -> Options<'static> {
@@ -48,16 +64,16 @@ fn options(title: &str, subtitle: &str) -> Options<'static> {
     options
 }
 
-/// Nothing seen gives an empty picture that says so.
+/// Nothing seen in the stacks that give the widths makes a picture that says so.
 fn draw<'a>(
     options: &mut Options<'_>,
+    widths: &Stacks,
     lines: impl IntoIterator<Item = &'a str>,
 ) -> Result<String, io::Error> {
-    let mut lines = lines.into_iter().peekable();
     let mut svg = Vec::new();
-    match lines.peek() {
-        None => flamegraph::from_lines(options, ["nothing seen 1"], &mut svg)?,
-        Some(_) => flamegraph::from_lines(options, lines, &mut svg)?,
+    match widths.total() > 0.0 {
+        true => flamegraph::from_lines(options, lines, &mut svg)?,
+        false => flamegraph::from_lines(options, ["nothing seen 1"], &mut svg)?,
     }
     String::from_utf8(svg).map_err(io::Error::other)
 }

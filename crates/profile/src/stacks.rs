@@ -45,20 +45,21 @@ impl Stacks {
     }
 
     /// The stacks without what is between their roots (the task's name, behind `preempted`
-    /// if that is there) and the last frame that contains `marker`, both left out.
+    /// if that is there) and the last frame that contains `marker`, with the closures that
+    /// it calls.
     pub fn begun_at(&self, marker: &str) -> Stacks {
         let mut begun = Stacks::default();
         for (stack, seconds) in self.iter() {
             let frames: Vec<&str> = stack.split(';').collect();
             let roots = 1 + usize::from(frames[0] == PREEMPTED);
             let at = frames.iter().rposition(|frame| frame.contains(marker));
-            match at.filter(|&at| at >= roots) {
-                Some(at) => begun.add(
-                    frames[..roots].iter().chain(&frames[at + 1..]).copied(),
-                    seconds,
-                ),
-                None => begun.add(frames, seconds),
-            }
+            let Some(at) = at.filter(|&at| at >= roots) else {
+                begun.add(frames, seconds);
+                continue;
+            };
+            let own = frames[at + 1..].iter();
+            let own = own.skip_while(|frame| frame.starts_with("{closure"));
+            begun.add(frames[..roots].iter().chain(own).copied(), seconds);
         }
         begun
     }

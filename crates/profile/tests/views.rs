@@ -1,5 +1,6 @@
 //! Profiles kept, read back, drawn and compared.
 
+use profile::flame::Widths;
 use profile::{Difference, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope};
 use stats::record::{Mode, Subject};
 
@@ -105,11 +106,12 @@ fn what_grew_is_red_and_what_shrank_is_blue() {
     let (mut before, mut after) = (Stacks::default(), Stacks::default());
     before.add(["t", "shrank"], 3.0);
     before.add(["t", "grew"], 1.0);
+    before.add(["t", "gone"], 2.0);
     // Twice as long, so twice the seconds would be no change.
     after.add(["t", "shrank"], 2.0);
     after.add(["t", "grew"], 6.0);
-    let svg = flame::difference((&before, 4.0), (&after, 8.0), "t", "").expect("draws");
-    let colour = |name: &str| -> Vec<u8> {
+    let draw = |widths| flame::difference((&before, 4.0), (&after, 8.0), widths, "t", "");
+    let colour = |svg: &str, name: &str| -> Vec<u8> {
         let from = svg.find(&format!("<title>{name} (")).expect(name);
         let fill = &svg[from..][svg[from..].find("rgb(").expect("a colour") + 4..];
         let numbers = fill[..fill.find(')').expect("an end")].split(',');
@@ -117,9 +119,17 @@ fn what_grew_is_red_and_what_shrank_is_blue() {
             .map(|number| number.parse().expect("a number"))
             .collect()
     };
-    let (grew, shrank) = (colour("grew"), colour("shrank"));
-    assert!(grew[0] > grew[2], "{grew:?}");
-    assert!(shrank[2] > shrank[0], "{shrank:?}");
+    for widths in [Widths::After, Widths::Before] {
+        let svg = draw(widths).expect("draws");
+        let (grew, shrank) = (colour(&svg, "grew"), colour(&svg, "shrank"));
+        assert!(grew[0] > grew[2], "{widths:?}: {grew:?}");
+        assert!(shrank[2] > shrank[0], "{widths:?}: {shrank:?}");
+        // What is gone has no width of its own.
+        assert_eq!(svg.contains("<title>gone ("), widths == Widths::Before);
+    }
+    let nothing = Stacks::default();
+    let empty = flame::difference((&before, 4.0), (&nothing, 8.0), Widths::After, "t", "");
+    assert!(empty.expect("draws").contains("nothing seen"));
 }
 
 #[test]
@@ -185,7 +195,17 @@ fn a_difference_says_where_the_contention_shifted_to() {
 #[test]
 fn what_started_a_task_can_be_left_out() {
     let mut stacks = Stacks::default();
-    stacks.add(["scalevm", "main", "begin_task<T>", "run", "munmap"], 1.0);
+    stacks.add(
+        [
+            "scalevm",
+            "main",
+            "begin_task<T>",
+            "{closure#0}",
+            "run",
+            "munmap",
+        ],
+        1.0,
+    );
     stacks.add(
         [
             "preempted",

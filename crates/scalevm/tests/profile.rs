@@ -141,8 +141,10 @@ fn a_lock_of_the_program_itself_is_found() {
     // What spins needs no rights to be seen.
     let profile = profile_of(&spins);
     let all = seconds(&profile["busy"], &[]);
-    let spinning = seconds(&profile["busy"], &["testcase;planted_spinning"]);
+    let spinning = seconds(&profile["busy"], &[";planted_spinning"]);
     assert!(spinning > 0.2 * all, "{spinning} of {all}");
+    let bottleneck = profile["bottleneck"].as_str().expect("a sentence");
+    assert!(bottleneck.contains("planted_spinning"), "{bottleneck}");
 }
 
 #[test]
@@ -175,8 +177,14 @@ fn all_files_are_written_and_two_profiles_compared() {
         text.contains("less waiting for ") && text.contains("Di.mutex"),
         "{text}"
     );
-    let svg = std::fs::read_to_string(format!("{out}/busy-diff.svg")).expect("the picture");
+    let svg = std::fs::read_to_string(format!("{out}/busy-diff-before.svg")).expect("the picture");
     assert!(svg.contains("baselines::di::begin") && svg.contains("blue: less"));
+    for name in ["busy-diff.svg", "waits-diff.svg", "waits-diff-before.svg"] {
+        assert!(
+            std::fs::exists(format!("{out}/{name}")).expect("the folder"),
+            "{name}"
+        );
+    }
     let json = place.success(&format!("profile --diff {a} {b} --json"), &[]);
     let value: Value = serde_json::from_str(&json).expect("one line of JSON");
     assert_eq!(

@@ -33,8 +33,8 @@ fn the_same_seeds_give_the_same_bytes() {
     let other = text(&scalevm(&format!("{sweep} --seed 7")));
     assert_ne!(first, other, "the seed matters");
     let lines = lines(&first);
-    // Two samples and a summary a point, and what holds each curve up at its end.
-    assert_eq!(lines.len(), 3 * 3 * 3 + 3);
+    // Two samples and a summary a point; what each curve does, and what holds it up at its end.
+    assert_eq!(lines.len(), 3 * 3 * 3 + 3 + 3);
     let summary = &lines[2];
     assert_eq!(summary["kind"], "summary");
     assert_eq!(summary["on"], "sim");

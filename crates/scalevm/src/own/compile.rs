@@ -13,7 +13,6 @@ const FLAGS: &[&str] = &[
     "-O2",
     "-g",
     "-fno-omit-frame-pointer",
-    "-mno-omit-leaf-frame-pointer", // functions that call nothing have callers too
     "-fPIC",
     "-shared",
     "-Wall",

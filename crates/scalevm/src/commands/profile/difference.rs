@@ -4,7 +4,8 @@ use super::files::{self, title};
 use crate::cli::ProfileArgs;
 use crate::harness::Failure;
 use crate::output::profile as output;
-use profile::{Difference, Profile, flame};
+use profile::flame::{self, Widths};
+use profile::{Difference, Profile};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,10 +49,20 @@ fn write(
         ("busy", (&before.busy, &after.busy)),
         ("waits", (&before.waits, &after.waits)),
     ] {
-        let subtitle = format!("red: more {name}, blue: less; {}", difference.sentence);
         let sides = ((stacks.0, seconds.0), (stacks.1, seconds.1));
-        let svg = flame::difference(sides.0, sides.1, &title, &subtitle);
-        files::put(directory, &format!("{name}-diff.svg"), svg)?;
+        for (file, widths) in [("", Widths::After), ("-before", Widths::Before)] {
+            let of = if widths == Widths::After {
+                "after"
+            } else {
+                "before"
+            };
+            let subtitle = format!(
+                "red: more {name}, blue: less; as wide as {of}; {}",
+                difference.sentence
+            );
+            let svg = flame::difference(sides.0, sides.1, widths, &title, &subtitle);
+            files::put(directory, &format!("{name}-diff{file}.svg"), svg)?;
+        }
     }
     Ok(())
 }
