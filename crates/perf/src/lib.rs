@@ -21,6 +21,7 @@ mod options;
 mod recorder;
 mod recording;
 mod session;
+pub mod support;
 mod symbols;
 mod tasks;
 

@@ -157,7 +157,7 @@ impl Recording {
         }
         if totals.unpaired > 0 {
             notes.push(format!(
-                "{} lock waits were seen in part only and are not counted",
+                "lock waits that were seen in part only and are not counted: {}",
                 totals.unpaired
             ));
         }

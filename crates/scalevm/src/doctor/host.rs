@@ -1,6 +1,5 @@
 //! The computer that is looked at.
 
-use super::events;
 use stats::environment::{Environment, Tool, collect_below};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,6 +23,8 @@ pub struct Host {
     pub path: OsString,
     /// Tries to count cycles.
     pub cycles: fn() -> io::Result<()>,
+    /// Tries to read the tracepoints, mounted or not.
+    pub tracepoints: fn() -> io::Result<()>,
 }
 
 impl Host {
@@ -33,7 +34,8 @@ impl Host {
             temporary: env::temp_dir(),
             executable: env::current_exe().unwrap_or_default(),
             path: env::var_os("PATH").unwrap_or_default(),
-            cycles: events::count_cycles,
+            cycles: perf::support::cycles,
+            tracepoints: perf::support::tracepoints,
             ..Host::below(Path::new("/"), WINDOW)
         }
     }
@@ -51,6 +53,7 @@ impl Host {
             executable: root.join("scalevm"),
             path: root.join("bin").into(),
             cycles: || Err(io::ErrorKind::NotFound.into()),
+            tracepoints: || Err(io::ErrorKind::NotFound.into()),
             root: root.into(),
         }
     }

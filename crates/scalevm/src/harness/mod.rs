@@ -14,37 +14,10 @@ mod together;
 pub use failure::Failure;
 pub use job::{Body, Job, Own, needs_os};
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
+pub use stats::record::Mode;
 pub use together::Together;
 
 use std::time::Duration;
-
-/// What the tasks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Each task has an address space of its own.
-    Processes,
-    /// All tasks share one address space.
-    Threads,
-}
-
-impl Mode {
-    /// The word used in output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Processes => "processes",
-            Mode::Threads => "threads",
-        }
-    }
-
-    /// `1 process`, `2 threads`.
-    pub fn count(self, tasks: usize) -> String {
-        match (tasks, self) {
-            (1, Mode::Processes) => "1 process".into(),
-            (1, Mode::Threads) => "1 thread".into(),
-            _ => format!("{tasks} {}", self.name()),
-        }
-    }
-}
 
 /// What to run.
 #[derive(Clone, Copy)]

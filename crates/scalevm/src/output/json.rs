@@ -1,14 +1,14 @@
 //! Results as JSON, one object a line, as `stats::record` defines them.
 
 use crate::cli::On;
-use crate::harness::{self, Body, Job, Phase, Plan, Sample, Watch};
+use crate::harness::{Body, Job, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
 use crate::output::sink::Sink;
 use baselines::selected::Preset;
 use sim::profile::Profile;
 use stats::Time;
 use stats::environment::{self, Environment, Tool};
-use stats::record::{Measurement, Mode, Record, Subject, Summary};
+use stats::record::{Measurement, Record, Subject, Summary};
 
 /// Unit of the rates of workloads.
 pub const UNIT: &str = "operations/s";
@@ -30,10 +30,7 @@ pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile,
         on: on.entry().name.to_owned(),
         vm: (on != On::Os).then(|| vm.unwrap_or(Preset::Scalevm.name()).to_owned()),
         tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
-        mode: match plan.mode {
-            harness::Mode::Processes => Mode::Processes,
-            harness::Mode::Threads => Mode::Threads,
-        },
+        mode: plan.mode,
         profile: machine.map(|(profile, _)| profile.name.clone()),
         topology: machine.map(|(profile, _)| profile.topology.shape()),
         seed: machine.map(|(_, seed)| seed),

@@ -60,9 +60,9 @@ pub struct Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// An address space each.
+    /// Processes: an address space each.
     Processes,
-    /// One address space together.
+    /// Threads: one address space together.
     Threads,
 }
 
@@ -111,6 +111,15 @@ impl Mode {
         match self {
             Mode::Processes => "processes",
             Mode::Threads => "threads",
+        }
+    }
+
+    /// `1 process`, `2 threads`.
+    pub fn count(self, tasks: usize) -> String {
+        match (tasks, self) {
+            (1, Mode::Processes) => "1 process".into(),
+            (1, Mode::Threads) => "1 thread".into(),
+            _ => format!("{tasks} {}", self.name()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::rule;
 use crate::cli::CompareArgs;
-use crate::harness::{Failure, Mode};
+use crate::harness::Failure;
 use crate::output::verdict::{self, Comparison, Series};
 use stats::ministat::{Dataset, MOST, report};
 use stats::record::{self, Run, Subject};
@@ -144,11 +144,7 @@ fn compare_point(
     point: &Subject,
     sides: &[(&str, Vec<&Run>)],
 ) -> Result<Exit, Failure> {
-    let mode = match point.mode {
-        record::Mode::Processes => Mode::Processes,
-        record::Mode::Threads => Mode::Threads,
-    };
-    let tasks = mode.count(point.tasks as usize);
+    let tasks = point.mode.count(point.tasks as usize);
     let about = format!("{}, {tasks}, {}", point.workload, point.unit);
     let averages: Vec<Vec<f64>> = sides
         .iter()
