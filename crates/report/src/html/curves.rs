@@ -1,7 +1,7 @@
 //! Charts, what their curves do, and the numbers.
 
 use super::percent;
-use crate::page::{Basis, Chart, Series, mode_noun, on_machine};
+use crate::page::{Basis, Chart, Series, on_machine};
 use crate::plot;
 use maud::{Markup, html};
 use stats::metric;
@@ -17,7 +17,7 @@ pub fn section(charts: &[Chart]) -> Markup {
 
 fn one(chart: &Chart, index: usize) -> Markup {
     let machine = on_machine(chart.machine.as_deref());
-    let title = format!("{}{machine}, {}", chart.workload, mode_noun(chart.mode));
+    let title = format!("{}{machine}, {}", chart.workload, chart.mode.name());
     html! {
         article {
             h3 { (title) }

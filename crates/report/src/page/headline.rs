@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, Series};
 use super::comparison::{Comparison, Outcome};
-use super::name::{count, described, mode_count, on_machine};
+use super::name::{described, mode_count, on_machine};
 use crate::{Finding, Source};
 use profile::Profile;
 use stats::metric;
@@ -117,7 +117,7 @@ fn findings(sources: &[Source]) -> Vec<String> {
         last.push(one);
     }
     let sentence = |one: &&Finding| {
-        let tasks = count(one.tasks, one.mode);
+        let tasks = one.mode.count(one.tasks as usize);
         let what = one.bottleneck.trim_end_matches('.');
         format!(
             "{} on {}, {tasks}, bottleneck: {what}.",
@@ -133,7 +133,7 @@ fn curve(chart: &Chart, series: &Series) -> Option<String> {
     let high = metric(peak.throughput);
     let machine = on_machine(chart.machine.as_deref());
     let who = format!("{} on {}{machine}", chart.workload, series.name);
-    let at = count(peak.cpus, chart.mode);
+    let at = chart.mode.count(peak.cpus as usize);
     Some(match shape.collapse {
         Some(collapse) => format!(
             "{who} peaks at {high} {} with {at} and falls to {} with {}, {:.0} % of the peak.",

@@ -11,7 +11,7 @@ mod warning;
 pub(crate) use chart::{Basis, Chart, Dot, Series};
 pub(crate) use comparison::{Comparison, Outcome};
 pub(crate) use machine::{Cell, Machines, Row};
-pub(crate) use name::{described, mode_noun, on_machine};
+pub(crate) use name::{described, on_machine};
 
 use crate::Source;
 use profile::Profile;

@@ -1,7 +1,7 @@
 //! What things are called.
 
 use crate::Source;
-use stats::record::{Mode, Record, Subject};
+use stats::record::{Record, Subject};
 use std::path::Path;
 
 /// A short name for each file that no other has.
@@ -66,26 +66,7 @@ pub fn on_machine(machine: Option<&str>) -> String {
 
 /// `4 threads`, `1 process`.
 pub fn mode_count(subject: &Subject) -> String {
-    count(subject.tasks, subject.mode)
-}
-
-/// The same of a number and a mode.
-pub fn count(tasks: u32, mode: Mode) -> String {
-    let noun = match (mode, tasks) {
-        (Mode::Processes, 1) => "process",
-        (Mode::Processes, _) => "processes",
-        (Mode::Threads, 1) => "thread",
-        (Mode::Threads, _) => "threads",
-    };
-    format!("{tasks} {noun}")
-}
-
-/// `threads`.
-pub fn mode_noun(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Processes => "processes",
-        Mode::Threads => "threads",
-    }
+    subject.mode.count(subject.tasks as usize)
 }
 
 /// `mmap1 on os, 4 threads`.
