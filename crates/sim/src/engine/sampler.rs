@@ -45,6 +45,7 @@ pub(crate) type Place = (Spent, Option<LineId>, Vec<usize>);
 /// The profiler, while it is on.
 pub(crate) struct Sampler {
     period: Time,
+    begin: Time,
     accounts: Vec<Account>,
     pub(crate) samples: BTreeMap<Place, Time>,
 }
@@ -57,13 +58,19 @@ struct Account {
 }
 
 impl Sampler {
-    pub(crate) fn new(period: Time, clocks: impl Iterator<Item = Time>) -> Self {
-        let account = |until| Account {
-            until,
-            ..Account::default()
+    /// Begins at `begin`; a CPU whose clock is ahead of that is in a pause.
+    fn new(period: Time, begin: Time, clocks: impl Iterator<Item = Time>) -> Self {
+        let account = |clock: Time| {
+            let mut account = Account {
+                until: clock.max(begin),
+                ..Account::default()
+            };
+            account.spent[Spent::Spinning as usize] = clock.saturating_sub(begin);
+            account
         };
         Sampler {
             period: period.max(1),
+            begin,
             accounts: clocks.map(account).collect(),
             samples: BTreeMap::new(),
         }
@@ -85,22 +92,27 @@ impl Sampler {
 impl Engine {
     /// Begins to sample, a stack for each `period` that a CPU spends in one way.
     pub(crate) fn sample(&mut self, period: Time) {
-        let begin = self.time;
-        let clocks = self.cpus.iter().map(|cpu| cpu.clock.max(begin));
-        self.watch.sampler = Some(Sampler::new(period, clocks));
+        let clocks = self.cpus.iter().map(|cpu| cpu.clock);
+        self.watch.sampler = Some(Sampler::new(period, self.time, clocks));
     }
 
-    /// Ends the sampling: time by place. Who is still waiting has no stack.
+    /// Ends the sampling: time by place. Who waits still, or pauses since before it began,
+    /// has no stack.
     pub(crate) fn sampled(&mut self) -> BTreeMap<Place, Time> {
         let Some(mut sampler) = self.watch.sampler.take() else {
             return BTreeMap::new();
         };
-        let waiting = self.cpus.iter().zip(&sampler.accounts);
-        for (cpu, account) in waiting.filter(|(cpu, _)| cpu.doing != Doing::Nothing) {
-            let place = (Spent::of(cpu.doing), None, Vec::new());
-            let time = self.time.saturating_sub(account.until);
-            if time > 0 && place.0 != Spent::Working {
-                *sampler.samples.entry(place).or_default() += time;
+        let (end, period) = (self.time, sampler.period);
+        let span = end.saturating_sub(sampler.begin);
+        let working = self.cpus.iter().zip(&sampler.accounts);
+        for (cpu, account) in working.filter(|(cpu, _)| cpu.doing != Doing::Nothing) {
+            let waits = (Spent::of(cpu.doing), end.saturating_sub(account.until));
+            let pause = account.spent[Spent::Spinning as usize].min(span);
+            for (spent, time) in [waits, (Spent::Spinning, pause)] {
+                if spent != Spent::Working && time >= period {
+                    let place = (spent, None, Vec::new());
+                    *sampler.samples.entry(place).or_default() += time;
+                }
             }
         }
         sampler.samples
