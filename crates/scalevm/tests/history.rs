@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use support::command::{json, output, run, scalevm, text};
+use support::command::{json, run, scalevm, text};
 use support::scratch::Scratch;
 
 /// Keeps a short run of brk1 with `label` in `store`.
@@ -149,7 +149,9 @@ fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
 fn compared_runs_are_kept_one_by_one() {
     let store = Scratch::new("compare");
     let compare = "compare --workload mmap1 --topology 1x2x1 -t 2 --runs 4 --duration 0.001 --minimum-effect 1% --store";
-    let output = output(&format!("{compare} {} freebsd-di scalevm", store.path()));
+    let mut compare = scalevm(compare);
+    compare.args([store.path(), "freebsd-di", "scalevm"]);
+    let output = compare.output().expect("the command starts");
     assert!(
         matches!(output.status.code(), Some(0 | 1 | 3)),
         "{}",
@@ -163,7 +165,9 @@ fn compared_runs_are_kept_one_by_one() {
     assert_eq!(runs, [4, 4]);
     assert_eq!(found[0]["runs"][3]["seed"], 4);
     let hosted = "compare --workload brk1 --runs 2 --duration 0.02 --label x --store";
-    support::command::output(&format!("{hosted} {} os scalevm", store.path()));
+    let mut hosted = scalevm(hosted);
+    hosted.args([store.path(), "os", "scalevm"]);
+    hosted.output().expect("the command starts");
     let found = json(
         &run(
             0,

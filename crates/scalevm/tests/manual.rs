@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use support::command::{failure, output, success};
+use support::command::{exits, failure, output, scalevm, success};
 use support::scratch::Scratch;
 
 /// The commands, as `--help` shows them.
@@ -22,7 +22,8 @@ fn commands() -> Vec<String> {
 #[test]
 fn there_is_a_page_for_each_command() {
     let folder = Scratch::new("man");
-    assert_eq!(success(&format!("man --out {}", folder.path())), "");
+    let (stdout, _) = exits(0, scalevm("man --out").arg(folder.path()));
+    assert_eq!(stdout, "");
     let commands = commands();
     assert!(
         commands.len() >= 11 && commands.contains(&"sweep".to_owned()),

@@ -10,7 +10,7 @@ pub fn scalevm(arguments: &str) -> Command {
     command
 }
 
-/// Runs to the end, whatever it is.
+/// Runs to the end, whatever that is.
 pub fn output(arguments: &str) -> Output {
     scalevm(arguments).output().expect("the command starts")
 }
