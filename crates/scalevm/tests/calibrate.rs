@@ -1,43 +1,18 @@
 //! `scalevm calibrate`: what it writes is a profile.
 
+mod support;
+
 use sim::profile::Profile;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-fn calibrate(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.arg("calibrate").args(arguments);
-    command.output().expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("UTF-8")
-}
-
-/// A file of this test process that goes when it is dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("scalevm-{}-{name}", std::process::id());
-        Scratch(std::env::temp_dir().join(name))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use support::command::{exits, scalevm, success};
+use support::scratch::Scratch;
 
 #[test]
 fn the_file_loads_and_says_what_was_measured() {
     let file = Scratch::new("profile.toml");
-    let path = file.0.to_str().expect("UTF-8");
-    let output = calibrate(&["--quick", "--name", "here", "-o", path]);
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{errors}");
-    assert!(output.stdout.is_empty());
+    let path = file.path();
+    let mut calibrate = scalevm("calibrate --quick --name here -o");
+    let (stdout, errors) = exits(0, calibrate.arg(path));
+    assert_eq!(stdout, "");
     for row in ["core.hit", "kernel.syscall", "memory.zero_page", "core.smt"] {
         assert!(errors.contains(row), "{errors}");
     }
@@ -56,9 +31,8 @@ fn the_file_loads_and_says_what_was_measured() {
 
 #[test]
 fn without_a_file_it_goes_to_stdout() {
-    let output = calibrate(&["--quick", "--base", "pc-16c32t"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let profile = Profile::parse(text(&output.stdout), "stdout").expect("a profile");
+    let stdout = success("calibrate --quick --base pc-16c32t");
+    let profile = Profile::parse(&stdout, "stdout").expect("a profile");
     assert_eq!(profile.name, "this-computer");
     assert!(profile.sources["core.store_buffer"].starts_with("pc-16c32t, "));
 }
@@ -71,8 +45,7 @@ fn bad_usage_exits_with_2() {
         &["--name", "a b"],
         &["--quick", "-o", "/nonexistent/profile.toml"],
     ] {
-        let output = calibrate(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+        let (stdout, stderr) = exits(2, scalevm("calibrate").args(arguments));
+        assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments:?}");
     }
 }

@@ -1,26 +1,15 @@
 //! `scalevm check` as a user meets it.
 
-use serde_json::Value;
-use std::process::{Command, Output};
+mod support;
 
-fn output(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.arg("check").args(arguments.split_whitespace());
-    command.output().expect("the command starts")
-}
+use serde_json::Value;
+use support::command::{failure, json, scalevm};
 
 /// Runs to the exit code `code`; what is on stdout.
 fn exits(code: i32, arguments: &str) -> String {
-    let output = output(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments}: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn records(stdout: &str) -> Vec<Value> {
-    let lines = stdout.lines();
-    let record = |line| serde_json::from_str(line).expect("JSON");
-    lines.map(record).collect()
+    let mut check = scalevm("check");
+    let check = check.args(arguments.split_whitespace());
+    support::command::exits(code, check).0
 }
 
 /// The records of a kind.
@@ -32,7 +21,7 @@ fn of_kind<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
 #[test]
 fn the_real_code_survives() {
     // In builds with debug assertions this also checks the order of the VM's locks.
-    let records = records(&exits(0, "races --seeds 20 --json"));
+    let records = json(&exits(0, "races --seeds 20 --json"));
     let scenarios = of_kind(&records, "scenario");
     assert!(scenarios.len() > 30, "{}", scenarios.len());
     for scenario in scenarios {
@@ -44,7 +33,7 @@ fn the_real_code_survives() {
 
 #[test]
 fn planted_bugs_are_found() {
-    let records = records(&exits(0, "races --planted all --json"));
+    let records = json(&exits(0, "races --planted all --json"));
     let bugs = of_kind(&records, "planted");
     assert!(bugs.len() >= 6, "{}", bugs.len());
     for bug in bugs {
@@ -54,7 +43,7 @@ fn planted_bugs_are_found() {
 
 #[test]
 fn a_seed_is_a_failure_for_good() {
-    let all = records(&exits(
+    let all = json(&exits(
         0,
         "races --planted no-invalidation --seeds 100 --json",
     ));
@@ -62,7 +51,7 @@ fn a_seed_is_a_failure_for_good() {
     let seed = found["seed"].as_u64().expect("found");
     let again = format!("races --planted no-invalidation --seed {seed} --json");
     for _ in 0..3 {
-        let again = records(&exits(0, &again));
+        let again = json(&exits(0, &again));
         let again = of_kind(&again, "planted")[0];
         assert_eq!(again["runs"], 1);
         for key in ["seed", "machine", "what", "again"] {
@@ -89,15 +78,13 @@ fn scenarios_are_chosen_by_name_and_family() {
         names,
         ["mutex.clh", "rwlock.spin-park", "rwlock.parking", "3"]
     );
-    let output = output("races --only rw");
-    assert_eq!(output.status.code(), Some(2));
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let errors = failure("check races --only rw", 2);
     assert!(errors.contains("mutex.clh"), "{errors}");
 }
 
 #[test]
 fn the_default_is_free_of_conflicts() {
-    let records = records(&exits(0, "conflicts --vm scalevm --json"));
+    let records = json(&exits(0, "conflicts --vm scalevm --json"));
     let pairs = of_kind(&records, "pair");
     assert_eq!(pairs.len(), 2 * 2 * 6 * 6);
     for pair in pairs {

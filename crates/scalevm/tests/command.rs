@@ -1,43 +1,11 @@
 //! The command as a user meets it.
 
+mod support;
+
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-fn scalevm() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_scalevm"))
-}
-
-fn output(arguments: &str) -> Output {
-    let mut command = scalevm();
-    command.args(arguments.split_whitespace());
-    command.output().expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-/// Runs to success and returns stdout.
-fn success(arguments: &str) -> String {
-    let output = output(arguments);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{arguments}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
-/// Runs to failure with `code` and returns stderr.
-fn failure(arguments: &str, code: i32) -> String {
-    let output = output(arguments);
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments}: {errors}");
-    assert_eq!(text(&output.stdout), "", "{arguments}");
-    errors
-}
+use support::command::{exits, failure, json, output, scalevm, success, text};
 
 /// The numbers of a line `min:… max:… total:…`.
 fn numbers(line: &str) -> [u64; 3] {
@@ -77,10 +45,7 @@ fn run_prints_the_lines_of_will_it_scale() {
 #[test]
 fn run_prints_json_lines() {
     let stdout = success("run brk1 -t 2 -s 2 --duration 0.05 --warmup 1 --threads --json");
-    let records: Vec<serde_json::Value> = stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let records = json(&stdout);
     assert_eq!(records.len(), 3);
     for (index, record) in records.iter().enumerate() {
         let kind = if index < 2 { "sample" } else { "summary" };
@@ -144,8 +109,7 @@ fn list_has_all_sections() {
         stdout.contains("  freebsd-96           2x24x2: "),
         "{stdout}"
     );
-    for line in success("list --json").lines() {
-        let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    for record in json(&success("list --json")) {
         assert!(record["kind"].is_string() && record["name"].is_string());
         assert_eq!(record["kind"] == "machine", record["shape"].is_string());
     }
@@ -191,12 +155,8 @@ fn too_many_tasks_are_warned_of_and_run() {
 #[test]
 fn a_failing_call_is_reported_with_its_cause() {
     for mode in ["--processes", "--threads"] {
-        let mut command = scalevm();
-        command.env("TMPDIR", "/nonexistent");
-        command.args(["run", "page_fault2", "--duration", "0.05", mode]);
-        let output = command.output().expect("the command starts");
-        let errors = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(4), "{errors}");
+        let mut command = scalevm(&format!("run page_fault2 --duration 0.05 {mode}"));
+        let (_, errors) = exits(4, command.env("TMPDIR", "/nonexistent"));
         assert!(
             errors.contains("page_fault2: task 0: temporary file: "),
             "{errors}"
@@ -210,17 +170,13 @@ fn a_failing_call_is_reported_with_its_cause() {
         "ulimit -v 100000 && exec {} run mmap1 --duration 0.05",
         env!("CARGO_BIN_EXE_scalevm")
     );
-    let output = Command::new("sh").args(["-c", &limited]).output();
-    let output = output.expect("a shell");
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{errors}");
+    let (_, errors) = exits(4, Command::new("sh").args(["-c", &limited]));
     assert!(errors.contains("mmap1: task 0: mmap: ") && errors.contains("(os error 12)"));
 }
 
 /// A run that goes on until something happens to it, and its child processes.
 fn endless(affinity: &[&str]) -> (Child, Vec<i32>) {
-    let mut command = scalevm();
-    command.args("run mmap1 -t 2 -s 0 --duration 0.05 --warmup 1 --processes".split(' '));
+    let mut command = scalevm("run mmap1 -t 2 -s 0 --duration 0.05 --warmup 1 --processes");
     command.args(affinity);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut run = command.spawn().expect("the command starts");

@@ -1,52 +1,12 @@
 //! `scalevm compare` as a user meets it.
 
+mod support;
+
 use serde_json::Value;
 use stats::record::{self, Record};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn scalevm(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command
-        .args(arguments)
-        .output()
-        .expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-/// Runs to the exit code `code`; stdout and stderr.
-fn run(code: i32, arguments: &[&str]) -> (String, String) {
-    let output = scalevm(arguments);
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    let found = output.status.code();
-    assert_eq!(found, Some(code), "{arguments:?}:\n{stdout}\n{stderr}");
-    (stdout, stderr)
-}
-
-/// A file of this test's own, gone when it ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str, content: impl AsRef<[u8]>) -> Self {
-        let path = std::env::temp_dir().join(format!("scalevm-{}-{name}", std::process::id()));
-        std::fs::write(&path, content).expect("a file");
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("UTF-8")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A leftover file in the temporary directory harms nobody.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use std::path::Path;
+use support::command::{output, run, success, text};
+use support::scratch::Scratch;
 
 /// Sample files of the statistics.
 fn data(name: &str) -> String {
@@ -106,7 +66,7 @@ fn numbers_are_judged_where_asked() {
 
 #[test]
 fn columns_and_delimiters_are_chosen() {
-    let csv = Scratch::new("columns.csv", "a,1\nb,2\nc,3\nd,4\n");
+    let csv = Scratch::file("columns.csv", "a,1\nb,2\nc,3\nd,4\n");
     let (stdout, _) = run(
         0,
         &["compare", "-C", "2", "-d", ",", csv.path(), csv.path()],
@@ -119,12 +79,12 @@ fn columns_and_delimiters_are_chosen() {
 #[test]
 fn a_damaged_file_is_named_with_line_and_reason() {
     let good = data("before.txt");
-    let numbers = Scratch::new("damaged.txt", "1\n2\nthree\n");
+    let numbers = Scratch::file("damaged.txt", "1\n2\nthree\n");
     let (stdout, stderr) = run(2, &["compare", &good, numbers.path()]);
     let expected = format!("scalevm: {}:3: `three` is not a number\n", numbers.path());
     assert_eq!((stdout.as_str(), stderr.as_str()), ("", expected.as_str()));
 
-    let results = Scratch::new("damaged.json", "\n{\"kind\":\"sample\",\"workload\":7}\n");
+    let results = Scratch::file("damaged.json", "\n{\"kind\":\"sample\",\"workload\":7}\n");
     let (_, stderr) = run(2, &["compare", results.path(), results.path()]);
     assert!(stderr.contains("damaged.json:2: missing field"), "{stderr}");
     let (_, stderr) = run(2, &["compare", results.path(), &good]);
@@ -212,9 +172,8 @@ fn a_failing_command_exits_with_4() {
 fn systems_are_run_in_turn() {
     let arguments = "compare --workload brk1 -t 2 --threads --runs 4 --duration 0.1 --warmup 1 \
                      --minimum-effect 1000% os os";
-    let arguments: Vec<&str> = arguments.split_whitespace().collect();
     // Within a factor of eleven of itself, whatever the load.
-    let (stdout, _) = run(0, &arguments);
+    let stdout = success(arguments);
     assert!(stdout.starts_with("brk1 ("), "{stdout}");
     assert!(stdout.contains("2 threads, 0.1 s a run, A and B in turn"));
     assert!(stdout.contains("verdict: no difference shown: os against os"));
@@ -222,18 +181,9 @@ fn systems_are_run_in_turn() {
 
 #[test]
 fn the_self_test_prints_a_rate() {
-    let timing = [
-        "--comparisons",
-        "3",
-        "--runs",
-        "4",
-        "--duration",
-        "0.01",
-        "--warmup",
-        "0",
-    ];
+    let timing = "--comparisons 3 --runs 4 --duration 0.01 --warmup 0";
     // The machine may well be found unsound: 3 of 3 alarms are possible, if hardly likely.
-    let own = scalevm(&[&["compare", "--self-test"], &timing[..]].concat());
+    let own = output(&format!("compare --self-test {timing}"));
     let stdout = text(&own.stdout);
     assert!(matches!(own.status.code(), Some(0 | 3)), "{stdout}");
     assert!(stdout.starts_with("os: mmap1 ("), "{stdout}");
@@ -244,8 +194,9 @@ fn the_self_test_prints_a_rate() {
     let line = line.expect("the rate of the test that decides");
     assert!(line.contains(" of 3)") && line.contains(" % ["), "{stdout}");
 
-    let command = ["compare", "--self-test", "--json", "--command", "true"];
-    let command = scalevm(&[&command[..], &timing[..]].concat());
+    let command = output(&format!(
+        "compare --self-test --json --command true {timing}"
+    ));
     let found: Value = serde_json::from_slice(&command.stdout).expect("JSON");
     assert_eq!(
         (&found["kind"], &found["rank"]["of"]),
@@ -257,9 +208,8 @@ fn the_self_test_prints_a_rate() {
 
 /// `times` runs as `run --json` writes them.
 fn results(name: &str, arguments: &str, times: usize) -> Scratch {
-    let arguments: Vec<&str> = arguments.split_whitespace().collect();
-    let text = (0..times).map(|_| run(0, &arguments).0).collect::<String>();
-    Scratch::new(name, text)
+    let text: String = (0..times).map(|_| success(arguments)).collect();
+    Scratch::file(name, &text)
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! `scalevm doctor` on this computer, whatever it is.
 
-use std::process::{Command, Output};
+mod support;
 
-fn doctor(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.arg("doctor").args(arguments);
-    command.output().expect("the command starts")
-}
+use support::command::{json, output, text};
 
 #[test]
 fn each_line_has_a_state_and_the_last_is_a_sentence() {
-    let output = doctor(&[]);
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let output = output("doctor");
+    let text = text(&output.stdout);
     let lines: Vec<&str> = text.lines().collect();
     let (last, findings) = lines.split_last().expect("lines");
     assert_eq!(findings.len(), 26, "{text}");
@@ -34,12 +30,8 @@ fn each_line_has_a_state_and_the_last_is_a_sentence() {
 
 #[test]
 fn json_says_the_same() {
-    let output = doctor(&["--json"]);
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let records: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let output = output("doctor --json");
+    let records = json(&text(&output.stdout));
     let (diagnosis, findings) = records.split_last().expect("lines");
     for finding in findings {
         assert_eq!(finding["kind"], "finding", "{finding}");

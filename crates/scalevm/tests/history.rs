@@ -1,13 +1,14 @@
 //! `--store` and `scalevm history` as a user meets them.
 
-mod scratch;
+mod support;
 
-use scratch::{Scratch, json, run, scalevm, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
+use support::command::{json, run, scalevm, text};
+use support::scratch::Scratch;
 
 /// Keeps a short run of brk1 with `label` in `store`.
 fn keep(store: &Scratch, label: &str, more: &[&str]) -> (String, String) {
@@ -148,11 +149,9 @@ fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
 fn compared_runs_are_kept_one_by_one() {
     let store = Scratch::new("compare");
     let compare = "compare --workload mmap1 --topology 1x2x1 -t 2 --runs 4 --duration 0.001 --minimum-effect 1% --store";
-    let arguments: Vec<&str> = compare
-        .split(' ')
-        .chain([store.path(), "freebsd-di", "scalevm"])
-        .collect();
-    let output = scalevm(&arguments);
+    let mut compare = scalevm(compare);
+    compare.args([store.path(), "freebsd-di", "scalevm"]);
+    let output = compare.output().expect("the command starts");
     assert!(
         matches!(output.status.code(), Some(0 | 1 | 3)),
         "{}",
@@ -166,11 +165,9 @@ fn compared_runs_are_kept_one_by_one() {
     assert_eq!(runs, [4, 4]);
     assert_eq!(found[0]["runs"][3]["seed"], 4);
     let hosted = "compare --workload brk1 --runs 2 --duration 0.02 --label x --store";
-    let arguments: Vec<&str> = hosted
-        .split(' ')
-        .chain([store.path(), "os", "scalevm"])
-        .collect();
-    scalevm(&arguments);
+    let mut hosted = scalevm(hosted);
+    hosted.args([store.path(), "os", "scalevm"]);
+    hosted.output().expect("the command starts");
     let found = json(
         &run(
             0,
@@ -204,10 +201,9 @@ fn compared_runs_are_kept_one_by_one() {
 #[test]
 fn an_interrupted_run_keeps_what_was_finished() {
     let store = Scratch::new("interrupt");
-    let arguments = "run brk1 -s 0 --duration 0.02 --warmup 0 --store";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.args(arguments.split(' ')).arg(&store.0);
+    let mut command = scalevm("run brk1 -s 0 --duration 0.02 --warmup 0 --store");
     let mut child = command
+        .arg(&store.0)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

@@ -1,7 +1,9 @@
 //! `scalevm locks` as a user meets it, briefly.
 
+mod support;
+
 use serde_json::Value;
-use std::process::{Command, Output};
+use support::command::{failure, json, number, quiet};
 
 /// Every row with its size, ours first.
 const SIZES: &[(&str, bool, Option<u64>)] = &[
@@ -37,29 +39,8 @@ const SIZES: &[(&str, bool, Option<u64>)] = &[
     ("fetch_add", false, None),
 ];
 
-fn output(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.args(arguments.split_whitespace());
-    command.output().expect("the command starts")
-}
-
-fn success(arguments: &str) -> String {
-    let output = output(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
-    assert_eq!(errors, "", "progress is for terminals");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
 fn records(arguments: &str) -> Vec<Value> {
-    let parse = |line| serde_json::from_str(line).expect("JSON");
-    success(arguments).lines().map(parse).collect()
-}
-
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("a number: {value}"))
+    json(&quiet(arguments))
 }
 
 #[test]
@@ -117,7 +98,7 @@ fn names_and_groups_choose() {
 
 #[test]
 fn the_table_has_a_column_for_each_number_of_threads() {
-    let table = success("locks --only obm,parking_lot --threads 1,2 --duration 0.006");
+    let table = quiet("locks --only obm,parking_lot --threads 1,2 --duration 0.006");
     let header = table.lines().find(|line| line.contains("bytes"));
     let header = header.expect("a header");
     for title in [
@@ -156,10 +137,7 @@ fn bad_usage_is_told_and_exits_with_2() {
         ("locks --threads 1,,2", "--threads"),
         ("locks --duration 0", "0.001"),
     ] {
-        let output = output(arguments);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        let errors = failure(arguments, 2);
         assert!(errors.contains(hint), "{arguments}: {errors}");
-        assert!(output.stdout.is_empty(), "{arguments}");
     }
 }

@@ -1,7 +1,8 @@
 //! `scalevm locks --on sim` as a user meets it, on small machines.
 
-use serde_json::Value;
-use std::process::{Command, Output};
+mod support;
+
+use support::command::{failure, json, number, quiet};
 
 /// Every row that is simulated.
 const ROWS: [&str; 11] = [
@@ -18,40 +19,16 @@ const ROWS: [&str; 11] = [
     "spin-park-rw-write",
 ];
 
-fn output(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.args(arguments.split_whitespace());
-    command.output().expect("the command starts")
-}
-
-fn success(arguments: &str) -> String {
-    let output = output(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {errors}");
-    assert_eq!(errors, "", "progress is for terminals");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn records(text: &str) -> Vec<Value> {
-    let parse = |line| serde_json::from_str(line).expect("JSON");
-    text.lines().map(parse).collect()
-}
-
-fn number(value: &Value) -> f64 {
-    let number = value.as_f64();
-    number.unwrap_or_else(|| panic!("a number: {value}"))
-}
-
 #[test]
 fn two_runs_are_the_same() {
     let arguments = "locks --on sim --topology 2x3x2 --threads 1,12 --seeds 2 --json";
-    assert_eq!(success(arguments), success(arguments));
+    assert_eq!(quiet(arguments), quiet(arguments));
 }
 
 #[test]
 fn every_lock_of_ours_has_its_fields() {
-    let text = success("locks --on sim --topology 2x2x1 --seeds 2 --threads 4,1,4 --json");
-    let records = records(&text);
+    let text = quiet("locks --on sim --topology 2x2x1 --seeds 2 --threads 4,1,4 --json");
+    let records = json(&text);
     let names: Vec<&str> = records
         .iter()
         .filter_map(|one| one["name"].as_str())
@@ -90,10 +67,9 @@ fn every_lock_of_ours_has_its_fields() {
 /// Seed 004: queue locks keep what ticket locks lose; CONBO does no harm.
 #[test]
 fn the_ranking_of_seed_004() {
-    let text = success(
-        "locks --machine xeon-8s --threads 80 --seeds 1 --only ticket,conbo,mcs,k42 --json",
-    );
-    let records = records(&text);
+    let text =
+        quiet("locks --machine xeon-8s --threads 80 --seeds 1 --only ticket,conbo,mcs,k42 --json");
+    let records = json(&text);
     let rate = |name: &str| {
         let record = records.iter().find(|one| one["name"] == name);
         number(&record.expect("it is there")["contended"][0]["ops_per_second"])
@@ -105,7 +81,7 @@ fn the_ranking_of_seed_004() {
 
 #[test]
 fn the_table_and_the_curves_are_shown() {
-    let text = success("locks --topology 1x4x1 --seeds 1 --only ticket,k42");
+    let text = quiet("locks --topology 1x4x1 --seeds 1 --only ticket,k42");
     assert!(text.starts_with("simulated 1x4x1, 4 CPUs"), "{text}");
     for part in ["×1", "×4", "min/max", "Jain", "kept", "0 CPUs", "± 35 %"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -129,10 +105,7 @@ fn bad_usage_is_told_and_exits_with_2() {
         ("locks --on hosted --machine freebsd-96", "--on sim"),
         ("locks --on os", "hosted"),
     ] {
-        let output = output(arguments);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        let errors = failure(arguments, 2);
         assert!(errors.contains(hint), "{arguments}: {errors}");
-        assert!(output.stdout.is_empty(), "{arguments}");
     }
 }

@@ -1,25 +1,16 @@
 //! Manual pages and completions have every command.
 
+mod support;
+
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
-
-fn scalevm(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.args(arguments);
-    command.output().expect("the command starts")
-}
-
-fn success(arguments: &[&str]) -> String {
-    let output = scalevm(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
+use std::process::{Command, Stdio};
+use support::command::{exits, failure, output, scalevm, success};
+use support::scratch::Scratch;
 
 /// The commands, as `--help` shows them.
 fn commands() -> Vec<String> {
-    let help = success(&["--help"]);
+    let help = success("--help");
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = list.map_while(|line| line.split_whitespace().next());
     names
@@ -30,9 +21,9 @@ fn commands() -> Vec<String> {
 
 #[test]
 fn there_is_a_page_for_each_command() {
-    let directory = std::env::temp_dir().join(format!("scalevm-man-{}", std::process::id()));
-    let folder = directory.to_str().expect("UTF-8");
-    assert_eq!(success(&["man", "--out", folder]), "");
+    let folder = Scratch::new("man");
+    let (stdout, _) = exits(0, scalevm("man --out").arg(folder.path()));
+    assert_eq!(stdout, "");
     let commands = commands();
     assert!(
         commands.len() >= 11 && commands.contains(&"sweep".to_owned()),
@@ -40,7 +31,7 @@ fn there_is_a_page_for_each_command() {
     );
     let nested = ["check-conflicts", "check-races"].map(str::to_owned);
     for command in commands.iter().chain(&nested) {
-        let page = fs::read_to_string(directory.join(format!("scalevm-{command}.1")));
+        let page = fs::read_to_string(folder.0.join(format!("scalevm-{command}.1")));
         let page = page.unwrap_or_else(|error| panic!("{command}: {error}"));
         assert!(
             page.contains(&format!(".TH scalevm-{command} 1 ")),
@@ -51,8 +42,8 @@ fn there_is_a_page_for_each_command() {
             "{page}"
         );
     }
-    let main = fs::read_to_string(directory.join("scalevm.1")).expect("the main page");
-    assert_eq!(main, success(&["man"]));
+    let main = fs::read_to_string(folder.0.join("scalevm.1")).expect("the main page");
+    assert_eq!(main, success("man"));
     for command in &commands {
         let name = format!("scalevm\\-{}(1)", command.replace('-', "\\-"));
         assert!(main.contains(&name), "no {name}: {main}");
@@ -61,21 +52,18 @@ fn there_is_a_page_for_each_command() {
         main.contains(".TH scalevm 1 ") && main.contains("Exit codes: "),
         "{main}"
     );
-    fs::remove_dir_all(&directory).expect("the pages");
 }
 
 #[test]
 fn pages_that_can_not_be_written_are_told() {
-    let output = scalevm(&["man", "--out", "/dev/null/pages"]);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{errors}");
+    let errors = failure("man --out /dev/null/pages", 2);
     assert!(errors.starts_with("scalevm: /dev/null/pages: "), "{errors}");
 }
 
 #[test]
 fn each_shell_completes_each_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = success(&["completions", shell]);
+        let script = success(&format!("completions {shell}"));
         for command in commands() {
             assert!(script.contains(&command), "{shell} lacks {command}");
         }
@@ -84,7 +72,7 @@ fn each_shell_completes_each_command() {
         let values = ["bash", "zsh", "fish"].contains(&shell);
         assert_eq!(script.contains("context_switch1"), values, "{shell}");
     }
-    assert_eq!(scalevm(&["completions", "tcsh"]).status.code(), Some(2));
+    assert_eq!(output("completions tcsh").status.code(), Some(2));
 }
 
 /// What a shell says of the script, if it is installed.
@@ -95,7 +83,7 @@ fn check(shell: &str, arguments: &[&str]) {
         eprintln!("no {shell} here");
         return;
     };
-    let script = success(&["completions", shell]);
+    let script = success(&format!("completions {shell}"));
     let mut stdin = child.stdin.take().expect("piped");
     stdin.write_all(script.as_bytes()).expect("read to the end");
     drop(stdin);

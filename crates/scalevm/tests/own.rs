@@ -1,9 +1,9 @@
 //! Workloads of the user's own: that they run, in both modes.
 
-#[path = "support/place.rs"]
-mod place;
+mod support;
 
-use place::{MODES, Place, QUICK};
+use support::command::text;
+use support::place::{MODES, Place, QUICK, average};
 
 const COUNTS: &str = r#"
 #include <unistd.h>
@@ -153,7 +153,7 @@ fn a_c_file_runs_in_both_modes() {
     for mode in MODES {
         let stdout = place.success(&format!("run {file} -t 2 {QUICK} {mode}"), &[]);
         assert_eq!(stdout.lines().next(), Some("testcase:Counting"));
-        assert!(place::average(&stdout) > 0.0, "{stdout}");
+        assert!(average(&stdout) > 0.0, "{stdout}");
         let json = place.success(&format!("run {file} -t 2 {QUICK} {mode} --json"), &[]);
         for line in json.lines() {
             let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
@@ -181,7 +181,7 @@ fn a_sweep_and_a_comparison_run_it_too() {
     let test = "--self-test --comparisons 1 --runs 2 --duration 0.02";
     // Whether this machine is quiet is not the question.
     let output = place.run(&format!("compare {test} --workload {file}"), &[]);
-    let stdout = place::text(&output.stdout);
+    let stdout = text(&output.stdout);
     assert!(stdout.starts_with("os: counts (Counting)"), "{stdout}");
 }
 
@@ -213,7 +213,7 @@ fn a_test_case_may_start_tasks_of_its_own() {
         for mode in MODES {
             let stdout = place.success(&format!("run {what} -t 2 {QUICK} {mode}"), &[]);
             assert_eq!(stdout.lines().next(), Some("testcase:Two tasks and a pipe"));
-            assert!(place::average(&stdout) > 0.0, "{stdout}");
+            assert!(average(&stdout) > 0.0, "{stdout}");
         }
     }
 }
@@ -225,10 +225,10 @@ fn it_starts_in_a_clean_process_and_its_output_is_no_data() {
     for mode in MODES {
         let environment = [("OWN_MODE", &mode[2..])];
         let output = place.run(&format!("run {file} -t 2 {QUICK} {mode}"), &environment);
-        let errors = place::text(&output.stderr);
+        let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{errors}");
         assert_eq!(errors.matches("printed").count(), 1, "{errors}");
-        let stdout = place::text(&output.stdout);
+        let stdout = text(&output.stdout);
         assert!(!stdout.contains("printed"), "{stdout}");
     }
 }
@@ -236,12 +236,12 @@ fn it_starts_in_a_clean_process_and_its_output_is_no_data() {
 #[test]
 fn tasks_are_stopped_whatever_they_hold() {
     let place = Place::new("holds");
-    let text = COUNTS.replace("getppid();", "fputs(\"\", stdout);");
+    let counts = COUNTS.replace("getppid();", "fputs(\"\", stdout);");
     let cleanup = "void testcase_cleanup(void) { write(1, \"clean\\n\", 6); }\n";
-    let file = place.source("holds.c", &format!("#include <stdio.h>\n{text}{cleanup}"));
+    let file = place.source("holds.c", &format!("#include <stdio.h>\n{counts}{cleanup}"));
     for mode in MODES {
         let output = place.run(&format!("run {file} -t 3 {QUICK} {mode}"), &[]);
-        let errors = place::text(&output.stderr);
+        let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{errors}");
         assert!(errors.contains("clean\n"), "{errors}");
     }

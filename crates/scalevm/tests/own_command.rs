@@ -1,9 +1,9 @@
 //! Commands as workloads.
 
-#[path = "support/place.rs"]
-mod place;
+mod support;
 
-use place::{Place, QUICK, average, text};
+use support::command::text;
+use support::place::{Place, QUICK, average, within_reason};
 
 /// A run of a command that is one argument.
 fn run(place: &Place, command: &str, more: &str) -> std::process::Output {
@@ -104,7 +104,7 @@ fn a_command_ends_with_the_run() {
     for signal in [libc::SIGINT, libc::SIGKILL] {
         let mut run = place.command("run -s 0 --duration 0.05 -t 2 --command");
         let mut run = run.arg(&command).spawn().expect("the command starts");
-        place::within_reason("a start", || std::path::Path::new(&file).exists());
+        within_reason("a start", || std::path::Path::new(&file).exists());
         // SAFETY: a process that this test has started and nobody has reaped.
         assert_eq!(unsafe { libc::kill(run.id().cast_signed(), signal) }, 0);
         run.wait().expect("the end");

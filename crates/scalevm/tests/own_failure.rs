@@ -1,9 +1,9 @@
 //! Workloads of the user's own that fail, and runs of them that are cut short.
 
-#[path = "support/place.rs"]
-mod place;
+mod support;
 
-use place::{MODES, Place, QUICK, text, within_reason};
+use support::command::text;
+use support::place::{MODES, Place, QUICK, within_reason};
 
 /// A test case whose tasks run `body`; task 1 of it, that is, the others count.
 fn task_1(body: &str) -> String {

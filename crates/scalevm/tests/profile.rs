@@ -1,11 +1,11 @@
 //! Profiles: what holds the tasks up is named, on every kind of system.
 
-#[path = "support/place.rs"]
-mod place;
+mod support;
 
-use place::{Place, text};
 use serde_json::Value;
 use std::process::Command;
+use support::command::{json, text};
+use support::place::Place;
 
 /// Waits in the kernel for a lock of its own.
 const BLOCKS: &str = r#"
@@ -311,10 +311,8 @@ fn a_sweep_says_why_its_curve_bends() {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
     let json = place.success(&format!("{sweep} --json"), &[]);
-    let kinds: Vec<Value> = json
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["kind"].clone())
-        .collect();
+    let lines = self::json(&json);
+    let kinds: Vec<&Value> = lines.iter().map(|line| &line["kind"]).collect();
     assert_eq!(
         kinds[kinds.len() - 3..],
         ["profile", "profile", "difference"]

@@ -1,27 +1,22 @@
 //! `scalevm reproduce` as a user meets it.
 
-use serde_json::Value;
-use std::process::{Command, Output};
+mod support;
 
-fn output(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-    command.arg("reproduce").args(arguments.split_whitespace());
-    command.output().expect("the command starts")
-}
+use std::process::Output;
+use support::command::{failure, json, output, text};
 
-fn text(output: &Output) -> String {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(errors, "", "progress is for terminals");
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+/// What is on stdout, and nothing on stderr.
+fn quiet(output: &Output) -> String {
+    assert_eq!(text(&output.stderr), "", "progress is for terminals");
+    text(&output.stdout)
 }
 
 #[test]
 fn two_runs_are_the_same_and_have_all_fields() {
-    let arguments = "--quick S3 --json";
+    let arguments = "reproduce --quick S3 --json";
     let (first, second) = (output(arguments), output(arguments));
-    assert_eq!(text(&first), text(&second));
-    let parse = |line| serde_json::from_str(line).expect("JSON");
-    let rows: Vec<Value> = text(&first).lines().map(parse).collect();
+    assert_eq!(quiet(&first), quiet(&second));
+    let rows = json(&quiet(&first));
     assert_eq!(rows.len(), 5);
     for row in &rows {
         assert_eq!(row["kind"], "reproduction");
@@ -52,11 +47,9 @@ fn two_runs_are_the_same_and_have_all_fields() {
 #[test]
 fn another_machine_and_bad_input() {
     // Too small for the seed's 12 and 96 processes, large enough for one figure of ours.
-    let small = output("--quick --json --topology 1x2x2 S5");
-    assert_eq!(text(&small).lines().count(), 3);
-    let none = output("--quick --topology 1x2x2 S3");
-    let errors = String::from_utf8_lossy(&none.stderr);
-    assert_eq!(none.status.code(), Some(2));
+    let small = output("reproduce --quick --json --topology 1x2x2 S5");
+    assert_eq!(quiet(&small).lines().count(), 3);
+    let errors = failure("reproduce --quick --topology 1x2x2 S3", 2);
     assert_eq!(errors.lines().count(), 1, "{errors}");
-    assert_eq!(output("S99").status.code(), Some(2));
+    assert_eq!(output("reproduce S99").status.code(), Some(2));
 }

@@ -1,38 +1,18 @@
 //! Workloads on simulated machines, by the command.
 
-use serde_json::Value;
-use std::process::{Command, Output};
+mod support;
 
-fn scalevm(arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_scalevm"))
-        .args(arguments.split_whitespace())
-        .output()
-        .expect("the command runs")
-}
-
-fn text(output: &Output) -> String {
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    let parse = |line| serde_json::from_str(line).expect("JSON");
-    text.lines().map(parse).collect()
-}
+use support::command::{failure, json, success};
 
 #[test]
 fn the_same_seeds_give_the_same_bytes() {
     let sweep = "sweep mmap1 --machine freebsd-96 --processes --cpus 1,4,12 \
                  --vm freebsd-di,freebsd-epoch,scalevm --seeds 2 --duration 0.001 --json";
-    let first = text(&scalevm(sweep));
-    assert_eq!(first, text(&scalevm(sweep)));
-    let other = text(&scalevm(&format!("{sweep} --seed 7")));
+    let first = success(sweep);
+    assert_eq!(first, success(sweep));
+    let other = success(&format!("{sweep} --seed 7"));
     assert_ne!(first, other, "the seed matters");
-    let lines = lines(&first);
+    let lines = json(&first);
     // Two samples and a summary a point; what each curve does, and what holds it up at its end.
     assert_eq!(lines.len(), 3 * 3 * 3 + 3 + 3);
     let summary = &lines[2];
@@ -47,7 +27,7 @@ fn the_same_seeds_give_the_same_bytes() {
 fn the_bottleneck_is_named() {
     let bottleneck = |vm: &str| {
         let run = format!("run mmap1 -t 24 --machine freebsd-96 --vm {vm} --seeds 1 --json");
-        let lines = lines(&text(&scalevm(&run)));
+        let lines = json(&success(&run));
         let last = lines.last().expect("lines").clone();
         assert_eq!(last["kind"], "attribution");
         last["bottleneck"].as_str().expect("a sentence").to_owned()
@@ -67,7 +47,7 @@ fn the_bottleneck_is_named() {
 #[test]
 fn nothing_holds_the_default_up() {
     let run = "run mmap1 -t 24 --machine freebsd-96 --seeds 1 --duration 0.001 --json";
-    let lines = lines(&text(&scalevm(run)));
+    let lines = json(&success(run));
     let bottleneck = lines[lines.len() - 1]["bottleneck"].clone();
     assert!(
         bottleneck
@@ -80,7 +60,7 @@ fn nothing_holds_the_default_up() {
 }
 
 fn lines_average(run: &str) -> f64 {
-    let lines = lines(&text(&scalevm(run)));
+    let lines = json(&success(run));
     let summary = lines.iter().find(|line| line["kind"] == "summary");
     summary.expect("a summary")["average"]
         .as_f64()
@@ -98,9 +78,7 @@ fn bad_machines_are_refused_in_one_line() {
         ("run mmap1 --machine pc-16c32t -t 33", "32 CPUs"),
         ("run page_fault2 --machine pc-16c32t", "files"),
     ] {
-        let output = scalevm(arguments);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        let errors = failure(arguments, 2);
         assert!(errors.contains(word), "{arguments}: {errors}");
     }
 }
@@ -109,7 +87,7 @@ fn bad_machines_are_refused_in_one_line() {
 fn simulated_sides_differ_by_a_fifth_or_not_at_all() {
     let compare = "compare --workload mmap1 --machine freebsd-96 -t 2 --runs 5 --duration 0.001 \
                    scalevm scalevm --json";
-    let lines = lines(&text(&scalevm(compare)));
+    let lines = json(&success(compare));
     let verdict = &lines[lines.len() - 1];
     assert_eq!(verdict["minimum_effect"], 0.2);
     assert_eq!(verdict["word"], "no difference shown");

@@ -1,18 +1,14 @@
 //! The main job: no arguments, and everything happens.
 
-use std::process::Command;
+mod support;
+
+use support::command::{exits, scalevm};
+use support::scratch::Scratch;
 
 #[test]
 fn the_story_is_told_and_its_results_are_kept() {
-    let folder = std::env::temp_dir().join(format!("scalevm-story-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_scalevm"))
-        .current_dir(&folder)
-        .output()
-        .expect("the command runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
+    let folder = Scratch::folder("story");
+    let (text, _) = exits(0, scalevm("").current_dir(&folder.0));
     for build in ["os", "freebsd-di", "freebsd-epoch", "scalevm"] {
         let peak = format!("{build}: peak ");
         assert!(text.contains(&peak), "no {peak} in {text}");
@@ -41,13 +37,12 @@ fn the_story_is_told_and_its_results_are_kept() {
     bottleneck("freebsd-di", "invl gen");
     bottleneck("freebsd-epoch", "swap");
     bottleneck("scalevm", "nothing");
-    let results = stats::record::read(&folder.join("scalevm-story.jsonl").to_string_lossy());
+    let results = stats::record::read(&folder.0.join("scalevm-story.jsonl").to_string_lossy());
     let results = results.expect("a file of records");
     let runs = stats::record::runs(&results);
     assert!(runs.len() >= 8 + 21 && runs.iter().all(|run| run.complete));
-    let page = std::fs::read_to_string(folder.join("scalevm-story.html")).expect("the page");
+    let page = std::fs::read_to_string(folder.0.join("scalevm-story.html")).expect("the page");
     for part in ["freebsd-di", "baselines::di::begin", "invl gen"] {
         assert!(page.contains(part), "no {part} in the page");
     }
-    std::fs::remove_dir_all(&folder).expect("clean up");
 }

@@ -1,9 +1,11 @@
 //! Workloads beyond memory, as a user runs them.
 
+mod support;
+
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
+use support::command::{exits, json, scalevm};
+use support::scratch::Scratch;
 
 const WORKLOADS: [&str; 10] = [
     "context_switch1",
@@ -21,39 +23,9 @@ const WORKLOADS: [&str; 10] = [
 /// One test at a time: they look at all children of this process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A folder for temporary files, which must be empty in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("scalevm-workloads-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder).expect("a folder");
-        Folder(folder)
-    }
-
-    fn scalevm(&self, arguments: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-        command.env("TMPDIR", &self.0);
-        command.args(arguments.split_whitespace());
-        command.output().expect("the command starts")
-    }
-
-    fn assert_empty(&self, after: &str) {
-        let names = fs::read_dir(&self.0).expect("a folder");
-        let names: Vec<_> = names.flatten().map(|entry| entry.file_name()).collect();
-        assert!(names.is_empty(), "{after} left {names:?}");
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn errors(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+/// Runs to the exit code `code` with temporary files in `folder`; stdout and stderr.
+fn run(folder: &Scratch, code: i32, arguments: &str) -> (String, String) {
+    exits(code, scalevm(arguments).env("TMPDIR", &folder.0))
 }
 
 /// Whether children that lost their parent have become this process's.
@@ -68,24 +40,22 @@ fn each_runs_in_both_modes_and_leaves_nothing() {
     // SAFETY: changes only whose children orphans become.
     let adopted = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     assert_eq!(adopted, 0);
-    let folder = Folder::new("modes");
+    let folder = Scratch::folder("modes");
     for workload in WORKLOADS {
         for mode in ["processes", "threads"] {
-            let run =
+            let line =
                 format!("run {workload} -t 2 -s 1 --warmup 0 --duration 0.05 --json --{mode}");
-            let output = folder.scalevm(&run);
-            assert_eq!(output.status.code(), Some(0), "{run}: {}", errors(&output));
-            let lines = String::from_utf8(output.stdout).expect("UTF-8");
-            let sample = lines.lines().next().expect("a sample");
-            let sample: serde_json::Value = serde_json::from_str(sample).expect("JSON");
+            let lines = json(&run(&folder, 0, &line).0);
+            let sample = lines.first().expect("a sample");
             assert_eq!(sample["workload"], workload);
             assert_eq!(sample["mode"], mode);
             assert!(
                 sample["total"].as_f64().is_some_and(|rate| rate > 0.0),
                 "{sample}"
             );
-            folder.assert_empty(&run);
-            assert!(!orphans(), "{run} left a child");
+            let left = folder.files();
+            assert!(left.is_empty(), "{line} left {left:?}");
+            assert!(!orphans(), "{line} left a child");
         }
     }
 }
@@ -93,7 +63,7 @@ fn each_runs_in_both_modes_and_leaves_nothing() {
 #[test]
 fn our_own_vm_says_what_it_lacks() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Folder::new("lacking");
+    let folder = Scratch::folder("lacking");
     for (workload, lacking) in [
         ("futex1", "futexes"),
         ("open1", "files with names"),
@@ -101,12 +71,12 @@ fn our_own_vm_says_what_it_lacks() {
         ("context_switch1", "pipes"),
     ] {
         for on in ["--on hosted", "--topology 1x2x1"] {
-            let output = folder.scalevm(&format!("run {workload} {on}"));
+            let (_, errors) = run(&folder, 2, &format!("run {workload} {on}"));
             let expected = format!(
                 "scalevm: {workload} needs {lacking}, which scalevm's own VM does not have; \
                  use --on os\n"
             );
-            assert_eq!((output.status.code(), errors(&output)), (Some(2), expected));
+            assert_eq!(errors, expected);
         }
     }
 }
@@ -114,11 +84,9 @@ fn our_own_vm_says_what_it_lacks() {
 #[test]
 fn what_can_not_be_prepared_is_told() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Folder::new("gone");
+    let folder = Scratch::folder("gone");
     fs::remove_dir(&folder.0).expect("empty");
-    let output = folder.scalevm("run open1 -s 1 --warmup 0 --duration 0.05");
-    let errors = errors(&output);
-    assert_eq!(output.status.code(), Some(4), "{errors}");
+    let (_, errors) = run(&folder, 4, "run open1 -s 1 --warmup 0 --duration 0.05");
     assert!(
         errors.contains("open1: task 0: temporary file: "),
         "{errors}"

@@ -3,7 +3,7 @@
 //! Dropping the page takes the copy away, so it must be flushed from the TLBs of
 //! all CPUs that run the address space; what is read afterwards is the file's 0.
 
-use crate::steps::with_mapping;
+use crate::steps::on_each_page;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {
@@ -22,28 +22,17 @@ pub(crate) const WORKLOAD: Workload = Workload {
 pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
     let file = system.file(SIZE)?;
     let page = system.page_size();
-    loop {
-        let backing = Backing::PrivateFile(&file);
-        let go_on = with_mapping(system, SIZE, backing, |system, start| {
-            for address in (start..start + SIZE).step_by(page) {
-                system.write(address, 1)?;
-                system.discard(address, page)?;
-                let found = system.read(address)?;
-                if found != 0 {
-                    return Err(Error::Wrong {
-                        address,
-                        found,
-                        expected: 0,
-                    });
-                }
-                if !tick.add(1) {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        })?;
-        if !go_on {
-            return Ok(());
+    let backing = Backing::PrivateFile(&file);
+    on_each_page(system, tick, backing, |system, address| {
+        system.write(address, 1)?;
+        system.discard(address, page)?;
+        match system.read(address)? {
+            0 => Ok(()),
+            found => Err(Error::Wrong {
+                address,
+                found,
+                expected: 0,
+            }),
         }
-    }
+    })
 }

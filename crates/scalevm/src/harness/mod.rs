@@ -17,7 +17,8 @@ pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
 pub use stats::record::Mode;
 pub use together::Together;
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 /// What to run.
 #[derive(Clone, Copy)]
@@ -42,11 +43,18 @@ pub trait Running {
     /// What each task has counted so far.
     fn counts(&self, into: &mut [u64]);
 
-    /// The target's clock: real, or virtual.
-    fn now(&self) -> Duration;
+    /// The target's clock, from wherever it began: real, unless the target's time is
+    /// virtual.
+    fn now(&self) -> Duration {
+        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        BEGAN.elapsed()
+    }
 
-    /// Lets the tasks work for about `span`; shorter if the user interrupts.
-    fn advance(&mut self, span: Duration);
+    /// Lets the tasks work for about `span`; shorter if the user interrupts. Real time
+    /// passes by itself.
+    fn advance(&mut self, span: Duration) {
+        interrupt::sleep(span);
+    }
 
     /// Whether each task is still at work.
     fn check(&mut self) -> Result<(), Failure>;

@@ -1,7 +1,7 @@
 //! Tasks as child processes.
 
 use super::Linux;
-use crate::harness::{Failure, Plan, Running, interrupt};
+use crate::harness::{Failure, Plan, Running};
 use crate::tasks::{Area, Gate, Mask, Slot, begin_task, born_at};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -20,7 +20,6 @@ pub struct Processes {
     area: Area,
     /// By task; taken once the child is reaped.
     children: Vec<Option<libc::pid_t>>,
-    began: Instant,
     /// Keeps what was prepared for the tasks until they are gone.
     system: Linux,
 }
@@ -41,7 +40,6 @@ pub fn start(
         workload,
         area,
         children: Vec::with_capacity(plan.tasks),
-        began: Instant::now(),
         system,
     };
     // SAFETY: no arguments in memory.
@@ -167,14 +165,6 @@ impl Processes {
 impl Running for Processes {
     fn counts(&self, into: &mut [u64]) {
         self.area.counts(into);
-    }
-
-    fn now(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    fn advance(&mut self, span: Duration) {
-        interrupt::sleep(span);
     }
 
     fn check(&mut self) -> Result<(), Failure> {

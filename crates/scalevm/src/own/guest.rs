@@ -7,7 +7,7 @@ use crate::tasks::{Affinity, Area};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the host may take to clean up, or to end when it has said that it does.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,7 +22,6 @@ pub struct Guest {
     host: Process,
     /// What the host is doing.
     stage: &'static str,
-    began: Instant,
 }
 
 /// What a shared object says of itself, if it says something. `name` is what the user
@@ -77,7 +76,6 @@ pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest
         channel,
         host,
         stage: "loading it",
-        began: Instant::now(),
     };
     guest.reach(Kind::Loaded)?;
     guest.channel.send(&Packet::new(Kind::Begin, ""));
@@ -86,7 +84,6 @@ pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest
     guest.stage = "starting its tasks";
     guest.reach(Kind::Running)?;
     guest.stage = "running";
-    guest.began = Instant::now();
     Ok(guest)
 }
 
@@ -170,14 +167,6 @@ impl Guest {
 impl Running for Guest {
     fn counts(&self, into: &mut [u64]) {
         self.area.counts(into);
-    }
-
-    fn now(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    fn advance(&mut self, span: Duration) {
-        interrupt::sleep(span);
     }
 
     fn check(&mut self) -> Result<(), Failure> {

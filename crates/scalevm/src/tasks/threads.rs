@@ -1,10 +1,10 @@
 //! Tasks as threads of this process.
 
 use super::{Area, Gate, Mask, Slot, begin_task, born_at};
-use crate::harness::{Failure, Plan, Running, interrupt};
+use crate::harness::{Failure, Plan, Running};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use workloads::{Error, System, Workload};
 
 /// Threads at work; stopped and joined when dropped.
@@ -13,7 +13,6 @@ pub struct Threads {
     area: Arc<Area>,
     gate: Arc<Gate>,
     threads: Vec<JoinHandle<()>>,
-    began: Instant,
 }
 
 /// Creates a thread for each task and opens the gate when all stand before it. In its
@@ -32,7 +31,6 @@ pub fn start<S: System>(
         area: Arc::new(area),
         gate: Arc::new(gate),
         threads: Vec::with_capacity(plan.tasks),
-        began: Instant::now(),
     };
     let enter = Arc::new(enter);
     for task in 0..plan.tasks {
@@ -107,14 +105,6 @@ impl Threads {
 impl Running for Threads {
     fn counts(&self, into: &mut [u64]) {
         self.area.counts(into);
-    }
-
-    fn now(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    fn advance(&mut self, span: Duration) {
-        interrupt::sleep(span);
     }
 
     fn check(&mut self) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Where a test keeps its files, and what it looks for afterwards.
-#![allow(dead_code, reason = "each test file uses a part")]
 
+use super::command::{scalevm, text};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -47,8 +47,7 @@ impl Place {
 
     /// The command, with words as arguments.
     pub fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_scalevm"));
-        command.args(arguments.split_whitespace());
+        let mut command = scalevm(arguments);
         command.env("TMPDIR", self.0.join("tmp"));
         command.env_remove("CC").env_remove("CFLAGS");
         command
@@ -124,10 +123,6 @@ pub fn within_reason(what: &str, mut there: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}: not within a minute");
         thread::sleep(Duration::from_millis(5));
     }
-}
-
-pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
 /// The number on the last line.

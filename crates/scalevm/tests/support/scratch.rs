@@ -1,0 +1,61 @@
+//! Files and folders of a test's own.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// A file or folder of this test's own, gone when it ends.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    /// Not there yet.
+    pub fn new(name: &str) -> Self {
+        let name = format!("scalevm-{}-{name}", std::process::id());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        // What an earlier test of this number may have left.
+        scratch.remove();
+        scratch
+    }
+
+    /// A file.
+    pub fn file(name: &str, content: &str) -> Self {
+        let scratch = Scratch::new(name);
+        fs::write(&scratch.0, content).expect("a file");
+        scratch
+    }
+
+    /// An empty folder.
+    pub fn folder(name: &str) -> Self {
+        let scratch = Scratch::new(name);
+        fs::create_dir(&scratch.0).expect("a folder");
+        scratch
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+
+    /// What is in the folder, by name.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.0).expect("a folder");
+        let mut files: Vec<_> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// A leftover in the temporary directory harms nobody, so this may fail.
+    fn remove(&self) {
+        let _ = match self.0.is_dir() {
+            true => fs::remove_dir_all(&self.0),
+            false => fs::remove_file(&self.0),
+        };
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
