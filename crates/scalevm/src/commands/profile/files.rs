@@ -66,7 +66,7 @@ pub fn put(directory: &Path, name: &str, content: io::Result<String>) -> Result<
     written.map_err(Failure::file(&path))
 }
 
-/// The profile in a directory that [`write`] made, or the last one in a file of JSON.
+/// The profile in a directory that [`write()`] made, or the last one in a file of JSON.
 pub fn read(path: &Path) -> Result<Profile, Failure> {
     let file = match path.is_dir() {
         true => path.join(ITSELF),
