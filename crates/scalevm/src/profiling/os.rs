@@ -16,7 +16,7 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
 }
 
 fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Profile {
-    let mut profile = recorded::profile(subject, runs, &runs.seen);
+    let mut profile = recorded::profile(subject, runs, Some(&runs.seen));
     let task_seconds = profile.task_seconds();
     profile.locks = runs.seen.locks(task_seconds);
     profile.bottleneck = bottleneck(&profile.locks, &profile.busy, &profile.waits, task_seconds);

@@ -1,6 +1,6 @@
 //! The locks of scalevm's own VM, as its lock profile has seen them.
 
-use profile::{Kind, Lock};
+use profile::{Kind, Lock, Stacks};
 use sync::watch::profile::Row;
 
 /// The rows that were waited for, the costliest first.
@@ -17,6 +17,15 @@ pub fn locks(rows: &[Row], task_seconds: f64) -> Vec<Lock> {
         .collect();
     locks.sort_by(|a, b| b.share.total_cmp(&a.share));
     locks
+}
+
+/// Their waits as stacks: the workload, the lock, the place.
+pub fn waits(rows: &[Row], workload: &str) -> Stacks {
+    let mut stacks = Stacks::default();
+    for row in rows.iter().filter(|row| row.wait > 0) {
+        stacks.add([workload, row.class, &place(row)], row.wait as f64 / 1e9);
+    }
+    stacks
 }
 
 /// Where a row's lock is taken, from the crate on.

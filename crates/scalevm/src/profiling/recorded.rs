@@ -5,27 +5,33 @@ use super::watched::Runs;
 use crate::output::json;
 use crate::tasks::BEGIN;
 use perf::{Clock, Recording};
-use profile::Profile;
+use profile::{Profile, Stacks};
 
-/// The profile without its locks.
-pub fn profile<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: &Recording) -> Profile {
-    let clock = match recording.clock() {
-        Clock::Cycles => "cycles",
-        Clock::CpuClock => "cpu-clock",
-    };
+/// The profile without its locks; with nothing seen but rates if there is no recording.
+pub fn profile<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Recording>) -> Profile {
     let mut machine = json::machine();
     machine.observe_after();
+    let clock = match recording.map(Recording::clock) {
+        Some(Clock::Cycles) => "cycles",
+        Some(Clock::CpuClock) => "cpu-clock",
+        None => "lock profile",
+    };
+    let begun = |stacks: fn(&Recording) -> Stacks| {
+        recording.map_or_else(Stacks::default, |recording| {
+            stacks(recording).begun_at(BEGIN)
+        })
+    };
     Profile {
         subject: json::subject(&subject.plan, subject.on, subject.vm, None),
         seconds: runs.seconds,
         clock: clock.into(),
         rate: runs.watched,
         rate_unwatched: Some(runs.unwatched),
-        busy: recording.busy().begun_at(BEGIN),
-        waits: recording.waiting().begun_at(BEGIN),
+        busy: begun(Recording::busy),
+        waits: begun(Recording::waiting),
         locks: Vec::new(),
         bottleneck: String::new(),
-        notes: recording.notes(),
+        notes: recording.map_or_else(Vec::new, Recording::notes),
         machine: Some(machine),
     }
 }
