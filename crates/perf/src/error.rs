@@ -9,7 +9,7 @@ pub enum Error {
     /// The kernel does not even let own processes be sampled.
     #[error(
         "nothing can be sampled here: perf_event_open is refused; \
-         run as root, or sysctl kernel.perf_event_paranoid=2"
+         run as root, or sysctl kernel.perf_event_paranoid=2; a container must be allowed the call"
     )]
     Refused(#[source] io::Error),
     /// Options that mean nothing.
