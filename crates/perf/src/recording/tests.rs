@@ -126,7 +126,7 @@ fn what_is_doubtful_is_noted() {
     for part in [
         "kernel stacks: no",
         "7 records were lost",
-        "3 lock waits",
+        "are not counted: 3",
         "took 10.0 %",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
