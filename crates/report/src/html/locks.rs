@@ -54,7 +54,11 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             td.number.share data-v=(lock.share) { (bar(traced, spin)) span { (percent(lock.share)) } }
             @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
             td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} times taken", grouped(all)))] { (grouped(lock.contentions)) }
-            @for time in [lock.wait, lock.mean, lock.worst] { td.number data-v=(time) { (seconds(time)) } }
+            td.number data-v=(lock.wait) { (seconds(lock.wait)) }
+            // A wait takes time: none was not measured.
+            @for time in [lock.mean, lock.worst] {
+                td.number data-v=(time) { @if time > 0.0 { (seconds(time)) } @else { "–" } }
+            }
         }
     }
 }
