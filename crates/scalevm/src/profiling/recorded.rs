@@ -4,18 +4,12 @@ use super::Subject;
 use super::watched::Runs;
 use crate::output::json;
 use crate::tasks::BEGIN;
-use perf::{Clock, Recording};
+use perf::Recording;
 use profile::{Profile, Stacks};
 
 /// The profile without its locks; with nothing seen but rates if there is no recording.
 pub fn profile<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Recording>) -> Profile {
-    let mut machine = json::machine();
-    machine.observe_after();
-    let clock = match recording.map(Recording::clock) {
-        Some(Clock::Cycles) => "cycles",
-        Some(Clock::CpuClock) => "cpu-clock",
-        None => "lock profile",
-    };
+    let clock = recording.map_or("lock profile", |recording| recording.clock().name());
     let begun = |stacks: fn(&Recording) -> Stacks| {
         recording.map_or_else(Stacks::default, |recording| {
             stacks(recording).begun_at(BEGIN)
@@ -32,6 +26,6 @@ pub fn profile<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Reco
         locks: Vec::new(),
         bottleneck: String::new(),
         notes: recording.map_or_else(Vec::new, Recording::notes),
-        machine: Some(machine),
+        machine: Some(runs.machine.clone()),
     }
 }

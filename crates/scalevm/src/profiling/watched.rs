@@ -1,7 +1,9 @@
 //! A run on this computer, unwatched and then watched.
 
 use crate::harness::{Failure, Plan, Running, Schedule, Target, interrupt, measure};
+use crate::output::json;
 use crate::output::progress::Progress;
+use stats::environment::Environment;
 
 /// What watches a run.
 pub trait Probe {
@@ -23,6 +25,8 @@ pub struct Runs<T> {
     pub watched: f64,
     /// Seconds it was watched.
     pub seconds: f64,
+    /// The machine, with the load of others before and after.
+    pub machine: Environment,
     /// What was seen.
     pub seen: T,
 }
@@ -36,6 +40,7 @@ pub fn both<P: Probe>(
     schedule: &Schedule,
     probe: impl FnOnce(&dyn Running) -> Result<P, Failure>,
 ) -> Result<Option<Runs<P::Seen>>, Failure> {
+    let mut machine = json::machine();
     let samples = 2 * schedule.total().unwrap_or(0);
     let mut progress = Progress::new(samples, "samples");
     progress.point(&format!("{}, unwatched", plan.workload.name()));
@@ -76,7 +81,9 @@ pub fn both<P: Probe>(
         .zip(&before)
         .map(|(a, b)| a.wrapping_sub(*b))
         .sum();
+    machine.observe_after();
     Ok(Some(Runs {
+        machine,
         unwatched,
         watched: done as f64 / seconds.max(1e-9),
         seconds,
