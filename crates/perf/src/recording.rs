@@ -3,7 +3,7 @@
 use crate::account::{StackId, Tally, Totals};
 use crate::locks::{Wanted, futex, kind, spinning, wanted};
 use crate::symbols::Named;
-use profile::{Lock, Stacks};
+use profile::{Lock, PREEMPTED, Stacks};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ impl Recording {
             self.add(&mut stacks, None, stack, seconds(spun));
         }
         for (&stack, tally) in &totals.preempted {
-            self.add(&mut stacks, Some("preempted"), stack, seconds(tally.total));
+            self.add(&mut stacks, Some(PREEMPTED), stack, seconds(tally.total));
         }
         stacks
     }

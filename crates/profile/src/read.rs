@@ -1,7 +1,7 @@
 //! Reading profiles back. Nothing in them is trusted.
 
 use crate::Profile;
-use stats::{InputError, for_each_line};
+use stats::{InputError, for_each_line, from_json};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -20,18 +20,13 @@ pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Profile>, InputErro
     struct Line {
         kind: String,
     }
-    // A record is one line: "at line 1" would contradict the line we name.
-    let reason = |error: serde_json::Error| {
-        let text = error.to_string();
-        text.replace(" at line 1 column ", " at column ")
-    };
     let mut profiles = Vec::new();
     for_each_line(file, reader, |line| {
         if line.trim().is_empty() {
             return Ok(());
         }
-        if serde_json::from_str::<Line>(line).map_err(reason)?.kind == "profile" {
-            let profile: Profile = serde_json::from_str(line).map_err(reason)?;
+        if from_json::<Line>(line)?.kind == "profile" {
+            let profile: Profile = from_json(line)?;
             check(&profile)?;
             profiles.push(profile);
         }

@@ -2,10 +2,10 @@
 
 use profile::Profile;
 use serde::Deserialize;
-use stats::InputError;
 use stats::environment::Environment;
 use stats::record::{self, Record, Run};
 use stats::store::EXTENSION;
+use stats::{InputError, from_json};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -149,14 +149,14 @@ impl Sorted {
             self.next("", "");
             return Ok(());
         }
-        let kind: Kind = from_line(line)?;
+        let kind: Kind = from_json(line)?;
         let (mut record, mut profile) = ("", "");
         match kind.kind.as_str() {
             "sample" | "summary" => record = line,
             "profile" => profile = line,
             // A comparison without runs says only that there were too few.
-            "verdict" if line.contains("\"runs\"") => self.paired.push(from_line(line)?),
-            "attribution" => self.findings.push(from_line(line)?),
+            "verdict" if line.contains("\"runs\"") => self.paired.push(from_json(line)?),
+            "attribution" => self.findings.push(from_json(line)?),
             _ => {}
         }
         self.kinds += 1;
@@ -234,12 +234,4 @@ fn files(path: &str) -> io::Result<Vec<String>> {
     }
     files.sort();
     Ok(files)
-}
-
-fn from_line<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
-    serde_json::from_str(line).map_err(|error| {
-        // The line we name is the file's: serde's "at line 1" would contradict it.
-        let text = error.to_string();
-        text.replace(" at line 1 column ", " at column ")
-    })
 }

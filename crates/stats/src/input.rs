@@ -33,6 +33,15 @@ pub enum InputError {
     },
 }
 
+/// What a line of JSON holds, or the reason why not, which names no file and no line.
+pub fn from_json<'a, T: serde::Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| {
+        // The line we name is the file's: serde's "at line 1" would contradict it.
+        let text = error.to_string();
+        text.replace(" at line 1 column ", " at column ")
+    })
+}
+
 /// Calls `each` with every line (without its line end) and gives the reason it returns the file and line it belongs to.
 ///
 /// Lines are read as bytes, so that a binary file is reported with a line number too.

@@ -30,5 +30,5 @@ pub mod verdict;
 
 pub use exit::Exit;
 pub use format::{general, metric};
-pub use input::{InputError, for_each_line};
+pub use input::{InputError, for_each_line, from_json};
 pub use time::{Time, TimeError};

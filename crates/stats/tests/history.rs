@@ -128,7 +128,7 @@ fn what_differs_is_another_series_and_labels_have_a_line_each() {
     let keys: Vec<_> = found
         .series
         .iter()
-        .map(|one| (one.key.mode, one.key.tasks))
+        .map(|one| (one.key.mode.name(), one.key.tasks))
         .collect();
     assert_eq!(keys, [("processes", 2), ("processes", 4), ("threads", 2)]);
     let rule = Rule::default();

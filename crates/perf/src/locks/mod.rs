@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 
 /// What a wait for a kernel lock of `kind` is for, by its kernel frames from the leaf.
 pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
-    let name = names::name(kind, frames).unwrap_or_else(|| "unknown lock".to_owned());
+    let name = names::name(kind, frames).unwrap_or_else(|| profile::UNKNOWN.to_owned());
     let caller = frames.iter().find(|frame| !is_machinery(frame));
     Wanted {
         name,

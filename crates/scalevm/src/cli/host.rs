@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct HostArgs {
     /// A shared object with a test case
     #[arg(long, conflicts_with = "command", required_unless_present = "command")]
-    pub library: Option<PathBuf>,
+    pub object: Option<PathBuf>,
     /// A command to run again and again
     #[arg(long, allow_hyphen_values = true)]
     pub command: Option<String>,

@@ -31,7 +31,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<String>,
     /// Samples of busy CPUs a second
-    #[arg(long, value_name = "HZ", default_value_t = 997, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    #[arg(long, value_name = "HZ", default_value_t = perf::Options::default().frequency, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub frequency: u32,
     /// Compare two profiles: directories that `profile` has written, or files of its JSON
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]

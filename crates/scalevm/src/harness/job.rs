@@ -28,7 +28,7 @@ pub struct Own {
 #[derive(Debug)]
 pub enum Body {
     /// The test case of a shared object.
-    Library(PathBuf),
+    Object(PathBuf),
     /// A command, again and again.
     Command(String),
 }
@@ -55,7 +55,7 @@ impl Job {
         match self {
             Job::Known(workload) => workload.unit,
             Job::Own(own) => match own.body {
-                Body::Library(_) => "iterations",
+                Body::Object(_) => "iterations",
                 Body::Command(_) => "completions",
             },
         }

@@ -61,7 +61,6 @@ pub trait Running {
 
     /// The processes that the tasks are, or run in, for those who watch from outside; what
     /// these start belongs to the tasks too. None if nothing of this computer's is at work.
-    #[allow(dead_code, reason = "who watches from outside asks")]
     fn pids(&self) -> Vec<u32> {
         Vec::new()
     }

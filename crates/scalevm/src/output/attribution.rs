@@ -1,10 +1,10 @@
 //! Where a simulated run's time went, as tables and as JSON.
 
-use super::short;
+use super::table::{align_right, with_header};
+use super::{percent, short};
 use crate::harness::Plan;
 use crate::simulated::{Attribution, BANDS, Share, Simulated};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, LineStyle, Table};
+use comfy_table::Table;
 use serde_json::{Value, json};
 
 /// Shares below this are not worth a row.
@@ -49,14 +49,12 @@ pub fn print(attribution: &Attribution, range: [f64; 2]) {
 }
 
 fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     let last = if kind == "line" {
         "spun on"
     } else {
         "contended"
     };
-    table.set_header([kind, "waited for", hold, "times", last]);
+    let mut table = with_header([kind, "waited for", hold, "times", last]);
     for share in shares {
         table.add_row([
             share.what.clone(),
@@ -69,14 +67,8 @@ fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
             },
         ]);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 1..);
     table
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
 }
 
 /// Prints the same as one line of JSON.

@@ -1,9 +1,8 @@
 //! Histories as tables, and as JSON lines of `kind` "history".
 
 use super::short;
-use crate::harness::Mode;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, LineStyle, Table};
+use super::table::{align_right, with_header};
+use comfy_table::Table;
 use serde_json::{Value, json};
 use stats::change::FEWEST;
 use stats::environment::Difference;
@@ -75,23 +74,17 @@ fn print_shifts(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
 
 /// `mmap1, os, 2 processes, on Some CPU × 2, in operations/s`.
 fn title(key: &Key) -> String {
-    let mode = match key.mode {
-        "threads" => Mode::Threads,
-        _ => Mode::Processes,
-    };
     let system = match &key.vm {
         Some(vm) => format!("{vm} ({})", key.on),
         None => key.on.clone(),
     };
-    let tasks = mode.count(key.tasks as usize);
+    let tasks = key.mode.count(key.tasks as usize);
     let (workload, machine, unit) = (&key.workload, &key.machine, &key.unit);
     format!("{workload}, {system}, {tasks}, on {machine}, in {unit}")
 }
 
 fn table(lines: &[Line<'_>]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header([
+    let mut table = with_header([
         "when",
         "label",
         "of",
@@ -110,9 +103,7 @@ fn table(lines: &[Line<'_>]) -> Table {
             change.map_or("–".into(), verdict),
         ]);
     }
-    for column in table.column_iter_mut().skip(3).take(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 3..4);
     table
 }
 
@@ -225,19 +216,13 @@ pub fn print_json(key: &Key, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
 
 fn change_json(change: &Against<'_>) -> Value {
     let verdict = change.verdict.as_ref().ok();
-    let (word, more_runs) = match verdict.map(|verdict| verdict.word) {
-        Some(Word::Faster) => ("faster", None),
-        Some(Word::Slower) => ("slower", None),
-        Some(Word::NoDifferenceShown) => ("no difference shown", None),
-        Some(Word::Inconclusive { more_runs }) => ("inconclusive", Some(more_runs)),
-        None => ("inconclusive", None),
-    };
+    let word = verdict.map(|verdict| verdict.word);
     let ratio = verdict.map(|verdict| &verdict.ratio);
     let bounded = ratio.filter(|ratio| ratio.high.is_finite());
     json!({
         "against": change.label,
-        "word": word,
-        "more_runs": more_runs,
+        "word": word.map_or("inconclusive", Word::name),
+        "more_runs": word.and_then(Word::more_runs),
         "reason": change.verdict.as_ref().err().map(ToString::to_string),
         "ratio": ratio.map_or(change.ratio, |ratio| ratio.estimate),
         "low": bounded.map(|ratio| ratio.low),

@@ -32,6 +32,11 @@ pub fn short(rate: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
+/// A share as per cent, with one digit: `24.9 %`.
+pub fn percent(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
 /// A time in few characters: `1.719 ms`.
 pub fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {

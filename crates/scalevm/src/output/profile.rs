@@ -1,9 +1,9 @@
 //! A profile, and the difference of two, as tables.
 
-use super::{short, time};
+use super::table::{align_right, with_header};
+use super::{percent, short, time};
 use crate::harness::Plan;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, LineStyle, Table};
+use comfy_table::Table;
 use profile::{Change, Difference, Lock, Profile};
 
 /// Locks that cost less than this part of the tasks' time are counted, not shown.
@@ -69,7 +69,7 @@ pub fn notes(notes: &[String]) {
 
 /// A row for each lock and caller; waits that were seen and spinning apart.
 fn locks(locks: &[&Lock]) -> Table {
-    let mut table = table([
+    let mut table = with_header([
         "lock",
         "kind",
         "caller",
@@ -97,12 +97,13 @@ fn locks(locks: &[&Lock]) -> Table {
             percent(lock.share),
         ]);
     }
-    align(table, 3)
+    align_right(&mut table, 3..);
+    table
 }
 
 /// Prints what changed from one profile to another.
 pub fn print_difference(difference: &Difference) {
-    let mut table = table([
+    let mut table = with_header([
         "lock",
         "kind",
         "caller",
@@ -126,24 +127,10 @@ pub fn print_difference(difference: &Difference) {
         ]);
     }
     if table.row_count() > 0 {
-        println!("{}", align(table, 3));
+        align_right(&mut table, 3..);
+        println!("{table}");
     }
     println!("{}", difference.sentence);
-}
-
-fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header(header);
-    table
-}
-
-/// Numbers to the right, from column `first` on.
-fn align(mut table: Table, first: usize) -> Table {
-    for column in table.column_iter_mut().skip(first) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 /// Nothing takes no time at all: it was not measured.
@@ -152,8 +139,4 @@ fn known(seconds: f64) -> String {
         true => time(seconds),
         false => "–".into(),
     }
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
 }

@@ -1,9 +1,9 @@
 //! The seeds' figures beside ours, as tables and as JSON.
 
 use super::short;
+use super::table::{align_right, with_header};
 use crate::reproduce::{Aim, Lab, Row, System, Verdict};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, LineStyle, Table};
+use comfy_table::Table;
 use serde_json::json;
 
 /// Prints a table, and a line for each miss and each note.
@@ -29,9 +29,7 @@ pub fn print(system: &System, lab: &Lab, rows: &[Row]) {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header([
+    let mut table = with_header([
         "figure",
         "seed or aim",
         "ours",
@@ -61,9 +59,7 @@ fn table(rows: &[Row]) -> Table {
             row.verdict().name().to_owned(),
         ]);
     }
-    for column in table.column_iter_mut().skip(1).take(5) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 1..6);
     table
 }
 

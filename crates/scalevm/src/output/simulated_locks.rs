@@ -1,9 +1,9 @@
 //! Locks on the simulated machine, as a table and as JSON.
 
+use super::table::{align_right, with_header};
 use crate::commands::locks::Figures;
 use crate::locks::simulated::Point;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, LineStyle, Table};
+use comfy_table::Table;
 use serde_json::{Value, json};
 use sim::profile::Profile;
 use std::ops::Range;
@@ -11,12 +11,10 @@ use std::ops::Range;
 /// A row for each lock: the median over the range at each number of CPUs; what is kept of
 /// the peak, and fairness, at the last.
 pub fn table(figures: &[Figures], counts: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     let mut header = vec!["lock".to_owned(), "bytes".into(), "ns".into()];
     header.extend(counts.iter().map(|cpus| format!("×{cpus}")));
     header.extend(["kept".into(), "min/max".into(), "Jain".into()]);
-    table.set_header(header);
+    let mut table = with_header(header);
     for one in figures {
         let none = || "–".to_owned();
         let bytes = one.row.bytes.map_or_else(none, |bytes| bytes.to_string());
@@ -31,9 +29,7 @@ pub fn table(figures: &[Figures], counts: &[usize]) -> Table {
         cells.push(last.map_or_else(none, |point| format!("{:.3}", point.fairness.jain)));
         table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 1..);
     table
 }
 

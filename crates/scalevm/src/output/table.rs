@@ -6,20 +6,35 @@ use crate::commands::story::LockUse;
 use crate::commands::sweep::Series;
 use crate::locks::Figures;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, LineStyle, Table};
+use comfy_table::{CellAlignment, LineStyle, Row, Table};
 use sim::profile::Profile;
+use std::ops::RangeBounds;
+
+/// A table without rows, in the style of all of them.
+pub fn with_header(header: impl Into<Row>) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_header(header);
+    table
+}
+
+/// Aligns `columns` as numbers are.
+pub fn align_right(table: &mut Table, columns: impl RangeBounds<usize>) {
+    let all = table.column_iter_mut().enumerate();
+    for (_, column) in all.filter(|(index, _)| columns.contains(index)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
 
 /// A row for each point.
 pub fn curves(series: &[Series]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     let simulated = series.iter().all(|one| one.simulated);
     let figures = if simulated {
         ["median", "low–high"]
     } else {
         ["average", "stddev"]
     };
-    table.set_header(["on", "tasks", figures[0], figures[1], "per task", "speedup"]);
+    let mut table = with_header(["on", "tasks", figures[0], figures[1], "per task", "speedup"]);
     for one in series {
         let curve = one.curve();
         // Against one task's share of the first point, so 1, 2, 4 is linear.
@@ -43,9 +58,7 @@ pub fn curves(series: &[Series]) -> Table {
             ]);
         }
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 1..);
     table
 }
 
@@ -56,13 +69,11 @@ fn range(low: f64, high: f64) -> String {
 /// A row for each lock, groups apart; of fairness and slow paths, those with the most
 /// threads.
 pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     let mut header = vec!["lock".to_owned(), "by".into(), "bytes".into(), "ns".into()];
     header.extend(counts.iter().map(|threads| format!("×{threads}")));
     header.extend(["slowest/fastest".into(), "slow lock/unlock".into()]);
     let columns = header.len();
-    table.set_header(header);
+    let mut table = with_header(header);
     let mut group = None;
     for one in figures {
         let row = one.row;
@@ -95,17 +106,13 @@ pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
         }));
         table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 2..);
     table
 }
 
 /// A row for each number of a calibrated profile: those measured, then `base`'s.
 pub fn profile(profile: &Profile, figures: &[Figure], base: &str) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header(["number", "value (ns)", "quartiles", "from"]);
+    let mut table = with_header(["number", "value (ns)", "quartiles", "from"]);
     for figure in figures {
         let reading = &figure.reading;
         table.add_row([
@@ -125,17 +132,13 @@ pub fn profile(profile: &Profile, figures: &[Figure], base: &str) -> Table {
             ]);
         }
     }
-    for column in table.column_iter_mut().skip(1).take(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 1..3);
     table
 }
 
 /// A row for each class of locks in each build.
 pub fn shared_locks(rows: &[LockUse]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_header(["on", "lock", "shared by", "taken", "contended"]);
+    let mut table = with_header(["on", "lock", "shared by", "taken", "contended"]);
     for row in rows {
         table.add_row([
             row.build.to_owned(),
@@ -145,8 +148,6 @@ pub fn shared_locks(rows: &[LockUse]) -> Table {
             format!("{:.1} %", 100.0 * row.contended),
         ]);
     }
-    for column in table.column_iter_mut().skip(3) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, 3..);
     table
 }

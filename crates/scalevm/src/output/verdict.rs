@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stats::environment::Environment;
 use stats::ministat::{Dataset, Difference, FEWEST, Options, report};
-use stats::verdict::{Rate, Ratio, SelfTest, Verdict, Word};
+use stats::verdict::{Rate, Ratio, SelfTest, Verdict};
 use stats::{InputError, general};
 
 /// Two series of runs and what they say.
@@ -92,12 +92,6 @@ pub fn print(comparison: &Comparison<'_>) {
 /// The same as one JSON object; `machine` is null for runs from files.
 pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
     let verdict = &comparison.verdict;
-    let (word, more_runs) = match verdict.word {
-        Word::Faster => ("faster", None),
-        Word::Slower => ("slower", None),
-        Word::NoDifferenceShown => ("no difference shown", None),
-        Word::Inconclusive { more_runs } => ("inconclusive", Some(more_runs)),
-    };
     let line = json!({
         "kind": "verdict",
         "about": comparison.about,
@@ -106,8 +100,8 @@ pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
         "a": comparison.a.json(),
         "b": comparison.b.json(),
         "minimum_effect": comparison.minimum_effect,
-        "word": word,
-        "more_runs": more_runs,
+        "word": verdict.word.name(),
+        "more_runs": verdict.word.more_runs(),
         "exit_code": verdict.exit().code(),
         "ratio": ratio(&verdict.ratio),
         "rank": { "u": verdict.rank.u, "p": verdict.rank.p, "exact": verdict.rank.exact },

@@ -26,9 +26,9 @@ pub struct Guest {
 
 /// What a shared object says of itself, if it says something. `name` is what the user
 /// calls it.
-pub fn describe(name: &str, library: &Path) -> Result<Option<String>, Failure> {
+pub fn describe(name: &str, object: &Path) -> Result<Option<String>, Failure> {
     let setting = Setting {
-        body: &Body::Library(library.to_owned()),
+        body: &Body::Object(object.to_owned()),
         tasks: 1,
         threads: false,
         affinity: Affinity::None,

@@ -34,7 +34,7 @@ pub fn open(file: &Path) -> Result<Opened, Failure> {
     let whole = file.canonicalize().map_err(unreadable)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let extension = file.extension().unwrap_or_default();
-    let (library, directory) = match extension.to_str() {
+    let (object, directory) = match extension.to_str() {
         _ if !whole.is_file() => return Err(refused(&name, "not a file")),
         Some("so") => (whole, None),
         Some("c") => {
@@ -48,13 +48,13 @@ pub fn open(file: &Path) -> Result<Opened, Failure> {
             ));
         }
     };
-    let description = guest::describe(&name, &library)?;
+    let description = guest::describe(&name, &object)?;
     Ok(Opened {
         job: own(Own {
             // A test case need not say anything of itself.
             description: description.unwrap_or_else(|| stem.clone().into_owned()),
             name: stem.into_owned(),
-            body: Body::Library(library),
+            body: Body::Object(object),
         }),
         _directory: directory,
     })

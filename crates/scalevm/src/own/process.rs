@@ -26,7 +26,7 @@ impl Setting<'_> {
     fn arguments(&self, channel: RawFd, area: RawFd) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["host".into()];
         match self.body {
-            Body::Library(path) => arguments.extend(["--library".into(), path.into()]),
+            Body::Object(path) => arguments.extend(["--object".into(), path.into()]),
             Body::Command(text) => arguments.extend(["--command".into(), text.into()]),
         }
         let numbers = [

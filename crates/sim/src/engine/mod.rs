@@ -37,7 +37,7 @@ pub(crate) use schedule::Outcome;
 pub(crate) use tasks::{delay, park, relax, unpark, yield_now};
 
 use crate::arena::{Arena, global, heap::Heap};
-use crate::coherence::Directory;
+use crate::coherence::{Directory, LineId};
 use crate::label::Labels;
 use crate::oracle::Oracle;
 use crate::profile::Profile;
@@ -78,11 +78,15 @@ impl Running {
         f(unsafe { &mut *self.0.as_ptr() })
     }
 
-    /// Gives the thread to the scheduler until the CPU is due again.
-    fn suspend(self) {
-        let yielder = self.with(|engine| engine.cpu().yielder);
+    /// Gives the thread to the scheduler until the CPU is due again; it waits for `line`,
+    /// if it waits for one.
+    fn wait(self, line: Option<LineId>) {
+        let (yielder, spent) = self.with(|engine| (engine.cpu().yielder, engine.before_wait()));
         // SAFETY: the yielder lives while its coroutine runs, which is now.
         unsafe { (*yielder).suspend(()) };
+        if let Some(spent) = spent {
+            self.with(|engine| engine.charge(spent, line));
+        }
     }
 
     /// Whether this is a CPU of the engine at `engine`.

@@ -8,7 +8,7 @@
 //! simulated time, and the same seed gives the same samples.
 
 use super::cpu::Doing;
-use super::{Engine, Running, Time};
+use super::{Engine, Time};
 use crate::coherence::LineId;
 use crate::site;
 use std::collections::BTreeMap;
@@ -118,6 +118,14 @@ impl Engine {
         sampler.samples
     }
 
+    /// The running CPU is about to wait: how it will have spent that, if that is sampled.
+    #[inline]
+    pub(super) fn before_wait(&mut self) -> Option<Spent> {
+        self.charge(Spent::Working, None);
+        let doing = self.cpu().doing;
+        self.watch.sampler.is_some().then(|| Spent::of(doing))
+    }
+
     /// The running CPU has spent the time since it was last charged so.
     #[inline]
     pub(super) fn charge(&mut self, spent: Spent, line: Option<LineId>) {
@@ -133,18 +141,5 @@ impl Engine {
         if let Some(sampler) = &mut self.watch.sampler {
             sampler.charge(cpu, now, spent, line);
         }
-    }
-}
-
-impl Running {
-    /// Suspends the CPU until what it waits for is there, and charges it: `line`, if it
-    /// waits for one.
-    pub(super) fn wait(self, line: Option<LineId>) {
-        let before = self.with(|engine| {
-            engine.charge(Spent::Working, None);
-            Spent::of(engine.cpu().doing)
-        });
-        self.suspend();
-        self.with(|engine| engine.charge(before, line));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Curve;
 use crate::interval::of_median;
+use crate::record::Mode;
 
 const HEADER: &str =
     "tasks,processes,processes_idle,threads,threads_idle,linear\n0,0,100,0,100,0\n";
@@ -17,11 +18,11 @@ pub fn csv(curve: &Curve<'_>) -> String {
             .collect();
         of_median(&figures, 0.0).map(|found| found.median)
     };
-    let single = ["processes", "threads"].map(|mode| rate(1, mode).unwrap_or(0.0));
+    let single = Mode::BOTH.map(|mode| rate(1, mode).unwrap_or(0.0));
     let linear = single[0].max(single[1]);
     let cell = |rate: Option<f64>| rate.map_or(String::new(), |rate| format!("{rate:.0}"));
     let row = |tasks: u32| {
-        let [processes, threads] = ["processes", "threads"].map(|mode| cell(rate(tasks, mode)));
+        let [processes, threads] = Mode::BOTH.map(|mode| cell(rate(tasks, mode)));
         let linear = linear * f64::from(tasks);
         format!("{tasks},{processes},,{threads},,{linear:.0}\n")
     };

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::Curve;
+use crate::record::Mode;
 
 /// What one repetition measured: its rate at a number of tasks of a kind.
-type Repetition = BTreeMap<(u32, &'static str), f64>;
+type Repetition = BTreeMap<(u32, Mode), f64>;
 
 /// The curve as lkp's `matrix.json`. A repetition is an invocation, or the n-th time that one measured the same point. What a
 /// repetition has not measured is 0, as in lkp's matrices.
@@ -32,7 +33,7 @@ pub fn lkp(curve: &Curve<'_>) -> Value {
 fn repetitions(curve: &Curve<'_>) -> Vec<Repetition> {
     let mut found: BTreeMap<(&str, usize), Repetition> = BTreeMap::new();
     for tasks in curve.tasks() {
-        for mode in ["processes", "threads"] {
+        for mode in Mode::BOTH {
             let mut times: BTreeMap<&str, usize> = BTreeMap::new();
             for run in curve.runs(tasks, mode) {
                 let nth = times.entry(&run.file).or_default();
@@ -49,18 +50,18 @@ fn repetitions(curve: &Curve<'_>) -> Vec<Repetition> {
 fn statistics(rates: &Repetition) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let single = |mode| rates.get(&(1, mode)).copied().unwrap_or(0.0);
-    let linear = single("processes").max(single("threads"));
+    let linear = single(Mode::Processes).max(single(Mode::Threads));
     for (&(tasks, mode), &rate) in rates {
-        found.insert(format!("{tasks}.{mode}"), rate);
+        found.insert(format!("{tasks}.{}", mode.name()), rate);
         found.insert(format!("{tasks}.linear"), linear * f64::from(tasks));
         // The last and so the largest number of tasks stays.
-        if mode == "processes" && tasks > 1 && linear > 0.0 {
+        if mode == Mode::Processes && tasks > 1 && linear > 0.0 {
             found.insert("scalability".into(), rate / (linear * f64::from(tasks)));
         }
     }
     for (mode, name) in [
-        ("processes", "per_process_ops"),
-        ("threads", "per_thread_ops"),
+        (Mode::Processes, "per_process_ops"),
+        (Mode::Threads, "per_thread_ops"),
     ] {
         let of_mode = rates.iter().filter(|(point, _)| point.1 == mode);
         let per_task: Vec<f64> = of_mode

@@ -8,6 +8,7 @@ mod lkp;
 mod openmetrics;
 
 use crate::history::{Kept, Key, Series};
+use crate::record::Mode;
 
 pub use csv::csv;
 pub use lkp::lkp;
@@ -79,7 +80,7 @@ impl<'a> Curve<'a> {
     }
 
     /// The runs at a number of tasks.
-    fn runs(&self, tasks: u32, mode: &str) -> &[&'a Kept] {
+    fn runs(&self, tasks: u32, mode: Mode) -> &[&'a Kept] {
         let point = self
             .points
             .iter()

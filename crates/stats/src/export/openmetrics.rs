@@ -67,7 +67,7 @@ fn labels(key: &Key, label: &str) -> String {
         ("workload", key.workload.as_str()),
         ("on", &key.on),
         ("vm", key.vm.as_deref().unwrap_or("")),
-        ("mode", key.mode),
+        ("mode", key.mode.name()),
         ("tasks", &tasks),
         ("machine", &key.machine),
         ("label", label),

@@ -30,8 +30,8 @@ pub struct Key {
     pub vm: Option<String>,
     /// The machine in brief: the simulated one's name and shape, else the CPUs.
     pub machine: String,
-    /// What the tasks are, `processes` or `threads`.
-    pub mode: &'static str,
+    /// What the tasks are.
+    pub mode: Mode,
     /// Tasks at work together.
     pub tasks: u32,
     /// Unit of the rates.
@@ -77,10 +77,7 @@ impl Key {
                 Some(profile) => simulated(profile, subject.topology.as_deref()),
                 None => machine.map_or("unknown machine".into(), here),
             },
-            mode: match subject.mode {
-                Mode::Processes => "processes",
-                Mode::Threads => "threads",
-            },
+            mode: subject.mode,
             tasks: subject.tasks,
             unit: subject.unit.clone(),
         }
@@ -89,7 +86,7 @@ impl Key {
     /// Whether the two are points of one curve: equal but for the tasks.
     pub fn same_curve(&self, other: &Self) -> bool {
         let curve = |key: &Self| Self {
-            mode: "",
+            mode: Mode::Processes,
             tasks: 0,
             ..key.clone()
         };

@@ -57,7 +57,7 @@ pub struct Subject {
 }
 
 /// What tasks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Processes: an address space each.
@@ -106,6 +106,9 @@ pub struct Summary {
 }
 
 impl Mode {
+    /// Both.
+    pub const BOTH: [Mode; 2] = [Mode::Processes, Mode::Threads];
+
     /// The word used in output.
     pub const fn name(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 
 use super::{Measurement, Record, Subject};
 use crate::environment::Environment;
-use crate::input::for_each_line;
+use crate::input::{for_each_line, from_json};
 use crate::{InputError, Time};
 
 /// Reads and validates the result file at `path`.
@@ -40,12 +40,7 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
     if text.trim().is_empty() || is_aside(text) {
         return Ok(None);
     }
-    let record: Record = serde_json::from_str(text).map_err(|error| {
-        // A record is one line: serde's "at line 1" would contradict the line we name.
-        error
-            .to_string()
-            .replace(" at line 1 column ", " at column ")
-    })?;
+    let record: Record = from_json(text)?;
     check(&record)?;
     Ok(Some(record))
 }

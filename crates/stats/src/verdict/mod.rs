@@ -84,18 +84,33 @@ pub enum Word {
     },
 }
 
+impl Word {
+    /// The word alone.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::NoDifferenceShown => "no difference shown",
+            Self::Inconclusive { .. } => "inconclusive",
+        }
+    }
+
+    /// About how many more runs of each would tell; none if these do.
+    pub const fn more_runs(self) -> Option<usize> {
+        match self {
+            Self::Inconclusive { more_runs } => Some(more_runs),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Word {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Faster => out.write_str("faster"),
-            Self::Slower => out.write_str("slower"),
-            Self::NoDifferenceShown => out.write_str("no difference shown"),
-            Self::Inconclusive { more_runs: 1 } => {
-                out.write_str("inconclusive (need about 1 more run)")
-            }
-            Self::Inconclusive { more_runs } => {
-                write!(out, "inconclusive (need about {more_runs} more runs)")
-            }
+        out.write_str(self.name())?;
+        match self.more_runs() {
+            None => Ok(()),
+            Some(1) => out.write_str(" (need about 1 more run)"),
+            Some(more_runs) => write!(out, " (need about {more_runs} more runs)"),
         }
     }
 }

@@ -8,9 +8,6 @@ use crate::output::profile as output;
 use crate::profiling::Subject;
 use profile::{Difference, Profile};
 
-/// Samples of busy CPUs a second.
-const FREQUENCY: u32 = 997;
-
 /// Profiles each curve where it is highest and where it ends, and says what differs.
 pub fn explain(sweep: &Sweep<'_>, series: &[Series], common: &CommonArgs) -> Result<(), Failure> {
     for (side, one) in sweep.sides.iter().zip(series) {
@@ -65,7 +62,7 @@ fn subject<'a>(
             mode: sweep.mode,
         },
         schedule: watching(common, side.on),
-        frequency: FREQUENCY,
+        frequency: perf::Options::default().frequency,
         common,
     }
 }

@@ -109,7 +109,7 @@ fn broken(what: &'static str) -> impl FnOnce(io::Error) -> Packet {
 
 /// Gives the process the workload's name, for those who list processes.
 fn name_process(args: &HostArgs) {
-    let stem = args.library.as_deref().and_then(Path::file_stem);
+    let stem = args.object.as_deref().and_then(Path::file_stem);
     let stem = stem.unwrap_or(OsStr::new("scalevm"));
     if let Ok(name) = CString::new(stem.as_bytes()) {
         // SAFETY: a string that ends in zero; what is too long is cut.
@@ -128,7 +128,7 @@ fn inherited(number: RawFd) -> OwnedFd {
 
 impl Work {
     fn load(args: &HostArgs) -> Result<Self, String> {
-        match (&args.library, &args.command) {
+        match (&args.object, &args.command) {
             (Some(file), _) => Testcase::load(file).map(Work::Testcase),
             (None, Some(text)) => Ok(Work::Repeat(Repeat::new(text))),
             (None, None) => Err("there is nothing to run".into()),
