@@ -3,7 +3,6 @@
 use crate::lock::PvLock;
 use crate::pmap::{Pv, PvHead};
 use crate::policy::Invalidation;
-use crate::tree::Slot;
 use core::mem::ManuallyDrop;
 use core::num::NonZeroUsize;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
@@ -209,7 +208,7 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
     }
 
     /// `slot`'s mapping at `address`.
-    pub(crate) fn find(&self, slot: *const Slot<M>, address: usize) -> Option<Pv<M>> {
+    pub(crate) fn find(&self, slot: *const (), address: usize) -> Option<Pv<M>> {
         // SAFETY: the PV lock is held.
         unsafe { self.head().find(slot, address) }
     }

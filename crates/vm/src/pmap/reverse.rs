@@ -1,13 +1,13 @@
 //! Removing all mappings of a page: what a pageout does.
 
-use super::flush::Gather;
 use super::{Pmap, Pv};
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::Locked;
+use crate::tree::{Locked, Part, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
-use machine::{PAGE_SIZE, Platform, VaRange, pte};
+use core::ptr;
+use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
             // slot lives as long as the pmap.
-            let (now, slot) = unsafe { (&*pmap, &*owner.slot) };
+            let (now, slot) = unsafe { (&*pmap, &*owner.slot.cast::<Slot<M, P>>()) };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
             {
@@ -86,7 +86,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
         let mut list = page.lock_pv();
-        let Some(pv) = list.find(place.slot, at.start) else {
+        let Some(pv) = list.find(ptr::from_ref(place.slot).cast(), at.start) else {
             return false;
         };
         self.take_away(&mut locked, &mut list, pv);
@@ -97,21 +97,33 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// locks.
     fn take_away(
         &self,
-        locked: &mut Locked<'_, M>,
+        locked: &mut Locked<'_, M, P>,
         list: &mut PvList<'_, M, P::Invalidation>,
         pv: Pv<M>,
     ) {
         for mut part in locked.parts() {
-            let address = part.range().start;
-            let old = self.clear(&mut part, address);
-            list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-            // SAFETY: the entry is on this list.
-            unsafe { list.remove(pv) };
-            self.free_pv(&mut part, pv);
-            let mut gather = Gather::new();
-            gather.page(address, pte::frame(old));
-            // Drops the mapping's reference; the caller's hold keeps the page.
-            self.settle(&mut gather);
+            let frame = self.detach(&mut part, list, pv, 0);
+            // The caller's hold keeps the page.
+            self.vm.release_page(frame);
         }
+    }
+
+    /// Puts `next` in the place of the mapping of `pv`, which is at the start of `part`, and
+    /// flushes it. The mapping's reference to the frame is the caller's.
+    pub(super) fn detach(
+        &self,
+        part: &mut Part<'_, M, P>,
+        list: &mut PvList<'_, M, P::Invalidation>,
+        pv: Pv<M>,
+        next: u64,
+    ) -> Frame {
+        let page = VaRange::sized(part.range().start, PAGE_SIZE);
+        let old = self.clear(part, page.start, next);
+        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        // SAFETY: the entry is on this list.
+        unsafe { list.remove(pv) };
+        self.free_pv(part, pv);
+        self.flush(Flush::Range(page));
+        pte::frame(old)
     }
 }
