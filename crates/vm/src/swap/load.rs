@@ -3,7 +3,7 @@
 use super::slot::Word;
 use super::space::SwapSpace;
 use core::mem;
-use machine::{Cpus, Frame, PagerError, Platform};
+use machine::{Frame, PagerError, Platform};
 
 /// What [`SwapSpace::begin_in`] finds; `H` is what holds a page.
 pub enum SwapIn<'a, M: Platform, H> {

@@ -21,7 +21,7 @@ pub trait Owner<M: Machine> {
 
     /// A reference of a page, unless there is none.
     fn hold(&self, frame: Frame) -> Option<Hold<'_, M, Self>> {
-        self.pages().try_retain(frame).then_some(Hold {
+        self.pages().try_retain(frame).then(|| Hold {
             owner: self,
             frame,
             machine: PhantomData,

@@ -18,7 +18,7 @@ pub const WAKES_NOBODY: u8 = 3;
 pub const FREES_BUSY: u8 = 4;
 /// An eviction does not make the slot busy.
 pub const EVICTS_UNLOCKED: u8 = 5;
-/// Who has read a slot in does not release.
+/// Changes of the word order nothing.
 pub const RELAXED: u8 = 6;
 /// A reader that has failed leaves the slot busy.
 pub const KEEPS_BUSY: u8 = 7;
@@ -106,9 +106,9 @@ impl<const BUG: u8> OneSlot for Mutant<BUG> {
         }
     }
 
-    fn allocate(&self, frame: Frame) {
-        self.word
-            .store(REFERENCE | entry(Some(frame)), Ordering::Release);
+    fn allocate(&self, frame: Frame) -> bool {
+        let claimed = |word: u64| (word == 0).then_some(REFERENCE | entry(Some(frame)));
+        self.change(claimed).is_some()
     }
 
     fn retain(&self) {
@@ -142,7 +142,7 @@ impl<const BUG: u8> OneSlot for Mutant<BUG> {
             } else if word == 0 {
                 return Found::Gone;
             } else if word & BUSY == 0 {
-                let absent = |word| (word >= REFERENCE && word & (BUSY | CACHED) == 0);
+                let absent = |word| word >= REFERENCE && word & (BUSY | CACHED) == 0;
                 if self
                     .change(|word| absent(word).then_some(word | BUSY))
                     .is_some()
