@@ -8,9 +8,11 @@ extern crate alloc;
 
 mod error;
 mod frames;
+mod heap;
 pub mod invalidation;
 pub mod lock;
 mod page;
+pub mod pager;
 mod pmap;
 pub mod policy;
 mod prot;

@@ -1,9 +1,9 @@
 //! The table of slots, and who counts what.
 
 use super::slot::{Slot, Word};
-use crate::error::{Error, Resource};
+use crate::error::Error;
+use crate::heap::filled;
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::array;
 use core::ops::Range;
 use machine::{
@@ -222,13 +222,4 @@ impl<M: Atomics> Own<M> {
             cached: M::AtomicU64::new(0),
         }
     }
-}
-
-/// `count` of what `make` makes.
-fn filled<T>(count: usize, make: impl FnMut() -> T) -> Result<Box<[T]>, Error> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
-    all.extend(core::iter::repeat_with(make).take(count));
-    Ok(all.into_boxed_slice())
 }
