@@ -8,10 +8,12 @@ extern crate alloc;
 
 mod error;
 mod frames;
+mod heap;
 pub mod invalidation;
 pub mod lock;
 mod object;
 mod page;
+pub mod pager;
 mod pmap;
 pub mod policy;
 mod prot;
