@@ -10,6 +10,7 @@ mod error;
 mod frames;
 pub mod invalidation;
 pub mod lock;
+pub mod object;
 mod page;
 mod pmap;
 pub mod policy;

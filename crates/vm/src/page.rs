@@ -160,6 +160,12 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         frozen.is_ok()
     }
 
+    /// Undoes a [`Page::freeze`] of `count` references.
+    pub(crate) fn thaw(&self, count: u32) {
+        // Release: as in `begin`.
+        self.references.store(count, Ordering::Release);
+    }
+
     /// Adds a reference; the caller has one, or the PV lock with a mapping listed.
     pub(crate) fn retain(&self) {
         let old = self.references.fetch_add(1, Ordering::Relaxed);
@@ -231,6 +237,14 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
     /// Adds `flags` to the page's.
     pub(crate) fn set_flags(&mut self, flags: u8) {
         self.page.add_flags(flags);
+    }
+
+    /// Takes [`Page::DIRTY`]; whether it was set.
+    pub(crate) fn take_dirty(&mut self) -> bool {
+        let now = self.page.flags.load(Ordering::Relaxed);
+        let dirty = Page::<M, I>::DIRTY;
+        self.page.flags.store(now & !dirty, Ordering::Relaxed);
+        now & dirty != 0
     }
 
     /// Takes the page's flags.
