@@ -3,7 +3,7 @@
 mod store;
 
 use hosted::Hosted;
-use machine::{Atomic, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
+use machine::{Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use store::{Call, TestStore};
 use vm::object::{Advice, Attached, Object, ObjectRef};
@@ -64,7 +64,7 @@ fn a_page_is_read_once_with_what_is_near() {
         assert_eq!(object.page(506, Advice::Sequential).map(drop), Ok(()));
         assert_eq!(object.page(997, Advice::Sequential).map(drop), Ok(()));
         assert_eq!(store.calls(), [Call::Read(506..512), Call::Read(997..1000)]);
-        for index in (16..48).chain(506..512).chain(997..1000) {
+        for index in (16..32).chain(33..48).chain(506..512).chain(997..1000) {
             assert_eq!(first_word(&object, index), Ok(TAG + index));
         }
         assert_eq!(store.calls(), [], "all are in memory");
@@ -174,7 +174,7 @@ fn what_is_written_is_in_the_store_after_a_write_back() {
             .write_back(0..u64::MAX, |_| false)
             .expect("write back");
         let single = |page: u64| Call::Write(page..page + 1, PAGE_SIZE);
-        assert_eq!(store.calls(), [Call::Read(0..1), single(0), single(2)]);
+        assert_eq!(store.calls(), [single(0), single(2)]);
         // And where the range does.
         object
             .write(5 * PAGE, &vec![1; 4 * PAGE_SIZE])
@@ -210,7 +210,7 @@ fn what_is_cut_off_is_zero_when_it_comes_back() {
         object
             .truncate(PAGE + 12, |_| removed += 1)
             .expect("truncate");
-        assert_eq!(removed, 1, "page 5, which was in memory");
+        assert_eq!(removed, 4, "page 5 and what was read with it");
         assert_eq!(store.calls(), [], "a shrink needs nothing of the store");
         assert_eq!(first_word(&object, 2), Err(Error::Bus { page: 2 }));
         assert_eq!(read(&object, PAGE, 99).len(), 12);

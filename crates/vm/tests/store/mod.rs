@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test uses a part of it
 
 use hosted::Hosted;
-use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError};
+use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
