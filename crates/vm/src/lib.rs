@@ -11,7 +11,7 @@ mod frames;
 mod heap;
 pub mod invalidation;
 pub mod lock;
-mod object;
+pub mod object;
 mod page;
 pub mod pager;
 mod pmap;

@@ -174,6 +174,12 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         frozen.is_ok()
     }
 
+    /// Undoes a [`Page::freeze`] of `count` references.
+    pub(crate) fn thaw(&self, count: u32) {
+        // Release: as in `begin`.
+        self.references.store(count, Ordering::Release);
+    }
+
     /// Adds a reference; the caller has one, or the PV lock with a mapping listed.
     pub(crate) fn retain(&self) {
         let old = self.references.fetch_add(1, Ordering::Relaxed);
