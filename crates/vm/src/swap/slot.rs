@@ -59,6 +59,12 @@ impl Word {
         Word(self.0 | WAITERS)
     }
 
+    /// With one reference more.
+    pub(super) fn retained(self) -> Word {
+        assert!(self.references() < MOST, "swap slot references overflow");
+        Word(self.0 + REFERENCE)
+    }
+
     /// With one reference less: what is left of the slot.
     pub(super) fn released(self) -> Word {
         assert!(self.references() > 0, "a swap slot is released twice");

@@ -95,6 +95,16 @@ impl<M: Platform> SwapSpace<M> {
         self.slot(slot).retain();
     }
 
+    /// Adds a reference if `frame` is in the slot's cache, somebody has a reference, and nobody
+    /// is busy with the slot; by who holds the frame's page.
+    pub fn retain_if(&self, slot: u32, frame: Frame) -> bool {
+        let here = |word: Word| {
+            let known = word.frame() == Some(frame) && word.references() > 0;
+            (known && !word.is_busy()).then(|| word.retained())
+        };
+        self.change(slot, here).is_some()
+    }
+
     /// Drops a reference. With the last the slot is free; if it was cached, this is its frame,
     /// and the cache's reference of the page is the caller's.
     ///
