@@ -73,7 +73,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn new() -> Self {
         const {
             // A checker's atomics, and policies of the seeds, are larger.
-            let plain = size_of::<M::AtomicU64>() == 8 && size_of::<I::Page>() == 8;
+            let plain = size_of::<M::AtomicU8>() == 1 && size_of::<I::Page>() == 8;
             assert!(!plain || size_of::<Self>() == 32);
         }
         Page {

@@ -156,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
     ) -> Result<Self, Error> {
         const {
             // A checker's atomics and cells are larger than what they stand for.
-            let plain = size_of::<M::AtomicU32>() == 4 && size_of::<M::Cell<u64>>() == 8;
+            let plain = size_of::<M::AtomicU8>() == 1;
             assert!(!plain || size_of::<Attachment<M, P>>() == 64);
         }
         // SAFETY: the caller's promise.
