@@ -146,6 +146,8 @@ fn is_found(model: impl FnOnce(), message: &str) {
 fn look_up(world: &World) {
     let page = world.object.page(0, Advice::Random).expect("a page");
     assert_eq!(world.word(page.frame()), OURS, "somebody else's page");
+    let same = world.object.still_has(0, page.frame());
+    assert!(same, "evicted while somebody has it");
 }
 
 /// Either the page stays, or it is brought back, once.
