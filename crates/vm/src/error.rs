@@ -28,6 +28,18 @@ pub enum Error {
         /// What is wrong with the request.
         reason: &'static str,
     },
+    /// What was asked for is taken. `EEXIST`.
+    Exists {
+        /// The first address that is mapped already.
+        address: usize,
+    },
+    /// The object may not be written. `EACCES`.
+    Denied,
+    /// The range is not one mapping, or none. `EFAULT`, as `mremap` says.
+    NotOne {
+        /// Where the mapping ends or something else begins.
+        address: usize,
+    },
     /// A task accessed what it must not. `SIGSEGV`.
     Segv(PageFault),
     /// A page of an object that lies behind its end, or that can not be read. `SIGBUS`.
@@ -58,8 +70,10 @@ impl Error {
             | Error::OverCommit { .. }
             | Error::NoAddresses { .. }
             | Error::NotMapped { .. } => 12,
+            Error::Exists { .. } => 17,
+            Error::Denied => 13,
             Error::Invalid { .. } => 22,
-            Error::Segv(_) | Error::Bus { .. } => 14,
+            Error::NotOne { .. } | Error::Segv(_) | Error::Bus { .. } => 14,
             Error::Io(error) => error.errno,
         }
     }
@@ -75,6 +89,9 @@ impl fmt::Display for Error {
             Error::NoAddresses { bytes } => write!(f, "no free range of {bytes} bytes"),
             Error::NotMapped { address } => write!(f, "{address:#x} is not mapped"),
             Error::Invalid { reason } => write!(f, "invalid request: {reason}"),
+            Error::Exists { address } => write!(f, "{address:#x} is mapped already"),
+            Error::Denied => write!(f, "the object may not be written"),
+            Error::NotOne { address } => write!(f, "the range is not one mapping: {address:#x}"),
             Error::Segv(fault) => write!(f, "segmentation fault: {fault}"),
             Error::Bus { page } => write!(f, "bus error: page {page} is not to be had"),
             Error::Io(error) => write!(f, "input/output failed: {error}"),

@@ -5,16 +5,21 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod error;
 mod frames;
+mod heap;
 pub mod invalidation;
 pub mod lock;
 pub mod object;
 mod page;
+pub mod pager;
 mod pmap;
 pub mod policy;
 mod prot;
+mod reclaim;
 mod space;
 pub mod swap;
 mod tree;
@@ -26,5 +31,7 @@ pub use page::Page;
 pub use pmap::{Pmap, Removed};
 pub use policy::{Best, Policies};
 pub use prot::Prot;
-pub use space::{HEAP_START, HIGHEST, LOWEST, MAP_START, Region, Space};
+pub use reclaim::OutOfMemory;
+pub use space::{Advice, At, HEAP_START, HIGHEST, LOWEST, MAP_START, Move, Region, Request, Space};
+pub use tree::Flags;
 pub use vm::{Hold, Options, Vm};

@@ -13,6 +13,7 @@
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | the global frame pool | 50 |
 //! | 60 | [`AsidPool`] | free address-space tags | nothing |
+//! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
 //! together; observers see the first, which stands for all. Otherwise two locks of one
@@ -66,6 +67,10 @@ lock_class!(
     /// The unused address-space tags.
     pub AsidPool = "asid pool", rank 60
 );
+lock_class!(
+    /// A part of a store in memory. Held while a page is copied.
+    pub MemoryStore = "memory pager", rank 70
+);
 
 pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, ObjectSize>, T>;
 pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>, T>;
@@ -75,3 +80,4 @@ pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;
 pub(crate) type PoolLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, FramePool>, T>;
 pub(crate) type AsidLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, AsidPool>, T>;
+pub(crate) type StoreLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, MemoryStore>, T>;

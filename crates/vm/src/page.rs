@@ -3,7 +3,7 @@
 use crate::lock::PvLock;
 use crate::pmap::{Pv, PvHead};
 use crate::policy::Invalidation;
-use crate::tree::Slot;
+use core::iter;
 use core::mem::ManuallyDrop;
 use core::num::NonZeroUsize;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
@@ -24,7 +24,7 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     pv_lock: PvLock<M>,
     /// [`Page::DIRTY`], [`Page::REFERENCED`]. Written under `pv_lock`.
     flags: M::AtomicU8,
-    /// How many looks of the reclaimer ago the page was used; his alone.
+    /// In how many looks the reclaimer will take the page if it stays unused.
     age: M::AtomicU8,
 }
 
@@ -65,6 +65,10 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub const DIRTY: u8 = 1 << 0;
     /// The page has been used since it was last looked at.
     pub const REFERENCED: u8 = 1 << 1;
+    /// Somebody writes the page out, or tries to: one at a time.
+    pub(crate) const LAUNDRY: u8 = 1 << 2;
+    /// The page is known by a slot of the swap space that has not got its content yet.
+    pub(crate) const UNWRITTEN: u8 = 1 << 3;
 
     pub(crate) fn new() -> Self {
         const {
@@ -144,6 +148,16 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         }
     }
 
+    /// How often the page was found unused since it was used last, counted down. The
+    /// reclaimer's; a hint.
+    pub(crate) fn age(&self) -> u8 {
+        self.age.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_age(&self, age: u8) {
+        self.age.store(age, Ordering::Relaxed);
+    }
+
     /// Mappings and holders, a moment ago.
     pub(crate) fn references(&self) -> u32 {
         // Acquire: pairs with the release of who has gone.
@@ -215,7 +229,7 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
     }
 
     /// `slot`'s mapping at `address`.
-    pub(crate) fn find(&self, slot: *const Slot<M>, address: usize) -> Option<Pv<M>> {
+    pub(crate) fn find(&self, slot: *const (), address: usize) -> Option<Pv<M>> {
         // SAFETY: the PV lock is held.
         unsafe { self.head().find(slot, address) }
     }
@@ -239,19 +253,24 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         self.page.add_flags(flags);
     }
 
-    /// Takes [`Page::DIRTY`]; whether it was set.
-    pub(crate) fn take_dirty(&mut self) -> bool {
+    /// Takes `flags` from the page's; those of them that were set.
+    pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
         let now = self.page.flags.load(Ordering::Relaxed);
-        let dirty = Page::<M, I>::DIRTY;
-        self.page.flags.store(now & !dirty, Ordering::Relaxed);
-        now & dirty != 0
+        self.page.flags.store(now & !flags, Ordering::Relaxed);
+        now & flags
     }
 
-    /// Takes the page's flags.
-    pub(crate) fn take_flags(&mut self) -> u8 {
-        let now = self.page.flags.load(Ordering::Relaxed);
-        self.page.flags.store(0, Ordering::Relaxed);
-        now
+    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
+    pub(crate) fn begin_laundry(&mut self) -> bool {
+        let is_free = self.page.flags() & Page::<M, I>::LAUNDRY == 0;
+        self.set_flags(Page::<M, I>::LAUNDRY);
+        is_free
+    }
+
+    /// The entries, from the newest on.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Pv<M>> {
+        // SAFETY: the PV lock is held as long as the list is borrowed.
+        iter::successors(self.first(), |pv| unsafe { pv.next() })
     }
 }
 

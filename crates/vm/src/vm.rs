@@ -3,8 +3,10 @@
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
-use crate::page::Page;
+use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
+use crate::reclaim::{Hand, OutOfMemory};
+use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,6 +25,9 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
     asids: Padded<AsidLock<M, Asids>>,
+    swap_space: Option<Arc<SwapSpace<M>>>,
+    out_of_memory: Option<OutOfMemory>,
+    hand: Padded<Hand<M>>,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -44,6 +49,10 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap: <P::Swap as Reservation<M>>::Config,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
+    /// Where pages go when memory is short; without it, private memory stays.
+    pub swap_space: Option<Arc<SwapSpace<M>>>,
+    /// Who knows a way when memory is out.
+    pub out_of_memory: Option<OutOfMemory>,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -52,6 +61,8 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             invalidation: Default::default(),
             swap: Default::default(),
             swap_pages: None,
+            swap_space: None,
+            out_of_memory: None,
         }
     }
 }
@@ -73,6 +84,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
             asids: Padded(AsidLock::<M, _>::new(Asids::default())),
+            swap_space: options.swap_space,
+            out_of_memory: options.out_of_memory,
+            hand: Padded(Hand::new()),
             machine,
         });
         vm.label();
@@ -89,6 +103,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         M::label_value(&self.swap, "swap account");
         self.swap.label();
         M::label_value(&self.asids, "Vm.asids");
+        M::label_value(&self.hand, "Vm.hand");
     }
 
     /// The machine.
@@ -116,6 +131,19 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self.swap
     }
 
+    /// Where pages go when memory is short.
+    pub fn swap_space(&self) -> Option<&Arc<SwapSpace<M>>> {
+        self.swap_space.as_ref()
+    }
+
+    pub(crate) fn out_of_memory(&self) -> Option<&OutOfMemory> {
+        self.out_of_memory.as_ref()
+    }
+
+    pub(crate) fn hand(&self) -> &Hand<M> {
+        &self.hand
+    }
+
     /// Takes a frame for a page, with one reference.
     pub(crate) fn allocate_page(&self, content: Content) -> Result<Frame, Error> {
         let frame = self.allocate(content)?;
@@ -134,11 +162,28 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.frames.free(&self.machine, frame, zeroed);
     }
 
+    /// Frees the page that [`Vm::allocate_page`] gave and nobody has seen. `zeroed` says
+    /// it is all zero.
+    pub(crate) fn release_unused(&self, frame: Frame, zeroed: bool) {
+        // Somebody with an old hint may hold it for a moment.
+        if self.page(frame).release() {
+            self.free(frame, zeroed);
+        }
+    }
+
     /// Drops a reference to a page, and frees its frame with the last.
     pub(crate) fn release_page(&self, frame: Frame) {
         if self.page(frame).release() {
             self.free(frame, false);
         }
+    }
+
+    /// Whether the page in `frame`, which the caller has mapped, is only his: nobody else
+    /// maps it, holds it or knows it by another name. Under the lock of its slot, by which
+    /// alone there could be more.
+    pub(crate) fn is_exclusive(&self, frame: Frame) -> bool {
+        let page = self.page(frame);
+        page.references() == 1 && page.identity() == Identity::Private
     }
 
     /// Keeps a page from being freed; `None` if it has been.

@@ -134,7 +134,10 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         let vm = &self.object.vm;
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
         let mapped = clean(&hold);
-        let own = vm.page(frame).lock_pv().take_dirty();
+        let own = {
+            let dirty = Page::<M, P::Invalidation>::DIRTY;
+            vm.page(frame).lock_pv().take_flags(dirty) != 0
+        };
         if !(mapped || own) {
             return false;
         }

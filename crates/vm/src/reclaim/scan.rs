@@ -1,0 +1,95 @@
+//! The hand that looks at pages.
+
+use super::batch::Batch;
+use crate::object::PageRef;
+use crate::page::Identity;
+use crate::policy::Policies;
+use crate::vm::Vm;
+use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+
+/// Descriptors that a reclaimer looks at before it asks for more.
+const STRIDE: usize = 64;
+
+/// Looks that a page survives after it was used.
+const YOUNG: u8 = 2;
+
+/// How often the hand goes round for one request: until a page that nobody uses has
+/// lost its age, and once more.
+const ROUNDS: usize = YOUNG as usize + 2;
+
+/// Where the next look is due.
+pub(crate) struct Hand<M: Platform>(M::AtomicUsize);
+
+impl<M: Platform> Hand<M> {
+    pub(crate) fn new() -> Self {
+        Hand(M::AtomicUsize::new(0))
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
+    /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
+    pub fn reclaim(&self, wanted: usize) -> usize {
+        let mut freed = 0;
+        let mut batch = Batch::new();
+        let total = self.frames().total();
+        for _ in 0..(ROUNDS * total).div_ceil(STRIDE) {
+            // Relaxed: a number.
+            let first = self.hand().0.fetch_add(STRIDE, Ordering::Relaxed);
+            for index in first..first + STRIDE {
+                freed += self.look(Frame((index % total) as u32), &mut batch);
+            }
+            if freed + batch.len() >= wanted {
+                freed += self.launder(&mut batch);
+                if freed >= wanted {
+                    return freed;
+                }
+            }
+        }
+        freed + self.launder(&mut batch)
+    }
+
+    /// Looks at a frame: a page whose time is over goes, or joins the batch that will; how
+    /// many frames that freed.
+    fn look<'a>(&'a self, frame: Frame, batch: &mut Batch<'a, M, P>) -> usize {
+        let Some(held) = self.page_ref(frame) else {
+            return 0;
+        };
+        let page = self.page(frame);
+        if self.test_referenced_at(frame) {
+            page.set_age(YOUNG);
+            return 0;
+        }
+        match page.age().checked_sub(1) {
+            Some(age) => {
+                page.set_age(age);
+                0
+            }
+            None => self.send_out(held, batch),
+        }
+    }
+
+    /// Sends a page out, now or with the batch; how many frames that freed.
+    pub(crate) fn send_out<'a>(
+        &'a self,
+        held: PageRef<'a, M, P>,
+        batch: &mut Batch<'a, M, P>,
+    ) -> usize {
+        let page = self.page(held.frame());
+        let mut list = page.lock_pv();
+        if let Identity::Object(_) = page.identity() {
+            drop(list);
+            return usize::from(self.evict(held));
+        }
+        // A private page that is mapped nowhere is being made.
+        let stray = list.first().is_none() && page.identity() == Identity::Private;
+        if !stray && list.begin_laundry() {
+            drop(list);
+            batch.push(held);
+        }
+        match batch.is_full() {
+            true => self.launder(batch),
+            false => 0,
+        }
+    }
+}
