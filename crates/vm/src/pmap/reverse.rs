@@ -7,7 +7,7 @@ use crate::tree::{Flags, Locked, Mapped, Part, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use core::ptr;
-use machine::{Atomic, AtomicInt, Ordering, Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

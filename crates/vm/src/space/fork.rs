@@ -95,10 +95,7 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     }
 
     /// The child's attachment for a mapping of the parent's.
-    fn inherit(
-        &mut self,
-        mapped: &Mapped<'_, M, P>,
-    ) -> Result<Option<Attached<M, P>>, Error> {
+    fn inherit(&mut self, mapped: &Mapped<'_, M, P>) -> Result<Option<Attached<M, P>>, Error> {
         let Some(parent) = mapped.attachment else {
             return Ok(None);
         };
