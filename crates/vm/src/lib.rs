@@ -5,6 +5,8 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod error;
 mod frames;
@@ -17,6 +19,7 @@ pub mod pager;
 mod pmap;
 pub mod policy;
 mod prot;
+mod reclaim;
 mod space;
 pub mod swap;
 mod tree;
@@ -28,6 +31,7 @@ pub use page::Page;
 pub use pmap::{Pmap, Removed};
 pub use policy::{Best, Policies};
 pub use prot::Prot;
+pub use reclaim::OutOfMemory;
 pub use space::{Advice, At, HEAP_START, HIGHEST, LOWEST, MAP_START, Move, Region, Request, Space};
 pub use tree::Flags;
 pub use vm::{Hold, Options, Vm};

@@ -1,58 +1,15 @@
 //! Every allocation of map, fault, protect, unmap and space creation fails once: the
 //! call returns an error, nothing leaks, the space is as before.
 
+mod refusing;
+
 use hosted::Hosted;
 use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology, VaRange};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
 use vm::swap::SwapSpace;
 use vm::{Best, Error, Prot, Resource, Space, Vm};
-
-/// The system's allocator, except that a thread can have one allocation refused.
-struct Refusing;
-
-thread_local! {
-    /// Allocations until the refused one; 0 means none is.
-    static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
-}
-
-fn refused() -> bool {
-    REFUSE_IN.with(|left| {
-        let now = left.get();
-        left.set(now.saturating_sub(1));
-        now == 1
-    })
-}
-
-// SAFETY: defers to the system's allocator, or returns null as an allocator may.
-unsafe impl GlobalAlloc for Refusing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if refused() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if refused() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Refusing = Refusing;
 
 type TestVm = Arc<Vm<Hosted, Best>>;
 type TestSpace = Space<Hosted, Best>;
@@ -90,9 +47,9 @@ fn each_frame(vm: &TestVm, space: &TestSpace, call: impl Fn() -> Result<(), Erro
 fn each_heap(vm: &TestVm, space: &TestSpace, call: impl Fn() -> Result<(), Error>) -> u64 {
     for nth in 1.. {
         let before = state(vm, space);
-        REFUSE_IN.set(nth);
+        refusing::refuse_after(nth);
         let result = call();
-        REFUSE_IN.set(0);
+        refusing::refuse_after(0);
         match result {
             Ok(()) => return nth - 1,
             Err(error) => assert_eq!(error, Error::OutOfMemory(Resource::Heap)),
@@ -165,9 +122,9 @@ fn stores_without_heap_say_so() {
     machine.word(Frame(0), 3).store(7, Ordering::Relaxed);
     let write = || pager.write(&machine, 5, &[Frame(0)], PAGE_SIZE);
     for nth in 1.. {
-        REFUSE_IN.set(nth);
+        refuse_after(nth);
         let written = write();
-        REFUSE_IN.set(0);
+        refuse_after(0);
         if written.is_ok() {
             assert_eq!(nth, 4, "a chunk, its place and a page");
             break;
@@ -176,8 +133,8 @@ fn stores_without_heap_say_so() {
         assert_eq!(pager.pages(), 0);
     }
     let pager = Box::new(pager);
-    REFUSE_IN.set(1);
+    refuse_after(1);
     let space = SwapSpace::new(machine.cpus(), pager, 1_000);
-    REFUSE_IN.set(0);
+    refuse_after(0);
     assert_eq!(space.err(), Some(Error::OutOfMemory(Resource::Heap)));
 }

@@ -52,6 +52,7 @@
 mod account;
 mod allocate;
 mod load;
+mod object;
 mod slot;
 mod space;
 
