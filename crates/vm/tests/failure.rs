@@ -122,9 +122,9 @@ fn stores_without_heap_say_so() {
     machine.word(Frame(0), 3).store(7, Ordering::Relaxed);
     let write = || pager.write(&machine, 5, &[Frame(0)], PAGE_SIZE);
     for nth in 1.. {
-        refuse_after(nth);
+        refusing::refuse_after(nth);
         let written = write();
-        refuse_after(0);
+        refusing::refuse_after(0);
         if written.is_ok() {
             assert_eq!(nth, 4, "a chunk, its place and a page");
             break;
@@ -133,8 +133,8 @@ fn stores_without_heap_say_so() {
         assert_eq!(pager.pages(), 0);
     }
     let pager = Box::new(pager);
-    refuse_after(1);
+    refusing::refuse_after(1);
     let space = SwapSpace::new(machine.cpus(), pager, 1_000);
-    refuse_after(0);
+    refusing::refuse_after(0);
     assert_eq!(space.err(), Some(Error::OutOfMemory(Resource::Heap)));
 }

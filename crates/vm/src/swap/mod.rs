@@ -22,6 +22,7 @@
 //!
 //! ```text
 //! allocate:  0 → 1 reference, CACHED(frame)
+//! reserve:   0 → 1 reference, OWNED: no frame, no look-up finds it
 //! retain:    one reference more, by who has one
 //! release:   one less; with the last, unless BUSY: → 0
 //! look up:   word is CACHED(frame): hold the page, unless it has no reference; look again:
