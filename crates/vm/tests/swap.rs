@@ -175,7 +175,10 @@ fn in_and_out() {
         assert_eq!(space.uncache(slot, Frame(4), || true), Eviction::Kept);
         assert_eq!(space.uncache(slot, FRAME, || false), Eviction::Kept);
         assert!(space.holds(slot, FRAME));
+        assert!(space.retain_if(slot, FRAME) && !space.retain_if(slot, Frame(4)));
+        assert_eq!((space.references(slot), space.release(slot)), (2, None));
         assert_eq!(space.uncache(slot, FRAME, || true), Eviction::Evicted);
+        assert!(!space.retain_if(slot, FRAME), "not in the cache");
         assert_eq!((space.used(), space.cached()), (1, 0));
         assert_eq!(space.uncache(slot, FRAME, || true), Eviction::Kept);
         let SwapIn::Load(failed) = space.begin_in(slot, gone) else {

@@ -57,9 +57,10 @@ impl<M: Platform> SwapSpace<M> {
         Some(slots)
     }
 
-    /// Takes a slot that has no part in the cache, for an owner who finds his page by himself and
-    /// lets one task at a time read or write it; with one reference, his. Look-ups of private
-    /// memory that come by an old number find it gone. `None` and O(…) as [`SwapSpace::allocate`].
+    /// Takes a slot that has no part in the cache, for an owner who finds his page by himself
+    /// and lets one task at a time read or write it; with one reference, his. Look-ups of
+    /// private memory that come by an old number find it gone. `None` if no slot is free; that is
+    /// exact. As fast as [`SwapSpace::allocate`].
     pub fn reserve(&self) -> Option<u32> {
         let slots = self.take(&[Word::OWNED])?;
         self.count_allocated(1, 0);

@@ -23,7 +23,8 @@
 //! ```text
 //! allocate:  0 → 1 reference, CACHED(frame)
 //! reserve:   0 → 1 reference, OWNED: no frame, no look-up finds it
-//! retain:    one reference more, by who has one
+//! retain:    one reference more, by who has one; or by who holds the page in the cache, if
+//!            somebody has one and nobody is busy
 //! release:   one less; with the last, unless BUSY: → 0
 //! look up:   word is CACHED(frame): hold the page, unless it has no reference; look again:
 //!            word is CACHED(frame): done; else let go, from the top
