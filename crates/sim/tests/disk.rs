@@ -51,6 +51,7 @@ fn a_disk_keeps_pages() {
     let sim = machine(true);
     let pager = sim.on_cpu(0, || Arc::new(Disk::new(MemoryPager::new(), LATENCY, PAGE)));
     conformance::pager(&sim, pager.clone());
+    conformance::truncation(&sim, pager.clone());
     assert!(pager.pager().counts().writes > 0);
     sim.on_cpu(0, move || drop(pager));
 }

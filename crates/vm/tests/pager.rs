@@ -12,7 +12,9 @@ fn machine() -> Hosted {
 
 #[test]
 fn keeps_pages_on_hosted() {
-    conformance::pager(&machine(), Arc::new(MemoryPager::<Hosted>::new()));
+    let pager = || Arc::new(MemoryPager::<Hosted>::new());
+    conformance::pager(&machine(), pager());
+    conformance::truncation(&machine(), pager());
 }
 
 /// Without preemptions: that the store works where memory is a checker's words.
