@@ -1,7 +1,7 @@
 //! Stores of pages: files.
 
 use crate::Hosted;
-use machine::{Frame, Memory, PAGE_SIZE, Pager, PagerError};
+use machine::{Frame, Memory, PAGE_SIZE, Pager, PagerError, Truncate};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -79,6 +79,18 @@ impl Pager<Hosted> for FilePager {
             // The host took nothing and did not say why.
             false => Err(PagerError { errno: libc::EIO }),
         }
+    }
+}
+
+impl Truncate<Hosted> for FilePager {
+    fn truncate(&self, _machine: &Hosted, bytes: u64) -> Result<(), PagerError> {
+        let cut = || match self.file.metadata()?.len() > bytes {
+            true => self.file.set_len(bytes),
+            false => Ok(()),
+        };
+        cut().map_err(|error| PagerError {
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+        })
     }
 }
 

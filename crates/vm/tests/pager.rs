@@ -15,6 +15,11 @@ fn keeps_pages_on_hosted() {
     conformance::pager(&machine(), Arc::new(MemoryPager::<Hosted>::new()));
 }
 
+#[test]
+fn is_cut_off_on_hosted() {
+    conformance::truncation(&machine(), Arc::new(MemoryPager::<Hosted>::new()));
+}
+
 /// One schedule of many: that the store works where memory is a checker's words.
 #[test]
 fn keeps_pages_on_checked() {

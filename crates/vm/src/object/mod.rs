@@ -20,7 +20,7 @@
 //! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the
 //!   page forgets the object; then all its mappings are removed. A fault lists its
 //!   mapping under the same PV lock and *afterwards*, before it lets its slot go, asks
-//!   [`Object::still_has`] and takes the mapping back if not. Whoever has the PV lock first
+//!   [`Object::still_has`], and takes the mapping back if not. Whoever has the PV lock first
 //!   is seen by the other: the removal finds the mapping, or the fault finds
 //!   the entry without the page.
 //! - **Evict** ([`home`]): own the entry and freeze the page's references if they
@@ -62,17 +62,9 @@ use alloc::vec::Vec;
 use core::ptr::NonNull;
 use entry::Content;
 use life::Life;
-use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Platform};
+use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, PagerError, Platform, Truncate};
 use sync::Padded;
 use tree::Tree;
-
-/// A pager whose store can be cut off, as a file can.
-pub trait Truncate<M: Memory>: Pager<M> {
-    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Called
-    /// beside calls for pages before, but not beside one that concerns what lies behind.
-    /// After an error the content behind is undefined.
-    fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
-}
 
 /// A swap space, as far as an object needs it: what brings pages back.
 pub trait Slots<M: Memory>: Send + Sync + 'static {

@@ -66,6 +66,25 @@ impl Sheet {
         }
     }
 
+    /// Forgets what lies behind the first `bytes` bytes.
+    pub(super) fn cut(&mut self, bytes: u64) {
+        let (last, rest) = (bytes / PAGE_SIZE as u64, bytes as usize % PAGE_SIZE);
+        for (number, chunk) in &mut self.chunks {
+            for (page, place) in (*number * CHUNK..).zip(chunk) {
+                if page > last || (page == last && rest == 0) {
+                    *place = None;
+                } else if page == last
+                    && let Some(words) = place
+                {
+                    words[rest.div_ceil(8)..].fill(0);
+                    if !rest.is_multiple_of(8) {
+                        words[rest / 8] &= first_bytes(rest % 8);
+                    }
+                }
+            }
+        }
+    }
+
     /// How many pages are kept. O(pages).
     pub(super) fn len(&self) -> usize {
         let pages = self.chunks.iter().flat_map(|(_, pages)| pages.iter());
