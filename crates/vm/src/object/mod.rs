@@ -191,9 +191,12 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
     /// Writes out what is dirty, as a file's last close does, and lets all pages go.
     fn drop(&mut self) {
-        // Nobody maps it any more. What can not be written is lost: who must know
-        // writes back before.
-        let _ = self.write_back(0..u64::MAX, |_| false);
+        // Nobody maps it any more, or has its locks, so none is waited for, whatever the
+        // caller holds. What can not be written is lost: who must know writes back before.
+        if let Some(mut resize) = self.resize.try_lock() {
+            let _ = self.settle(&mut resize);
+        }
+        let _ = self.write_dirty(0..u64::MAX, |_| false);
         for (_, entry) in self.tree.entries(0..u64::MAX) {
             self.take_away(entry, &mut |_| {});
         }
