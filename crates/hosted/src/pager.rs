@@ -39,6 +39,19 @@ impl FilePager {
     }
 }
 
+impl Truncate<Hosted> for FilePager {
+    /// Cuts the file off if it is longer.
+    fn truncate(&self, _machine: &Hosted, bytes: u64) -> Result<(), PagerError> {
+        let cut = || match self.file.metadata()?.len() > bytes {
+            true => self.file.set_len(bytes),
+            false => Ok(()),
+        };
+        cut().map_err(|error: io::Error| PagerError {
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+        })
+    }
+}
+
 impl Pager<Hosted> for FilePager {
     fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         let all = frames.len() * PAGE_SIZE;
@@ -79,18 +92,6 @@ impl Pager<Hosted> for FilePager {
             // The host took nothing and did not say why.
             false => Err(PagerError { errno: libc::EIO }),
         }
-    }
-}
-
-impl Truncate<Hosted> for FilePager {
-    fn truncate(&self, _machine: &Hosted, bytes: u64) -> Result<(), PagerError> {
-        let cut = || match self.file.metadata()?.len() > bytes {
-            true => self.file.set_len(bytes),
-            false => Ok(()),
-        };
-        cut().map_err(|error| PagerError {
-            errno: error.raw_os_error().unwrap_or(libc::EIO),
-        })
     }
 }
 

@@ -30,8 +30,8 @@ pub trait Truncate<M: Memory>: Pager<M> {
     /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Nothing
     /// happens if nothing does.
     ///
-    /// Called beside calls for pages that begin before, but not beside a write behind `bytes`. After
-    /// an error the content behind is undefined.
+    /// Called beside calls for pages that begin before, but not beside a write behind
+    /// `bytes`. After an error the content behind is undefined.
     fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
 }
 

@@ -154,15 +154,13 @@ impl<M: Platform> Pager<M> for MemoryPager<M> {
     }
 }
 
-/// O(pages that take memory). Not counted, but it can be told to fail.
 impl<M: Platform> Truncate<M> for MemoryPager<M> {
     fn truncate(&self, _machine: &M, bytes: u64) -> Result<(), PagerError> {
         if self.must_fail() {
             return Err(PagerError { errno: EIO });
         }
-        for shard in &self.shards {
-            shard.lock().pages.cut(bytes);
-        }
+        let shards = self.shards.iter();
+        shards.for_each(|shard| shard.lock().pages.truncate(bytes));
         Ok(())
     }
 }

@@ -66,20 +66,19 @@ impl Sheet {
         }
     }
 
-    /// Forgets what lies behind the first `bytes` bytes.
-    pub(super) fn cut(&mut self, bytes: u64) {
-        let (last, rest) = (bytes / PAGE_SIZE as u64, bytes as usize % PAGE_SIZE);
-        for (number, chunk) in &mut self.chunks {
-            for (page, place) in (*number * CHUNK..).zip(chunk) {
-                if page > last || (page == last && rest == 0) {
-                    *place = None;
-                } else if page == last
-                    && let Some(words) = place
-                {
-                    words[rest.div_ceil(8)..].fill(0);
-                    if !rest.is_multiple_of(8) {
-                        words[rest / 8] &= first_bytes(rest % 8);
+    /// Forgets what lies behind the first `bytes` bytes. O(pages kept).
+    pub(super) fn truncate(&mut self, bytes: u64) {
+        let (last, inside) = (bytes / PAGE_SIZE as u64, bytes % PAGE_SIZE as u64);
+        for (chunk, pages) in &mut self.chunks {
+            for (number, page) in (*chunk * CHUNK..).zip(pages.iter_mut()) {
+                match page {
+                    Some(words) if number == last && inside > 0 => {
+                        let words = &mut words[inside as usize / 8..];
+                        words[0] &= first_bytes(inside as usize % 8);
+                        words[1..].fill(0);
                     }
+                    _ if number >= last => *page = None,
+                    _ => {}
                 }
             }
         }
