@@ -16,12 +16,6 @@ fn keeps_pages() {
     conformance::truncation(&machine(), pager());
 }
 
-#[test]
-fn is_cut_off() {
-    let pager = FilePager::temporary().expect("a file");
-    conformance::truncation(&machine(), Arc::new(pager));
-}
-
 /// The file's bytes are the pages', and the file is as long as what was written.
 #[test]
 fn pages_are_bytes() {

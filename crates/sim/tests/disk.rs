@@ -47,14 +47,6 @@ fn overhead() -> u64 {
 }
 
 #[test]
-fn a_disk_is_cut_off() {
-    let sim = machine(true);
-    let pager = sim.on_cpu(0, || Arc::new(Disk::new(MemoryPager::new(), LATENCY, PAGE)));
-    conformance::truncation(&sim, pager.clone());
-    sim.on_cpu(0, move || drop(pager));
-}
-
-#[test]
 fn a_disk_keeps_pages() {
     let sim = machine(true);
     let pager = sim.on_cpu(0, || Arc::new(Disk::new(MemoryPager::new(), LATENCY, PAGE)));

@@ -60,42 +60,6 @@ fn word(seed: u64, index: usize) -> u64 {
     (seed << 32) + index as u64 + 1
 }
 
-/// A store that can be cut off forgets what lies behind, and no more.
-pub fn truncation<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Truncate<M>>) {
-    alone(m, move |m| {
-        let frames = [Frame(0), Frame(1), Frame(2)];
-        (1..)
-            .zip(frames)
-            .for_each(|(seed, frame)| fill(m, frame, seed));
-        pager.write(m, 30, &frames, 3 * PAGE_SIZE).expect("write");
-        let is = |page: u64, words: [u64; 4]| {
-            assert_eq!(stored(m, &*pager, page, Frame(3)), words, "page {page}");
-        };
-        let cut = |bytes: usize| {
-            let bytes = 30 * PAGE_SIZE + bytes;
-            pager.truncate(m, bytes as u64).expect("truncate");
-        };
-        cut(5 * PAGE_SIZE);
-        (1..)
-            .zip(30..33)
-            .for_each(|(seed, page)| is(page, filled(seed)));
-        cut(2 * PAGE_SIZE);
-        is(31, filled(2));
-        is(32, filled(0));
-        cut(PAGE_SIZE + 11);
-        let [first, second, ..] = filled(2);
-        let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
-        is(30, filled(1));
-        is(31, [first, second & mask, 0, 0]);
-        // What comes behind later does not bring back what was there.
-        pager.write(m, 32, &[Frame(2)], PAGE_SIZE).expect("write");
-        is(31, [first, second & mask, 0, 0]);
-        is(32, filled(3));
-        pager.truncate(m, 0).expect("truncate");
-        (30..33).for_each(|page| is(page, filled(0)));
-    });
-}
-
 /// Makes `frame` a page that is unlike those of other seeds.
 fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
     m.zero(frame);
