@@ -13,8 +13,8 @@ pub trait Pager<M: Memory>: Send + Sync + 'static {
     /// undefined.
     fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError>;
 
-    /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …. Tasks may
-    /// write the frames meanwhile; then either content of a word is kept. After an error
+    /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …; the rest
+    /// of the last page stays as the store has it. Tasks may write the frames meanwhile; then either content of a word is kept. After an error
     /// the store's content of these pages is undefined.
     fn write(
         &self,

@@ -10,10 +10,12 @@ extern crate std;
 
 mod error;
 mod frames;
+mod heap;
 pub mod invalidation;
 pub mod lock;
-mod object;
+pub mod object;
 mod page;
+pub mod pager;
 mod pmap;
 pub mod policy;
 mod prot;

@@ -3,6 +3,7 @@
 use crate::lock::PvLock;
 use crate::pmap::{Pv, PvHead};
 use crate::policy::Invalidation;
+use core::iter;
 use core::mem::ManuallyDrop;
 use core::num::NonZeroUsize;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
@@ -23,7 +24,7 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     pv_lock: PvLock<M>,
     /// [`Page::DIRTY`], [`Page::REFERENCED`]. Written under `pv_lock`.
     flags: M::AtomicU8,
-    /// How many looks of the reclaimer ago the page was used; his alone.
+    /// In how many looks the reclaimer will take the page if it stays unused.
     age: M::AtomicU8,
 }
 
@@ -64,6 +65,10 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub const DIRTY: u8 = 1 << 0;
     /// The page has been used since it was last looked at.
     pub const REFERENCED: u8 = 1 << 1;
+    /// Somebody writes the page out, or tries to: one at a time.
+    pub(crate) const LAUNDRY: u8 = 1 << 2;
+    /// The page is known by a slot of the swap space that has not got its content yet.
+    pub(crate) const UNWRITTEN: u8 = 1 << 3;
 
     pub(crate) fn new() -> Self {
         const {
@@ -143,6 +148,16 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         }
     }
 
+    /// How often the page was found unused since it was used last, counted down. The
+    /// reclaimer's; a hint.
+    pub(crate) fn age(&self) -> u8 {
+        self.age.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_age(&self, age: u8) {
+        self.age.store(age, Ordering::Relaxed);
+    }
+
     /// Mappings and holders, a moment ago.
     pub(crate) fn references(&self) -> u32 {
         // Acquire: pairs with the release of who has gone.
@@ -157,6 +172,12 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
             self.references
                 .compare_exchange(count, 0, Ordering::AcqRel, Ordering::Relaxed);
         frozen.is_ok()
+    }
+
+    /// Undoes a [`Page::freeze`] of `count` references.
+    pub(crate) fn thaw(&self, count: u32) {
+        // Release: as in `begin`.
+        self.references.store(count, Ordering::Release);
     }
 
     /// Adds a reference; the caller has one, or the PV lock with a mapping listed.
@@ -232,11 +253,17 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         self.page.add_flags(flags);
     }
 
-    /// Takes the page's flags.
-    pub(crate) fn take_flags(&mut self) -> u8 {
+    /// Takes `flags` from the page's; those of them that were set.
+    pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
         let now = self.page.flags.load(Ordering::Relaxed);
-        self.page.flags.store(0, Ordering::Relaxed);
-        now
+        self.page.flags.store(now & !flags, Ordering::Relaxed);
+        now & flags
+    }
+
+    /// The entries, from the newest on.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Pv<M>> {
+        // SAFETY: the PV lock is held as long as the list is borrowed.
+        iter::successors(self.first(), |pv| unsafe { pv.next() })
     }
 }
 

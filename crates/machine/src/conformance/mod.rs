@@ -20,6 +20,7 @@
 //! | [`harvest`] | the walker against a kernel that takes entries away |
 //! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
 //! | [`large_pages`], [`large_flushes`], [`large_shootdown`], [`large_changes`], [`large_harvest`] | pages of 2 MiB |
+//! | [`pager`] | a store of pages, which is no part of a machine |
 //! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps what it may keep |
 
 mod atomics;
@@ -28,6 +29,7 @@ mod large;
 mod litmus;
 mod memory;
 mod mmu;
+mod pager;
 mod shootdown;
 mod tables;
 mod tasks;
@@ -40,6 +42,7 @@ pub use large::{
 pub use litmus::{message_passing, store_buffer};
 pub use memory::memory;
 pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, translation};
+pub use pager::pager;
 pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
 pub use tables::FRAMES;
 pub use tasks::{anchor, clock, locals, parking, permits};

@@ -34,6 +34,7 @@ mod tables;
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
 pub(crate) use pv::{Chunks, Pv, PvHead};
+pub(crate) use reverse::How;
 pub use reverse::Removed;
 pub(crate) use tables::Leaf;
 

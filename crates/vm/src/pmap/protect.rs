@@ -6,7 +6,7 @@ use super::{Leaf, Pmap};
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::{Flags, Kind, Locked, Part};
-use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Access, Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the pages of `range` the rights `prot`, whoever else has them. Otherwise as
@@ -90,6 +90,19 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn permit(&self, part: &mut Part<'_, M, P>, prot: Prot) {
         self.rewrite(part.leaf(), part.range().start, prot, true);
         self.refresh(part.range().start);
+    }
+
+    /// Notes an access of the kernel's to the page at the start of `part`, as the walker
+    /// does a task's.
+    pub(crate) fn used_by_kernel(&self, part: &Part<'_, M, P>, access: Access) {
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let bits = match access {
+            Access::Read => pte::ACCESSED,
+            Access::Write => pte::ACCESSED | pte::DIRTY,
+        };
+        // Relaxed: who takes the entry away does so under the slot's lock, as we are.
+        self.entry(leaf, 0, part.range().start)
+            .fetch_or(bits, Ordering::Relaxed);
     }
 
     /// Forgets this CPU's translation of `address`, after a fault that the entry does

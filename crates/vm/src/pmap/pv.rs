@@ -54,6 +54,15 @@ impl<M: Machine> Pv<M> {
         unsafe { (*self.0.as_ref().read()).address }
     }
 
+    /// The next on the page's list.
+    ///
+    /// # Safety
+    /// As for [`Pv::address`].
+    pub(crate) unsafe fn next(self) -> Option<Pv<M>> {
+        // SAFETY: as above.
+        unsafe { (*self.0.as_ref().read()).next }
+    }
+
     /// Whose mapping it is.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 use super::Space;
 use crate::error::Error;
-use crate::object::Attachment;
+use crate::object::Attached;
 use crate::pmap::Forking;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Attributes, Flags, Mapped, Part};
@@ -47,7 +47,7 @@ struct Copy<'a, M: Platform, P: Policies<M>> {
     child: &'a Space<M, P>,
     forking: Forking<'a, M, P>,
     /// The attachment that was inherited last, and what the child has for it.
-    last: Option<(*const Attachment<M, P>, Arc<Attachment<M, P>>)>,
+    last: Option<(Attached<M, P>, Attached<M, P>)>,
 }
 
 impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
@@ -98,18 +98,18 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     fn inherit(
         &mut self,
         mapped: &Mapped<'_, M, P>,
-    ) -> Result<Option<Arc<Attachment<M, P>>>, Error> {
+    ) -> Result<Option<Attached<M, P>>, Error> {
         let Some(parent) = mapped.attachment else {
             return Ok(None);
         };
         if let Some((of, child)) = &self.last
-            && *of == Arc::as_ptr(parent)
+            && of == parent
         {
             return Ok(Some(child.clone()));
         }
         let owner = Arc::as_ptr(&self.child.pmap).cast();
         let child = parent.inherit(owner)?;
-        self.last = Some((Arc::as_ptr(parent), child.clone()));
+        self.last = Some((parent.clone(), child.clone()));
         Ok(Some(child))
     }
 }

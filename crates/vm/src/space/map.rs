@@ -3,7 +3,7 @@
 use super::request::{At, Request};
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
-use crate::object::{Attachment, ObjectRef};
+use crate::object::ObjectRef;
 use crate::policy::{MapLocking, Policies, Reservation};
 use crate::prot::Prot;
 use crate::tree::{Attributes, Flags};
@@ -148,9 +148,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// What a mapping of `new` at `range` has.
     fn attributes(&self, new: &New<'_, M, P>, range: VaRange) -> Result<Attributes<M, P>, Error> {
         let attach = |(object, first): (&ObjectRef<M, P>, u64)| {
-            let delta = first.wrapping_sub((range.start / PAGE_SIZE) as u64);
-            let owner = Arc::as_ptr(&self.pmap).cast();
-            Attachment::new(object, delta, owner, range)
+            object.attach(Arc::as_ptr(&self.pmap).cast(), range, first)
         };
         Ok(Attributes {
             flags: new.flags,

@@ -8,6 +8,7 @@ mod access;
 mod advise;
 mod arena;
 mod brk;
+mod copy;
 mod discard;
 mod exec;
 mod fault;

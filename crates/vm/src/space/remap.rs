@@ -196,11 +196,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         old: VaRange,
         to: VaRange,
     ) -> Result<Attributes<M, P>, Error> {
-        let by = (to.start / PAGE_SIZE).wrapping_sub(old.start / PAGE_SIZE) as u64;
         let attachment = attributes.attachment.as_ref();
+        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old.start)));
         Ok(Attributes {
             flags: attributes.flags,
-            attachment: attachment.map(|at| at.moved(by, to)).transpose()?,
+            attachment: moved.transpose()?,
         })
     }
 

@@ -1,16 +1,15 @@
 //! What is mapped: attributes, and runs of addresses that have them.
 
 use super::flags::Flags;
-use crate::object::Attachment;
+use crate::object::Attached;
 use crate::policy::Policies;
-use alloc::sync::Arc;
 use machine::{Platform, VaRange};
 
 /// What a mapping has beside its place. 16 bytes.
 pub(crate) struct Attributes<M: Platform, P: Policies<M>> {
     pub(crate) flags: Flags,
     /// Which object is mapped, and where in it; none if the memory is anonymous and private.
-    pub(crate) attachment: Option<Arc<Attachment<M, P>>>,
+    pub(crate) attachment: Option<Attached<M, P>>,
 }
 
 impl<M: Platform, P: Policies<M>> Attributes<M, P> {
@@ -34,8 +33,7 @@ impl<M: Platform, P: Policies<M>> Clone for Attributes<M, P> {
 
 impl<M: Platform, P: Policies<M>> PartialEq for Attributes<M, P> {
     fn eq(&self, other: &Self) -> bool {
-        let attached = |at: &Self| at.attachment.as_ref().map(Arc::as_ptr);
-        self.flags == other.flags && attached(self) == attached(other)
+        self.flags == other.flags && self.attachment == other.attachment
     }
 }
 
@@ -43,7 +41,7 @@ impl<M: Platform, P: Policies<M>> PartialEq for Attributes<M, P> {
 pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
     pub(crate) range: VaRange,
     pub(crate) flags: Flags,
-    pub(crate) attachment: Option<&'a Arc<Attachment<M, P>>>,
+    pub(crate) attachment: Option<&'a Attached<M, P>>,
 }
 
 impl<M: Platform, P: Policies<M>> Mapped<'_, M, P> {

@@ -6,11 +6,10 @@ use super::flags::Flags;
 use super::state::State;
 use crate::error::{Error, Resource};
 use crate::lock::SlotLock;
-use crate::object::Attachment;
+use crate::object::Attached;
 use crate::pmap::{Chunks, Leaf};
 use crate::policy::Policies;
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{array, ptr, slice};
 use machine::{Atomic, Ordering, Platform, SharedCell, VaRange};
@@ -61,7 +60,7 @@ pub(crate) struct Inside<M: Platform, P: Policies<M>> {
     /// With `attachment` the attributes of a slot that is [`State::Whole`]; otherwise
     /// nothing. (Apart, since together they would take another 8 bytes.)
     flags: Flags,
-    attachment: Option<Arc<Attachment<M, P>>>,
+    attachment: Option<Attached<M, P>>,
     /// What is mapped, if the state is [`State::Parts`]; otherwise empty, with the room it
     /// had.
     pub(super) extents: Extents<M, P>,
