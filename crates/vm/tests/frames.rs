@@ -27,6 +27,8 @@ enum Op {
     /// Frees a block that was allocated as one, at once or frame by frame.
     FreeBlock(usize, bool),
     Drain,
+    /// Zeroes so many of the CPU's free frames.
+    Zero(usize),
     /// The next allocation fails.
     Refuse,
 }
@@ -40,6 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(from, count, step)| Op::Free(from, count, step)),
         2 => (any::<usize>(), any::<bool>()).prop_map(|(n, at_once)| Op::FreeBlock(n, at_once)),
         1 => Just(Op::Drain),
+        1 => (1..60usize).prop_map(Op::Zero),
         1 => Just(Op::Refuse),
     ]
 }
@@ -102,6 +105,7 @@ impl Model {
                 }
             }
             Op::Drain => frames.drain(),
+            Op::Zero(count) => assert!(frames.zero_ahead(sim, count) <= count),
             Op::Refuse => {
                 frames.fail_after(1);
                 self.refuses = true;
@@ -188,6 +192,7 @@ fn a_block_whose_frames_are_freed_one_by_one_is_whole_again() {
         (a.0..a.0 + BLOCK).for_each(|frame| frames.free(&machine, Frame(frame), false));
         assert_eq!(frames.free_count(), BLOCK as usize);
         assert_eq!(block(), None, "frames in the cache keep it broken");
+        assert!(frames.zero_ahead(&machine, 10) == 10, "some of them zeroed");
         frames.drain();
         assert_eq!(frames.free_count(), BLOCK as usize);
         assert_eq!(block(), Some(a));
