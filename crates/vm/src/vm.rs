@@ -5,6 +5,7 @@ use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
+use crate::superpages::Superpages;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,6 +24,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
     asids: Padded<AsidLock<M, Asids>>,
+    superpages: Superpages,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -44,6 +46,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap: <P::Swap as Reservation<M>>::Config,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
+    /// Where private anonymous memory gets superpages.
+    pub superpages: Superpages,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -52,6 +56,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             invalidation: Default::default(),
             swap: Default::default(),
             swap_pages: None,
+            superpages: Superpages::default(),
         }
     }
 }
@@ -73,6 +78,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
             asids: Padded(AsidLock::<M, _>::new(Asids::default())),
+            superpages: options.superpages,
             machine,
         });
         vm.label();
@@ -109,6 +115,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The delayed-invalidation policy.
     pub fn invalidation(&self) -> &P::Invalidation {
         &self.invalidation
+    }
+
+    /// Where there are superpages.
+    #[inline]
+    pub fn superpages(&self) -> Superpages {
+        self.superpages
     }
 
     /// The account of swap space.

@@ -29,6 +29,7 @@ mod protect;
 mod pv;
 mod remove;
 mod reverse;
+mod superpage;
 mod tables;
 
 pub(crate) use copy::Forking;

@@ -3,11 +3,11 @@
 use super::{Pmap, Pv, entry};
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Locked, Mapped, Part, Slot};
+use crate::tree::{Flags, Locked, Mapped, Part, Size, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use core::ptr;
-use machine::{Atomic, AtomicInt, Ordering, Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,14 @@ pub(crate) struct How {
     pub(crate) slot: Option<u32>,
     /// Whether memory that a task has locked is left alone, and the removal ended there.
     pub(crate) spare_locked: bool,
+}
+
+impl How {
+    /// Whether the mapping at the start of `part` is left alone.
+    fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
+        let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
+        self.spare_locked && part.first().is_some_and(stays)
+    }
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
@@ -68,6 +76,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             let (now, slot) = unsafe { (&*pmap, &*owner.slot.cast::<Slot<M, P>>()) };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
+                && now.is_ready(&mut locked, how)
             {
                 match now.take_away(&mut locked, &mut list, pv, how) {
                     true => mappings += 1,
@@ -75,8 +84,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 }
                 continue;
             }
-            // The order is slot first. Keep the pmap alive, let the list go, lock both
-            // in order, and look again: the mapping may have gone meanwhile.
+            // The order is slot first, and the pages of a superpage ascending. Keep the pmap
+            // alive, let the list go, lock all in order, and look again: the mapping may
+            // have gone meanwhile, and others may have come.
             // SAFETY: pmaps live in an `Arc`, which can not go while its PV entry is here.
             let pmap = unsafe {
                 Arc::increment_strong_count(pmap);
@@ -124,15 +134,26 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         for pv in list.iter() {
             // SAFETY: the PV lock is held.
             let (owner, address) = unsafe { (pv.owner(), pv.address()) };
-            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
-            referenced |= take_accessed(entry, frame);
+            // SAFETY: a pmap outlives its PV entries, and its slots live as long.
+            let (pmap, slot) = unsafe {
+                let pmap = &*owner.pmap.cast::<Pmap<M, P>>();
+                (pmap, &*owner.slot.cast::<Slot<M, P>>())
+            };
+            referenced |= match slot.size() {
+                // Exact: it changes under this page's lock, too.
+                Size::Superpage => pmap.test_superpage(address, frame),
+                Size::Pages | Size::Run => {
+                    let entry = self.machine().word(owner.leaf, pte::index(address, 0));
+                    take_accessed(entry, frame)
+                }
+            };
         }
         referenced
     }
 }
 
 /// Clears the accessed bit of an entry that maps `frame`; whether it was set.
-fn take_accessed<W: AtomicInt<u64>>(entry: &W, frame: Frame) -> bool {
+pub(super) fn take_accessed<W: AtomicInt<u64>>(entry: &W, frame: Frame) -> bool {
     let mut old = entry.load(Ordering::Relaxed);
     // The holder of the slot's lock may have cleared the entry and be about to lock the list.
     while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & pte::ACCESSED != 0 {
@@ -151,9 +172,21 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _lock = self.locking.pmap();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
+        for mut part in locked.parts() {
+            if !how.spares(&part) {
+                self.demote(&mut part);
+            }
+        }
         let mut list = page.lock_pv();
         let pv = list.find(ptr::from_ref(place.slot).cast(), at.start)?;
         Some(self.take_away(&mut locked, &mut list, pv, how))
+    }
+
+    /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list
+    /// of its page is locked.
+    fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
+        let mut parts = locked.parts();
+        parts.all(|mut part| how.spares(&part) || self.try_demote(&mut part))
     }
 
     /// Clears and flushes the mapping of `pv`, which is all that is locked, under both
@@ -166,8 +199,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         how: How,
     ) -> bool {
         for mut part in locked.parts() {
-            let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
-            if how.spare_locked && part.first().is_some_and(stays) {
+            if how.spares(&part) {
                 return false;
             }
             if let Some(slot) = how.slot {

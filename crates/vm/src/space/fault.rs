@@ -68,9 +68,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 Ok(None)
             }
             Entry::Page { frame, kind, .. } => {
+                self.pmap.demote(&mut part);
                 let ours = || kind == Kind::Private && self.vm.is_exclusive(frame);
                 if flags.has(Flags::SHARED) || ours() {
                     self.pmap.permit(&mut part, flags.prot());
+                    self.pmap.promote(&mut part);
                     return Ok(None);
                 }
                 let Some(copy) = supply.take_frame() else {
@@ -91,6 +93,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         flags: Flags,
         supply: &mut Supply<'_, M, P>,
     ) -> Result<Option<Need>, Error> {
+        let superpages = self.vm.superpages();
+        if superpages.wanted(flags) && self.pmap.fill_in_place(part, flags.prot())? {
+            return Ok(None);
+        }
         if !supply.has_zeroes()? {
             return Ok(Some(Need::Zeroes));
         }
