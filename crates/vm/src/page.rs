@@ -73,7 +73,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn new() -> Self {
         const {
             // A checker's atomics, and policies of the seeds, are larger.
-            let plain = size_of::<M::AtomicU64>() == 8 && size_of::<I::Page>() == 8;
+            let plain = size_of::<M::AtomicU8>() == 1 && size_of::<I::Page>() == 8;
             assert!(!plain || size_of::<Self>() == 32);
         }
         Page {
@@ -139,6 +139,12 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
             page: self,
             held: None,
         }
+    }
+
+    /// Whether somebody has the PV list, a moment ago.
+    #[cfg(test)]
+    pub(crate) fn is_pv_locked(&self) -> bool {
+        self.pv_lock.is_locked()
     }
 
     /// Flags as they were a moment ago.

@@ -157,6 +157,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.state.store(rest | bits, Ordering::Release);
     }
 
+    /// Whether somebody has the lock, a moment ago.
+    #[cfg(test)]
+    pub(crate) fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
     /// Entries of a kind, a moment ago.
     #[inline]
     pub(crate) fn count(&self, kind: Kind) -> usize {

@@ -47,6 +47,11 @@ mod remove;
 mod reserve;
 mod run;
 
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
 use super::reverse::take_accessed;
 use super::tables::TABLE;
 use super::{Entry, Leaf, Pmap};
