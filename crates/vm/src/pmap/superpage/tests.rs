@@ -107,7 +107,13 @@ fn race(mappings: usize, act: impl FnOnce(&World) + Send + 'static) {
         assert_eq!(world.other.resident(), 0);
         // Accessed bits were handed to each page by the demotion.
         assert!(world.used(8) && !world.used(8));
-        let World { vm, space, other, hold, .. } = world;
+        let World {
+            vm,
+            space,
+            other,
+            hold,
+            ..
+        } = world;
         drop((space, other, hold));
         assert_eq!(vm.frames().free_count(), vm.frames().total());
     });
