@@ -303,6 +303,13 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         now & flags
     }
 
+    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
+    pub(crate) fn begin_laundry(&mut self) -> bool {
+        let is_free = self.page.flags() & Page::<M, I>::LAUNDRY == 0;
+        self.set_flags(Page::<M, I>::LAUNDRY);
+        is_free
+    }
+
     /// The entries, from the newest on.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Pv<M>> {
         // SAFETY: the PV lock is held as long as the list is borrowed.

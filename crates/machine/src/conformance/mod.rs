@@ -19,8 +19,8 @@
 //! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`] | one CPU's translation |
 //! | [`harvest`] | the walker against a kernel that takes entries away |
 //! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
-//! | [`large_pages`], [`large_flushes`], [`large_shootdown`], [`large_changes`], [`large_harvest`] | pages of 2 MiB |
 //! | [`pager`] | a store of pages, which is no part of a machine |
+//! | [`large_pages`], [`large_flushes`], [`large_shootdown`], [`large_changes`], [`large_harvest`] | pages of 2 MiB |
 //! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps what it may keep |
 
 mod atomics;

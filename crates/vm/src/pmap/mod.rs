@@ -20,6 +20,7 @@
 //! cleared by exchange, never by store.
 
 mod active;
+mod bits;
 mod copy;
 mod enter;
 mod entry;
@@ -31,6 +32,7 @@ mod remove;
 mod reverse;
 mod superpage;
 mod tables;
+mod truncate;
 
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;

@@ -21,6 +21,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// O(slots + private pages present).
     pub fn fork(&self) -> Result<Self, Error> {
+        self.vm.with_frames(|| self.try_fork())
+    }
+
+    fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::new(&self.vm)?;
         let _write = self.pmap.locking.write();
         {

@@ -52,7 +52,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use super::reverse::take_accessed;
+use super::bits;
 use super::tables::TABLE;
 use super::{Entry, Leaf, Pmap};
 use crate::page::Page;
@@ -112,7 +112,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let first = Frame(frame.0 - pte::index(address, 0) as u32);
         let number = address >> (PAGE_SHIFT + pte::ENTRIES.ilog2());
         if number % pte::ENTRIES == pte::index(address, 0) {
-            return take_accessed(superpage, first);
+            return bits::take(superpage, first, pte::ACCESSED);
         }
         superpage.load(Ordering::Relaxed) & pte::ACCESSED != 0
     }
