@@ -2,9 +2,11 @@
 //! content, accessed and dirty bits and frames survive it.
 
 use hosted::{Hosted, Stats};
-use machine::{Asid, Flush, Mmu, PAGE_SIZE, VaRange};
+use machine::{Asid, Flush, Mmu, PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
+use vm::pager::MemoryPager;
 use vm::policy::Reservation;
+use vm::swap::SwapSpace;
 use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Superpages, Vm};
 
 const MIB: usize = 1 << 20;
@@ -20,6 +22,20 @@ fn system_with(mib: usize, superpages: Superpages) -> System {
     machine.attach(0);
     let options = Options {
         superpages,
+        ..Options::default()
+    };
+    Vm::with_options(machine, options)
+}
+
+/// With a swap space of 64 MiB.
+fn system_with_swap(mib: usize) -> System {
+    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
+    machine.attach(0);
+    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 16_384);
+    let options = Options {
+        superpages: Superpages::Always,
+        swap_pages: Some(1 << 30),
+        swap_space: Some(Arc::new(swap.expect("a swap space"))),
         ..Options::default()
     };
     Vm::with_options(machine, options)
@@ -595,5 +611,54 @@ fn a_superpage_is_taken_apart_without_memory() {
     space.discard(page(6)).expect("discard");
     check(&space, (0..PAGES).filter(|&page| page != 6));
     drop(taken);
+    end(&vm, space);
+}
+
+#[test]
+fn superpages_go_to_the_swap_space_page_by_page() {
+    const SLOTS: usize = 6;
+    let vm = system_with_swap(8);
+    let space = space(&vm, SLOTS);
+    let mut seen = 0;
+    for slot in 0..SLOTS {
+        fill(&space, slot * PAGES..(slot + 1) * PAGES);
+        seen += space.pmap().superpages();
+    }
+    assert!(seen > 0, "some were superpages before memory was short");
+    check(&space, 0..SLOTS * PAGES);
+    fill(&space, 0..SLOTS * PAGES);
+    check(&space, (0..SLOTS * PAGES).rev());
+    end(&vm, space);
+    assert_eq!(vm.swap_space().expect("a swap space").used(), 0);
+}
+
+#[test]
+fn a_superpage_that_is_locked_in_memory_stays_one() {
+    let vm = system_with_swap(16);
+    let space = promoted(&vm);
+    space.lock(whole(), false).expect("lock");
+    assert_eq!(space.pmap().superpages(), 1);
+    assert_eq!(vm.reclaim(64), 0, "all that is used is locked");
+    assert_eq!(space.pmap().superpages(), 1);
+    space.unlock(whole()).expect("unlock");
+    assert!(vm.reclaim(64) >= 64);
+    assert_eq!(space.pmap().superpages(), 0);
+    check(&space, 0..PAGES);
+    end(&vm, space);
+}
+
+#[test]
+fn who_asks_for_one_page_does_not_make_all_clean() {
+    let vm = system(16);
+    let space = promoted(&vm);
+    let hold = |index| {
+        let frame = space.pmap().lookup(at(index)).expect("a page");
+        vm.hold(frame).expect("held")
+    };
+    assert!(vm.test_modified(&hold(1)) && vm.test_modified(&hold(2)));
+    assert_eq!(space.pmap().superpages(), 1);
+    space.protect(page(0), Prot::READ).expect("protect");
+    assert!(vm.test_modified(&hold(1)) && !vm.test_modified(&hold(1)));
+    assert!(vm.test_modified(&hold(3)));
     end(&vm, space);
 }
