@@ -19,10 +19,12 @@
 //! The slots of a range are locked in ascending order of their addresses and held
 //! together, and so are the lists of a superpage's pages; observers see the first, which
 //! stands for all. Otherwise two locks of one class or of one rank are never held together:
-//! not slots of two spaces, not the lists of other pages; frame stealing goes from cache to cache with one lock at a time.
+//! not slots of two spaces, not the lists of other pages; frame stealing goes from cache
+//! to cache with one lock at a time.
 //!
-//! A removal by the reverse map starts at 40 and needs 30: it only tries, and if it
-//! fails it lets 40 go, takes 30 and then 40 again, and looks anew.
+//! A removal by the reverse map starts at 40 and needs 30, and the lists of the other pages
+//! if a superpage maps the page: it only tries, and if it fails it lets 40 go, takes 30 and
+//! then 40 again, and looks anew.
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and

@@ -2,7 +2,8 @@
 //!
 //! What may take long (zeroing, waiting for a pager) is done without a lock: a fault looks
 //! under the lock of the page's slot what it needs, lets go, gets it, and looks again. A
-//! first touch of private memory needs a page of zeroes, which is brought at once.
+//! first touch of private memory needs a page of zeroes, which is brought at once; in a
+//! slot that is to become a superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The fault lists its mapping first and then
 //! asks whether the page is still the object's, or within its end; the truncation changes
