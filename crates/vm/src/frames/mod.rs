@@ -160,7 +160,8 @@ impl<M: Platform> Frames<M> {
     /// MiB) while blocks are reserved for superpages.
     pub fn free_count(&self) -> usize {
         let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
-        cached + self.pool.lock().len() + self.reservations.unused()
+        let pooled = self.pool.lock().len();
+        cached + pooled + self.reservations.unused()
     }
 
     /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
