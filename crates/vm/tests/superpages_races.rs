@@ -14,7 +14,7 @@ const HUGE: usize = 2 << 20;
 const PAGES: usize = HUGE / PAGE_SIZE;
 const SLOTS: usize = 2;
 const AT: usize = 1 << 42;
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 24;
 
 struct World {
     machine: Hosted,
@@ -128,7 +128,7 @@ fn changer(world: &World) {
     for round in 0..ROUNDS {
         may_fail(space.map_fixed(whole(), Prot::READ_WRITE));
         // Until there is one, or the others have taken what it needs.
-        for _ in 0..2000 {
+        for _ in 0..300 {
             if space.pmap().superpages() > 0 {
                 world.seen.fetch_add(1, Ordering::Relaxed);
                 break;
