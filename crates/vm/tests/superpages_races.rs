@@ -127,8 +127,13 @@ fn changer(world: &World) {
     space.activate();
     for round in 0..ROUNDS {
         may_fail(space.map_fixed(whole(), Prot::READ_WRITE));
-        // Until there is one, or the others have taken what it needs.
-        for _ in 0..300 {
+        // Until there is one; once there was, not for long: the others may have taken what
+        // it needs.
+        let patience = match world.seen.load(Ordering::Relaxed) {
+            0 => 20_000,
+            _ => 50,
+        };
+        for _ in 0..patience {
             if space.pmap().superpages() > 0 {
                 world.seen.fetch_add(1, Ordering::Relaxed);
                 break;
