@@ -41,7 +41,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
         }
         child.arenas.follow(&self.arenas)?;
-        *child.heap_end.lock() = *self.heap_end.lock();
+        let heap_end = self.current_break();
+        *child.heap_end.lock() = heap_end;
         Ok(child)
     }
 }
