@@ -14,6 +14,7 @@ mod heap;
 pub mod invalidation;
 pub mod lock;
 pub mod object;
+mod overcommit;
 mod page;
 pub mod pager;
 mod pmap;
@@ -27,11 +28,14 @@ mod vm;
 
 pub use error::{Error, Resource};
 pub use frames::{Content, Frames};
+pub use overcommit::Overcommit;
 pub use page::Page;
 pub use pmap::{Pmap, Removed};
 pub use policy::{Best, Policies};
 pub use prot::Prot;
 pub use reclaim::OutOfMemory;
-pub use space::{Advice, At, HEAP_START, HIGHEST, LOWEST, MAP_START, Move, Region, Request, Space};
-pub use tree::Flags;
+pub use space::{
+    Advice, At, HEAP_START, HIGHEST, LOWEST, Limit, MAP_START, Move, Region, Request, Space,
+};
+pub use tree::{Flags, Usage};
 pub use vm::{Hold, Options, Vm};

@@ -3,6 +3,7 @@
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
+use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
@@ -28,6 +29,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     swap_space: Option<Arc<SwapSpace<M>>>,
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
+    overcommit: Overcommit,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -53,6 +55,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap_space: Option<Arc<SwapSpace<M>>>,
     /// Who knows a way when memory is out.
     pub out_of_memory: Option<OutOfMemory>,
+    /// Whether more may be committed than `swap_pages`.
+    pub overcommit: Overcommit,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -63,6 +67,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
+            overcommit: Overcommit::default(),
         }
     }
 }
@@ -77,6 +82,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn with_options(machine: M, options: Options<M, P>) -> Arc<Self> {
         let (cpus, frames) = (machine.cpus(), machine.frame_count());
         let swap_pages = options.swap_pages.unwrap_or(2 * frames as u64);
+        let swap_pages = options.overcommit.account(swap_pages);
         let invalidation = P::Invalidation::new(&options.invalidation, cpus, frames);
         let vm = Arc::new(Vm {
             frames: Frames::new(&machine),
@@ -87,6 +93,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
+            overcommit: options.overcommit,
             machine,
         });
         vm.label();
@@ -129,6 +136,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The account of swap space.
     pub fn swap(&self) -> &P::Swap {
         &self.swap
+    }
+
+    /// When memory that is asked for is refused.
+    pub fn overcommit(&self) -> Overcommit {
+        self.overcommit
     }
 
     /// Where pages go when memory is short.

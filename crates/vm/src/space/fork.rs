@@ -26,7 +26,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::new(&self.vm)?;
-        let _write = self.pmap.locking.write();
+        let write = self.pmap.locking.write();
+        let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
             let forking = self.pmap.fork();
@@ -38,10 +39,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let mut walk = self.pmap.tree.walk();
             while let Some(part) = walk.next() {
                 copy.part(&part)?;
+                limits = self.rules(&part).set();
             }
         }
         child.arenas.follow(&self.arenas)?;
         *child.heap_end.lock() = *self.heap_end.lock();
+        drop(write);
+        child.inherit_limits(self, limits)?;
         Ok(child)
     }
 }
@@ -78,13 +82,13 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
         } else {
             0
         };
-        self.child.reserve(charge)?;
+        self.child.vm.commit(charge)?;
         let pmap = &self.child.pmap;
         // No slot of the child is anybody's who waits for one of the parent.
         let locked = pmap.tree.lock_more(mapped.range);
-        let mut locked = locked.inspect_err(|_| self.child.release(charge))?;
+        let mut locked = locked.inspect_err(|_| self.child.vm.uncommit(charge))?;
         let room = locked.parts().try_for_each(|mut part| part.make_room());
-        room.inspect_err(|_| self.child.release(charge))?;
+        room.inspect_err(|_| self.child.vm.uncommit(charge))?;
         for mut part in locked.parts() {
             part.set(Some(attributes.clone()));
         }
