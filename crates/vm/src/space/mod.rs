@@ -79,7 +79,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         M::label_value(&*limits, "Space.limits");
         Ok(Space {
             vm: vm.clone(),
-            pmap: Pmap::new(vm)?,
+            pmap: vm.with_frames(|| Pmap::new(vm))?,
             arenas,
             heap_end,
             limits,
