@@ -28,10 +28,7 @@ impl<T, C: Cpus> PerCpu<T, C> {
     }
 
     /// As [`PerCpu::new`], where memory may be out.
-    pub fn try_new(
-        cpus: CpuRange,
-        make: impl FnMut(usize) -> T,
-    ) -> Result<Self, TryReserveError> {
+    pub fn try_new(cpus: CpuRange, make: impl FnMut(usize) -> T) -> Result<Self, TryReserveError> {
         let mut values = Vec::new();
         values.try_reserve_exact(cpus.len())?;
         values.extend((0..cpus.len()).map(make).map(Padded));

@@ -188,7 +188,9 @@ fn above_the_limit_from_the_beginning() {
         assert_eq!(counter.used(), 0);
     });
     let below = Limited::<Hosted>::try_with_used(machine.cpus(), 10, 4).expect("a counter");
-    machine.on_cpu(1, || assert!(below.used() == 4 && !below.reserve(7) && below.reserve(6)));
+    machine.on_cpu(1, || {
+        assert!(below.used() == 4 && !below.reserve(7) && below.reserve(6))
+    });
 }
 
 #[test]

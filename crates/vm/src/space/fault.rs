@@ -27,11 +27,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// faults in it, and faults in other slots do not.
     pub fn fault(&self, fault: PageFault) -> Result<(), Error> {
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        self.vm.with_frames(|| loop {
-            match self.try_fault(fault) {
-                Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
-                Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
-                other => return other,
+        self.vm.with_frames(|| {
+            loop {
+                match self.try_fault(fault) {
+                    Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
+                    Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
+                    other => return other,
+                }
             }
         })
     }

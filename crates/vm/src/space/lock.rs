@@ -40,7 +40,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Err(Error::Invalid { reason });
         }
         let how = locked(on_fault);
-        self.set_all(current.then_some(how), if future { how } else { Flags::NONE })?;
+        self.set_all(
+            current.then_some(how),
+            if future { how } else { Flags::NONE },
+        )?;
         if current && !on_fault {
             for region in self.regions() {
                 self.populate(region.range);
