@@ -22,6 +22,7 @@ pub mod policy;
 mod prot;
 mod reclaim;
 mod space;
+mod superpages;
 pub mod swap;
 mod tree;
 mod vm;
@@ -37,5 +38,6 @@ pub use reclaim::OutOfMemory;
 pub use space::{
     Advice, At, HEAP_START, HIGHEST, LOWEST, Limit, MAP_START, Move, Region, Request, Space,
 };
+pub use superpages::Superpages;
 pub use tree::{Flags, Usage};
 pub use vm::{Hold, Options, Vm};

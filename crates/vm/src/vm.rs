@@ -7,6 +7,7 @@ use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
+use crate::superpages::Superpages;
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -30,6 +31,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
     overcommit: Overcommit,
+    superpages: Superpages,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -57,6 +59,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub out_of_memory: Option<OutOfMemory>,
     /// Whether more may be committed than `swap_pages`.
     pub overcommit: Overcommit,
+    /// Where private anonymous memory gets superpages.
+    pub superpages: Superpages,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -68,6 +72,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             swap_space: None,
             out_of_memory: None,
             overcommit: Overcommit::default(),
+            superpages: Superpages::default(),
         }
     }
 }
@@ -94,6 +99,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
             overcommit: options.overcommit,
+            superpages: options.superpages,
             machine,
         });
         vm.label();
@@ -131,6 +137,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The delayed-invalidation policy.
     pub fn invalidation(&self) -> &P::Invalidation {
         &self.invalidation
+    }
+
+    /// Where there are superpages.
+    #[inline]
+    pub fn superpages(&self) -> Superpages {
+        self.superpages
     }
 
     /// The account of swap space.

@@ -99,6 +99,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         self.rules(&locked).count(before, after)?;
         for mut part in locked.parts() {
+            if !part.is_all() || more.has(Flags::NO_HUGE) {
+                self.pmap.split(&mut part);
+            }
             part.update(|attributes| attributes.flags = change(attributes.flags));
         }
         Ok(())

@@ -39,6 +39,7 @@ pub use flags::Flags;
 pub(crate) use locked::{Holding, Locked, Two};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
+pub(crate) use state::Size;
 pub use usage::Usage;
 
 use crate::policy::Policies;
