@@ -19,6 +19,7 @@ mod page;
 pub mod pager;
 mod pmap;
 pub mod policy;
+pub mod proc;
 mod prot;
 mod reclaim;
 mod space;
@@ -36,7 +37,8 @@ pub use policy::{Best, Policies};
 pub use prot::Prot;
 pub use reclaim::OutOfMemory;
 pub use space::{
-    Advice, At, HEAP_START, HIGHEST, LOWEST, Limit, MAP_START, Move, Region, Request, Space,
+    Advice, At, Footprint, HEAP_START, HIGHEST, LOWEST, Limit, MAP_START, MappedObject, Move,
+    PagePlace, Region, Request, Space, Stats,
 };
 pub use superpages::Superpages;
 pub use tree::{Flags, Usage};

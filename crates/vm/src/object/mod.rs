@@ -95,6 +95,10 @@ pub struct Object<M: Platform, P: Policies<M>> {
     resize: Padded<ResizeLock<M, Resize>>,
 }
 
+/// Which object, among those that live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(usize);
+
 /// Where an object's content is when it is not in memory.
 enum Backing<M: Platform> {
     Store(Arc<dyn Truncate<M>>),
@@ -172,6 +176,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub fn size(&self) -> u64 {
         // Acquire: pairs with the release of who changes it; what grew is zero.
         self.size.load(Ordering::Acquire)
+    }
+
+    /// Which it is.
+    pub fn id(&self) -> ObjectId {
+        ObjectId(core::ptr::from_ref(self).addr())
     }
 
     /// Whether it is shared anonymous memory.

@@ -12,6 +12,7 @@ mod copy;
 mod discard;
 mod exec;
 mod fault;
+mod footprint;
 mod fork;
 mod incore;
 mod limits;
@@ -25,15 +26,18 @@ mod query;
 mod remap;
 mod request;
 mod stack;
+mod stats;
 mod supply;
 mod unmap;
 mod write_back;
 
 pub use advise::Advice;
+pub use footprint::{Footprint, PagePlace};
 pub use limits::Limit;
-pub use query::Region;
+pub use query::{MappedObject, Region};
 pub use remap::Move;
 pub use request::{At, Request};
+pub use stats::Stats;
 
 use crate::error::Error;
 use crate::lock::HeapLock;
