@@ -3,7 +3,7 @@
 mod refusing;
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
+use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::policy::Reservation;
 use vm::{At, Best, Error, Flags, Limit, Options, Prot, Request, Space, Vm};
@@ -198,4 +198,53 @@ fn a_child_has_a_stack_of_its_own() {
     assert_eq!(start(&child), TOP - 9 * P);
     assert_eq!(start(&space), TOP - 2 * P);
     assert_eq!(child.load(TOP - 8), Ok(1));
+}
+
+/// Tasks that use one stack at all depths beside each other, and one that maps and unmaps
+/// in its way: what is stored stays, and every page is charged once.
+#[test]
+fn a_stack_grows_under_several_tasks() {
+    const TASKS: usize = 3;
+    const PAGES: usize = 1_500;
+    let machine = Hosted::with_memory(TASKS + 1, 32 << 20).expect("memory");
+    let vm = Vm::<Hosted, Best>::new(machine.clone());
+    let space = machine.on_cpu(0, || {
+        let space = Space::new(&vm).expect("a space");
+        map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
+        space
+    });
+    let space = Arc::new(space);
+    let user = |task: usize| {
+        let space = space.clone();
+        Box::new(move || {
+            space.activate();
+            for page in (task..PAGES).step_by(TASKS) {
+                let at = TOP - (page + 1) * P;
+                space.store(at, page as u64 + 1).expect("store");
+            }
+        }) as Job
+    };
+    let mapper = {
+        let space = space.clone();
+        Box::new(move || {
+            let below = VaRange::sized(TOP - (PAGES + 300) * P, P);
+            for _ in 0..500 {
+                space.map_fixed(below, Prot::READ).expect("map");
+                space.unmap(below).expect("unmap");
+            }
+        }) as Job
+    };
+    machine.execute((0..TASKS).map(user).chain([mapper]).collect());
+    machine.on_cpu(0, || {
+        space.activate();
+        for page in 0..PAGES {
+            assert_eq!(space.load(TOP - (page + 1) * P), Ok(page as u64 + 1));
+        }
+        assert_eq!(start(&space), TOP - PAGES * P);
+        assert_eq!(space.regions().len(), 1);
+        assert_eq!(vm.swap().reserved(), PAGES as u64);
+        drop(Arc::into_inner(space).expect("all jobs have ended"));
+        assert_eq!(vm.swap().reserved(), 0);
+        assert_eq!(vm.frames().free_count(), vm.frames().total());
+    });
 }
