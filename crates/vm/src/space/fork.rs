@@ -16,7 +16,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// Each slot is copied under its lock, while others of the space go on working
     /// elsewhere: an operation of theirs is seen wholly or not at all, and of two on
-    /// ranges apart perhaps only the later one. One flush at the end. After an error (no
+    /// ranges apart perhaps only the later one (so a child may have what its parent unmapped
+    /// and what it mapped then, and be over a limit that the parent kept). One flush at the end. After an error (no
     /// memory, no swap space) nothing has changed.
     ///
     /// O(slots + private pages present).

@@ -21,6 +21,9 @@ pub enum Move {
     LeavingTo(usize),
 }
 
+/// What is locked to be remapped, and what the mapping has.
+type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
+
 impl Move {
     fn leaves(self) -> bool {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
@@ -224,11 +227,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Locks `old`, which must be mapped with the same attributes everywhere, and `more`.
-    fn lock_one(
-        &self,
-        old: VaRange,
-        more: Option<VaRange>,
-    ) -> Result<(Two<'_, M, P>, Attributes<M, P>), Error> {
+    fn lock_one(&self, old: VaRange, more: Option<VaRange>) -> Result<One<'_, M, P>, Error> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,
