@@ -3,6 +3,7 @@
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
+use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
@@ -29,6 +30,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     swap_space: Option<Arc<SwapSpace<M>>>,
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
+    overcommit: Overcommit,
     superpages: Superpages,
 }
 
@@ -55,6 +57,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap_space: Option<Arc<SwapSpace<M>>>,
     /// Who knows a way when memory is out.
     pub out_of_memory: Option<OutOfMemory>,
+    /// Whether more may be committed than `swap_pages`.
+    pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,
 }
@@ -67,6 +71,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
+            overcommit: Overcommit::default(),
             superpages: Superpages::default(),
         }
     }
@@ -82,6 +87,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn with_options(machine: M, options: Options<M, P>) -> Arc<Self> {
         let (cpus, frames) = (machine.cpus(), machine.frame_count());
         let swap_pages = options.swap_pages.unwrap_or(2 * frames as u64);
+        let swap_pages = options.overcommit.account(swap_pages);
         let invalidation = P::Invalidation::new(&options.invalidation, cpus, frames);
         let vm = Arc::new(Vm {
             frames: Frames::new(&machine),
@@ -92,6 +98,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
+            overcommit: options.overcommit,
             superpages: options.superpages,
             machine,
         });
@@ -141,6 +148,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The account of swap space.
     pub fn swap(&self) -> &P::Swap {
         &self.swap
+    }
+
+    /// When memory that is asked for is refused.
+    pub fn overcommit(&self) -> Overcommit {
+        self.overcommit
     }
 
     /// Where pages go when memory is short.

@@ -4,7 +4,7 @@ use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Flags;
+use crate::tree::{Flags, Usage};
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -19,29 +19,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
-        let mut uncharged = 0;
+        // What was charged once stays so.
+        let change = |flags: Flags| flags.with_prot(prot).charged();
+        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut denied = false;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
             part.for_each(|mapped| {
-                let next = mapped.flags.with_prot(prot);
-                denied |= prot.writes() && next.has(Flags::SHARED | Flags::READ_ONLY);
-                if next.charged() != next {
-                    uncharged += mapped.range.pages() as u64;
-                }
+                denied |= prot.writes() && mapped.flags.has(Flags::SHARED | Flags::READ_ONLY);
             });
+            before += part.usage();
+            after += part.usage_if(change);
         }
         if denied {
             return Err(Error::Denied);
         }
-        // What was charged once stays so.
-        self.reserve(uncharged)?;
+        let uncharged = after.charged - before.charged;
+        self.vm.commit(uncharged)?;
+        let counted = self.rules(&locked).count(before, after);
+        counted.inspect_err(|_| self.vm.uncommit(uncharged))?;
         self.pmap.protect_locked(&mut locked, prot);
         for mut part in locked.parts() {
-            part.update(|attributes| {
-                attributes.flags = attributes.flags.with_prot(prot).charged();
-            });
+            part.update(|attributes| attributes.flags = change(attributes.flags));
         }
         Ok(())
     }
