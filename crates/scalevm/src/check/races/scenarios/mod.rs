@@ -3,10 +3,15 @@
 pub mod alan_cox;
 pub mod counter;
 pub mod epoch;
+mod family;
+pub mod files;
+pub mod fork;
 pub mod mutex;
 pub mod queues;
+mod reclaim;
 mod rwlock;
 mod spaces;
+mod store;
 
 use super::play::Scenario;
 
@@ -20,6 +25,10 @@ pub fn all() -> Vec<Scenario> {
         epoch::all(),
         alan_cox::all(),
         spaces::all(),
+        fork::all(),
+        files::all(),
+        reclaim::all(),
+        family::all(),
     ];
     families.into_iter().flatten().collect()
 }
