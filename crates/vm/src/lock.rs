@@ -12,7 +12,6 @@
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | the global frame pool | 50 |
-//! | 60 | [`AsidPool`] | free address-space tags | nothing |
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
@@ -64,10 +63,6 @@ lock_class!(
     pub FramePool = "frame pool", rank 60
 );
 lock_class!(
-    /// The unused address-space tags.
-    pub AsidPool = "asid pool", rank 60
-);
-lock_class!(
     /// A part of a store in memory. Held while a page is copied.
     pub MemoryStore = "memory pager", rank 70
 );
@@ -79,5 +74,4 @@ pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, Objec
 pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;
 pub(crate) type PoolLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, FramePool>, T>;
-pub(crate) type AsidLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, AsidPool>, T>;
 pub(crate) type StoreLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, MemoryStore>, T>;

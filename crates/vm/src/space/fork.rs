@@ -27,6 +27,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::new(&self.vm)?;
         let _write = self.pmap.locking.write();
+        // The heap's end stays where it is while its pages are copied.
+        let heap_end = self.heap_end.lock();
         {
             let _pmap = self.pmap.locking.pmap();
             let forking = self.pmap.fork();
@@ -41,7 +43,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
         }
         child.arenas.follow(&self.arenas)?;
-        *child.heap_end.lock() = *self.heap_end.lock();
+        // Two locks of one class are not held together.
+        let end = *heap_end;
+        drop(heap_end);
+        *child.heap_end.lock() = end;
         Ok(child)
     }
 }

@@ -9,7 +9,7 @@ mod policies;
 mod wakeup;
 
 use super::races::play::Scenario;
-use super::races::scenarios::{alan_cox, counter, epoch, files, fork, mutex};
+use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
 use machine::{COPIES_EARLY, FORGETS_FLUSH, Flawed};
 use vm::Options;
 
@@ -79,7 +79,7 @@ pub fn all() -> Vec<Planted> {
         bug(
             "reclaim-no-wait",
             "a reclaimer that does not wait for those who unmap the page",
-            files::named::<policies::NoInvalidation>,
+            |name| write_out::named::<policies::NoInvalidation>(name, Options::default),
         ),
     ]
 }

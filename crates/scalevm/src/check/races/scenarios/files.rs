@@ -49,12 +49,6 @@ pub fn all() -> Vec<Scenario> {
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }
 
-/// Mappings and pages come and go, with the policies `P`.
-pub fn named<P: Policies<Sim>>(name: &str) -> Scenario {
-    let build = |machine: &Sim| changes::<P>(machine.clone(), Options::default());
-    Scenario::new(name, build).with_memory(MEMORY)
-}
-
 fn faults<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
     build(machine, options, Beside::Nothing)
 }
@@ -253,7 +247,10 @@ impl<P: Policies<Sim>> World<P> {
             for shared in [true, false] {
                 let found = space.load(word(shared, behind, 0));
                 let refused = matches!(found, Err(Error::Bus { .. } | Error::Segv(_)));
-                assert!(refused, "page {behind} is cut off, and has {found:?}");
+                assert!(
+                    refused,
+                    "page {behind}, cut off, shared {shared}: {found:?}"
+                );
             }
         }
         pause(2_000);

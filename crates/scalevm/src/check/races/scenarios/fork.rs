@@ -11,7 +11,7 @@ use crate::check::vms;
 use machine::{PAGE_SIZE, Platform, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Best, Error, Options, Policies, Prot, Space, Vm};
+use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
 
 /// Forks, and stores of each other CPU.
 const FORKS: u64 = 5;
@@ -130,11 +130,12 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
     /// Changes what is mapped.
     fn change(&self) {
         let parent = &self.parent;
-        let changed = match sim::dice(8) {
+        let changed = match sim::dice(10) {
             0 => parent.unmap(some_pages()),
             1 => parent.discard(some_pages()),
             2 => parent.protect(some_pages(), Prot::READ),
             3 | 4 => parent.protect(some_pages(), Prot::READ_WRITE),
+            5 | 6 => parent.set_break(HEAP_START + sim::dice(4) as usize * PAGE_SIZE),
             _ => parent.map_fixed(some_pages(), Prot::READ_WRITE),
         };
         match changed {
@@ -164,6 +165,13 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         let child = self.parent.fork().expect("a fork");
         let begun = self.begun.all();
         child.activate();
+        let end = child.current_break();
+        if end > HEAP_START {
+            let found = child.load(end - PAGE_SIZE);
+            assert_eq!(found, Ok(0), "the last page of a child's heap");
+        }
+        let grown = child.set_break(end + PAGE_SIZE);
+        assert_eq!(grown, Ok(()), "what a child's heap grows by is free");
         let mut seen = self.look(&child);
         let cpus = done.len();
         for (place, found) in seen.iter().enumerate() {

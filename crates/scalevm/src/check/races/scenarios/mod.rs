@@ -4,7 +4,7 @@ pub mod alan_cox;
 pub mod counter;
 pub mod epoch;
 mod family;
-pub mod files;
+mod files;
 pub mod fork;
 pub mod mutex;
 pub mod queues;
@@ -12,6 +12,7 @@ mod reclaim;
 mod rwlock;
 mod spaces;
 mod store;
+pub mod write_out;
 
 use super::play::Scenario;
 
@@ -27,6 +28,7 @@ pub fn all() -> Vec<Scenario> {
         spaces::all(),
         fork::all(),
         files::all(),
+        write_out::all(),
         reclaim::all(),
         family::all(),
     ];

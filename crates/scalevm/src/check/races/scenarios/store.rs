@@ -67,7 +67,7 @@ impl<M: Platform> Store<M> {
             let busy = of(page).swap(1, Ordering::AcqRel);
             assert_eq!(busy, 0, "two calls for page {page} of a store at once");
         }
-        pause(CALL);
+        pause(CALL / 8);
         let result = call();
         pause(CALL);
         pages.for_each(|page| of(page).store(0, Ordering::Release));
