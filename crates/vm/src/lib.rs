@@ -8,6 +8,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod asids;
 mod error;
 mod frames;
 mod heap;

@@ -1,8 +1,8 @@
 //! The machine's memory as one whole: frames, pages, and the policies' state.
 
+use crate::asids::Asids;
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
-use crate::lock::AsidLock;
 use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
@@ -11,22 +11,20 @@ use crate::superpages::Superpages;
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::array;
 use machine::{Asid, Frame, Platform};
 use sync::Padded;
 
 /// The VM of one machine.
 ///
-/// What is written lies behind pointers or on lines of its own, but for the tags, which
-/// change when a space is made or dropped.
+/// What is written lies behind pointers or on lines of its own.
 pub struct Vm<M: Platform, P: Policies<M>> {
     machine: M,
     frames: Frames<M>,
     pages: Box<[Run<M, P>]>,
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
-    asids: Padded<AsidLock<M, Asids>>,
+    asids: Asids<M>,
     swap_space: Option<Arc<SwapSpace<M>>>,
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
@@ -94,7 +92,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
-            asids: Padded(AsidLock::<M, _>::new(Asids::default())),
+            asids: Asids::new(cpus),
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
@@ -115,7 +113,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.invalidation.label();
         M::label_value(&self.swap, "swap account");
         self.swap.label();
-        M::label_value(&self.asids, "Vm.asids");
+        self.asids.label();
         M::label_value(&self.hand, "Vm.hand");
     }
 
@@ -226,12 +224,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     pub(crate) fn allocate_asid(&self) -> Result<Asid, Error> {
-        self.asids.lock().take()
+        self.asids.take()
     }
 
     /// Gives a tag back. No TLB has an entry of it any more.
     pub(crate) fn free_asid(&self, asid: Asid) {
-        self.asids.lock().free.push(asid);
+        self.asids.give(asid);
     }
 }
 
@@ -251,27 +249,5 @@ impl<M: Platform, P: Policies<M>> Hold<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Hold<M, P> {
     fn drop(&mut self) {
         self.vm.release_page(self.frame);
-    }
-}
-
-/// Tags of TLB entries; 0 is never given out.
-#[derive(Default)]
-struct Asids {
-    free: Vec<Asid>,
-    last: u16,
-}
-
-impl Asids {
-    fn take(&mut self) -> Result<Asid, Error> {
-        if let Some(asid) = self.free.pop() {
-            return Ok(asid);
-        }
-        // Room for every tag handed out, so that giving one back can not fail.
-        self.free
-            .try_reserve(usize::from(self.last) + 1)
-            .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
-        let next = self.last.checked_add(1);
-        self.last = next.ok_or(Error::OutOfMemory(Resource::Asids))?;
-        Ok(Asid(self.last))
     }
 }

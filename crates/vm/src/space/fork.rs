@@ -28,6 +28,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::new(&self.vm)?;
         let write = self.pmap.locking.write();
+        // The heap's end stays where it is while its pages are copied.
+        let heap_end = self.heap_end.lock();
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
@@ -44,8 +46,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
         }
         child.arenas.follow(&self.arenas)?;
-        let heap_end = self.current_break();
-        *child.heap_end.lock() = heap_end;
+        // Two locks of one class are not held together.
+        let end = *heap_end;
+        drop(heap_end);
+        *child.heap_end.lock() = end;
         drop(write);
         child.inherit_limits(self, limits)?;
         Ok(child)
