@@ -1,0 +1,82 @@
+//! Where a system has put what a sequence knows by handles.
+
+use crate::address::{Address, Handle, PAGE, Place, WINDOW, WINDOW_PAGES};
+use crate::outcome::Outcome;
+use crate::step::{Call, ProcessId, Where};
+use std::collections::BTreeMap;
+
+/// The real addresses of one sequence's handles, by process.
+#[derive(Default)]
+pub struct Places {
+    /// The first address of a process's heap.
+    heap: u64,
+    handles: BTreeMap<(ProcessId, Handle), u64>,
+}
+
+impl Places {
+    /// Nothing is placed yet; every process's heap begins at `heap`.
+    pub fn new(heap: u64) -> Self {
+        Places {
+            heap,
+            handles: BTreeMap::new(),
+        }
+    }
+
+    /// Where this is.
+    ///
+    /// # Panics
+    /// If the handle names nothing; [`crate::System::perform`] promises that it does.
+    pub fn resolve(&self, process: ProcessId, address: Address) -> u64 {
+        let base = match address.place {
+            Place::Window => WINDOW,
+            Place::Heap => self.heap,
+            Place::Absolute => 0,
+            Place::Handle(handle) => self.handles[&(process, handle)],
+        };
+        base.wrapping_add(address.offset)
+    }
+
+    /// What is said of a mapping that `call` has put at `at`.
+    pub fn placed(&mut self, process: ProcessId, call: &Call, at: u64) -> Outcome {
+        let window = WINDOW..WINDOW + WINDOW_PAGES * PAGE;
+        if window.contains(&at) {
+            return Outcome::At(Address::window(0).plus(at - WINDOW));
+        }
+        let (handle, named) = match *call {
+            Call::Map(map) => match map.at {
+                Where::Hint(_, handle) | Where::Anywhere(handle) => (Some(handle), None),
+                Where::Fixed(at) | Where::FixedNoReplace(at) => (None, Some(at)),
+            },
+            Call::Remap(remap) if remap.fixed.is_none() && remap.handle.is_some() => {
+                (remap.handle, None)
+            }
+            Call::Remap(remap) => (None, remap.fixed.or(Some(remap.old.start))),
+            _ => (None, None),
+        };
+        match (handle, named) {
+            (Some(handle), _) => {
+                self.handles.insert((process, handle), at);
+                Outcome::Somewhere
+            }
+            // At a place that the step has named, unless the system is wrong.
+            (None, Some(named)) if self.resolve(process, named) == at => Outcome::At(named),
+            _ => Outcome::At(Address {
+                place: Place::Absolute,
+                offset: at,
+            }),
+        }
+    }
+
+    /// A child has what its parent has.
+    pub fn fork(&mut self, parent: ProcessId, child: ProcessId) {
+        self.forget(child);
+        let theirs = self.handles.range((parent, 0)..=(parent, Handle::MAX));
+        let copies: Vec<_> = theirs.map(|(&(_, handle), &at)| ((child, handle), at)).collect();
+        self.handles.extend(copies);
+    }
+
+    /// A process has ended or begins anew.
+    pub fn forget(&mut self, process: ProcessId) {
+        self.handles.retain(|&(whose, _), _| whose != process);
+    }
+}
