@@ -2,7 +2,7 @@
 
 use crate::address::{Address, Handle, PAGE, Place, WINDOW, WINDOW_PAGES};
 use crate::outcome::Outcome;
-use crate::step::{Call, ProcessId, Where};
+use crate::step::{Call, ProcessId, RemapFlag, Where};
 use std::collections::BTreeMap;
 
 /// The real addresses of one sequence's handles, by process.
@@ -42,24 +42,14 @@ impl Places {
         if window.contains(&at) {
             return Outcome::At(Address::window(0).plus(at - WINDOW));
         }
-        let (handle, named) = match *call {
-            Call::Map(map) => match map.at {
-                Where::Hint(_, handle) | Where::Anywhere(handle) => (Some(handle), None),
-                Where::Fixed(at) | Where::FixedNoReplace(at) => (None, Some(at)),
-            },
-            Call::Remap(remap) if remap.fixed.is_none() && remap.handle.is_some() => {
-                (remap.handle, None)
-            }
-            Call::Remap(remap) => (None, remap.fixed.or(Some(remap.old.start))),
-            _ => (None, None),
-        };
+        let (handle, named) = names(call);
         match (handle, named) {
-            (Some(handle), _) => {
+            // Where the step has said, unless the system is wrong.
+            (_, Some(named)) if self.resolve(process, named) == at => Outcome::At(named),
+            (Some(handle), None) => {
                 self.handles.insert((process, handle), at);
                 Outcome::Somewhere
             }
-            // At a place that the step has named, unless the system is wrong.
-            (None, Some(named)) if self.resolve(process, named) == at => Outcome::At(named),
             _ => Outcome::At(Address {
                 place: Place::Absolute,
                 offset: at,
@@ -78,5 +68,26 @@ impl Places {
     /// A process has ended or begins anew.
     pub fn forget(&mut self, process: ProcessId) {
         self.handles.retain(|&(whose, _), _| whose != process);
+    }
+}
+
+/// The handle that `call` gives what it places, or the address that it names for it.
+fn names(call: &Call) -> (Option<Handle>, Option<Address>) {
+    match *call {
+        Call::Map(map) => match map.at {
+            Where::Hint(_, handle) | Where::Anywhere(handle) => (Some(handle), None),
+            Where::Fixed(at) | Where::FixedNoReplace(at) => (None, Some(at)),
+        },
+        Call::Remap(remap) => {
+            let pages = |bytes: u64| bytes.div_ceil(PAGE);
+            let grows = pages(remap.bytes) > pages(remap.old.bytes);
+            let moves = grows || remap.flags.has(RemapFlag::DontUnmap);
+            match remap.fixed {
+                None if moves && remap.handle.is_some() => (remap.handle, None),
+                None => (None, Some(remap.old.start)),
+                fixed => (None, fixed),
+            }
+        }
+        _ => (None, None),
     }
 }

@@ -12,6 +12,9 @@ use crate::step::{Advice, Backing, Map, MapFlag, ProcessId, Where};
 /// Pages below memory that grows down to where nothing is placed: `stack_guard_gap`.
 pub const GUARD: u64 = 256;
 
+/// How long a file may ever become.
+const LONGEST: u64 = i64::MAX as u64;
+
 impl Model {
     pub(super) fn map(&mut self, id: ProcessId, map: &Map) -> Answer {
         let process = self.process(id);
@@ -69,13 +72,7 @@ impl Process {
             return fails(libc::EINVAL);
         }
         let bytes = whole(map.bytes);
-        if bytes == 0 {
-            return fails(libc::ENOMEM);
-        }
-        if (offset / PAGE).checked_add(bytes / PAGE).is_none() {
-            return fails(libc::EOVERFLOW);
-        }
-        if bytes > USER_END {
+        if bytes == 0 || bytes > USER_END {
             return fails(libc::ENOMEM);
         }
         Ok(())
@@ -142,6 +139,11 @@ impl Process {
     /// What the rights and flags do not go with.
     fn refused(&self, map: &Map) -> Answer<()> {
         let grows = map.flags.has(MapFlag::GrowsDown);
+        if let Backing::File { offset, .. } = map.backing
+            && (offset.checked_add(whole(map.bytes))).is_none_or(|end| end > LONGEST)
+        {
+            return fails(libc::EOVERFLOW);
+        }
         if let Backing::File { read_only, .. } = map.backing
             && read_only
             && map.shared

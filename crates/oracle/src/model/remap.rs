@@ -129,7 +129,8 @@ impl Process {
         let Request { start, old, new, .. } = request;
         let first = self.pages.get(&(start / PAGE));
         let moves_only = remap.fixed.is_some() && old == new;
-        let unity = self.unity(request.source());
+        // What is cut off need not be of the mapping.
+        let unity = self.unity(pages(start, old.min(new)));
         if moves_only && unity != Unity::One && first.is_some() {
             return undefined("it moves more than one mapping");
         }
