@@ -9,7 +9,7 @@ use crate::step::{
 };
 
 /// Files have about so many pages.
-const FILE_PAGES: u64 = 12;
+pub const FILE_PAGES: u64 = 12;
 
 /// What a step is about.
 #[derive(Clone, Copy)]
@@ -69,7 +69,11 @@ const WEIGHTS: [(u64, Kind); 23] = [
 impl Generator<'_> {
     /// A call that `process` might make.
     pub(super) fn call(&mut self, known: &Known, process: ProcessId) -> Call {
-        match self.weighted(&WEIGHTS) {
+        let kind = match self.has_little(known, process) && self.chance(50) {
+            true => Kind::Map,
+            false => self.weighted(&WEIGHTS),
+        };
+        match kind {
             Kind::Map => Call::Map(self.map(known, process)),
             Kind::Unmap => Call::Unmap(self.range(known, process)),
             Kind::Protect => {
@@ -120,10 +124,7 @@ impl Generator<'_> {
                 Call::Truncate(file, self.length(FILE_PAGES))
             }
             Kind::Read => Call::Read(self.transfer()),
-            Kind::Write => {
-                self.value += 1;
-                Call::Write(self.transfer(), self.value as u8)
-            }
+            Kind::Write => self.write(),
             Kind::Regions => Call::Regions(self.whole_range(known, process, |_| true)),
             Kind::Dump => {
                 let range = self.whole_range(known, process, |_| true);
@@ -169,6 +170,7 @@ impl Generator<'_> {
         let offset = match self.below(50) {
             0 => self.below(3 * PAGE),
             1 => self.absurd_length(),
+            2..40 => self.below(4) * PAGE,
             _ => self.below(FILE_PAGES) * PAGE,
         };
         Backing::File {
@@ -205,6 +207,11 @@ impl Generator<'_> {
             handle: fixed.is_none().then_some(self.handle),
             flags: self.flags(&[(80, RemapFlag::MayMove), (15, RemapFlag::DontUnmap)]),
         }
+    }
+
+    pub(super) fn write(&mut self) -> Call {
+        self.value += 1;
+        Call::Write(self.transfer(), self.value as u8)
     }
 
     fn transfer(&mut self) -> Transfer {

@@ -9,7 +9,8 @@ mod pick;
 
 use crate::address::{Address, HEAP_PAGES, Handle, PAGE, Place, Range, WINDOW_PAGES};
 use crate::model::{Known, Model};
-use crate::step::{Call, DUMP_PAGES, ProcessId, Step};
+use crate::step::{Call, DUMP_PAGES, FILES, PROCESSES, ProcessId, Step};
+use calls::FILE_PAGES;
 use oorandom::Rand64;
 
 /// Draws for one step before it is given up.
@@ -27,6 +28,7 @@ pub fn sequence(seed: u64, steps: usize, supports: &dyn Fn(&Step) -> bool) -> Ve
         handle: 0,
         value: 0,
     };
+    generator.fill_files();
     for _ in 0..steps {
         generator.step();
     }
@@ -47,6 +49,22 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
+    /// Most files have some pages before anything else happens.
+    fn fill_files(&mut self) {
+        for file in 0..FILES {
+            if self.chance(80) {
+                let bytes = (1 + self.below(FILE_PAGES)) * PAGE;
+                let process = 0;
+                self.take(Step {
+                    process,
+                    call: Call::Truncate(file, bytes),
+                });
+                let call = self.write();
+                self.take(Step { process, call });
+            }
+        }
+    }
+
     /// Draws until a step is defined.
     fn step(&mut self) {
         let known = self.model.known();
@@ -64,7 +82,8 @@ impl Generator<'_> {
 
     /// Takes the step if it is defined and supported.
     fn take(&mut self, step: Step) -> bool {
-        let taken = (self.supports)(&step) && self.model.judge(&step).is_ok();
+        let last = step.call == Call::Exit && self.model.known().processes.len() == 1;
+        let taken = !last && (self.supports)(&step) && self.model.judge(&step).is_ok();
         if taken {
             self.steps.push(step);
         }
@@ -99,7 +118,7 @@ impl Generator<'_> {
     /// A number that no child has.
     fn free_process(&mut self, known: &Known) -> ProcessId {
         let taken = |id: &ProcessId| known.processes.iter().any(|(taken, _)| taken == id);
-        let free = (0..crate::step::PROCESSES).find(|id| !taken(id));
+        let free = (0..PROCESSES).find(|id| !taken(id));
         free.unwrap_or(0)
     }
 }

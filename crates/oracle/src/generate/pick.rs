@@ -91,6 +91,13 @@ impl Generator<'_> {
         Range::pages(Address::window(page), pages)
     }
 
+    /// Whether most operations of the process would be about nothing.
+    pub fn has_little(&self, known: &Known, process: ProcessId) -> bool {
+        let mut regions = known.processes.iter();
+        let regions = regions.find(|(id, _)| *id == process);
+        regions.is_none_or(|(_, regions)| regions.len() < 3)
+    }
+
     /// Something that the process has mapped, if it has anything that is `wanted`.
     fn region(
         &mut self,
@@ -111,7 +118,7 @@ impl Generator<'_> {
         process: ProcessId,
         wanted: impl Fn(Place) -> bool,
     ) -> Range {
-        let region = match self.chance(80) {
+        let region = match self.chance(88) {
             true => self.region(known, process, wanted),
             false => None,
         };

@@ -4,7 +4,7 @@ use super::Model;
 use super::answer::{Answer, Stop, undefined};
 use super::map::GUARD;
 use super::page::{Page, zero};
-use super::process::{Process, aligned, pages};
+use super::process::{Process, aligned, in_window, pages};
 use crate::address::{Address, PAGE, Range};
 use crate::outcome::{Content, Outcome};
 use crate::step::{DUMP_PAGES, ProcessId, Prot, Width};
@@ -91,8 +91,9 @@ impl Model {
     /// The process accesses the page; it is in memory then.
     fn touch(&mut self, id: ProcessId, number: u64, write: bool) -> Answer<()> {
         let segv = Err(Stop::With(Outcome::Segv));
-        let process = self.process(id);
-        if !process.pages.contains_key(&number) && !process.grow_down(number) {
+        let serial = &mut self.serial;
+        let process = self.processes.get_mut(&id).expect("it is alive");
+        if !process.pages.contains_key(&number) && !process.grow_down(number, serial) {
             return segv;
         }
         let page = &process.pages[&number];
@@ -139,11 +140,12 @@ impl Model {
 
 impl Process {
     /// Lets memory that grows down grow to the page; whether it may.
-    fn grow_down(&mut self, number: u64) -> bool {
+    fn grow_down(&mut self, number: u64, serial: &mut u64) -> bool {
         let Some((&top, page)) = self.pages.range(number..).next() else {
             return false;
         };
-        if !page.attributes.grows_down {
+        let inside = in_window(number * PAGE) && in_window(top * PAGE);
+        if !page.attributes.grows_down || !inside {
             return false;
         }
         let page = page.clone();
@@ -154,6 +156,7 @@ impl Process {
                 return false;
             }
         }
+        self.rename(0..number, page.mapping, serial);
         for number in number..top {
             let grown = Page::new(page.mapping, page.attributes, 0);
             self.pages.insert(number, grown);

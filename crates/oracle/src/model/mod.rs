@@ -12,6 +12,9 @@
 //! - `mremap` of neighbours that look alike but were mapped or changed apart: systems merge
 //!   them or do not;
 //! - `mremap` that moves several mappings at once: Linux does so from 6.17 on;
+//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of what
+//!   moves; and requests to duplicate a mapping onto itself, or to move the beginning of
+//!   more than an address space has: what has changed when they fail;
 //! - reading memory that may be executed only: it depends on the processor;
 //! - writing behind a file's end, in its last page: POSIX leaves open what becomes of that;
 //! - `brk` that shrinks a heap of which nothing is mapped any more.

@@ -82,6 +82,15 @@ impl Process {
         self.pages.retain(|page, _| !pages.contains(page));
     }
 
+    /// Mapping `mapping` is about to grow towards what is left of it in `pages` behind a hole:
+    /// whether they become one again is not sure.
+    pub fn rename(&mut self, pages: ops::Range<u64>, mapping: u64, serial: &mut u64) {
+        let name = next(serial);
+        let left = self.pages.range_mut(pages).map(|(_, page)| page);
+        left.filter(|page| page.mapping == mapping)
+            .for_each(|page| page.mapping = name);
+    }
+
     /// Whether nothing is mapped in `pages`.
     pub fn is_free(&self, pages: ops::Range<u64>) -> bool {
         self.pages.range(pages).next().is_none()

@@ -73,9 +73,11 @@ impl Model {
 
     /// Appends pages where the mapping is.
     fn grow(&mut self, id: ProcessId, request: &Request) {
-        let process = self.process(id);
+        let serial = &mut self.serial;
+        let process = self.processes.get_mut(&id).expect("it is alive");
         let added = request.source().end..pages(request.start, request.new).end;
         let last = process.pages[&(added.start - 1)].clone();
+        process.rename(added.end..u64::MAX, last.mapping, serial);
         process.extend(added.clone(), &last, 1);
         self.populate_locked(id, last.attributes.lock, added);
     }
@@ -147,8 +149,19 @@ impl Process {
                 Unity::Unclear => return undefined("whether the range is one mapping"),
             }
         }
-        if first.only_executes() && first.is_locked() {
-            return undefined("locked memory that may be executed only");
+        let beyond = start.checked_add(old).is_none_or(|end| end > USER_END);
+        if beyond && request.implies_move() {
+            return undefined("moving the beginning of more than there can be");
+        }
+        if beyond && new <= old {
+            return fails(libc::EINVAL);
+        }
+        if request.dont_unmap && first.is_locked() {
+            return undefined("what stays locked where moved pages were");
+        }
+        let onto = request.fixed.map(|target| pages(target, new));
+        if onto.is_some_and(|target| target.contains(&(start / PAGE))) {
+            return undefined("a second mapping in place of the first");
         }
         Ok(request)
     }
