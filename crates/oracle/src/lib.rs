@@ -15,9 +15,9 @@ pub mod generate;
 pub mod linux;
 pub mod model;
 pub mod outcome;
+mod places;
 pub mod planted;
 pub mod step;
-mod places;
 mod system;
 pub mod text;
 

@@ -61,7 +61,9 @@ impl Places {
     pub fn fork(&mut self, parent: ProcessId, child: ProcessId) {
         self.forget(child);
         let theirs = self.handles.range((parent, 0)..=(parent, Handle::MAX));
-        let copies: Vec<_> = theirs.map(|(&(_, handle), &at)| ((child, handle), at)).collect();
+        let copies: Vec<_> = theirs
+            .map(|(&(_, handle), &at)| ((child, handle), at))
+            .collect();
         self.handles.extend(copies);
     }
 

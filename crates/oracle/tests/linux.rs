@@ -48,8 +48,19 @@ fn processes_are_real() {
         0: in-core w10 2p
         0: regions w0 32p";
     let expected = [
-        "at w10", "at w20", "ok", "ok", "ok", "ok", "0x1122", "0x3344", "0x55", "ok", "SIGSEGV",
-        "in core 10", "regions [w10 2p rw-p, w20 1p rw-s]",
+        "at w10",
+        "at w20",
+        "ok",
+        "ok",
+        "ok",
+        "ok",
+        "0x1122",
+        "0x3344",
+        "0x55",
+        "ok",
+        "SIGSEGV",
+        "in core 10",
+        "regions [w10 2p rw-p, w20 1p rw-s]",
     ];
     assert_eq!(outcomes(steps), expected);
 }
@@ -68,8 +79,16 @@ fn files_are_real() {
         0: regions w10 3p
         0: map fixed w20 1p rw- shared file 1 @0 readonly";
     let expected = [
-        "0xc", "at w10", "0x7", "SIGBUS", "ok", "bytes 0900", "ok", "pages [0:09, SIGBUS]",
-        "regions [w10 3p rw-s file 1 @0p]", "EACCES",
+        "0xc",
+        "at w10",
+        "0x7",
+        "SIGBUS",
+        "ok",
+        "bytes 0900",
+        "ok",
+        "pages [0:09, SIGBUS]",
+        "regions [w10 3p rw-s file 1 @0p]",
+        "EACCES",
     ];
     assert_eq!(outcomes(steps), expected);
 }
@@ -104,6 +123,9 @@ fn sequences_do_not_hear_of_each_other() {
         }
         linux.reset().expect("it does not break");
         assert_eq!(linux.perform(&look[0]).expect("a load"), Outcome::Segv);
-        assert_eq!(linux.perform(&look[1]).expect("a read"), Outcome::Bytes(vec![]));
+        assert_eq!(
+            linux.perform(&look[1]).expect("a read"),
+            Outcome::Bytes(vec![])
+        );
     }
 }

@@ -17,10 +17,7 @@ const TRIALS: usize = 3000;
 ///
 /// # Errors
 /// A system can not be used any more.
-pub fn shrink(
-    found: Divergence,
-    systems: &mut [&mut dyn System],
-) -> Result<Divergence, Broken> {
+pub fn shrink(found: Divergence, systems: &mut [&mut dyn System]) -> Result<Divergence, Broken> {
     let mut search = Search {
         best: found,
         systems,

@@ -75,7 +75,11 @@ fn maps(map: Map) -> Vec<Map> {
         maps.extend(lengths(offset).into_iter().map(|it| simpler(it, read_only)));
     }
     maps.extend(fewer(map.flags).map(|flags| Map { flags, ..map }));
-    maps.extend(lengths(map.bytes).into_iter().map(|bytes| Map { bytes, ..map }));
+    maps.extend(
+        lengths(map.bytes)
+            .into_iter()
+            .map(|bytes| Map { bytes, ..map }),
+    );
     if map.prot.execute {
         let prot = Prot {
             execute: false,
@@ -90,7 +94,9 @@ fn remaps(remap: Remap) -> Vec<Remap> {
     let mut remaps: Vec<_> = fewer(remap.flags)
         .map(|flags| Remap { flags, ..remap })
         .collect();
-    let both = lengths(remap.bytes).into_iter().zip(lengths(remap.old.bytes));
+    let both = lengths(remap.bytes)
+        .into_iter()
+        .zip(lengths(remap.old.bytes));
     remaps.extend(both.map(|(bytes, old)| Remap {
         bytes,
         old: Range {
@@ -99,7 +105,11 @@ fn remaps(remap: Remap) -> Vec<Remap> {
         },
         ..remap
     }));
-    remaps.extend(lengths(remap.bytes).into_iter().map(|bytes| Remap { bytes, ..remap }));
+    remaps.extend(
+        lengths(remap.bytes)
+            .into_iter()
+            .map(|bytes| Remap { bytes, ..remap }),
+    );
     let olds = shorter(remap.old).into_iter();
     remaps.extend(olds.map(|old| Remap { old, ..remap }));
     remaps

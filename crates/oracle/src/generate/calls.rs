@@ -242,7 +242,11 @@ impl Generator<'_> {
     /// The first file most of the time, so that operations meet.
     fn file(&mut self) -> u8 {
         let file = self.below(u64::from(FILES) * 2);
-        if file < u64::from(FILES) { file as u8 } else { 0 }
+        if file < u64::from(FILES) {
+            file as u8
+        } else {
+            0
+        }
     }
 
     fn width(&mut self) -> Width {

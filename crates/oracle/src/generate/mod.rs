@@ -94,7 +94,10 @@ impl Generator<'_> {
     fn look(&mut self) {
         for (process, regions) in self.model.known().processes {
             let mut look = |call| self.take(Step { process, call });
-            look(Call::Regions(Range::pages(Address::window(0), WINDOW_PAGES)));
+            look(Call::Regions(Range::pages(
+                Address::window(0),
+                WINDOW_PAGES,
+            )));
             let heap = Address {
                 place: Place::Heap,
                 offset: 0,

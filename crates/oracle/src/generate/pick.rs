@@ -107,7 +107,10 @@ impl Generator<'_> {
     ) -> Option<Region> {
         let of = |(id, _): &&(ProcessId, Vec<Region>)| *id == process;
         let (_, regions) = known.processes.iter().find(of)?;
-        let regions: Vec<_> = regions.iter().filter(|one| wanted(one.start.place)).collect();
+        let regions: Vec<_> = regions
+            .iter()
+            .filter(|one| wanted(one.start.place))
+            .collect();
         self.one_of(&regions).map(|region| **region)
     }
 

@@ -132,9 +132,8 @@ impl Slot {
             let word = self.state.as_ptr();
             // SAFETY: the futex word lives as long as `self`; the time is valid. Sleeps only
             // if the state is still the one that was read.
-            let woken = unsafe {
-                libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, state, &patience)
-            };
+            let woken =
+                unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, state, &patience) };
             if woken < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
                 return self.state.load(Ordering::Acquire) == wanted;
             }

@@ -44,9 +44,7 @@ impl Terms<'_> {
                 call(libc::SYS_brk, [at(start), 0, 0])
             }
             Call::Load(address, width) => Command::Load(at(address), width.bytes()),
-            Call::Store(address, width, value) => {
-                Command::Store(at(address), width.bytes(), value)
-            }
+            Call::Store(address, width, value) => Command::Store(at(address), width.bytes(), value),
             Call::Truncate(file, bytes) => {
                 let file = self.files.descriptor(file, false) as u64;
                 call(libc::SYS_ftruncate, [file, bytes, 0])

@@ -126,7 +126,10 @@ fn call(number: i64, a: [u64; 6]) -> i64 {
 }
 
 fn last_errno() -> i64 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0).into()
+    io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or(0)
+        .into()
 }
 
 /// Whether the process that the descriptor names has ended.

@@ -61,8 +61,10 @@ impl Model {
         }
         let mut content = |number: u64| match self.contents(id, number) {
             Ok(contents) => {
-                let mut contents: Vec<_> =
-                    contents.iter().map(|bytes| Content::of_page(bytes)).collect();
+                let mut contents: Vec<_> = contents
+                    .iter()
+                    .map(|bytes| Content::of_page(bytes))
+                    .collect();
                 contents.dedup();
                 match contents.len() {
                     1 => Content::Bytes(contents.remove(0)),

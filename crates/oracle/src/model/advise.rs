@@ -18,7 +18,10 @@ impl Model {
             return fails(libc::EINVAL);
         }
         let bytes = whole(range.bytes);
-        let Some(end) = start.checked_add(bytes).filter(|_| bytes > 0 || range.bytes == 0) else {
+        let Some(end) = start
+            .checked_add(bytes)
+            .filter(|_| bytes > 0 || range.bytes == 0)
+        else {
             return fails(libc::EINVAL);
         };
         if bytes >= 1 << 40 && end > start {

@@ -61,7 +61,10 @@ impl Model {
 impl Process {
     /// What a child begins with: it has locked nothing.
     fn copy(&self) -> Process {
-        let copied = self.pages.iter().filter(|(_, page)| !page.attributes.dont_fork);
+        let copied = self
+            .pages
+            .iter()
+            .filter(|(_, page)| !page.attributes.dont_fork);
         let pages = copied.map(|(&number, page)| (number, page.copy()));
         Process {
             pages: pages.collect(),

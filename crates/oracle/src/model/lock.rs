@@ -54,12 +54,7 @@ impl Model {
     }
 
     /// Marks the pages that a range touches up to the first hole. `None` if there are none.
-    fn mark(
-        &mut self,
-        id: ProcessId,
-        range: Range,
-        lock: Lock,
-    ) -> Answer<Option<ops::Range<u64>>> {
+    fn mark(&mut self, id: ProcessId, range: Range, lock: Lock) -> Answer<Option<ops::Range<u64>>> {
         let start = self.process(id).start(range)?;
         // The kernel rounds the start down and the length up by what that adds.
         let first = start & !(PAGE - 1);

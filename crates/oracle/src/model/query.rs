@@ -16,7 +16,10 @@ impl Model {
         if !aligned(start) {
             return fails(libc::EINVAL);
         }
-        if start.checked_add(range.bytes).is_none_or(|end| end > USER_END) {
+        if start
+            .checked_add(range.bytes)
+            .is_none_or(|end| end > USER_END)
+        {
             return fails(libc::ENOMEM);
         }
         let process = &self.processes[&id];
@@ -87,7 +90,10 @@ impl Process {
     /// What is mapped in the pages that a range touches.
     pub(super) fn regions(&self, range: Range) -> Answer {
         let start = self.start(range)?;
-        let Some(end) = start.checked_add(range.bytes).filter(|&end| end <= USER_END) else {
+        let Some(end) = start
+            .checked_add(range.bytes)
+            .filter(|&end| end <= USER_END)
+        else {
             return undefined("regions of what no process has");
         };
         let mut regions: Vec<Region> = Vec::new();
@@ -110,6 +116,8 @@ fn region(number: u64, page: &Page) -> Region {
         pages: 1,
         prot: attributes.prot,
         shared: attributes.shared,
-        file: file.filter(|&file| file < FILES).map(|file| (file, page.offset)),
+        file: file
+            .filter(|&file| file < FILES)
+            .map(|file| (file, page.offset)),
     }
 }

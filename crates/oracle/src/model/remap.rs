@@ -43,7 +43,9 @@ impl Request {
 impl Model {
     pub(super) fn remap(&mut self, id: ProcessId, remap: &Remap) -> Answer {
         let request = self.process(id).request(remap)?;
-        let Request { start, old, new, .. } = request;
+        let Request {
+            start, old, new, ..
+        } = request;
         if !request.implies_move() && new <= old {
             // Only what is cut off matters.
             self.process(id).remove(pages(start + new, old - new));
@@ -128,7 +130,9 @@ impl Process {
     /// The request, if nothing speaks against it.
     fn request(&self, remap: &Remap) -> Answer<Request> {
         let request = self.understood(remap)?;
-        let Request { start, old, new, .. } = request;
+        let Request {
+            start, old, new, ..
+        } = request;
         let first = self.pages.get(&(start / PAGE));
         let moves_only = remap.fixed.is_some() && old == new;
         // What is cut off need not be of the mapping.

@@ -38,9 +38,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
         (index + 1, code)
     });
     let steps = lines.filter(|(_, code)| !code.is_empty());
-    let parse = |(line, code): (usize, &str)| {
-        code.parse()
-            .map_err(|why: String| ParseError { line, why })
-    };
+    let parse =
+        |(line, code): (usize, &str)| code.parse().map_err(|why: String| ParseError { line, why });
     steps.map(parse).collect()
 }

@@ -258,8 +258,13 @@ impl<'a> Words<'a> {
             return Ok(None);
         }
         let word = self.next("the handle")?;
-        let handle = word.strip_prefix('h').and_then(|digits| digits.parse().ok());
-        handle.map_or_else(|| Err(format!("`{word}` is no handle")), |one| Ok(Some(one)))
+        let handle = word
+            .strip_prefix('h')
+            .and_then(|digits| digits.parse().ok());
+        handle.map_or_else(
+            || Err(format!("`{word}` is no handle")),
+            |one| Ok(Some(one)),
+        )
     }
 }
 

@@ -51,7 +51,11 @@ impl Display for Map {
             Where::Hint(at, _) => write!(f, "map hint {at}")?,
             Where::Anywhere(_) => write!(f, "map anywhere")?,
         }
-        write!(f, " {bytes} {prot} {sharing} {}{}", self.backing, self.flags)?;
+        write!(
+            f,
+            " {bytes} {prot} {sharing} {}{}",
+            self.backing, self.flags
+        )?;
         match self.at {
             Where::Hint(_, handle) | Where::Anywhere(handle) => write!(f, " as h{handle}"),
             Where::Fixed(_) | Where::FixedNoReplace(_) => Ok(()),
