@@ -88,6 +88,16 @@ unsafe impl Memory for Checked {
         &frames.spare[name]
     }
 
+    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+        // Words that were never touched are 0, and stay untouched.
+        let touched = self.inner.frames.touched(frame).into_iter();
+        let mut inside = touched.filter(|index| (first..end).contains(index));
+        inside.find_map(|index| {
+            let value = self.word(frame, index).load(Ordering::Relaxed);
+            (value & mask != 0).then_some((index, value))
+        })
+    }
+
     fn zero(&self, frame: Frame) {
         for index in self.inner.frames.touched(frame) {
             self.word(frame, index).store(0, Ordering::Relaxed);

@@ -36,6 +36,7 @@ mod cpu;
 mod memory;
 mod mmu;
 mod native;
+mod pager;
 pub mod pte;
 pub mod soft;
 mod task;
@@ -49,6 +50,7 @@ pub use mmu::{Access, Asid, Flush, Mmu, PageFault, VaRange};
 pub use native::NativeCell;
 #[cfg(target_arch = "x86_64")]
 pub use native::NativePair;
+pub use pager::{Pager, PagerError};
 pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};
 
 /// All that locks and epochs need.

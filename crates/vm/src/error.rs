@@ -1,7 +1,7 @@
 //! What can go wrong, and the errno a POSIX system gives for it.
 
 use core::fmt;
-use machine::PageFault;
+use machine::{PageFault, PagerError};
 
 /// Why an operation was refused. Whatever is refused leaves the space as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,27 @@ pub enum Error {
         /// What is wrong with the request.
         reason: &'static str,
     },
+    /// What was asked for is taken. `EEXIST`.
+    Exists {
+        /// The first address that is mapped already.
+        address: usize,
+    },
+    /// The object may not be written. `EACCES`.
+    Denied,
+    /// The range is not one mapping, or none. `EFAULT`, as `mremap` says.
+    NotOne {
+        /// Where the mapping ends or something else begins.
+        address: usize,
+    },
     /// A task accessed what it must not. `SIGSEGV`.
     Segv(PageFault),
+    /// A page of an object that lies behind its end, or that can not be read. `SIGBUS`.
+    Bus {
+        /// The page's index in the object.
+        page: u64,
+    },
+    /// A store of pages failed; its errno.
+    Io(PagerError),
 }
 
 /// What ran out.
@@ -51,8 +70,11 @@ impl Error {
             | Error::OverCommit { .. }
             | Error::NoAddresses { .. }
             | Error::NotMapped { .. } => 12,
+            Error::Exists { .. } => 17,
+            Error::Denied => 13,
             Error::Invalid { .. } => 22,
-            Error::Segv(_) => 14,
+            Error::NotOne { .. } | Error::Segv(_) | Error::Bus { .. } => 14,
+            Error::Io(error) => error.errno,
         }
     }
 }
@@ -67,7 +89,12 @@ impl fmt::Display for Error {
             Error::NoAddresses { bytes } => write!(f, "no free range of {bytes} bytes"),
             Error::NotMapped { address } => write!(f, "{address:#x} is not mapped"),
             Error::Invalid { reason } => write!(f, "invalid request: {reason}"),
+            Error::Exists { address } => write!(f, "{address:#x} is mapped already"),
+            Error::Denied => write!(f, "the object may not be written"),
+            Error::NotOne { address } => write!(f, "the range is not one mapping: {address:#x}"),
             Error::Segv(fault) => write!(f, "segmentation fault: {fault}"),
+            Error::Bus { page } => write!(f, "bus error: page {page} is not to be had"),
+            Error::Io(error) => write!(f, "input/output failed: {error}"),
         }
     }
 }
@@ -76,6 +103,7 @@ impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Error::Segv(fault) => Some(fault),
+            Error::Io(error) => Some(error),
             _ => None,
         }
     }

@@ -2,15 +2,18 @@
 //!
 //! | rank | class | protects | taken while holding |
 //! |---|---|---|---|
+//! | 5 | [`ObjectSize`] | an object's size, what its store does not know of it | nothing |
 //! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
 //! | 15 | [`HeapEnd`] | a space's break | 10 |
 //! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10, 15 |
 //! | 30 | [`TreeSlot`] | what is mapped in a slot, its table and PV chunks | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
+//! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | the global frame pool | 50 |
 //! | 60 | [`AsidPool`] | free address-space tags | nothing |
+//! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
 //! together; observers see the first, which stands for all. Otherwise two locks of one
@@ -32,12 +35,21 @@ use sync::spin::{TestAndSet, Ticket};
 use sync::watch::Watched;
 
 lock_class!(
+    /// An object's size. Held while it changes, across calls of its pager. Sleeps when its
+    /// holder does.
+    pub ObjectSize = "object size", rank 5
+);
+lock_class!(
     /// The end of a space's heap. Held while it moves. Sleeps when its holder does.
     pub HeapEnd = "heap end", rank 15
 );
 lock_class!(
     /// A slot of a space's tree. One byte in each slot.
     pub TreeSlot = "slot", rank 30
+);
+lock_class!(
+    /// An object's attachments of one CPU. Almost always taken by that CPU.
+    pub ObjectShard = "object shard", rank 36
 );
 lock_class!(
     /// A page's PV list. One byte in each page.
@@ -55,10 +67,17 @@ lock_class!(
     /// The unused address-space tags.
     pub AsidPool = "asid pool", rank 60
 );
+lock_class!(
+    /// A part of a store in memory. Held while a page is copied.
+    pub MemoryStore = "memory pager", rank 70
+);
 
+pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, ObjectSize>, T>;
 pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>, T>;
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
+pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;
 pub(crate) type PoolLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, FramePool>, T>;
 pub(crate) type AsidLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, AsidPool>, T>;
+pub(crate) type StoreLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, MemoryStore>, T>;

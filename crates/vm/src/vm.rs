@@ -3,7 +3,7 @@
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
-use crate::page::Page;
+use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -134,12 +134,32 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.frames.free(&self.machine, frame, zeroed);
     }
 
+    /// Frees the page that [`Vm::allocate_page`] gave and nobody has seen. `zeroed` says
+    /// it is all zero.
+    pub(crate) fn release_unused(&self, frame: Frame, zeroed: bool) {
+        // Somebody with an old hint may hold it for a moment.
+        if self.page(frame).release() {
+            self.free(frame, zeroed);
+        }
+    }
+
     /// Drops a reference to a page, and frees its frame with the last.
     pub(crate) fn release_page(&self, frame: Frame) {
         if self.page(frame).release() {
             self.free(frame, false);
         }
     }
+
+    /// Whether the page in `frame`, which the caller has mapped, is only his: nobody else
+    /// maps it, holds it or knows it by another name. Under the lock of its slot, by which
+    /// alone there could be more.
+    pub(crate) fn is_exclusive(&self, frame: Frame) -> bool {
+        let page = self.page(frame);
+        page.references() == 1 && page.identity() == Identity::Private
+    }
+
+    pub(crate) fn retain_swapped(&self, _slot: u32) {}
+    pub(crate) fn release_swapped(&self, _slot: u32) {}
 
     /// Keeps a page from being freed; `None` if it has been.
     pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<M, P>> {

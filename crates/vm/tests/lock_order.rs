@@ -13,7 +13,7 @@ use vm::invalidation::Snapshots;
 use vm::lock::{FrameCache, FramePool, HeapEnd, PagePv, TreeSlot};
 use vm::{Best, Page, Prot, Space, Vm};
 
-const _: () = assert!(size_of::<Page<Hosted, Snapshots<Hosted>>>() == 24);
+const _: () = assert!(size_of::<Page<Hosted, Snapshots<Hosted>>>() == 32);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, DefaultObserver>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, Order>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, TreeSlot, Order>>() == 1);

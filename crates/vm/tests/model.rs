@@ -137,10 +137,10 @@ fn runs(space: &Space<Hosted, Best>) -> Vec<(usize, usize, Prot)> {
     for region in space.regions() {
         let (start, end) = (page(region.range.start), page(region.range.end));
         match runs.last_mut() {
-            Some((_, last_end, prot)) if *last_end == start && *prot == region.prot => {
+            Some((_, last_end, prot)) if *last_end == start && *prot == region.prot() => {
                 *last_end = end;
             }
-            _ => runs.push((start, end, region.prot)),
+            _ => runs.push((start, end, region.prot())),
         }
     }
     runs

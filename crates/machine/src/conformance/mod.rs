@@ -19,6 +19,7 @@
 //! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`], [`large_pages`] | one CPU's translation |
 //! | [`harvest`] | the walker against a kernel that takes entries away |
 //! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
+//! | [`pager`] | a store of pages, which is no part of a machine |
 //! | [`exact_tlb`] | beyond the contract: the TLB keeps what it may keep |
 
 mod atomics;
@@ -26,6 +27,7 @@ mod cpus;
 mod litmus;
 mod memory;
 mod mmu;
+mod pager;
 mod shootdown;
 mod tables;
 mod tasks;
@@ -35,6 +37,7 @@ pub use cpus::{cpus, spinning};
 pub use litmus::{message_passing, store_buffer};
 pub use memory::memory;
 pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, large_pages, translation};
+pub use pager::pager;
 pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
 pub use tables::FRAMES;
 pub use tasks::{anchor, clock, locals, parking, permits};

@@ -1,6 +1,6 @@
 //! Free frames that are in no cache, in aligned runs.
 //!
-//! The descriptors of [`RUN`] neighbouring frames fill whole cache lines (192 bytes, three
+//! The descriptors of [`RUN`] neighbouring frames fill whole cache lines (256 bytes, four
 //! lines). Frames go out run by run, so CPUs that were handed different batches write no
 //! common line of descriptors. Frames that come back one by one make up their runs again;
 //! only when no run is whole are frames of one run handed to several CPUs.

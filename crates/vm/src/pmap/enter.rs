@@ -1,11 +1,13 @@
 //! Making a mapping.
 
-use super::Pmap;
+use super::entry::{self, Entry, USED};
+use super::{Leaf, Pmap, Pv};
 use crate::error::Error;
 use crate::frames::Content;
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Part;
+use crate::tree::{Kind, Part};
+use core::iter;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -21,65 +23,115 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.locking.pmap();
         let mut locked = self.tree.lock(page_at(address))?;
-        let part = locked.parts().next();
-        self.enter_part(part.expect("a page is a part"), frame, prot)
-    }
-
-    /// As [`Pmap::enter`], for the page that is locked as `part`.
-    pub(crate) fn enter_part(
-        &self,
-        mut part: Part<'_, M>,
-        frame: Frame,
-        prot: Prot,
-    ) -> Result<bool, Error> {
-        let address = part.range().start;
-        if let Some(leaf) = part.inside().leaf
-            && self.entry(leaf, 0, address).load(Ordering::Relaxed) != 0
-        {
+        let mut part = locked.parts().next().expect("a page is a part");
+        if self.entry_at(&part) != Entry::Empty {
             return Ok(false);
         }
-        let leaf = self.prepare(&mut part)?;
-        let page = self.vm.page(frame);
-        // SAFETY: the slot's lock is held, and there is room.
-        let pv = unsafe { part.inside().chunks.take(address) };
-        let mut list = page.lock_pv();
-        // SAFETY: the entry is fresh.
-        unsafe { list.insert(pv) };
-        page.retain();
-        // Release: a walker that finds the page finds its content.
-        self.entry(leaf, 0, address).store(
-            frame.address() | prot.bits() | pte::PRESENT,
-            Ordering::Release,
-        );
-        part.add_resident(1);
-        self.count_resident(1);
+        self.prepare(&mut part)?;
+        self.vm.page(frame).retain();
+        self.make(&mut part, frame, Kind::Private, prot, prot.writes());
         Ok(true)
     }
 
-    /// Does all that can fail: gets room for a PV entry, and the leaf table.
-    fn prepare(&self, part: &mut Part<'_, M>) -> Result<Frame, Error> {
+    /// What the entry at the start of `part` says.
+    pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
         let address = part.range().start;
-        let chunk = match part.inside().chunks.has_room() {
-            true => None,
-            false => Some(self.vm.allocate(Content::Any)?),
-        };
-        let leaf = match part.inside().leaf {
-            Some(leaf) => leaf,
-            None => self.grow(address).inspect_err(|_| {
-                if let Some(chunk) = chunk {
-                    self.vm.free(chunk, false);
-                }
-            })?,
-        };
-        part.inside().leaf = Some(leaf);
-        if let Some(chunk) = chunk {
-            let memory = self.vm.machine().direct_map(chunk);
-            M::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
-            let owner = self.owner(part.slot());
-            // SAFETY: the frame is fresh, and the slot's lock is held.
-            unsafe { part.inside().chunks.add(chunk, memory, owner) };
+        let bits = |leaf| self.entry(leaf, 0, address).load(Ordering::Relaxed);
+        Entry::decode(part.leaf().get().map_or(0, bits))
+    }
+
+    /// Does all that can fail before a mapping is made at the start of `part`: gets room
+    /// for a PV entry, and the leaf table.
+    pub(crate) fn prepare(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        if part.inside().chunks.has_room() {
+            return Ok(());
         }
+        self.add_chunk(part)
+    }
+
+    /// As [`Pmap::prepare`], for `count` mappings in the slot.
+    pub(super) fn prepare_many(
+        &self,
+        part: &mut Part<'_, M, P>,
+        count: usize,
+    ) -> Result<(), Error> {
+        while part.inside().chunks.room() < count {
+            self.add_chunk(part)?;
+        }
+        Ok(())
+    }
+
+    /// Gets the leaf table of `part`'s slot.
+    pub(super) fn prepare_leaf(&self, part: &mut Part<'_, M, P>) -> Result<Frame, Error> {
+        if let Some(leaf) = part.leaf().get() {
+            return Ok(leaf);
+        }
+        let leaf = self.grow(part.range().start)?;
+        part.inside().leaf = Leaf::of(leaf);
         Ok(leaf)
+    }
+
+    /// Gives `part`'s slot a PV chunk, and a leaf table if it has none.
+    fn add_chunk(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        let chunk = self.vm.allocate(Content::Any)?;
+        let leaf = self.prepare_leaf(part);
+        let leaf = leaf.inspect_err(|_| self.vm.free(chunk, false))?;
+        let memory = self.vm.machine().direct_map(chunk);
+        M::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
+        let owner = self.owner(part.slot(), leaf);
+        // SAFETY: the frame is fresh, and the slot's lock is held.
+        unsafe { part.inside().chunks.add(chunk, memory, owner) };
+        Ok(())
+    }
+
+    /// Gives back the chunks of `part`'s slot that nothing is in.
+    pub(super) fn trim_chunks(&self, part: &mut Part<'_, M, P>) {
+        // SAFETY: the slot's lock is held.
+        while let Some(chunk) = unsafe { part.inside().chunks.take_empty() } {
+            self.vm.free(chunk, false);
+        }
+    }
+
+    /// Maps the page in `frame` at the start of `part`, where nothing is mapped. It is
+    /// prepared; the caller's reference to the page becomes the mapping's.
+    pub(crate) fn make(
+        &self,
+        part: &mut Part<'_, M, P>,
+        frame: Frame,
+        kind: Kind,
+        prot: Prot,
+        writable: bool,
+    ) {
+        let pv = self.take_pv(part);
+        self.link(part, pv, entry::page(frame, kind, prot, writable));
+    }
+
+    /// A PV entry for a mapping at the start of `part`, which is prepared.
+    pub(super) fn take_pv(&self, part: &mut Part<'_, M, P>) -> Pv<M> {
+        let address = part.range().start;
+        // SAFETY: the slot's lock is held, and there is room.
+        unsafe { part.inside().chunks.take(address) }
+    }
+
+    /// Maps the page that `bits` names at the start of `part`, with the fresh `pv`. The
+    /// caller's reference to the page becomes the mapping's.
+    pub(super) fn link(&self, part: &mut Part<'_, M, P>, pv: Pv<M>, bits: u64) {
+        let mut list = self.vm.page(pte::frame(bits)).lock_pv();
+        // SAFETY: the entry is fresh.
+        unsafe { list.insert(pv) };
+        drop(list);
+        self.write(part, bits);
+    }
+
+    /// Writes the entry at the start of `part`, which is empty.
+    pub(super) fn write(&self, part: &mut Part<'_, M, P>, bits: u64) {
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let entry = self.entry(leaf, 0, part.range().start);
+        debug_assert_eq!(entry.load(Ordering::Relaxed), 0);
+        // Release: a walker that finds the page finds its content.
+        entry.store(bits, Ordering::Release);
+        part.add(entry::kind(bits), 1);
+        self.count_resident(isize::from(bits & pte::PRESENT != 0));
     }
 
     /// The page mapped at `address`, if any.
@@ -90,9 +142,37 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             return None;
         }
         let mut locked = self.tree.lock_small(place, page_at(address));
-        let leaf = locked.parts().next()?.inside().leaf?;
-        let entry = self.entry(leaf, 0, address).load(Ordering::Relaxed);
-        (entry & pte::PRESENT != 0).then(|| pte::frame(entry))
+        let part = locked.parts().next()?;
+        match self.entry_at(&part) {
+            Entry::Page { frame, .. } => Some(frame),
+            Entry::Empty | Entry::Swapped(_) => None,
+        }
+    }
+
+    /// The first address of `range`, which is one slot's with this leaf table, that has an
+    /// entry; and the entry.
+    fn next_used(&self, leaf: Leaf, range: VaRange) -> Option<(usize, u64)> {
+        let leaf = leaf.get()?;
+        if range.start >= range.end {
+            return None;
+        }
+        let first = pte::index(range.start, 0);
+        let past = first + range.pages();
+        let found = self.vm.machine().find_word(leaf, first, past, USED);
+        found.map(|(index, bits)| (range.start + (index - first) * PAGE_SIZE, bits))
+    }
+
+    /// The entries of `range`, which is one slot's with this leaf table, in order.
+    pub(super) fn used(
+        &self,
+        leaf: Leaf,
+        mut range: VaRange,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
+        iter::from_fn(move || {
+            let found = self.next_used(leaf, range)?;
+            range.start = found.0 + PAGE_SIZE;
+            Some(found)
+        })
     }
 }
 

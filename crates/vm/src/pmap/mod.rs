@@ -20,16 +20,23 @@
 //! cleared by exchange, never by store.
 
 mod active;
+mod copy;
 mod enter;
+mod entry;
 mod flush;
+mod moved;
 mod protect;
 mod pv;
 mod remove;
 mod reverse;
 mod tables;
 
+pub(crate) use copy::Forking;
+pub(crate) use entry::Entry;
 pub(crate) use pv::{Chunks, Pv, PvHead};
+pub(crate) use reverse::How;
 pub use reverse::Removed;
+pub(crate) use tables::Leaf;
 
 use crate::error::Error;
 use crate::frames::Content;
@@ -53,11 +60,13 @@ pub struct Pmap<M: Platform, P: Policies<M>> {
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<M>,
-    pub(crate) tree: Tree<M>,
+    pub(crate) tree: Tree<M, P>,
     pub(crate) locking: Padded<P::Locking>,
     /// Pages mapped, if the invalidation asks before each removal; see
     /// [`Invalidation::EAGER`].
     resident: Padded<M::AtomicUsize>,
+    /// Forks of this space under way.
+    forks: Padded<M::AtomicUsize>,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -73,6 +82,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             tree: Tree::new(),
             locking: Padded(P::Locking::new()),
             resident: Padded(M::AtomicUsize::new(0)),
+            forks: Padded(M::AtomicUsize::new(0)),
         });
         pmap.label();
         Ok(pmap)
@@ -93,11 +103,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Who has the PV entries of `slot`, one of this pmap's.
-    fn owner(&self, slot: &Slot<M>) -> Owner<M> {
+    /// Who has the PV entries of `slot`, one of this pmap's, with this leaf table.
+    fn owner(&self, slot: &Slot<M, P>, leaf: Frame) -> Owner {
         Owner {
             pmap: ptr::from_ref(self).cast(),
-            slot,
+            slot: ptr::from_ref(slot).cast(),
+            leaf,
         }
     }
 
@@ -116,6 +127,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         M::label_value(&self.locking, "Pmap.locking");
         self.locking.label();
         M::label_value(&self.resident, "Pmap.resident");
+        M::label_value(&self.forks, "Pmap.forks");
     }
 }
 

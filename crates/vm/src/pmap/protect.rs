@@ -1,51 +1,108 @@
 //! Changing the rights of what is mapped.
 
-use super::Pmap;
+use super::entry;
 use super::flush::Gather;
+use super::{Leaf, Pmap};
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Locked, Part};
-use machine::{Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use crate::tree::{Flags, Kind, Locked, Part};
+use machine::{Access, Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Gives the mapped pages of `range` the rights `prot`. When it returns, no CPU
-    /// can use a right that was taken away. (A CPU may not know yet of a right that was
-    /// given; it faults, and `refresh` settles it.)
-    ///
-    /// No delayed invalidation: the PV entries stay, so whoever removes the page takes
-    /// the slot's lock and finds the flush done. Locks one slot at a time.
+    /// Gives the pages of `range` the rights `prot`, whoever else has them. Otherwise as
+    /// [`Pmap::protect_locked`]; locks one slot at a time.
     pub fn protect(&self, range: VaRange, prot: Prot) {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {
-            if place.slot.resident() > 0 {
-                self.protect_locked(&mut self.tree.lock_small(place, range), prot);
+            if !place.slot.is_vacant() {
+                let mut gather = Gather::new();
+                let mut locked = self.tree.lock_small(place, range);
+                for part in locked.parts() {
+                    self.protect_run(part.leaf(), part.range(), prot, true, &mut gather);
+                }
+                self.settle(&mut gather);
             }
         }
     }
 
-    /// As [`Pmap::protect`], for a range that is locked.
-    pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M>, prot: Prot) {
-        if locked.parts().all(|part| part.resident() == 0) {
+    /// Gives the pages in the locked range the rights `prot`. When it returns, no CPU can
+    /// use a right that was taken away. (A CPU may not know yet of a right that was
+    /// given; it faults, and `refresh` settles it.)
+    ///
+    /// No delayed invalidation: the PV entries stay, so whoever removes the page takes
+    /// the slot's lock and finds the flush done.
+    pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M, P>, prot: Prot) {
+        if locked.parts().all(|part| part.is_vacant()) {
             return;
         }
         let mut gather = Gather::new();
         for part in locked.parts() {
-            self.protect_part(part, prot, &mut gather);
+            part.for_each(|mapped| {
+                let shared = mapped.flags.has(Flags::SHARED);
+                self.protect_run(part.leaf(), mapped.range, prot, shared, &mut gather);
+            });
         }
         self.settle(&mut gather);
     }
 
-    fn protect_part(&self, mut part: Part<'_, M>, prot: Prot, gather: &mut Gather) {
-        let mut from = part.range().start;
-        while part.resident() > 0
-            && let Some(address) = self.next_present(&mut part, from)
-            && let Some(leaf) = part.inside().leaf
-        {
-            if rewrite(self.entry(leaf, 0, address), prot) {
+    /// Rewrites the entries of `range`, which is of a locked slot with this table.
+    fn protect_run(
+        &self,
+        leaf: Leaf,
+        range: VaRange,
+        prot: Prot,
+        shared: bool,
+        gather: &mut Gather,
+    ) {
+        // A fork under way has made entries read-only that TLBs still know as writable.
+        let forking = self.is_forking();
+        for (address, bits) in self.used(leaf, range) {
+            let present = bits & pte::PRESENT != 0;
+            if present && self.rewrite(leaf, address, prot, shared) | forking {
                 gather.touch(address);
             }
-            from = address + PAGE_SIZE;
         }
+    }
+
+    /// Sets the rights of the page at `address`; `true` if that took one away. Where stores
+    /// are private, a page that is not only this mapping's stays read-only.
+    fn rewrite(&self, leaf: Leaf, address: usize, prot: Prot, shared: bool) -> bool {
+        let leaf = leaf.get().expect("a mapping has a table");
+        let entry = self.entry(leaf, 0, address);
+        let mut old = entry.load(Ordering::Relaxed);
+        let ours = || entry::kind(old) == Kind::Private && self.vm.is_exclusive(pte::frame(old));
+        let writable = prot.writes() && (shared || ours());
+        loop {
+            let new = old & !Prot::MASK | entry::rights(prot, writable);
+            // The walker may set accessed and dirty meanwhile. AcqRel: as in `remove`.
+            match entry.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => {
+                    let rights = pte::USER | pte::WRITABLE;
+                    let lost = old & !new & rights | new & !old & pte::NO_EXECUTE;
+                    return lost != 0;
+                }
+                Err(other) => old = other,
+            }
+        }
+    }
+
+    /// Lets tasks write the page at the start of `part`, which is mapped.
+    pub(crate) fn permit(&self, part: &mut Part<'_, M, P>, prot: Prot) {
+        self.rewrite(part.leaf(), part.range().start, prot, true);
+        self.refresh(part.range().start);
+    }
+
+    /// Notes an access of the kernel's to the page at the start of `part`, as the walker
+    /// does a task's.
+    pub(crate) fn used_by_kernel(&self, part: &Part<'_, M, P>, access: Access) {
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let bits = match access {
+            Access::Read => pte::ACCESSED,
+            Access::Write => pte::ACCESSED | pte::DIRTY,
+        };
+        // Relaxed: who takes the entry away does so under the slot's lock, as we are.
+        self.entry(leaf, 0, part.range().start)
+            .fetch_or(bits, Ordering::Relaxed);
     }
 
     /// Forgets this CPU's translation of `address`, after a fault that the entry does
@@ -53,22 +110,5 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn refresh(&self, address: usize) {
         let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
         self.vm.machine().flush_local(self.asid, Flush::Range(page));
-    }
-}
-
-/// Sets the entry's rights; `true` if that took one away.
-fn rewrite<W: machine::AtomicInt<u64>>(entry: &W, prot: Prot) -> bool {
-    let mut old = entry.load(Ordering::Relaxed);
-    loop {
-        let new = old & !Prot::MASK | prot.bits();
-        // The walker may set accessed and dirty meanwhile. AcqRel: as in `remove`.
-        match entry.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => {
-                let rights = pte::USER | pte::WRITABLE;
-                let lost = old & !new & rights | new & !old & pte::NO_EXECUTE;
-                return lost != 0;
-            }
-            Err(other) => old = other,
-        }
     }
 }

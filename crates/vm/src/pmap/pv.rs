@@ -5,7 +5,6 @@
 //! say whose they are, and allocating one takes no lock but the slot's own. A page's
 //! entries form a list under the page's PV lock.
 
-use crate::tree::Slot;
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::ptr::{self, NonNull};
@@ -55,13 +54,22 @@ impl<M: Machine> Pv<M> {
         unsafe { (*self.0.as_ref().read()).address }
     }
 
+    /// The next on the page's list.
+    ///
+    /// # Safety
+    /// As for [`Pv::address`].
+    pub(crate) unsafe fn next(self) -> Option<Pv<M>> {
+        // SAFETY: as above.
+        unsafe { (*self.0.as_ref().read()).next }
+    }
+
     /// Whose mapping it is.
     ///
     /// # Safety
     /// The entry stays allocated during the call (its page's PV lock is held).
-    pub(crate) unsafe fn owner(self) -> Owner<M> {
+    pub(crate) unsafe fn owner(self) -> Owner {
         // SAFETY: `owner` never changes while an entry is allocated.
-        unsafe { (*self.chunk().as_ref().header.read()).owner }
+        unsafe { (*self.chunk().as_ref().header.read()).owner() }
     }
 
     fn chunk(self) -> NonNull<Chunk<M>> {
@@ -79,19 +87,15 @@ impl<M: Machine> PartialEq for Pv<M> {
 }
 
 /// Whose a chunk is.
-pub(crate) struct Owner<M: Machine> {
+#[derive(Clone, Copy)]
+pub(crate) struct Owner {
     /// The pmap, in whose `Arc` the slot lives.
     pub(crate) pmap: *const (),
     /// The slot, of level 0. It stays where it is while the pmap lives.
-    pub(crate) slot: *const Slot<M>,
+    pub(crate) slot: *const (),
+    /// The slot's leaf table, in which the mappings are.
+    pub(crate) leaf: Frame,
 }
-
-impl<M: Machine> Clone for Owner<M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<M: Machine> Copy for Owner<M> {}
 
 /// The head of a page's list. Every method needs the page's PV lock.
 pub(crate) struct PvHead<M: Machine>(Link<M>);
@@ -141,7 +145,7 @@ impl<M: Machine> PvHead<M> {
     ///
     /// # Safety
     /// The PV lock is held.
-    pub(crate) unsafe fn find(&self, slot: *const Slot<M>, address: usize) -> Option<Pv<M>> {
+    pub(crate) unsafe fn find(&self, slot: *const (), address: usize) -> Option<Pv<M>> {
         let mut at = self.0;
         while let Some(pv) = at {
             // SAFETY: entries on the list are valid under the PV lock.
@@ -163,15 +167,27 @@ struct Chunk<M: Machine> {
     entries: [M::Cell<PvEntry<M>>; ENTRIES],
 }
 
-/// What a chunk knows; `owner` never changes, the rest is under the slot's lock.
+/// What a chunk knows. Whose it is never changes, the rest is under the slot's lock.
 struct Header<M: Machine> {
-    owner: Owner<M>,
+    pmap: *const (),
+    slot: *const (),
     /// Neighbours among the slot's chunks that have room.
     next: *mut Chunk<M>,
     previous: *mut Chunk<M>,
     /// A bit for each free entry.
     free: [u64; MAP_WORDS],
+    leaf: Frame,
     frame: Frame,
+}
+
+impl<M: Machine> Header<M> {
+    fn owner(&self) -> Owner {
+        Owner {
+            pmap: self.pmap,
+            slot: self.slot,
+            leaf: self.leaf,
+        }
+    }
 }
 
 // SAFETY: plain pointers; see the fields' protection.
@@ -204,21 +220,59 @@ impl<M: Machine> Chunks<M> {
         !self.first.is_null()
     }
 
+    /// Entries that can be had without a new chunk. O(chunks with room).
+    pub(super) fn room(&self) -> usize {
+        let (mut room, mut at) = (0, self.first);
+        while !at.is_null() {
+            // SAFETY: a chunk on the list is valid and, under the slot's lock, ours.
+            let header = unsafe { &*header(at) };
+            room += header
+                .free
+                .iter()
+                .map(|bits| bits.count_ones() as usize)
+                .sum::<usize>();
+            at = header.next;
+        }
+        room
+    }
+
+    /// Takes a chunk off that nothing is in. O(chunks with room).
+    ///
+    /// # Safety
+    /// The slot's lock is held.
+    pub(super) unsafe fn take_empty(&mut self) -> Option<Frame> {
+        let mut at = self.first;
+        while !at.is_null() {
+            // SAFETY: a chunk on the list is valid and, under the slot's lock, ours.
+            unsafe {
+                if (*header(at)).free == ALL_FREE {
+                    self.unlink(at);
+                    return Some((*header(at)).frame);
+                }
+                at = (*header(at)).next;
+            }
+        }
+        None
+    }
+
     /// Adds `frame`, seen at `memory`, as a chunk of `owner`.
     ///
     /// # Safety
     /// The frame is the caller's, and becomes the chunk's; the slot's lock is held.
-    pub(super) unsafe fn add(&mut self, frame: Frame, memory: NonNull<u8>, owner: Owner<M>) {
+    pub(super) unsafe fn add(&mut self, frame: Frame, memory: NonNull<u8>, owner: Owner) {
         const {
             assert!(size_of::<PvEntry<M>>() == 24);
             assert!(size_of::<Chunk<M>>() <= PAGE_SIZE);
             assert!(offset_of!(Chunk<M>, header) == 0);
         }
+        let Owner { pmap, slot, leaf } = owner;
         let header = Header {
-            owner,
+            pmap,
+            slot,
             next: ptr::null_mut(),
             previous: ptr::null_mut(),
             free: ALL_FREE,
+            leaf,
             frame,
         };
         let chunk = memory.as_ptr().cast::<Chunk<M>>();

@@ -1,11 +1,13 @@
 //! Removing the mappings of a range: munmap's half of the pmap.
 
 use super::Pmap;
+use super::entry::{self, Entry};
 use super::flush::Gather;
 use crate::error::Error;
 use crate::page::Page;
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Locked, Part};
+use crate::tree::{Kind, Locked, Part};
+use core::ptr;
 use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
 
 type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
@@ -15,7 +17,7 @@ type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Bl
 /// The fields are dropped in this order: the slots, the pmap, the block.
 pub(crate) struct Removal<'a, M: Platform, P: Policies<M>> {
     pmap: &'a Pmap<M, P>,
-    pub(crate) locked: Locked<'a, M>,
+    pub(crate) locked: Locked<'a, M, P>,
     _lock: <P::Locking as MapLocking<M>>::Pmap<'a>,
     block: Option<Block<'a, M, P>>,
 }
@@ -28,7 +30,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// and one a slot.
     pub fn remove(&self, range: VaRange) {
         for place in self.tree.places(range) {
-            if place.slot.resident() > 0 {
+            if !place.slot.is_vacant() {
                 let lock = || Ok(self.tree.lock_small(place, range));
                 if let Ok(mut removal) = self.removal(lock) {
                     removal.pages();
@@ -46,7 +48,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Opens a block if it must be opened before `lock`, and locks.
     fn removal<'a>(
         &'a self,
-        lock: impl Fn() -> Result<Locked<'a, M>, Error>,
+        lock: impl Fn() -> Result<Locked<'a, M, P>, Error>,
     ) -> Result<Removal<'a, M, P>, Error> {
         let eager = P::Invalidation::EAGER;
         // As FreeBSD: unsynchronised; what a concurrent fault brings shows below.
@@ -88,36 +90,44 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Whether no slot of the range has a page.
     fn is_vacant(&mut self) -> bool {
-        self.locked.parts().all(|part| part.resident() == 0)
+        self.locked.parts().all(|part| part.is_vacant())
     }
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Clears the entries of `part`, and gathers what must be flushed and freed.
-    fn take_pages(&self, mut part: Part<'_, M>, block: &Block<'_, M, P>, gather: &mut Gather) {
-        if part.resident() == 0 {
+    fn take_pages(&self, mut part: Part<'_, M, P>, block: &Block<'_, M, P>, gather: &mut Gather) {
+        if part.is_vacant() {
             return;
         }
-        let mut from = part.range().start;
-        while let Some(address) = self.next_present(&mut part, from) {
+        for (address, bits) in self.used(part.leaf(), part.range()) {
+            if let Entry::Swapped(slot) = Entry::decode(bits) {
+                self.clear(&mut part, address, 0);
+                self.vm.release_swapped(slot);
+                continue;
+            }
             let old = self.take_mapping(&mut part, address, block);
             gather.page(address, pte::frame(old));
             if gather.is_full() {
                 self.settle(gather);
             }
-            from = address + machine::PAGE_SIZE;
         }
     }
 
     /// Clears the entry at `address`, which is valid, and takes its PV entry off the
     /// page's list; returns what the entry was. Between this and the flush the page looks
     /// unmapped and is not: the block has it noted.
-    fn take_mapping(&self, part: &mut Part<'_, M>, address: usize, block: &Block<'_, M, P>) -> u64 {
-        let old = self.clear(part, address);
+    fn take_mapping(
+        &self,
+        part: &mut Part<'_, M, P>,
+        address: usize,
+        block: &Block<'_, M, P>,
+    ) -> u64 {
+        let old = self.clear(part, address, 0);
         let frame = pte::frame(old);
         let page = self.vm.page(frame);
         let mut list = page.lock_pv();
-        let pv = list.find(part.slot(), address);
+        let pv = list.find(ptr::from_ref(part.slot()).cast(), address);
         let pv = pv.expect("a mapping has a PV entry");
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         let invalidation = self.vm.invalidation();
@@ -129,36 +139,27 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         old
     }
 
-    /// Clears the valid entry at `address`; returns what it was.
-    pub(super) fn clear(&self, part: &mut Part<'_, M>, address: usize) -> u64 {
-        let leaf = part.inside().leaf.expect("a mapping has a table");
+    /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
+    /// which says something; returns what it was.
+    pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
+        let leaf = part.leaf().get().expect("a mapping has a table");
         // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
         // the walker's exchange: bits set before are seen, a later one fails.
-        let old = self.entry(leaf, 0, address).swap(0, Ordering::AcqRel);
-        part.add_resident(-1);
-        self.count_resident(-1);
+        let old = self.entry(leaf, 0, address).swap(next, Ordering::AcqRel);
+        part.add(entry::kind(old), -1);
+        if next != 0 {
+            part.add(Kind::Swapped, 1);
+        }
+        self.count_resident(-isize::from(old & pte::PRESENT != 0));
         old
     }
 
     /// Gives back a PV entry of `part`'s slot that is on no list any more.
-    pub(super) fn free_pv(&self, part: &mut Part<'_, M>, pv: super::Pv<M>) {
+    pub(super) fn free_pv(&self, part: &mut Part<'_, M, P>, pv: super::Pv<M>) {
         // SAFETY: the slot's lock is held, and the entry is the slot's.
         let emptied: Option<Frame> = unsafe { part.inside().chunks.give(pv) };
         if let Some(chunk) = emptied {
             self.vm.free(chunk, false);
         }
-    }
-
-    /// The first address of `part` from `from` on that has a page.
-    pub(super) fn next_present(&self, part: &mut Part<'_, M>, from: usize) -> Option<usize> {
-        let leaf = part.inside().leaf?;
-        let end = part.range().end;
-        if from >= end {
-            return None;
-        }
-        let first = pte::index(from, 0);
-        let past = first + VaRange { start: from, end }.pages();
-        let found = self.vm.machine().find_word(leaf, first, past, pte::PRESENT);
-        found.map(|(index, _)| from + (index - first) * machine::PAGE_SIZE)
     }
 }

@@ -1,13 +1,13 @@
 //! Removing all mappings of a page: what a pageout does.
 
-use super::flush::Gather;
-use super::{Pmap, Pv};
+use super::{Pmap, Pv, entry};
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::Locked;
+use crate::tree::{Flags, Locked, Mapped, Part, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
-use machine::{PAGE_SIZE, Platform, VaRange, pte};
+use core::ptr;
+use machine::{Atomic, AtomicInt, Ordering, Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,17 @@ pub struct Removed {
     pub mappings: usize,
     /// How often a slot's lock was taken and the page looked at anew.
     pub retries: usize,
+    /// A mapping was found in locked memory, and left there.
+    pub(crate) is_locked: bool,
+}
+
+/// How mappings are removed.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// The slot of the swap space that has the page instead; each mapping gets a reference.
+    pub(crate) slot: Option<u32>,
+    /// Whether memory that a task has locked is left alone, and the removal ended there.
+    pub(crate) spare_locked: bool,
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
@@ -30,24 +41,38 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
     /// is in no delayed-invalidation block.
     pub fn remove_all(&self, hold: &Hold<M, P>) -> Removed {
+        let how = How {
+            slot: None,
+            spare_locked: false,
+        };
+        self.remove_as(hold, how)
+    }
+
+    /// As [`Vm::remove_all`], in another way. If locked memory is spared, some mappings may
+    /// be left.
+    pub(crate) fn remove_as(&self, hold: &Hold<M, P>, how: How) -> Removed {
         let frame = hold.frame();
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
-        let (mut mappings, mut retries) = (0, 0);
+        let (mut mappings, mut retries, mut is_locked) = (0, 0, false);
         let mut list = page.lock_pv();
-        while let Some(pv) = list.first() {
+        while let Some(pv) = list.first()
+            && !is_locked
+        {
             // SAFETY: the PV lock is held.
             let (owner, address) = unsafe { (pv.owner(), pv.address()) };
             let pmap = owner.pmap.cast::<Pmap<M, P>>();
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
             // slot lives as long as the pmap.
-            let (now, slot) = unsafe { (&*pmap, &*owner.slot) };
+            let (now, slot) = unsafe { (&*pmap, &*owner.slot.cast::<Slot<M, P>>()) };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
             {
-                now.take_away(&mut locked, &mut list, pv);
-                mappings += 1;
+                match now.take_away(&mut locked, &mut list, pv, how) {
+                    true => mappings += 1,
+                    false => is_locked = true,
+                }
                 continue;
             }
             // The order is slot first. Keep the pmap alive, let the list go, lock both
@@ -59,7 +84,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             };
             drop(list);
             retries += 1;
-            mappings += usize::from(pmap.take_at(page, at));
+            match pmap.take_at(page, at, how) {
+                Some(true) => mappings += 1,
+                Some(false) => is_locked = true,
+                None => {}
+            }
             // The pmap's own locks must be free if this was the last reference to it.
             drop(pmap);
             list = page.lock_pv();
@@ -68,50 +97,106 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         // Mappings that others had already taken off the list may still be cached.
         self.invalidation()
             .wait(&reverse, frame, &page.invalidation);
-        let flags = page.lock_pv().take_flags();
+        let (dirty, referenced) = (
+            Page::<M, P::Invalidation>::DIRTY,
+            Page::<M, P::Invalidation>::REFERENCED,
+        );
+        let flags = page.lock_pv().take_flags(dirty | referenced);
         drop(reverse);
         Removed {
-            dirty: flags & Page::<M, P::Invalidation>::DIRTY != 0,
-            referenced: flags & Page::<M, P::Invalidation>::REFERENCED != 0,
+            dirty: flags & dirty != 0,
+            referenced: flags & referenced != 0,
             mappings,
             retries,
+            is_locked,
         }
+    }
+
+    /// Whether a mapping of the page has been used since this was asked last. Looks at the
+    /// accessed bits under the page's PV lock alone, and clears them; TLBs are not flushed, so a
+    /// page that stays in one may be taken for unused (as on x86 systems in general).
+    /// O(mappings).
+    pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {
+        let frame = hold.frame();
+        let mut list = self.page(frame).lock_pv();
+        let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
+        let mut referenced = flags != 0;
+        for pv in list.iter() {
+            // SAFETY: the PV lock is held.
+            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
+            referenced |= take_accessed(entry, frame);
+        }
+        referenced
     }
 }
 
+/// Clears the accessed bit of an entry that maps `frame`; whether it was set.
+fn take_accessed<W: AtomicInt<u64>>(entry: &W, frame: Frame) -> bool {
+    let mut old = entry.load(Ordering::Relaxed);
+    // The holder of the slot's lock may have cleared the entry and be about to lock the list.
+    while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & pte::ACCESSED != 0 {
+        let new = old & !pte::ACCESSED;
+        match entry.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => old = now,
+        }
+    }
+    false
+}
+
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Clears and flushes the mapping of `page` at `at`, if there is one.
-    fn take_at(&self, page: &Page<M, P::Invalidation>, at: VaRange) -> bool {
+    /// Clears and flushes the mapping of `page` at `at`, if there is one; whether it could.
+    fn take_at(&self, page: &Page<M, P::Invalidation>, at: VaRange, how: How) -> Option<bool> {
         let _lock = self.locking.pmap();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
         let mut list = page.lock_pv();
-        let Some(pv) = list.find(place.slot, at.start) else {
-            return false;
-        };
-        self.take_away(&mut locked, &mut list, pv);
-        true
+        let pv = list.find(ptr::from_ref(place.slot).cast(), at.start)?;
+        Some(self.take_away(&mut locked, &mut list, pv, how))
     }
 
     /// Clears and flushes the mapping of `pv`, which is all that is locked, under both
-    /// locks.
+    /// locks; `false` if it must be spared.
     fn take_away(
         &self,
-        locked: &mut Locked<'_, M>,
+        locked: &mut Locked<'_, M, P>,
         list: &mut PvList<'_, M, P::Invalidation>,
         pv: Pv<M>,
-    ) {
+        how: How,
+    ) -> bool {
         for mut part in locked.parts() {
-            let address = part.range().start;
-            let old = self.clear(&mut part, address);
-            list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-            // SAFETY: the entry is on this list.
-            unsafe { list.remove(pv) };
-            self.free_pv(&mut part, pv);
-            let mut gather = Gather::new();
-            gather.page(address, pte::frame(old));
-            // Drops the mapping's reference; the caller's hold keeps the page.
-            self.settle(&mut gather);
+            let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
+            if how.spare_locked && part.first().is_some_and(stays) {
+                return false;
+            }
+            if let Some(slot) = how.slot {
+                self.vm.retain_swapped(slot);
+            }
+            let next = how.slot.map_or(0, entry::swapped);
+            let frame = self.detach(&mut part, list, pv, next);
+            // The caller's hold keeps the page.
+            self.vm.release_page(frame);
         }
+        true
+    }
+
+    /// Puts `next` in the place of the mapping of `pv`, which is at the start of `part`, and
+    /// flushes it. The mapping's reference to the frame is the caller's.
+    pub(super) fn detach(
+        &self,
+        part: &mut Part<'_, M, P>,
+        list: &mut PvList<'_, M, P::Invalidation>,
+        pv: Pv<M>,
+        next: u64,
+    ) -> Frame {
+        let page = VaRange::sized(part.range().start, PAGE_SIZE);
+        let old = self.clear(part, page.start, next);
+        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        // SAFETY: the entry is on this list.
+        unsafe { list.remove(pv) };
+        self.free_pv(part, pv);
+        self.flush(Flush::Range(page));
+        pte::frame(old)
     }
 }

@@ -15,6 +15,26 @@ use machine::{Atomic, Frame, Ordering, Platform, pte};
 /// only read it.
 const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::ACCESSED;
 
+/// A slot's leaf table, or none. 4 bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf(u32);
+
+impl Leaf {
+    pub(crate) const NONE: Self = Leaf(u32::MAX);
+
+    pub(crate) const fn of(frame: Frame) -> Self {
+        Leaf(frame.0)
+    }
+
+    #[inline]
+    pub(crate) const fn get(self) -> Option<Frame> {
+        match self.0 {
+            u32::MAX => None,
+            frame => Some(Frame(frame)),
+        }
+    }
+}
+
 /// Tables below the root on the way to an address.
 const BELOW: usize = pte::LEVELS as usize - 1;
 

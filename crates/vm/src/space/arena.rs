@@ -70,6 +70,16 @@ impl<M: Machine> Arenas<M> {
         }
     }
 
+    /// Looks for room where `others` would, whose mappings are here too.
+    pub(super) fn follow(&self, others: &Self) -> Result<(), Error> {
+        for index in 0..self.arenas.len() {
+            if let Some(other) = others.of(index) {
+                self.make(index)?.follow(other);
+            }
+        }
+        Ok(())
+    }
+
     /// `range` has been unmapped by the calling CPU.
     pub(super) fn unmapped(&self, range: VaRange) {
         let index = self.cpus.index_of(M::pin().cpu());
@@ -140,6 +150,16 @@ impl<M: Machine> Arena<M> {
             hole_end: M::AtomicUsize::new(0),
             mapped: M::AtomicUsize::new(0),
         }
+    }
+
+    fn follow(&self, other: &Self) {
+        let load = |word: &M::AtomicUsize| word.load(Ordering::Relaxed);
+        self.set_cursor(load(&other.cursor));
+        self.mapped.store(load(&other.mapped), Ordering::Relaxed);
+        self.set_hole(VaRange {
+            start: load(&other.hole_start),
+            end: load(&other.hole_end),
+        });
     }
 
     /// All of its addresses.

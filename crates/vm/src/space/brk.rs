@@ -1,10 +1,11 @@
 //! The heap's end.
 
+use super::map::New;
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Rights;
+use crate::tree::Flags;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -42,10 +43,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Maps `grown`, which must be free.
     fn grow_heap(&self, grown: VaRange) -> Result<(), Error> {
-        let rights = Rights::new(Prot::READ_WRITE);
-        self.charging(grown.len(), rights, || {
+        let flags = Flags::new(Prot::READ_WRITE).charged();
+        self.charging(grown.len(), flags, || {
             let bytes = grown.len();
-            let taken = self.take(grown, rights)?;
+            let object = None;
+            let taken = self.take(grown, &New { flags, object })?;
             taken.then_some(()).ok_or(Error::NoAddresses { bytes })
         })
     }

@@ -1,11 +1,21 @@
 //! Mapping memory.
 
-use super::{Space, whole_pages};
+use super::request::{At, Request};
+use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
+use crate::object::ObjectRef;
 use crate::policy::{MapLocking, Policies, Reservation};
 use crate::prot::Prot;
-use crate::tree::Rights;
+use crate::tree::{Attributes, Flags};
+use alloc::sync::Arc;
 use machine::{PAGE_SIZE, Platform, VaRange};
+
+/// What is to be mapped, wherever it will be.
+pub(super) struct New<'a, M: Platform, P: Policies<M>> {
+    pub(super) flags: Flags,
+    /// With the first page of it that is mapped.
+    pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
+}
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Maps `bytes` (rounded up to pages) of zeroes somewhere, and returns where.
@@ -13,44 +23,98 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Writable memory reserves swap space. O(slots) in the usual case, whatever else is
     /// mapped: 1 for 128 MiB that never were subdivided.
     pub fn map(&self, bytes: usize, prot: Prot) -> Result<usize, Error> {
-        let bytes = match whole_pages(bytes) {
-            None => return Err(Error::NoAddresses { bytes }),
-            Some(0) => {
-                let reason = "the length is zero";
-                return Err(Error::Invalid { reason });
-            }
-            Some(bytes) => bytes,
-        };
-        let _write = self.pmap.locking.write();
-        let rights = Rights::new(prot);
-        self.charging(bytes, rights, || self.place(bytes, rights))
+        self.map_as(&Request::anonymous(bytes, prot))
     }
 
     /// Maps zeroes at `range` in the place of whatever is there.
     pub fn map_fixed(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
-        let range = Self::in_pages(range)?;
-        let _write = self.pmap.locking.write();
-        let rights = Rights::new(prot);
-        self.charging(range.len(), rights, || self.replace(range, Some(rights)))
+        let bytes = range.end.saturating_sub(range.start);
+        let request = Request::anonymous(bytes, prot).at(At::Fixed(range.start));
+        self.map_as(&request).map(|_| ())
     }
 
-    /// Reserves swap space for `bytes` mapped with `rights` if they take any, and
+    /// Maps what `request` says, and returns where.
+    ///
+    /// Private writable memory reserves swap space. What `request` wants populated or
+    /// locked is there when the call returns, as far as there is memory.
+    pub fn map_as(&self, request: &Request<'_, M, P>) -> Result<usize, Error> {
+        let invalid = |reason| Err(Error::Invalid { reason });
+        let bytes = match whole_pages(request.bytes) {
+            None => {
+                let bytes = request.bytes;
+                return Err(Error::NoAddresses { bytes });
+            }
+            Some(0) => return invalid("the length is zero"),
+            Some(bytes) => bytes,
+        };
+        let flags = request.flags.charged();
+        if flags.has(Flags::SHARED | Flags::READ_ONLY) && flags.prot().writes() {
+            return Err(Error::Denied);
+        }
+        let pages = (bytes / PAGE_SIZE) as u64;
+        if request
+            .object
+            .is_some_and(|(_, first)| first.checked_add(pages).is_none())
+        {
+            return invalid("the offset and the length are too large");
+        }
+        let at = self.charging(bytes, flags, || {
+            let object = request.object;
+            self.map_new(bytes, request.at, &New { flags, object })
+        })?;
+        if request.populate || flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT) {
+            self.populate(VaRange::sized(at, bytes));
+        }
+        Ok(at)
+    }
+
+    fn map_new(&self, bytes: usize, at: At, new: &New<'_, M, P>) -> Result<usize, Error> {
+        let _write = self.pmap.locking.write();
+        let mut take = |range| self.take(range, new);
+        match at {
+            At::Anywhere => self.place(bytes, &mut take),
+            At::Hint(at) => match Self::hinted(at, bytes) {
+                Some(range) if take(range)? => Ok(range.start),
+                _ => self.place(bytes, &mut take),
+            },
+            At::Fixed(at) => {
+                let range = Self::in_pages_at(at, bytes)?;
+                self.replace(range, Some(new))?;
+                Ok(at)
+            }
+            At::Free(at) => {
+                let range = Self::in_pages_at(at, bytes)?;
+                let address = range.start;
+                take(range)?.then_some(at).ok_or(Error::Exists { address })
+            }
+        }
+    }
+
+    /// Where a mapping of `bytes` would be by a hint, if it may be there.
+    fn hinted(at: usize, bytes: usize) -> Option<VaRange> {
+        let start = at & !(PAGE_SIZE - 1);
+        let end = start.checked_add(bytes)?;
+        (start >= LOWEST && end <= HIGHEST).then_some(VaRange { start, end })
+    }
+
+    /// Reserves swap space for `bytes` mapped with `flags` if they take any, and
     /// gives it back if `map` fails.
     pub(super) fn charging<R>(
         &self,
         bytes: usize,
-        rights: Rights,
+        flags: Flags,
         map: impl FnOnce() -> Result<R, Error>,
     ) -> Result<R, Error> {
         let pages = (bytes / PAGE_SIZE) as u64;
-        let charge = if rights.charged { pages } else { 0 };
+        let charge = if flags.has(Flags::CHARGED) { pages } else { 0 };
         self.reserve(charge)?;
         map().inspect_err(|_| self.release(charge))
     }
 
-    /// Puts a mapping of zeroes with these rights, or nothing, in the place of all that
-    /// is in `range`. When it returns, no CPU can reach the pages that were there.
-    pub(super) fn replace(&self, range: VaRange, rights: Option<Rights>) -> Result<(), Error> {
+    /// Puts a mapping, or nothing, in the place of all that is in `range`. When it
+    /// returns, no CPU can reach the pages that were there.
+    pub(super) fn replace(&self, range: VaRange, new: Option<&New<'_, M, P>>) -> Result<(), Error> {
+        let attributes = new.map(|new| self.attributes(new, range)).transpose()?;
         let mut removal = self.pmap.lock_to_remove(range)?;
         let mut charged = 0;
         for mut part in removal.locked.parts() {
@@ -59,10 +123,37 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         removal.pages();
         let parts = removal.locked.parts();
-        parts.for_each(|mut part| part.set(rights));
+        parts.for_each(|mut part| part.set(attributes.clone()));
         drop(removal);
         self.release(charged);
         Ok(())
+    }
+
+    /// Maps all of `range` if it is free.
+    pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
+        let attributes = self.attributes(new, range)?;
+        let mut locked = self.pmap.tree.lock(range)?;
+        let mut is_free = true;
+        for mut part in locked.parts() {
+            part.for_each(|_| is_free = false);
+            part.make_room()?;
+        }
+        if is_free {
+            let parts = locked.parts();
+            parts.for_each(|mut part| part.set(Some(attributes.clone())));
+        }
+        Ok(is_free)
+    }
+
+    /// What a mapping of `new` at `range` has.
+    fn attributes(&self, new: &New<'_, M, P>, range: VaRange) -> Result<Attributes<M, P>, Error> {
+        let attach = |(object, first): (&ObjectRef<M, P>, u64)| {
+            object.attach(Arc::as_ptr(&self.pmap).cast(), range, first)
+        };
+        Ok(Attributes {
+            flags: new.flags,
+            attachment: new.object.map(attach).transpose()?,
+        })
     }
 
     /// Reserves swap space for `pages`.
@@ -79,5 +170,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if pages > 0 {
             self.vm.swap().release(pages);
         }
+    }
+}
+
+impl Flags {
+    /// Charged, if it must be: whatever is writable and private.
+    pub(super) fn charged(self) -> Self {
+        let free = self.has(Flags::SHARED) || self.has(Flags::NO_RESERVE);
+        self.with_if(self.prot().writes() && !free, Flags::CHARGED)
     }
 }

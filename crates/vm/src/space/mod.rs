@@ -2,29 +2,40 @@
 //!
 //! What is mapped is in the pmap's tree of slots ([`crate::tree`]): an operation locks
 //! the slots of its range and nothing else, so operations on different 2 MiB share no
-//! line. Where a mapping goes is found per CPU ([`arena`]). Anonymous private memory,
-//! zero until written.
+//! line. Where a mapping goes is found per CPU ([`arena`]).
 
 mod access;
+mod advise;
 mod arena;
 mod brk;
+mod copy;
 mod discard;
+mod exec;
 mod fault;
+mod fork;
+mod incore;
+mod lock;
 mod map;
 mod place;
+mod populate;
 mod protect;
+mod query;
+mod remap;
+mod request;
 mod unmap;
 
-pub use crate::tree::Region;
+pub use advise::Advice;
+pub use query::Region;
+pub use remap::Move;
+pub use request::{At, Request};
 
 use crate::error::Error;
 use crate::lock::HeapLock;
 use crate::pmap::Pmap;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::Policies;
 use crate::vm::Vm;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use arena::Arenas;
 use machine::{PAGE_SIZE, Platform, VaRange, pte};
 use sync::Padded;
@@ -79,28 +90,18 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.pmap.activate();
     }
 
-    /// All regions at one instant, in order. Locks the whole space: O(slots + regions).
-    pub fn regions(&self) -> Vec<Region> {
-        let _read = self.pmap.locking.read();
-        let mut locked = self.pmap.tree.lock_all();
-        let mut regions: Vec<Region> = Vec::new();
-        for part in locked.parts() {
-            part.for_each(|next| {
-                let last = regions.last_mut();
-                if !last.is_some_and(|last| last.absorb(&next)) {
-                    regions.push(next);
-                }
-            });
-        }
-        regions
-    }
-
     /// `range` with its end rounded up to pages, if a request may name that.
     fn in_pages(range: VaRange) -> Result<VaRange, Error> {
         let end = whole_pages(range.end).unwrap_or(0);
         let range = VaRange { end, ..range };
         Self::check(range)?;
         Ok(range)
+    }
+
+    /// The range of `bytes` from `at` on, if a request may name that.
+    fn in_pages_at(at: usize, bytes: usize) -> Result<VaRange, Error> {
+        let end = at.checked_add(bytes).unwrap_or(0);
+        Self::in_pages(VaRange { start: at, end })
     }
 
     /// What `range` may be in a request.

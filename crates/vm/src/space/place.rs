@@ -9,15 +9,18 @@ use super::arena::alignment;
 use super::{HIGHEST, MAP_START, Space};
 use crate::error::Error;
 use crate::policy::Policies;
-use crate::tree::Rights;
 use machine::{PAGE_SIZE, Platform, VaRange};
+
+/// Takes a range if it is free.
+pub(super) type Take<'a> = dyn FnMut(VaRange) -> Result<bool, Error> + 'a;
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Maps `bytes` where there is room, and returns where.
-    pub(super) fn place(&self, bytes: usize, rights: Rights) -> Result<usize, Error> {
+    /// `take` maps a range that it finds free.
+    pub(super) fn place(&self, bytes: usize, take: &mut Take<'_>) -> Result<usize, Error> {
         let arena = self.arenas.own()?;
         if let Some(hole) = arena.hole(bytes) {
-            let found = self.search(hole, bytes, alignment(bytes), rights)?;
+            let found = self.search(hole, bytes, alignment(bytes), take)?;
             let start = found.map_or(hole.end, |at| at + bytes);
             arena.set_hole(VaRange { start, ..hole });
             if let Some(at) = found {
@@ -31,29 +34,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             end: window.end,
         };
         for (range, align) in [(ahead, alignment(bytes)), (window, PAGE_SIZE)] {
-            if let Some(at) = self.search(range, bytes, align, rights)? {
+            if let Some(at) = self.search(range, bytes, align, take)? {
                 arena.take(bytes);
                 arena.set_cursor(at + bytes);
                 return Ok(at);
             }
         }
-        self.place_elsewhere(bytes, rights)
+        self.place_elsewhere(bytes, take)
     }
 
     /// Maps `bytes` outside of the CPU's arena.
     #[cold]
-    fn place_elsewhere(&self, bytes: usize, rights: Rights) -> Result<usize, Error> {
+    fn place_elsewhere(&self, bytes: usize, take: &mut Take<'_>) -> Result<usize, Error> {
         let unowned = VaRange {
             start: self.arenas.end(),
             end: HIGHEST,
         };
-        if let Some(at) = self.search(unowned, bytes, alignment(bytes), rights)? {
+        if let Some(at) = self.search(unowned, bytes, alignment(bytes), take)? {
             return Ok(at);
         }
         loop {
             let at = self.first_gap(bytes).ok_or(Error::NoAddresses { bytes })?;
             // Somebody may take it first; then there may be another.
-            if self.take(VaRange::sized(at, bytes), rights)? {
+            if take(VaRange::sized(at, bytes))? {
                 return Ok(at);
             }
         }
@@ -66,7 +69,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         range: VaRange,
         bytes: usize,
         align: usize,
-        rights: Rights,
+        take: &mut Take<'_>,
     ) -> Result<Option<usize>, Error> {
         let mut from = range.start;
         loop {
@@ -78,25 +81,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             match self.pmap.tree.obstacle(here) {
                 // No place that begins before the last obstacle's end avoids it.
                 Some(end) => from = end,
-                None if self.take(here, rights)? => return Ok(Some(at)),
+                None if take(here)? => return Ok(Some(at)),
                 // Somebody was faster: look again, to see what is there now.
                 None => {}
             }
         }
-    }
-
-    /// Maps all of `range` if it is free.
-    pub(super) fn take(&self, range: VaRange, rights: Rights) -> Result<bool, Error> {
-        let mut locked = self.pmap.tree.lock(range)?;
-        let mut is_free = true;
-        for mut part in locked.parts() {
-            part.for_each(|_| is_free = false);
-            part.make_room()?;
-        }
-        if is_free {
-            locked.parts().for_each(|mut part| part.set(Some(rights)));
-        }
-        Ok(is_free)
     }
 
     /// The first gap of `bytes` from [`MAP_START`] up, at an instant. O(slots + regions).
@@ -104,8 +93,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut locked = self.pmap.tree.lock_all();
         let (mut start, mut found) = (MAP_START, None);
         for part in locked.parts() {
-            part.for_each(|region| {
-                let VaRange { start: from, end } = region.range;
+            part.for_each(|mapped| {
+                let VaRange { start: from, end } = mapped.range;
                 if found.is_none() && end > start {
                     found = (from >= start && from - start >= bytes).then_some(start);
                     start = end;

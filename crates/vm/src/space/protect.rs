@@ -4,7 +4,7 @@ use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Rights;
+use crate::tree::Flags;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -19,22 +19,30 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
-        let mut charged = 0;
+        let mut uncharged = 0;
+        let mut denied = false;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
-            charged += part.charged();
+            part.for_each(|mapped| {
+                let next = mapped.flags.with_prot(prot);
+                denied |= prot.writes() && next.has(Flags::SHARED | Flags::READ_ONLY);
+                if next.charged() != next {
+                    uncharged += mapped.range.pages() as u64;
+                }
+            });
         }
-        // What was charged stays so, and then the rest is charged with it, so that the
-        // range becomes uniform.
-        let rights = Rights {
-            prot,
-            charged: prot.writes() || charged > 0,
-        };
-        let uncharged = range.pages() as u64 - charged;
-        self.reserve(if rights.charged { uncharged } else { 0 })?;
+        if denied {
+            return Err(Error::Denied);
+        }
+        // What was charged once stays so.
+        self.reserve(uncharged)?;
         self.pmap.protect_locked(&mut locked, prot);
-        locked.parts().for_each(|mut part| part.set(Some(rights)));
+        for mut part in locked.parts() {
+            part.update(|attributes| {
+                attributes.flags = attributes.flags.with_prot(prot).charged();
+            });
+        }
         Ok(())
     }
 

@@ -19,8 +19,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Unmaps all for good; nobody else has the space.
-    pub(super) fn clear(&mut self) {
+    /// Unmaps all.
+    pub(super) fn clear(&self) {
         let cleared = self.replace(ALL, None);
         debug_assert!(cleared.is_ok(), "whole slots need no memory");
     }

@@ -1,60 +1,84 @@
-//! What is mapped in a slot, in a byte.
+//! What is mapped: attributes, and runs of addresses that have them.
 
-use crate::prot::Prot;
+use super::flags::Flags;
+use crate::object::Attached;
+use crate::policy::Policies;
+use machine::{Platform, VaRange};
 
-/// What a mapping has beside its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rights {
-    /// What tasks may do.
-    pub(crate) prot: Prot,
-    /// Whether swap space is reserved for its pages.
-    pub(crate) charged: bool,
+/// What a mapping has beside its place. 16 bytes.
+pub(crate) struct Attributes<M: Platform, P: Policies<M>> {
+    pub(crate) flags: Flags,
+    /// Which object is mapped, and where in it; none if the memory is anonymous and private.
+    pub(crate) attachment: Option<Attached<M, P>>,
 }
 
-impl Rights {
-    /// The rights of a new mapping: writable memory is charged.
-    pub(crate) fn new(prot: Prot) -> Self {
-        let charged = prot.writes();
-        Rights { prot, charged }
-    }
-}
-
-/// What is mapped in a slot that is not subdivided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// Nothing.
-    Empty,
-    /// All of it, with equal rights.
-    Whole(Rights),
-    /// Some of it, or with several rights: the slot's regions tell. Level 0 only.
-    Parts,
-}
-
-const PARTS: u8 = 1 << 6;
-const WHOLE: u8 = 1 << 7;
-const CHARGED: u8 = 1 << 5;
-
-impl Extent {
-    pub(super) const fn to_byte(self) -> u8 {
-        match self {
-            Extent::Empty => 0,
-            Extent::Parts => PARTS,
-            Extent::Whole(Rights { prot, charged }) => {
-                WHOLE | prot.to_byte() | if charged { CHARGED } else { 0 }
-            }
+impl<M: Platform, P: Policies<M>> Attributes<M, P> {
+    /// Of memory that is nobody else's.
+    pub(crate) const fn private(flags: Flags) -> Self {
+        Attributes {
+            flags,
+            attachment: None,
         }
     }
+}
 
-    pub(super) const fn from_byte(byte: u8) -> Self {
-        if byte & WHOLE != 0 {
-            Extent::Whole(Rights {
-                prot: Prot::from_byte(byte & !(WHOLE | CHARGED)),
-                charged: byte & CHARGED != 0,
-            })
-        } else if byte == PARTS {
-            Extent::Parts
-        } else {
-            Extent::Empty
+impl<M: Platform, P: Policies<M>> Clone for Attributes<M, P> {
+    fn clone(&self) -> Self {
+        Attributes {
+            flags: self.flags,
+            attachment: self.attachment.clone(),
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> PartialEq for Attributes<M, P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.flags == other.flags && self.attachment == other.attachment
+    }
+}
+
+/// What is mapped at `range`, as an operation that holds its slot sees it.
+pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
+    pub(crate) range: VaRange,
+    pub(crate) flags: Flags,
+    pub(crate) attachment: Option<&'a Attached<M, P>>,
+}
+
+impl<M: Platform, P: Policies<M>> Mapped<'_, M, P> {
+    /// What it is, wherever it is.
+    pub(crate) fn attributes(&self) -> Attributes<M, P> {
+        Attributes {
+            flags: self.flags,
+            attachment: self.attachment.cloned(),
+        }
+    }
+}
+
+/// A run of addresses with equal attributes. 32 bytes.
+pub(crate) struct Extent<M: Platform, P: Policies<M>> {
+    pub(crate) range: VaRange,
+    pub(crate) attributes: Attributes<M, P>,
+}
+
+impl<M: Platform, P: Policies<M>> Clone for Extent<M, P> {
+    fn clone(&self) -> Self {
+        Extent {
+            range: self.range,
+            attributes: self.attributes.clone(),
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Extent<M, P> {
+    /// What of it lies in `range`, with which it overlaps.
+    pub(super) fn cut_to(&self, range: VaRange) -> Mapped<'_, M, P> {
+        Mapped {
+            range: VaRange {
+                start: self.range.start.max(range.start),
+                end: self.range.end.min(range.end),
+            },
+            flags: self.attributes.flags,
+            attachment: self.attributes.attachment.as_ref(),
         }
     }
 }

@@ -1,35 +1,53 @@
 //! Locking a range.
 
 use super::part::Part;
-use super::{ALL, Place, Slot, Tree, span};
+use super::{ALL, Place, Slot, Tree, shift, span};
 use crate::error::Error;
 use crate::lock::SlotLock;
+use crate::policy::Policies;
 use core::iter;
-use machine::{Machine, VaRange};
+use machine::{Platform, VaRange};
 use sync::RawLock;
 
 /// What the holder of a slot's lock gives back; `None` if it was taken unwatched.
-type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
+pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
 /// A range of addresses, locked: nobody else changes what is mapped there.
 ///
 /// The slots themselves remember that they are held: while they are they get no nodes,
 /// so a walk finds the same slots again, to act on them and to release them. Observers
 /// see the lock of the first slot, which stands for all.
-pub(crate) struct Locked<'a, M: Machine> {
-    tree: &'a Tree<M>,
+pub(crate) struct Locked<'a, M: Platform, P: Policies<M>> {
+    tree: &'a Tree<M, P>,
     /// What is held so far; ends where a slot does, or where the request does.
     range: VaRange,
     /// The slot at the range's start.
-    first: Option<(Place<'a, M>, Held<M>)>,
+    first: Option<(Place<'a, M, P>, Held<M>)>,
 }
 
-impl<M: Machine> Tree<M> {
+/// Two ranges, locked.
+pub(crate) struct Two<'a, M: Platform, P: Policies<M>>(
+    #[expect(dead_code, reason = "held")] Locked<'a, M, P>,
+    #[expect(dead_code, reason = "held")] Option<Locked<'a, M, P>>,
+);
+
+impl<'a, M: Platform, P: Policies<M>> From<Locked<'a, M, P>> for Two<'a, M, P> {
+    fn from(one: Locked<'a, M, P>) -> Self {
+        Two(one, None)
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// Locks `range`, which is not empty and in [`ALL`].
     ///
     /// An error (no memory for a node) leaves nothing locked and nothing changed.
     #[track_caller]
-    pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, M>, Error> {
+    pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
+        self.lock_from(range, true)
+    }
+
+    #[track_caller]
+    fn lock_from(&self, range: VaRange, watched: bool) -> Result<Locked<'_, M, P>, Error> {
         let VaRange { start, .. } = range;
         let mut locked = Locked {
             tree: self,
@@ -37,21 +55,59 @@ impl<M: Machine> Tree<M> {
             first: None,
         };
         while locked.range.end < range.end {
-            locked.extend(range)?;
+            let is_first = locked.first.is_none();
+            locked.extend(range, watched && is_first)?;
         }
         Ok(locked)
     }
 
+    /// Locks two ranges that do not overlap, as one if a slot has something of both.
+    #[track_caller]
+    pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, M, P>, Error> {
+        let (low, high) = if one.start < other.start {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let meet = (low.end - 1) >> shift(0) >= high.start >> shift(0);
+        if meet {
+            let hull = VaRange {
+                start: low.start,
+                end: high.end,
+            };
+            return Ok(Two(self.lock(hull)?, None));
+        }
+        let low = self.lock(low)?;
+        let high = self.lock_more(high)?;
+        Ok(Two(low, Some(high)))
+    }
+
+    /// As [`Tree::lock`], for who holds slots already: of lower addresses, or of a space
+    /// whose slots nobody waits for who holds one of this.
+    pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
+        self.lock_from(range, false)
+    }
+
+    /// The slots that `range` reaches into and that are held, with what it covers of them.
+    /// No two of them are to be used at once if they are the same.
+    pub(crate) fn parts_of<'a>(
+        &'a self,
+        _held: &Two<'a, M, P>,
+        range: VaRange,
+    ) -> impl Iterator<Item = Part<'a, M, P>> + use<'a, M, P> {
+        self.places(range).map(move |place| Part::new(place, range))
+    }
+
     /// Locks all addresses. That needs no memory.
     #[track_caller]
-    pub(crate) fn lock_all(&self) -> Locked<'_, M> {
+    pub(crate) fn lock_all(&self) -> Locked<'_, M, P> {
         let locked = self.lock(ALL);
         locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
     }
 
     /// Locks what `range` has in common with `place`, which is of level 0.
     #[track_caller]
-    pub(crate) fn lock_small(&self, place: Place<'_, M>, range: VaRange) -> Locked<'_, M> {
+    pub(crate) fn lock_small(&self, place: Place<'_, M, P>, range: VaRange) -> Locked<'_, M, P> {
         debug_assert_eq!(place.level, 0);
         let locked = self.lock(VaRange {
             start: range.start.max(place.range.start),
@@ -61,10 +117,14 @@ impl<M: Machine> Tree<M> {
     }
 }
 
-impl<'a, M: Machine> Locked<'a, M> {
+impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     /// Locks the slot of level 0 that covers `page`, if that needs no waiting.
     #[track_caller]
-    pub(crate) fn try_slot(tree: &'a Tree<M>, slot: &'a Slot<M>, page: VaRange) -> Option<Self> {
+    pub(crate) fn try_slot(
+        tree: &'a Tree<M, P>,
+        slot: &'a Slot<M, P>,
+        page: VaRange,
+    ) -> Option<Self> {
         let held = slot.lock.try_lock()?;
         let place = Place {
             slot,
@@ -79,7 +139,7 @@ impl<'a, M: Machine> Locked<'a, M> {
     }
 
     /// The slots held, in order, with what the range covers of them.
-    pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M>> {
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
         let range = self.range;
         self.places().map(move |(place, _)| Part::new(place, range))
     }
@@ -88,15 +148,14 @@ impl<'a, M: Machine> Locked<'a, M> {
     pub(super) fn last_end(&mut self) -> Option<usize> {
         let mut last = None;
         for part in self.parts() {
-            part.for_each(|region| last = Some(region.range.end));
+            part.for_each(|mapped| last = Some(mapped.range.end));
         }
         last
     }
 
     /// Locks the slot at the end of what is held, as the first step or the next.
     #[track_caller]
-    fn extend(&mut self, range: VaRange) -> Result<(), Error> {
-        let watched = self.first.is_none();
+    fn extend(&mut self, range: VaRange, watched: bool) -> Result<(), Error> {
         loop {
             let place = self.tree.find(self.range.end);
             let held = lock(place.slot, watched);
@@ -105,12 +164,12 @@ impl<'a, M: Machine> Locked<'a, M> {
                 unlock(place.slot, held);
             } else if place.level == 0 || is_covered(place.range, range) {
                 self.range.end = place.range.end.min(range.end);
-                if watched {
+                if self.first.is_none() {
                     self.first = Some((place, held));
                 }
                 return Ok(());
             } else {
-                let subdivided = place.slot.subdivide();
+                let subdivided = place.slot.subdivide(place.range);
                 unlock(place.slot, held);
                 subdivided?;
             }
@@ -118,7 +177,7 @@ impl<'a, M: Machine> Locked<'a, M> {
     }
 
     /// The slots held, and whether each is the first.
-    fn places(&self) -> impl Iterator<Item = (Place<'a, M>, bool)> + use<'a, M> {
+    fn places(&self) -> impl Iterator<Item = (Place<'a, M, P>, bool)> + use<'a, M, P> {
         let (tree, range) = (self.tree, self.range);
         let mut first = self.first.as_ref().map(|(place, _)| *place);
         let mut at = range.start;
@@ -134,7 +193,7 @@ impl<'a, M: Machine> Locked<'a, M> {
     }
 }
 
-impl<M: Machine> Drop for Locked<'_, M> {
+impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
     fn drop(&mut self) {
         for (place, is_first) in self.places() {
             let held = self.first.take_if(|_| is_first);
@@ -150,7 +209,7 @@ fn is_covered(slot: VaRange, range: VaRange) -> bool {
 
 #[inline]
 #[track_caller]
-fn lock<M: Machine>(slot: &Slot<M>, watched: bool) -> Held<M> {
+pub(super) fn lock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, watched: bool) -> Held<M> {
     if watched {
         Some(slot.lock.lock())
     } else {
@@ -161,7 +220,7 @@ fn lock<M: Machine>(slot: &Slot<M>, watched: bool) -> Held<M> {
 
 /// Releases what `lock` acquired; `held` is what it returned.
 #[inline]
-fn unlock<M: Machine>(slot: &Slot<M>, held: Held<M>) {
+pub(super) fn unlock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, held: Held<M>) {
     // SAFETY: the lock is held by the caller: watched if there is something to give
     // back to the observer, unwatched otherwise.
     unsafe {

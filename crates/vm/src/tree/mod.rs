@@ -23,22 +23,26 @@
 //! that is subdivided so far, and for each larger slot that is not. 4 KiB of kernel
 //! memory for each 128 MiB, 8 GiB, 512 GiB and 32 TiB ever subdivided, until the space goes.
 
+mod coupled;
 mod extent;
+mod extents;
+mod flags;
 mod locked;
 mod part;
-mod region;
 mod slot;
+mod state;
 
-pub(crate) use extent::Rights;
-pub(crate) use locked::Locked;
+pub(crate) use extent::{Attributes, Mapped};
+pub use flags::Flags;
+pub(crate) use locked::{Locked, Two};
 pub(crate) use part::Part;
-pub use region::Region;
-pub(crate) use slot::Slot;
+pub(crate) use slot::{Kind, Slot};
 
+use crate::policy::Policies;
 use core::{array, iter};
-use extent::Extent;
-use machine::{Machine, VaRange, pte};
+use machine::{Platform, VaRange, pte};
 use slot::{FAN_OUT, FAN_OUT_SHIFT};
+use state::State;
 
 /// log2 of what a slot of level 0 covers.
 const BASE_SHIFT: u32 = 21;
@@ -54,30 +58,30 @@ pub(crate) const ALL: VaRange = VaRange {
 };
 
 /// See the module.
-pub(crate) struct Tree<M: Machine> {
-    roots: [Slot<M>; ROOTS],
+pub(crate) struct Tree<M: Platform, P: Policies<M>> {
+    roots: [Slot<M, P>; ROOTS],
 }
 
 /// A slot without a node, and where it is.
-pub(crate) struct Place<'a, M: Machine> {
-    pub(crate) slot: &'a Slot<M>,
+pub(crate) struct Place<'a, M: Platform, P: Policies<M>> {
+    pub(crate) slot: &'a Slot<M, P>,
     pub(crate) level: u32,
     /// The addresses that the slot covers.
     pub(crate) range: VaRange,
 }
 
-impl<M: Machine> Clone for Place<'_, M> {
+impl<M: Platform, P: Policies<M>> Clone for Place<'_, M, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<M: Machine> Copy for Place<'_, M> {}
+impl<M: Platform, P: Policies<M>> Copy for Place<'_, M, P> {}
 
-impl<M: Machine> Tree<M> {
+impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// A tree with nothing mapped.
     pub(crate) fn new() -> Self {
         Tree {
-            roots: array::from_fn(|_| Slot::new(Extent::Empty)),
+            roots: array::from_fn(|_| Slot::new(None)),
         }
     }
 
@@ -91,7 +95,7 @@ impl<M: Machine> Tree<M> {
     ///
     /// # Panics
     /// If `address` is not in [`ALL`].
-    pub(crate) fn find(&self, address: usize) -> Place<'_, M> {
+    pub(crate) fn find(&self, address: usize) -> Place<'_, M, P> {
         let mut level = TOP;
         let mut slot = &self.roots[address >> shift(TOP)];
         while let Some(node) = slot.child() {
@@ -107,7 +111,7 @@ impl<M: Machine> Tree<M> {
     }
 
     /// The slots without nodes that reach into `range`, in order, none of them locked.
-    pub(crate) fn places(&self, range: VaRange) -> impl Iterator<Item = Place<'_, M>> {
+    pub(crate) fn places(&self, range: VaRange) -> impl Iterator<Item = Place<'_, M, P>> {
         let mut at = range.start;
         iter::from_fn(move || {
             (at < range.end).then(|| {
@@ -122,10 +126,10 @@ impl<M: Machine> Tree<M> {
     /// during the call. (`false` does not say that something is mapped there.)
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
         let place = self.find(range.start);
-        // Without a child after the extent was read is without one when it was read.
+        // Without a child after the state was read is without one when it was read.
         place.level > 0
             && range.end <= place.range.end
-            && place.slot.extent() == Extent::Empty
+            && place.slot.state() == State::Empty
             && place.slot.child().is_none()
     }
 
@@ -133,10 +137,10 @@ impl<M: Machine> Tree<M> {
     /// it; `None` if nothing was. Holds one lock at a time, and none where nothing is
     /// mapped in parts.
     pub(crate) fn obstacle(&self, range: VaRange) -> Option<usize> {
-        let found = |place: Place<'_, M>| match place.slot.extent() {
-            Extent::Empty => None,
-            Extent::Whole(_) => Some(place.range.end),
-            Extent::Parts => self.lock_small(place, range).last_end(),
+        let found = |place: Place<'_, M, P>| match place.slot.state() {
+            State::Empty => None,
+            State::Whole => Some(place.range.end),
+            State::Parts => self.lock_small(place, range).last_end(),
         };
         self.places(range).filter_map(found).last()
     }

@@ -1,22 +1,25 @@
 //! A slot that is held, and what an operation wants of it.
 
-use super::extent::{Extent, Rights};
-use super::region::Region;
-use super::slot::Inside;
+use super::extent::{Attributes, Extent, Mapped};
+use super::flags::Flags;
+use super::slot::{Inside, Kind};
+use super::state::State;
 use super::{Place, Slot};
 use crate::error::Error;
-use machine::{Machine, VaRange};
+use crate::pmap::Leaf;
+use crate::policy::Policies;
+use machine::{Platform, VaRange};
 
 /// A locked slot and the part of a locked range that lies in it.
-pub(crate) struct Part<'a, M: Machine> {
-    place: Place<'a, M>,
+pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
+    place: Place<'a, M, P>,
     /// The addresses wanted.
     range: VaRange,
 }
 
-impl<'a, M: Machine> Part<'a, M> {
+impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// What `range` has of `place`, whose lock is held while this lives.
-    pub(super) fn new(place: Place<'a, M>, range: VaRange) -> Self {
+    pub(super) fn new(place: Place<'a, M, P>, range: VaRange) -> Self {
         let range = VaRange {
             start: range.start.max(place.range.start),
             end: range.end.min(place.range.end),
@@ -29,59 +32,81 @@ impl<'a, M: Machine> Part<'a, M> {
         self.range
     }
 
+    /// What `range`, which lies in this one, has of the slot. The two are not to be used at
+    /// once.
+    pub(crate) fn cut(&mut self, range: VaRange) -> Part<'_, M, P> {
+        Part::new(self.place, range)
+    }
+
     /// The slot.
-    pub(crate) fn slot(&self) -> &'a Slot<M> {
+    pub(crate) fn slot(&self) -> &'a Slot<M, P> {
         self.place.slot
     }
 
-    /// Pages present in the slot.
-    pub(crate) fn resident(&self) -> usize {
-        self.place.slot.resident()
+    /// Whether the slot is of level 0: only these have pages.
+    pub(crate) fn is_small(&self) -> bool {
+        self.place.level == 0
     }
 
-    /// The slot has one page more, or less.
-    pub(crate) fn add_resident(&mut self, delta: i16) {
-        self.place.slot.add_resident(delta);
+    /// Whether the slot has no entry that says anything.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.place.slot.is_vacant()
+    }
+
+    /// The slot has one entry of `kind` more, or less.
+    pub(crate) fn add(&mut self, kind: Kind, delta: i16) {
+        self.place.slot.add(kind, delta);
+    }
+
+    /// The slot's table.
+    pub(crate) fn leaf(&self) -> Leaf {
+        // SAFETY: the slot's lock is held, and nothing writes during the read.
+        unsafe { (*self.place.slot.inside()).leaf }
     }
 
     /// The slot's table and PV chunks.
-    pub(crate) fn inside(&mut self) -> &mut Inside<M> {
+    pub(crate) fn inside(&mut self) -> &mut Inside<M, P> {
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
     }
 
     /// Calls `visit` with each mapping in the range, cut to it, in order.
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(Region)) {
-        match self.place.slot.extent() {
-            Extent::Empty => {}
-            Extent::Whole(rights) => visit(Region::new(self.range, rights)),
-            Extent::Parts => {
-                // SAFETY: the slot's lock is held, and nothing writes during the visit.
-                let parts = unsafe { &(*self.place.slot.inside()).parts };
-                for region in parts.overlapping(self.range) {
-                    visit(region.cut_to(self.range));
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
+        // SAFETY: the slot's lock is held, and nothing writes during the visit.
+        let inside = || unsafe { &*self.place.slot.inside() };
+        match self.place.slot.state() {
+            State::Empty => {}
+            State::Whole => visit(inside().whole(self.range)),
+            State::Parts => {
+                for extent in inside().extents.overlapping(self.range) {
+                    visit(extent.cut_to(self.range));
                 }
             }
         }
     }
 
-    /// The rights at the range's start, if something is mapped there.
-    pub(crate) fn rights(&self) -> Option<Rights> {
-        let mut found = None;
-        self.for_each(|region| {
-            if region.range.start == self.range.start {
-                found = Some(region.rights());
+    /// What is mapped at the range's start.
+    pub(crate) fn first(&self) -> Option<Mapped<'_, M, P>> {
+        // SAFETY: the slot's lock is held, and nothing writes while the result lives,
+        // which borrows the part.
+        let inside = || unsafe { &*self.place.slot.inside() };
+        let first = match self.place.slot.state() {
+            State::Empty => None,
+            State::Whole => Some(inside().whole(self.range)),
+            State::Parts => {
+                let extents = inside().extents.overlapping(self.range);
+                extents.first().map(|extent| extent.cut_to(self.range))
             }
-        });
-        found
+        };
+        first.filter(|mapped| mapped.range.start == self.range.start)
     }
 
     /// Whether all of the range is mapped; else where it is not.
     pub(crate) fn covered(&self) -> Result<(), Error> {
         let mut to = self.range.start;
-        self.for_each(|region| {
-            if region.range.start == to {
-                to = region.range.end;
+        self.for_each(|mapped| {
+            if mapped.range.start == to {
+                to = mapped.range.end;
             }
         });
         if to < self.range.end {
@@ -93,48 +118,89 @@ impl<'a, M: Machine> Part<'a, M> {
     /// Pages in the range that are charged.
     pub(crate) fn charged(&self) -> u64 {
         let mut pages = 0;
-        self.for_each(|region| {
-            if region.charged {
-                pages += region.range.pages() as u64;
+        self.for_each(|mapped| {
+            if mapped.flags.has(Flags::CHARGED) {
+                pages += mapped.range.pages() as u64;
             }
         });
         pages
     }
 
-    /// Makes room for one [`Part::set`], which then can not fail.
+    /// Makes room for one [`Part::set`] or [`Part::update`], which then can not fail.
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
         if self.is_all() {
             return Ok(());
         }
-        self.inside().parts.make_room()
+        self.inside().extents.make_room()
     }
 
-    /// Puts a mapping with these rights, or nothing, in the place of all that is mapped
-    /// in the range. There must be room.
-    pub(crate) fn set(&mut self, rights: Option<Rights>) {
-        let (slot, place, range) = (self.place.slot, self.place.range, self.range);
-        let extent = slot.extent();
+    /// Puts a mapping with these attributes, or nothing, in the place of all that is
+    /// mapped in the range. There must be room.
+    pub(crate) fn set(&mut self, attributes: Option<Attributes<M, P>>) {
         if self.is_all() {
-            if extent == Extent::Parts {
-                self.inside().parts.clear();
+            return self.become_uniform(attributes);
+        }
+        let range = self.range;
+        self.divide().replace(range, attributes);
+        self.settle();
+    }
+
+    /// Changes the attributes of what is mapped in the range. There must be room.
+    pub(crate) fn update(&mut self, change: impl Fn(&mut Attributes<M, P>)) {
+        let (range, place) = (self.range, self.place.range);
+        match self.place.slot.state() {
+            State::Empty => {}
+            State::Whole if self.is_all() => {
+                let mut attributes = self.inside().whole(place).attributes();
+                change(&mut attributes);
+                self.inside().set_whole(Some(attributes));
             }
-            return slot.set_extent(Rights::whole(rights));
+            State::Whole | State::Parts => {
+                self.divide().update(range, change);
+                self.settle();
+            }
         }
-        let parts = &mut self.inside().parts;
-        if let Extent::Whole(old) = extent {
-            parts.replace(place, Some(Region::new(place, old)));
+    }
+
+    /// The slot's extents, which say all from now on.
+    fn divide(&mut self) -> &mut super::extents::Extents<M, P> {
+        let place = self.place.range;
+        let whole = self.place.slot.state() == State::Whole;
+        self.place.slot.set_state(State::Parts);
+        let inside = self.inside();
+        if whole {
+            let attributes = inside.whole(place).attributes();
+            inside.set_whole(None);
+            inside.extents.start(Extent {
+                range: place,
+                attributes,
+            });
         }
-        parts.replace(range, rights.map(|rights| Region::new(range, rights)));
-        // What became uniform is said in the slot's byte.
-        let uniform = match parts.all() {
-            [] => Some(Extent::Empty),
-            [one] if one.range == place => Some(Extent::Whole(one.rights())),
-            _ => None,
+        &mut inside.extents
+    }
+
+    /// Says in the slot's byte what became uniform.
+    fn settle(&mut self) {
+        let place = self.place.range;
+        match self.inside().extents.all() {
+            [] => self.become_uniform(None),
+            [one] if one.range == place => {
+                let one = self.inside().extents.pop();
+                self.become_uniform(one.map(|extent| extent.attributes));
+            }
+            _ => {}
+        }
+    }
+
+    fn become_uniform(&mut self, attributes: Option<Attributes<M, P>>) {
+        let state = match attributes {
+            Some(_) => State::Whole,
+            None => State::Empty,
         };
-        if uniform.is_some() {
-            parts.clear();
-        }
-        slot.set_extent(uniform.unwrap_or(Extent::Parts));
+        let inside = self.inside();
+        inside.extents.clear();
+        inside.set_whole(attributes);
+        self.place.slot.set_state(state);
     }
 
     /// Whether the range covers all of the slot.

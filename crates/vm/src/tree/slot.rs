@@ -1,14 +1,18 @@
 //! A slot: the part of an address space that one lock covers.
 
-use super::extent::{Extent, Rights};
-use super::region::Regions;
+use super::extent::{Attributes, Mapped};
+use super::extents::Extents;
+use super::flags::Flags;
+use super::state::State;
 use crate::error::{Error, Resource};
 use crate::lock::SlotLock;
-use crate::pmap::Chunks;
+use crate::object::Attached;
+use crate::pmap::{Chunks, Leaf};
+use crate::policy::Policies;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::{ptr, slice};
-use machine::{Atomic, Frame, Machine, Ordering, SharedCell};
+use core::{array, ptr, slice};
+use machine::{Atomic, Ordering, Platform, SharedCell, VaRange};
 use sync::RawLock;
 
 /// Slots in a node.
@@ -19,105 +23,165 @@ pub(super) const FAN_OUT_SHIFT: u32 = 6;
 /// 2 MiB, or 64 times as much with each level: one cache line, which holds all that an
 /// operation writes to change what is mapped there.
 ///
-/// A slot is *empty*, *whole* (mapped from end to end with equal rights), in *parts*
+/// A slot is *empty*, *whole* (mapped from end to end with equal attributes), in *parts*
 /// (level 0 only), or *subdivided*: then its node says all, for good.
 #[repr(C, align(64))]
-pub(crate) struct Slot<M: Machine> {
+pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
     /// release under `lock`; whoever finds it goes there and leaves this line alone.
     child: M::AtomicPtr,
-    /// An [`Extent`] as a byte. Written under `lock`.
-    extent: M::AtomicU8,
+    /// A [`State`] as a byte. Written under `lock`.
+    state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
-    /// Pages present; 0 above level 0. Written under `lock`, read by anybody.
-    resident: M::AtomicU16,
+    /// Entries of each [`Kind`]; 0 above level 0. Written under `lock`, read by anybody.
+    counts: [M::AtomicU16; KINDS],
     /// What else `lock` protects.
-    inside: M::Cell<Inside<M>>,
+    inside: M::Cell<Inside<M, P>>,
 }
 
-/// What a slot of level 0 has, beside its extent.
-pub(crate) struct Inside<M: Machine> {
-    /// What is mapped, if the extent is [`Extent::Parts`]; otherwise empty, with the
-    /// room it had.
-    pub(super) parts: Regions,
+/// What an entry of a leaf table stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A page that is only this mapping's, or that a fork has shared.
+    Private,
+    /// A page of an object.
+    Object,
+    /// A slot of the swap space.
+    Swapped,
+}
+
+const KINDS: usize = 3;
+
+/// What a slot has, beside its state: under its lock. The table, the chunks and the extents
+/// are level 0's.
+pub(crate) struct Inside<M: Platform, P: Policies<M>> {
+    /// The hardware's table.
+    pub(crate) leaf: Leaf,
+    /// With `attachment` the attributes of a slot that is [`State::Whole`]; otherwise
+    /// nothing. (Apart, since together they would take another 8 bytes.)
+    flags: Flags,
+    attachment: Option<Attached<M, P>>,
+    /// What is mapped, if the state is [`State::Parts`]; otherwise empty, with the room it
+    /// had.
+    pub(super) extents: Extents<M, P>,
     /// The PV chunks that have room.
     pub(crate) chunks: Chunks<M>,
-    /// The hardware's table. Once made it stays.
-    pub(crate) leaf: Option<Frame>,
 }
 
-impl<M: Machine> Slot<M> {
-    /// A slot without pages.
-    pub(super) fn new(extent: Extent) -> Self {
+impl<M: Platform, P: Policies<M>> Inside<M, P> {
+    /// What is mapped in a slot at `range` that is [`State::Whole`].
+    pub(super) fn whole(&self, range: VaRange) -> Mapped<'_, M, P> {
+        Mapped {
+            range,
+            flags: self.flags,
+            attachment: self.attachment.as_ref(),
+        }
+    }
+
+    /// Sets the attributes of all of the slot, or says that it has none.
+    pub(super) fn set_whole(&mut self, attributes: Option<Attributes<M, P>>) {
+        let attributes = attributes.unwrap_or(Attributes::private(Flags::NONE));
+        self.flags = attributes.flags;
+        self.attachment = attributes.attachment;
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Slot<M, P> {
+    /// A slot without pages, mapped from end to end or empty.
+    pub(super) fn new(attributes: Option<Attributes<M, P>>) -> Self {
         const {
             // A checker's atomics are larger than what they stand for.
             assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 64);
         }
+        let state = match attributes {
+            Some(_) => State::Whole,
+            None => State::Empty,
+        };
+        let mut inside = Inside {
+            leaf: Leaf::NONE,
+            flags: Flags::NONE,
+            attachment: None,
+            extents: Extents::EMPTY,
+            chunks: Chunks::EMPTY,
+        };
+        inside.set_whole(attributes);
         Slot {
             child: M::AtomicPtr::new(ptr::null_mut()),
-            extent: M::AtomicU8::new(extent.to_byte()),
+            state: M::AtomicU8::new(state as u8),
             lock: RawLock::new(),
-            resident: M::AtomicU16::new(0),
-            inside: M::Cell::new(Inside {
-                parts: Regions::default(),
-                chunks: Chunks::EMPTY,
-                leaf: None,
-            }),
+            counts: array::from_fn(|_| M::AtomicU16::new(0)),
+            inside: M::Cell::new(inside),
         }
     }
 
     /// The node below, if the slot is subdivided.
     #[inline]
-    pub(super) fn child(&self) -> Option<&[Slot<M>]> {
+    pub(super) fn child(&self) -> Option<&[Slot<M, P>]> {
         // Acquire: pairs with the release in `subdivide`.
-        let first = self.child.load(Ordering::Acquire).cast::<Slot<M>>();
+        let first = self.child.load(Ordering::Acquire).cast::<Slot<M, P>>();
         // SAFETY: a node has so many slots, is whole when it is published, and stays
         // until this slot is dropped.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, FAN_OUT) })
     }
 
-    /// What is mapped. Exact under the lock if there is no child; else a hint.
+    /// How much is mapped. Exact under the lock if there is no child; else a hint.
     #[inline]
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn state(&self) -> State {
         // Acquire: what the reader loads next is not older.
-        Extent::from_byte(self.extent.load(Ordering::Acquire))
+        State::from_byte(self.state.load(Ordering::Acquire))
     }
 
     /// Under the lock.
     #[inline]
-    pub(super) fn set_extent(&self, extent: Extent) {
-        self.extent.store(extent.to_byte(), Ordering::Release);
+    pub(super) fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    /// Entries of a kind, a moment ago.
+    #[inline]
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        usize::from(self.counts[kind as usize].load(Ordering::Relaxed))
     }
 
     /// Pages present, a moment ago.
     #[inline]
     pub(crate) fn resident(&self) -> usize {
-        usize::from(self.resident.load(Ordering::Relaxed))
+        self.count(Kind::Private) + self.count(Kind::Object)
     }
 
-    /// Under the lock.
+    /// Whether no entry says anything, a moment ago.
     #[inline]
-    pub(super) fn add_resident(&self, delta: i16) {
-        let now = self.resident.load(Ordering::Relaxed);
-        let next = now.wrapping_add_signed(delta);
-        self.resident.store(next, Ordering::Relaxed);
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.resident() + self.count(Kind::Swapped) == 0
+    }
+
+    /// One entry of `kind` more, or less. Under the lock.
+    #[inline]
+    pub(super) fn add(&self, kind: Kind, delta: i16) {
+        let count = &self.counts[kind as usize];
+        let next = count.load(Ordering::Relaxed).wrapping_add_signed(delta);
+        count.store(next, Ordering::Relaxed);
     }
 
     /// What the lock protects; to be used under it only.
     #[inline]
-    pub(super) fn inside(&self) -> *mut Inside<M> {
+    pub(super) fn inside(&self) -> *mut Inside<M, P> {
         self.inside.write()
     }
 
     /// Says the same with a node of slots below. Under the lock; above level 0.
     #[cold]
-    pub(super) fn subdivide(&self) -> Result<(), Error> {
+    pub(super) fn subdivide(&self, range: VaRange) -> Result<(), Error> {
         let mut node = Vec::new();
         node.try_reserve_exact(FAN_OUT)
             .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
-        let extent = self.extent();
-        debug_assert!(!matches!(extent, Extent::Parts));
-        node.extend((0..FAN_OUT).map(|_| Slot::<M>::new(extent)));
+        // SAFETY: the lock is held.
+        let inside = unsafe { &mut *self.inside() };
+        let whole = self.state() == State::Whole;
+        let attributes = whole.then(|| inside.whole(range).attributes());
+        debug_assert!(self.state() != State::Parts);
+        node.extend((0..FAN_OUT).map(|_| Slot::<M, P>::new(attributes.clone())));
+        inside.set_whole(None);
         let node = Box::leak(node.into_boxed_slice());
         M::label(node.as_ptr().cast(), size_of_val(node), "Slot");
         // Release: who finds the node finds it filled. Pairs with the acquire in `child`.
@@ -127,19 +191,12 @@ impl<M: Machine> Slot<M> {
     }
 }
 
-impl<M: Machine> Drop for Slot<M> {
+impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
     fn drop(&mut self) {
-        let first = self.child.load(Ordering::Relaxed).cast::<Slot<M>>();
+        let first = self.child.load(Ordering::Relaxed).cast::<Slot<M, P>>();
         if !first.is_null() {
             // SAFETY: a box leaked by `subdivide`, and nobody else is left.
             drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, FAN_OUT)) });
         }
-    }
-}
-
-impl Rights {
-    /// The extent of a slot that is mapped so from end to end, or of an empty one.
-    pub(super) fn whole(rights: Option<Rights>) -> Extent {
-        rights.map_or(Extent::Empty, Extent::Whole)
     }
 }

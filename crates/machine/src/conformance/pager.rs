@@ -1,0 +1,134 @@
+//! Stores of pages.
+
+use super::{alone, two};
+use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, Platform};
+use alloc::sync::Arc;
+
+/// The words of a page that are tried: the first two, one between, the last.
+const TRIED: [usize; 4] = [0, 1, 100, 511];
+/// A page far behind all others.
+const FAR: u64 = 1 << 20;
+
+/// A store keeps what it is given: whole pages and parts of pages, at different places, by
+/// different CPUs; what it was not given is zero. The store is empty, and the machine has
+/// [`super::FRAMES`] frames.
+pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
+    let store = pager.clone();
+    alone(m, move |m| {
+        zeroes(m, &*store);
+        pages(m, &*store);
+        parts(m, &*store);
+    });
+    beside(m, pager);
+}
+
+/// Makes `frame` a page that is unlike those of other seeds.
+fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
+    m.zero(frame);
+    for index in TRIED {
+        let value = seed << 32 | index as u64 + 1;
+        m.word(frame, index).store(value, Ordering::Relaxed);
+    }
+}
+
+/// The words of a page that [`fill`] made of this seed; of 0, those of an empty page.
+fn filled(seed: u64) -> [u64; 4] {
+    TRIED.map(|index| match seed {
+        0 => 0,
+        _ => seed << 32 | index as u64 + 1,
+    })
+}
+
+fn words<M: Memory>(m: &M, frame: Frame) -> [u64; 4] {
+    TRIED.map(|index| m.word(frame, index).load(Ordering::Relaxed))
+}
+
+/// What the store has as `page`.
+fn stored<M: Platform>(m: &M, pager: &dyn Pager<M>, page: u64, frame: Frame) -> [u64; 4] {
+    fill(m, frame, 99);
+    pager.read(m, page, &[frame]).expect("read");
+    words(m, frame)
+}
+
+fn zeroes<M: Platform>(m: &M, pager: &dyn Pager<M>) {
+    for page in [0, 3, FAR] {
+        assert_eq!(stored(m, pager, page, Frame(0)), filled(0), "page {page}");
+    }
+    pager.read(m, 0, &[]).expect("reading nothing");
+    pager.write(m, 0, &[], 0).expect("writing nothing");
+}
+
+fn pages<M: Platform>(m: &M, pager: &dyn Pager<M>) {
+    let frames = [Frame(2), Frame(0), Frame(1)];
+    (1..)
+        .zip(frames)
+        .for_each(|(seed, frame)| fill(m, frame, seed));
+    pager.write(m, 4, &frames, 3 * PAGE_SIZE).expect("write");
+    fill(m, Frame(0), 9);
+    pager.write(m, FAR, &[Frame(0)], PAGE_SIZE).expect("write");
+    frames.iter().for_each(|&frame| fill(m, frame, 99));
+    // From the page before to the third, in another order of frames.
+    let others = [Frame(1), Frame(2), Frame(0)];
+    pager.read(m, 3, &others).expect("read");
+    for (seed, frame) in (0..).zip(others) {
+        assert_eq!(words(m, frame), filled(seed), "the page of seed {seed}");
+    }
+    for (page, seed) in [(6, 3), (7, 0), (FAR - 1, 0), (FAR, 9), (FAR + 1, 0)] {
+        assert_eq!(
+            stored(m, pager, page, Frame(1)),
+            filled(seed),
+            "page {page}"
+        );
+    }
+    fill(m, Frame(0), 5);
+    pager.write(m, 5, &[Frame(0)], PAGE_SIZE).expect("write");
+    for (page, seed) in [(4, 1), (5, 5), (6, 3)] {
+        assert_eq!(
+            stored(m, pager, page, Frame(1)),
+            filled(seed),
+            "page {page}"
+        );
+    }
+}
+
+/// The end of a write within a page, and within a word.
+fn parts<M: Platform>(m: &M, pager: &dyn Pager<M>) {
+    let frames = [Frame(0), Frame(1)];
+    frames.iter().for_each(|&frame| fill(m, frame, 7));
+    pager.write(m, 5, &frames, PAGE_SIZE + 11).expect("write");
+    assert_eq!(stored(m, pager, 5, Frame(2)), filled(7), "the whole page");
+    let (new, old) = (filled(7), filled(3));
+    let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
+    let mixed = new[1] & mask | old[1] & !mask;
+    let part = [new[0], mixed, old[2], old[3]];
+    assert_eq!(stored(m, pager, 6, Frame(2)), part, "the part of a page");
+    pager.write(m, 6, &[Frame(0)], 0).expect("write");
+    assert_eq!(stored(m, pager, 6, Frame(2)), part, "no part of a page");
+    // Behind all that was ever written.
+    pager.write(m, FAR + 7, &[Frame(0)], 8).expect("write");
+    let first = [new[0], 0, 0, 0];
+    assert_eq!(stored(m, pager, FAR + 7, Frame(2)), first, "a new part");
+    m.zero(Frame(0));
+    pager.write(m, 5, &[Frame(0)], PAGE_SIZE).expect("write");
+    assert_eq!(stored(m, pager, 5, Frame(2)), filled(0), "zeroed");
+}
+
+/// Two CPUs use neighbouring pages.
+fn beside<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
+    const PAGES: u64 = 10;
+    let job = |cpu: u64| {
+        let m = m.clone();
+        move |pager: &Arc<dyn Pager<M>>| {
+            let frame = Frame(cpu as u32);
+            for page in (cpu..PAGES).step_by(2) {
+                fill(&m, frame, page + 1);
+                pager.write(&m, page, &[frame], PAGE_SIZE).expect("write");
+            }
+            for page in (cpu..PAGES).step_by(2) {
+                let found = stored(&m, &**pager, page, frame);
+                assert_eq!(found, filled(page + 1), "page {page}");
+            }
+        }
+    };
+    two(m, &Arc::new(pager), job(0), job(1));
+}

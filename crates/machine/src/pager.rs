@@ -1,0 +1,41 @@
+//! Where pages come from, and where they go to when memory does not keep them.
+
+use crate::{Frame, Memory};
+use core::fmt;
+
+/// A store of pages: a file, a device, a swap space.
+///
+/// Calls may block; the caller holds no spin lock. Calls for different pages may run
+/// beside each other; the caller sees to it that no two concern the same page at once.
+pub trait Pager<M: Memory>: Send + Sync + 'static {
+    /// Fills `frames` with the pages `first`, `first + 1`, …; what the store does not have
+    /// is zero. The frames are the caller's alone. After an error their content is
+    /// undefined.
+    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError>;
+
+    /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …; the rest
+    /// of the last page stays as the store has it. Tasks may write the frames meanwhile; then either content of a word is kept. After an error
+    /// the store's content of these pages is undefined.
+    fn write(
+        &self,
+        machine: &M,
+        first: u64,
+        frames: &[Frame],
+        bytes: usize,
+    ) -> Result<(), PagerError>;
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagerError {
+    /// The errno (Linux numbering): 5 is `EIO`, 28 is `ENOSPC`.
+    pub errno: i32,
+}
+
+impl fmt::Display for PagerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the pager failed (errno {})", self.errno)
+    }
+}
+
+impl core::error::Error for PagerError {}

@@ -1,0 +1,217 @@
+//! Attachments: who maps an object, and where.
+
+use super::{Object, life, try_box};
+use crate::error::Error;
+use crate::policy::Policies;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+use machine::{Atomic, AtomicInt, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange};
+
+/// One mapping of an object, made by an `mmap` or inherited at a fork: a cache line.
+///
+/// It keeps the object, and the object finds it ([`Object::for_each_attachment`]).
+#[repr(C, align(64))]
+pub struct Attachment<M: Platform, P: Policies<M>> {
+    object: NonNull<Object<M, P>>,
+    owner: *const (),
+    /// The index of address 0, wrapping.
+    delta: u64,
+    range: VaRange,
+    /// Where it stands in its shard's list. Under the shard's lock.
+    pub(super) links: M::Cell<Links<M, P>>,
+    /// How many [`Attached`] there are.
+    references: M::AtomicU32,
+    /// The shard that lists it: that of the CPU it was made on.
+    pub(super) shard: u32,
+}
+
+/// An attachment's neighbours in its list; null at the ends.
+pub(super) struct Links<M: Platform, P: Policies<M>> {
+    pub(super) next: *const Attachment<M, P>,
+    pub(super) previous: *const Attachment<M, P>,
+}
+
+// SAFETY: links are followed under the shard's lock only.
+unsafe impl<M: Platform, P: Policies<M>> Send for Links<M, P> {}
+// SAFETY: the object may be used by all CPUs, and the owner is a number here; the rest is
+// written once, atomic, or under a lock.
+unsafe impl<M: Platform, P: Policies<M>> Send for Attachment<M, P> {}
+// SAFETY: as above.
+unsafe impl<M: Platform, P: Policies<M>> Sync for Attachment<M, P> {}
+
+impl<M: Platform, P: Policies<M>> Attachment<M, P> {
+    /// The object.
+    pub fn object(&self) -> &Object<M, P> {
+        // SAFETY: an attachment keeps its object.
+        unsafe { self.object.as_ref() }
+    }
+
+    /// Who maps the object: what [`Object::attach`] was given.
+    pub fn owner(&self) -> *const () {
+        self.owner
+    }
+
+    /// Where it was mapped. Parts may have been unmapped since.
+    pub fn range(&self) -> VaRange {
+        self.range
+    }
+
+    /// The object's page at `address`.
+    pub fn index(&self, address: usize) -> u64 {
+        self.delta.wrapping_add((address >> PAGE_SHIFT) as u64)
+    }
+
+    /// Where the object's page `index` was mapped, if it was.
+    pub fn address(&self, index: u64) -> Option<usize> {
+        let page = index.wrapping_sub(self.index(self.range.start));
+        let inside = page < self.range.pages() as u64;
+        inside.then(|| self.range.start + page as usize * PAGE_SIZE)
+    }
+
+    /// The same mapping in another space: what a fork makes.
+    pub fn inherit(&self, owner: *const ()) -> Result<Attached<M, P>, Error> {
+        // SAFETY: an attachment keeps its object.
+        unsafe { Attached::make(self.object, owner, self.range, self.delta) }
+    }
+
+    pub(super) fn object_pointer(&self) -> NonNull<Object<M, P>> {
+        self.object
+    }
+
+    /// Adds a reference unless the last has gone.
+    pub(super) fn try_retain(&self) -> bool {
+        let mut now = self.references.load(Ordering::Relaxed);
+        while now != 0 {
+            let more = now.checked_add(1).expect("references to an attachment");
+            // Relaxed: who found it here found it whole under the shard's lock.
+            match self.references.compare_exchange_weak(
+                now,
+                more,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(other) => now = other,
+            }
+        }
+        false
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// Says that `owner` maps the object's pages from `first` on at `range`.
+    ///
+    /// O(1), and on different CPUs on different lines; so is dropping it where it was
+    /// made.
+    pub fn attach(
+        &self,
+        owner: *const (),
+        range: VaRange,
+        first: u64,
+    ) -> Result<Attached<M, P>, Error> {
+        let end = first.checked_add(range.pages() as u64);
+        if end.is_none_or(|end| end > super::MAX_SIZE >> PAGE_SHIFT) {
+            let reason = "the mapping reaches behind what an object can be";
+            return Err(Error::Invalid { reason });
+        }
+        let delta = first.wrapping_sub((range.start >> PAGE_SHIFT) as u64);
+        // SAFETY: the caller has the object, through a handle or an attachment.
+        unsafe { Attached::make(NonNull::from(self), owner, range, delta) }
+    }
+}
+
+/// A counted reference to an [`Attachment`]. Each slot of a mapping has one.
+///
+/// The last one may be the object's last, too, which then writes to its store what is
+/// dirty: to be dropped where nothing is locked.
+pub struct Attached<M: Platform, P: Policies<M>>(NonNull<Attachment<M, P>>);
+
+// SAFETY: a counted reference to what is shared between CPUs.
+unsafe impl<M: Platform, P: Policies<M>> Send for Attached<M, P> {}
+// SAFETY: as above.
+unsafe impl<M: Platform, P: Policies<M>> Sync for Attached<M, P> {}
+
+impl<M: Platform, P: Policies<M>> Attached<M, P> {
+    /// # Safety
+    /// The object is there during the call, and another handle or attachment keeps it.
+    unsafe fn make(
+        object: NonNull<Object<M, P>>,
+        owner: *const (),
+        range: VaRange,
+        delta: u64,
+    ) -> Result<Self, Error> {
+        const {
+            // A checker's atomics and cells are larger than what they stand for.
+            let plain = size_of::<M::AtomicU32>() == 4 && size_of::<M::Cell<u64>>() == 8;
+            assert!(!plain || size_of::<Attachment<M, P>>() == 64);
+        }
+        // SAFETY: the caller's promise.
+        let life = unsafe { &object.as_ref().life };
+        let (shard, index) = life.own_shard()?;
+        let attachment = try_box(Attachment {
+            object,
+            owner,
+            delta,
+            range,
+            links: machine::SharedCell::new(Links {
+                next: ptr::null(),
+                previous: ptr::null(),
+            }),
+            references: M::AtomicU32::new(1),
+            shard: index as u32,
+        })?;
+        M::label_value(&*attachment, "Attachment");
+        let place = NonNull::from(alloc::boxed::Box::leak(attachment));
+        life.insert(shard, place);
+        Ok(Attached(place))
+    }
+
+    /// Takes over a reference.
+    ///
+    /// # Safety
+    /// It is the caller's: from [`Attached::into_raw`], or added by `try_retain`.
+    pub unsafe fn from_raw(attachment: *const Attachment<M, P>) -> Self {
+        // SAFETY: a reference is to something.
+        Attached(unsafe { NonNull::new_unchecked(attachment.cast_mut()) })
+    }
+
+    /// The attachment, with this reference, for [`Attached::from_raw`].
+    pub fn into_raw(self) -> *const Attachment<M, P> {
+        core::mem::ManuallyDrop::new(self).0.as_ptr()
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Deref for Attached<M, P> {
+    type Target = Attachment<M, P>;
+
+    fn deref(&self) -> &Attachment<M, P> {
+        // SAFETY: a counted reference.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Clone for Attached<M, P> {
+    fn clone(&self) -> Self {
+        // Relaxed: this one keeps it.
+        let old = self.references.fetch_add(1, Ordering::Relaxed);
+        assert!(old < u32::MAX / 2, "references to an attachment");
+        Attached(self.0)
+    }
+}
+
+impl<M: Platform, P: Policies<M>> PartialEq for Attached<M, P> {
+    /// Whether both are the same attachment.
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Attached<M, P> {
+    fn drop(&mut self) {
+        // AcqRel: who drops the last one sees what others did before they dropped theirs.
+        if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the last reference, and nobody can add one any more.
+            unsafe { life::detach(self.0) };
+        }
+    }
+}

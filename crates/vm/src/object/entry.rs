@@ -1,0 +1,200 @@
+//! An entry of an object's tree: what the object has at one page index, in 8 bytes.
+//!
+//! # Protocol
+//! An entry's content is nothing, a frame, or a slot of the swap space. Only its *owner*
+//! changes it: who has set `BUSY`. One task owns an entry while it reads the page in,
+//! writes it out or takes it away, and holds no other lock for that, so the pager may
+//! take its time. Others sleep until it is done.
+//!
+//! An entry that is owned while its page is written out still shows its frame, and
+//! everybody may use the page; one that is being filled or emptied shows none.
+//!
+//! - Own: compare-and-swap of a word without `BUSY`, acquire.
+//! - Release: exchange for a word without flags, release; if the old one has `WAITED`,
+//!   wake all who sleep on the entry's address.
+//! - Sleep: set `WAITED` beside `BUSY`; then sleep if both are still set. The sleep
+//!   queue looks under its lock, and who cleared them comes to that lock afterwards.
+//!
+//! A task that owns several entries got all but the first by trying, or gets the next
+//! at a higher index: nobody waits in a circle.
+
+use core::marker::PhantomData;
+use core::num::NonZeroUsize;
+use core::ptr::{self, NonNull};
+use machine::{Atomic, AtomicInt, Frame, Machine, Ordering};
+use sync::sleepq::{Hashed, SleepQueue};
+
+/// The number is a frame's.
+const FRAME: u64 = 1 << 0;
+/// The number is a swap slot's.
+const SLOT: u64 = 1 << 1;
+/// Somebody owns the entry.
+const BUSY: u64 = 1 << 2;
+/// Somebody sleeps until it is released.
+const WAITED: u64 = 1 << 3;
+/// Where the number begins.
+const NUMBER: u32 = 32;
+
+/// What an object has at an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing in memory: the store tells, or it is zero.
+    Absent,
+    /// A page. The entry has one of its references.
+    Frame(Frame),
+    /// A slot of the swap space, which is the entry's.
+    Slot(u32),
+}
+
+impl Content {
+    const fn to_bits(self) -> u64 {
+        match self {
+            Content::Absent => 0,
+            Content::Frame(frame) => (frame.0 as u64) << NUMBER | FRAME,
+            Content::Slot(slot) => (slot as u64) << NUMBER | SLOT,
+        }
+    }
+
+    const fn from_bits(bits: u64) -> Self {
+        let number = (bits >> NUMBER) as u32;
+        if bits & FRAME != 0 {
+            Content::Frame(Frame(number))
+        } else if bits & SLOT != 0 {
+            Content::Slot(number)
+        } else {
+            Content::Absent
+        }
+    }
+}
+
+/// See the module.
+pub(super) struct Entry<M: Machine>(M::AtomicU64);
+
+impl<M: Machine> Entry<M> {
+    /// An entry without content.
+    pub(super) fn new() -> Self {
+        const {
+            // A checker's atomics are larger than what they stand for.
+            assert!(size_of::<M::AtomicU32>() != 4 || size_of::<Self>() == 8);
+        }
+        Entry(M::AtomicU64::new(0))
+    }
+
+    /// The content, a moment ago.
+    #[inline]
+    pub(super) fn content(&self) -> Content {
+        // Acquire: pairs with the release in `Owned::drop`; the page's bytes are there.
+        Content::from_bits(self.0.load(Ordering::Acquire))
+    }
+
+    /// Whether the entry has neither content nor an owner, a moment ago.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// Owns the entry if nobody does and its content is `wanted`.
+    pub(super) fn try_own(&self, wanted: impl Fn(Content) -> bool) -> Option<Owned<'_, M>> {
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let content = Content::from_bits(word);
+            if word & BUSY != 0 || !wanted(content) {
+                return None;
+            }
+            match self.0.compare_exchange_weak(
+                word,
+                word | BUSY,
+                // Acquire: pairs with the release of the owner before.
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(Owned::new(self, content)),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Owns the entry, sleeping while somebody else does.
+    pub(super) fn own(&self) -> Owned<'_, M> {
+        loop {
+            if let Some(owned) = self.try_own(|_| true) {
+                return owned;
+            }
+            self.wait();
+        }
+    }
+
+    /// Sleeps while somebody owns the entry, or for a moment.
+    #[cold]
+    pub(super) fn wait(&self) {
+        let both = BUSY | WAITED;
+        let mut word = self.0.load(Ordering::Relaxed);
+        while word & both != both {
+            if word & BUSY == 0 {
+                return;
+            }
+            // Relaxed, here and below: who sleeps looks at the entry again anyway.
+            let set = self.0.compare_exchange_weak(
+                word,
+                word | WAITED,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            word = set.map_or_else(|now| now, |_| word | WAITED);
+        }
+        let still = || self.0.load(Ordering::Relaxed) & both == both;
+        sleepers::<M>().sleep(ptr::from_ref(self).cast(), still);
+    }
+}
+
+/// An entry that the holder owns; dropping it says what the entry holds from then on.
+pub(super) struct Owned<'a, M: Machine> {
+    entry: NonNull<Entry<M>>,
+    /// What the entry will hold; at first what it held.
+    pub(super) content: Content,
+    of: PhantomData<&'a Entry<M>>,
+}
+
+// SAFETY: an entry is atomics, and owning one is no task's own.
+unsafe impl<M: Machine> Send for Owned<'_, M> {}
+
+impl<'a, M: Machine> Owned<'a, M> {
+    fn new(entry: &'a Entry<M>, content: Content) -> Self {
+        Owned {
+            entry: NonNull::from(entry),
+            content,
+            of: PhantomData,
+        }
+    }
+
+    fn word(&self) -> &M::AtomicU64 {
+        // SAFETY: entries stay while one of them is owned, and `of` borrows it.
+        unsafe { &self.entry.as_ref().0 }
+    }
+
+    /// Where the entry is: what a page's identity says.
+    pub(super) fn address(&self) -> NonZeroUsize {
+        self.entry.addr()
+    }
+
+    /// Shows no content from now on, though the entry stays owned.
+    pub(super) fn hide(&self) {
+        // Relaxed: `Object::still_has` is ordered by the page's PV lock.
+        self.word().fetch_and(BUSY | WAITED, Ordering::Relaxed);
+    }
+}
+
+impl<M: Machine> Drop for Owned<'_, M> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire of lookups and of the next owner. Behind this
+        // the entry may be gone; its address is only compared.
+        let old = self.word().swap(self.content.to_bits(), Ordering::Release);
+        if old & WAITED != 0 {
+            sleepers::<M>().wake(self.entry.as_ptr().cast(), usize::MAX);
+        }
+    }
+}
+
+/// Where tasks sleep that wait for an entry: one queue for a machine.
+fn sleepers<M: Machine>() -> &'static Hashed<M> {
+    M::anchor().get_or_init(Hashed::new)
+}

@@ -1,0 +1,246 @@
+//! Filling an entry: reading a page in, with its neighbours, or making one of zeroes.
+
+use super::entry::{Content, Owned};
+use super::page::{Advice, PageRef};
+use super::{Backing, Object};
+use crate::error::Error;
+use crate::frames::Content as Frames;
+use crate::page::{Identity, Page};
+use crate::policy::Policies;
+use core::array;
+use core::ops::Range;
+use machine::{Frame, Ordering, PAGE_SIZE, Platform};
+
+/// Pages that are read at once, at most.
+const CLUSTER: usize = 16;
+/// Pages below one leaf table of the hardware: who faults elsewhere is left alone.
+const TABLE: u64 = 512;
+
+/// An entry that is being filled and the page it will have. Dropping it leaves the entry
+/// as it was.
+struct Filling<'a, M: Platform, P: Policies<M>> {
+    page: PageRef<'a, M, P>,
+    owned: Owned<'a, M>,
+}
+
+/// Entries side by side that are being filled together.
+struct Cluster<'a, M: Platform, P: Policies<M>> {
+    /// The index of the first place.
+    start: u64,
+    places: [Option<Filling<'a, M, P>>; CLUSTER],
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// Fills the entry of `index`, which is owned and has no page, if `pages` reaches to
+    /// it; returns its page.
+    pub(super) fn fill<'a>(
+        &'a self,
+        index: u64,
+        owned: Owned<'a, M>,
+        advice: Advice,
+        pages: &impl Fn() -> u64,
+    ) -> Result<PageRef<'a, M, P>, Error> {
+        if let Content::Slot(slot) = owned.content {
+            self.check_size(index, pages)?;
+            return self.swap_in(slot, owned);
+        }
+        match &self.backing {
+            // Behind the end there is nothing to read: the object is about to grow.
+            Backing::Store(_) if index < self.pages() => self.read_in(index, owned, advice, pages),
+            _ => {
+                self.check_size(index, pages)?;
+                let filling = self.begin(owned, Frames::Zeroed)?;
+                Ok(self.publish(filling))
+            }
+        }
+    }
+
+    /// Whether the object reaches to `index`, whose entry is owned: a truncation that is
+    /// not seen here waits for the owner.
+    fn check_size(&self, index: u64, pages: &impl Fn() -> u64) -> Result<(), Error> {
+        // Pairs with the fence in `truncate`.
+        M::fence(Ordering::SeqCst);
+        if index < pages() {
+            Ok(())
+        } else {
+            Err(Error::Bus { page: index })
+        }
+    }
+
+    /// A frame for an owned entry.
+    fn begin<'a>(
+        &'a self,
+        owned: Owned<'a, M>,
+        content: Frames,
+    ) -> Result<Filling<'a, M, P>, Error> {
+        let frame = self.vm.allocate_page(content)?;
+        let page = PageRef::new(&self.vm, frame);
+        Ok(Filling { page, owned })
+    }
+
+    /// Gives the entry its page, and one reference more to the caller.
+    fn publish<'a>(&'a self, filling: Filling<'a, M, P>) -> PageRef<'a, M, P> {
+        let Filling { page, mut owned } = filling;
+        let descriptor = self.vm.page(page.frame());
+        descriptor.set_identity(Identity::Object(owned.address()));
+        descriptor.retain();
+        owned.content = Content::Frame(page.frame());
+        page
+    }
+
+    /// Brings a page back from the swap space. The slot is free afterwards, so the page
+    /// is dirty: it must not be dropped.
+    fn swap_in<'a>(&'a self, slot: u32, owned: Owned<'a, M>) -> Result<PageRef<'a, M, P>, Error> {
+        let Backing::Anonymous(Some(slots)) = &self.backing else {
+            unreachable!("only an object with a swap space has slots")
+        };
+        let filling = self.begin(owned, Frames::Any)?;
+        let frame = filling.page.frame();
+        slots
+            .read(self.vm.machine(), slot, frame)
+            .map_err(Error::Io)?;
+        self.mark_dirty(frame);
+        let page = self.publish(filling);
+        slots.free(slot);
+        Ok(page)
+    }
+
+    /// The page at `frame` differs from what the store or the swap space has.
+    pub(super) fn mark_dirty(&self, frame: Frame) {
+        let page = self.vm.page(frame);
+        page.lock_pv().set_flags(Page::<M, P::Invalidation>::DIRTY);
+    }
+
+    /// Reads the page at `index` from the store, and absent neighbours with it.
+    fn read_in<'a>(
+        &'a self,
+        index: u64,
+        owned: Owned<'a, M>,
+        advice: Advice,
+        pages: &impl Fn() -> u64,
+    ) -> Result<PageRef<'a, M, P>, Error> {
+        let window = window(index, advice);
+        let mut cluster = Cluster::new(window.start);
+        cluster.put(index, self.begin(owned, Frames::Any)?);
+        self.gather(&mut cluster, index + 1..window.end);
+        self.gather(&mut cluster, (window.start..index).rev());
+        self.check_size(index, pages)?;
+        // The same look at the size decides about the neighbours.
+        cluster.cut(pages().max(index + 1));
+        let (run, alone) = (cluster.run(index), index..index + 1);
+        match self.transfer(&cluster, run.clone()) {
+            Err(_) if run != alone => {
+                // A neighbour's failure must not be this page's.
+                cluster.keep_only(index);
+                self.transfer(&cluster, alone)?;
+            }
+            done => done?,
+        }
+        Ok(self.publish_all(cluster, index))
+    }
+
+    /// Adds the entries of `indices` to the cluster, up to the first that is not absent,
+    /// or for which there is no frame or no leaf.
+    fn gather<'a>(&'a self, cluster: &mut Cluster<'a, M, P>, indices: impl Iterator<Item = u64>) {
+        for index in indices {
+            let entry = self.tree.find(index);
+            let owned = entry.and_then(|e| e.try_own(|content| content == Content::Absent));
+            let Some(owned) = owned else { return };
+            let Ok(filling) = self.begin(owned, Frames::Any) else {
+                return;
+            };
+            cluster.put(index, filling);
+        }
+    }
+
+    /// Reads the pages of `run`, all of which the cluster has, and zeroes what lies behind
+    /// the object's end.
+    fn transfer(&self, cluster: &Cluster<'_, M, P>, run: Range<u64>) -> Result<(), Error> {
+        let Backing::Store(store) = &self.backing else {
+            unreachable!("only a file is read")
+        };
+        let mut frames = [Frame(0); CLUSTER];
+        let count = run.clone().count();
+        for (frame, index) in frames.iter_mut().zip(run.clone()) {
+            *frame = cluster.frame(index).expect("all of the run");
+        }
+        let (machine, frames) = (self.vm.machine(), &frames[..count]);
+        store.read(machine, run.start, frames).map_err(Error::Io)?;
+        let size = self.size();
+        for (&frame, index) in frames.iter().zip(run) {
+            let inside = size.saturating_sub(index * PAGE_SIZE as u64);
+            super::bytes::zero_from(machine, frame, inside.min(PAGE_SIZE as u64) as usize);
+        }
+        Ok(())
+    }
+
+    /// Gives all entries of the cluster their pages; returns that of `index`.
+    fn publish_all<'a>(&'a self, cluster: Cluster<'a, M, P>, index: u64) -> PageRef<'a, M, P> {
+        let mut found = None;
+        for (at, place) in (cluster.start..).zip(cluster.places) {
+            let page = place.map(|filling| self.publish(filling));
+            if at == index {
+                found = page;
+            }
+        }
+        found.expect("the cluster has the page it is for")
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Cluster<'a, M, P> {
+    fn new(start: u64) -> Self {
+        Cluster {
+            start,
+            places: array::from_fn(|_| None),
+        }
+    }
+
+    fn put(&mut self, index: u64, filling: Filling<'a, M, P>) {
+        self.places[(index - self.start) as usize] = Some(filling);
+    }
+
+    fn frame(&self, index: u64) -> Option<Frame> {
+        let place = index.checked_sub(self.start)?;
+        let filling = self.places.get(place as usize)?.as_ref()?;
+        Some(filling.page.frame())
+    }
+
+    /// The indices around `index` that it has, without a gap.
+    fn run(&self, index: u64) -> Range<u64> {
+        let has = |&index: &u64| self.frame(index).is_some();
+        let below = (self.start..index).rev().take_while(has).count() as u64;
+        let above = (index..).take_while(has).count() as u64;
+        index - below..index + above
+    }
+
+    /// Lets go what lies from `end` on.
+    fn cut(&mut self, end: u64) {
+        for (index, place) in (self.start..).zip(&mut self.places) {
+            if index >= end {
+                *place = None;
+            }
+        }
+    }
+
+    /// Lets all go but `index`.
+    fn keep_only(&mut self, index: u64) {
+        for (at, place) in (self.start..).zip(&mut self.places) {
+            if at != index {
+                *place = None;
+            }
+        }
+    }
+}
+
+/// The indices that may be read with `index`.
+fn window(index: u64, advice: Advice) -> Range<u64> {
+    let cluster = CLUSTER as u64;
+    match advice {
+        Advice::Random => index..index + 1,
+        Advice::Normal => {
+            let start = index / cluster * cluster;
+            start..start + cluster
+        }
+        Advice::Sequential => index..(index + cluster).min((index / TABLE + 1) * TABLE),
+    }
+}

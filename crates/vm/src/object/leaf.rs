@@ -1,0 +1,102 @@
+//! A leaf of an object's tree: a run of entries, and whose they are.
+
+use super::HEAP;
+use super::entry::Entry;
+use crate::error::Error;
+use alloc::alloc::{Layout, alloc, dealloc};
+use core::array;
+use core::mem::offset_of;
+use core::num::NonZeroUsize;
+use core::ptr::NonNull;
+use machine::Machine;
+
+/// Entries in a leaf: a leaf is 512 bytes, a line of which is its header.
+pub(super) const ENTRIES: usize = 56;
+
+/// Entries, and the way back from each to its object and index: a leaf is aligned to its
+/// size, so an entry's address leads to it.
+///
+/// The header is written once. Eight entries share a line, as eight of the hardware's do.
+#[repr(C)]
+pub(super) struct Leaf<M: Machine> {
+    /// The object, whose type depends on policies that do not matter here.
+    pub(super) object: NonNull<()>,
+    /// The index of the first entry.
+    first: u64,
+    entries: Lines<M>,
+}
+
+#[repr(align(64))]
+struct Lines<M: Machine>([Entry<M>; ENTRIES]);
+
+impl<M: Machine> Leaf<M> {
+    const LAYOUT: Layout = {
+        // A checker's atomics are larger than what they stand for.
+        let plain = size_of::<M::AtomicU64>() == 8;
+        assert!(!plain || size_of::<Self>() == 512);
+        let size = size_of::<Self>();
+        match Layout::from_size_align(size, size.next_power_of_two()) {
+            Ok(layout) => layout,
+            Err(_) => panic!("a leaf is small"),
+        }
+    };
+
+    /// A leaf of `object` from index `first` on.
+    pub(super) fn allocate(object: NonNull<()>, first: u64) -> Result<NonNull<Self>, Error> {
+        // SAFETY: the layout is not empty.
+        let place = NonNull::new(unsafe { alloc(Self::LAYOUT) }.cast::<Self>()).ok_or(HEAP)?;
+        let leaf = Leaf {
+            object,
+            first,
+            entries: Lines(array::from_fn(|_| Entry::new())),
+        };
+        // SAFETY: just allocated for a leaf.
+        unsafe { place.write(leaf) };
+        M::label(place.as_ptr().cast(), size_of::<Self>(), "Object.leaf");
+        Ok(place)
+    }
+
+    /// Gives a leaf back.
+    ///
+    /// # Safety
+    /// It is from [`Leaf::allocate`], and nobody uses it any more.
+    pub(super) unsafe fn free(leaf: NonNull<Self>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            leaf.drop_in_place();
+            dealloc(leaf.as_ptr().cast(), Self::LAYOUT);
+        }
+    }
+
+    /// The leaf of the entry at this address.
+    pub(super) fn of(entry: NonZeroUsize) -> *const Self {
+        let address = entry.get() & !(Self::LAYOUT.align() - 1);
+        core::ptr::with_exposed_provenance(address)
+    }
+
+    /// The entry at this address.
+    pub(super) fn entry_at(&self, entry: NonZeroUsize) -> &Entry<M> {
+        &self.entries.0[self.place(entry)]
+    }
+
+    /// The index of the entry at this address.
+    pub(super) fn index_at(&self, entry: NonZeroUsize) -> u64 {
+        self.first + self.place(entry) as u64
+    }
+
+    fn place(&self, entry: NonZeroUsize) -> usize {
+        let start = core::ptr::from_ref(self).addr() + offset_of!(Self, entries);
+        (entry.get() - start) / size_of::<Entry<M>>()
+    }
+
+    /// The entries with their indices.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u64, &Entry<M>)> {
+        (self.first..).zip(&self.entries.0)
+    }
+
+    /// The entry of `index`, which is one of the leaf's.
+    #[inline]
+    pub(super) fn entry(&self, index: u64) -> &Entry<M> {
+        &self.entries.0[(index - self.first) as usize]
+    }
+}

@@ -1,0 +1,225 @@
+//! Memory objects: what several spaces can map.
+//!
+//! An object is a file's memory, read from and written to a [`Truncate`] store, or shared
+//! anonymous memory: zero where never written, in the swap space ([`Slots`]) where memory
+//! does not keep it. What it has at each page index is in a tree of 8-byte entries
+//! ([`entry`], [`tree`]); [`Attachment`]s say who maps it, and keep it.
+//!
+//! # Protocol
+//! - **Look up** ([`Object::page`]): read the entry; retain its page unless that has no
+//!   references any more; read the entry again. If it still has that frame, its reference
+//!   kept the page while ours was taken, and the page is the object's; if not, we may have
+//!   retained somebody else's page, and give it back. Nothing is written but the page's
+//!   own reference count: faults of different pages share a line only if their
+//!   descriptors do.
+//! - **Fill** ([`fill`]): own the entry, look at the size again, read, publish.
+//! - **Size**: [`Object::truncate`] writes the size, fences, and then takes the pages
+//!   behind it away, waiting for entries that are owned. Who fills or writes out
+//!   owns the entry, fences, and then reads the size. So either he sees the new size, or
+//!   the truncation waits for him.
+//! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the
+//!   page forgets the object; then all its mappings are removed. A fault lists its
+//!   mapping under the same PV lock and *afterwards*, before it lets its slot go, asks
+//!   [`Object::still_has`] and takes the mapping back if not. Whoever has the PV lock first
+//!   is seen by the other: the removal finds the mapping, or the fault finds
+//!   the entry without the page.
+//! - **Evict** ([`home`]): own the entry and freeze the page's references if they
+//!   are the entry's and the evicter's: then no mapping is left, no lookup can succeed, and
+//!   the dirty flag is final.
+//! - **Back from a page**: a page's identity is the address of its entry, and leaves are
+//!   aligned to their size. Under the page's PV lock the identity is true: who takes a page
+//!   out changes it under that lock before the entry may go. Who then owns the entry
+//!   keeps the object, since its end must own all entries.
+//!
+//! Nobody waits for an entry while he holds the lock of a slot or a PV lock: its
+//! owner may need them.
+
+mod attachment;
+mod bytes;
+mod entry;
+mod fill;
+mod home;
+mod io;
+mod leaf;
+mod life;
+mod page;
+mod tree;
+mod truncate;
+mod write_back;
+
+pub use attachment::{Attached, Attachment};
+pub use home::Home;
+pub use life::ObjectRef;
+pub use page::{Advice, PageRef};
+
+use crate::error::{Error, Resource};
+use crate::lock::ResizeLock;
+use crate::policy::Policies;
+use crate::vm::Vm;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ptr::NonNull;
+use entry::Content;
+use life::Life;
+use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Platform};
+use sync::Padded;
+use tree::Tree;
+
+/// A pager whose store can be cut off, as a file can.
+pub trait Truncate<M: Memory>: Pager<M> {
+    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Called
+    /// beside calls for pages before, but not beside one that concerns what lies behind.
+    /// After an error the content behind is undefined.
+    fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
+}
+
+/// A swap space, as far as an object needs it: what brings pages back.
+pub trait Slots<M: Memory>: Send + Sync + 'static {
+    /// Fills `frame`, which is the caller's alone, with what `slot` holds. May block.
+    fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError>;
+
+    /// Nobody refers to `slot` any more.
+    fn free(&self, slot: u32);
+}
+
+/// The largest size of an object: what a signed 64-bit offset reaches.
+pub const MAX_SIZE: u64 = i64::MAX as u64;
+
+/// A memory object. Made and kept by [`ObjectRef`]s.
+///
+/// What stands first is written when the size or the height of the tree changes, or never.
+#[repr(C)]
+pub struct Object<M: Platform, P: Policies<M>> {
+    vm: Arc<Vm<M, P>>,
+    backing: Backing<M>,
+    tree: Tree<M>,
+    /// Bytes. Written under `resize`.
+    size: M::AtomicU64,
+    life: Life<M, P>,
+    resize: Padded<ResizeLock<M, Resize>>,
+}
+
+/// Where an object's content is when it is not in memory.
+enum Backing<M: Platform> {
+    Store(Arc<dyn Truncate<M>>),
+    Anonymous(Option<Arc<dyn Slots<M>>>),
+}
+
+/// What the lock of the size protects beside the size.
+#[derive(Default)]
+struct Resize {
+    /// Where the store is still to be cut off: the object was smaller than the store.
+    cut: Option<u64>,
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// The memory of a file of `size` bytes in `store`.
+    pub fn file(
+        vm: &Arc<Vm<M, P>>,
+        store: Arc<dyn Truncate<M>>,
+        size: u64,
+    ) -> Result<ObjectRef<M, P>, Error> {
+        Self::make(vm, Backing::Store(store), size)
+    }
+
+    /// Shared memory of `size` bytes, zero at first. Without `slots` it stays in memory.
+    pub fn anonymous(
+        vm: &Arc<Vm<M, P>>,
+        slots: Option<Arc<dyn Slots<M>>>,
+        size: u64,
+    ) -> Result<ObjectRef<M, P>, Error> {
+        Self::make(vm, Backing::Anonymous(slots), size)
+    }
+
+    fn make(vm: &Arc<Vm<M, P>>, backing: Backing<M>, size: u64) -> Result<ObjectRef<M, P>, Error> {
+        check_size(size)?;
+        let object = try_box(Object {
+            vm: vm.clone(),
+            backing,
+            tree: Tree::new(),
+            size: M::AtomicU64::new(size),
+            life: Life::new(vm.machine().cpus())?,
+            resize: Padded(ResizeLock::<M, _>::new(Resize::default())),
+        })?;
+        M::label_value(&*object, "Object");
+        object.life.label();
+        M::label_value(&object.resize, "Object.resize");
+        Ok(ObjectRef::first(object))
+    }
+
+    /// The VM whose pages the object has.
+    pub fn vm(&self) -> &Arc<Vm<M, P>> {
+        &self.vm
+    }
+
+    /// Bytes, a moment ago.
+    pub fn size(&self) -> u64 {
+        // Acquire: pairs with the release of who changes it; what grew is zero.
+        self.size.load(Ordering::Acquire)
+    }
+
+    /// Pages that the size reaches into.
+    fn pages(&self) -> u64 {
+        self.size().div_ceil(PAGE_SIZE as u64)
+    }
+
+    /// The frame at `index`, if it is in memory, as of a moment ago: a hint, unless the
+    /// caller has retained it before he asks [`Object::still_has`].
+    pub fn resident(&self, index: u64) -> Option<Frame> {
+        match self.tree.find(index)?.content() {
+            Content::Frame(frame) => Some(frame),
+            Content::Absent | Content::Slot(_) => None,
+        }
+    }
+
+    /// Whether `frame` is (still) the object's page at `index`. See the protocol for when
+    /// a fault must ask.
+    pub fn still_has(&self, index: u64, frame: Frame) -> bool {
+        self.resident(index) == Some(frame)
+    }
+
+    /// Pages in memory, a moment ago. O(leaves).
+    pub fn resident_pages(&self) -> usize {
+        let contents = self.tree.entries(0..u64::MAX).map(|(_, e)| e.content());
+        contents.filter(|c| matches!(c, Content::Frame(_))).count()
+    }
+
+    /// The object, as leaves know it.
+    fn erased(&self) -> NonNull<()> {
+        NonNull::from(self).cast()
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
+    /// Writes out what is dirty, as a file's last close does, and lets all pages go.
+    fn drop(&mut self) {
+        // Nobody maps it any more. What can not be written is lost: who must know
+        // writes back before.
+        let _ = self.write_back(0..u64::MAX, |_| false);
+        for (_, entry) in self.tree.entries(0..u64::MAX) {
+            self.take_away(entry, &mut |_| {});
+        }
+    }
+}
+
+/// Whether an object may be so large.
+fn check_size(size: u64) -> Result<(), Error> {
+    if size > MAX_SIZE {
+        let reason = "an object is smaller than 2^63 bytes";
+        return Err(Error::Invalid { reason });
+    }
+    Ok(())
+}
+
+const HEAP: Error = Error::OutOfMemory(Resource::Heap);
+
+/// `value` on the heap, if there is room.
+fn try_box<T>(value: T) -> Result<Box<T>, Error> {
+    let mut place = Vec::new();
+    place.try_reserve_exact(1).map_err(|_| HEAP)?;
+    place.push(value);
+    let one: *mut [T] = Box::into_raw(place.into_boxed_slice());
+    // SAFETY: a boxed slice of one has the layout of a boxed value.
+    Ok(unsafe { Box::from_raw(one.cast::<T>()) })
+}

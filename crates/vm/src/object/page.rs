@@ -1,0 +1,95 @@
+//! Finding an object's page.
+
+use super::Object;
+use super::entry::{Content, Entry};
+use crate::error::Error;
+use crate::policy::Policies;
+use crate::vm::Vm;
+use machine::{Frame, Platform};
+
+/// What the caller will want next, so that it may be read at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Advice {
+    /// What is near: up to 16 pages around.
+    #[default]
+    Normal,
+    /// What follows: up to 16 pages from this one on.
+    Sequential,
+    /// Nothing that can be told: this page only.
+    Random,
+}
+
+/// A reference to a page, as [`crate::Hold`]; but it borrows the VM, so that taking one
+/// writes nothing but the page's descriptor.
+#[must_use = "the page is let go when this is dropped"]
+pub struct PageRef<'a, M: Platform, P: Policies<M>> {
+    vm: &'a Vm<M, P>,
+    frame: Frame,
+}
+
+impl<'a, M: Platform, P: Policies<M>> PageRef<'a, M, P> {
+    /// Takes over a reference of `frame`'s.
+    pub(super) fn new(vm: &'a Vm<M, P>, frame: Frame) -> Self {
+        PageRef { vm, frame }
+    }
+
+    /// The page's frame.
+    pub fn frame(&self) -> Frame {
+        self.frame
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for PageRef<'_, M, P> {
+    fn drop(&mut self) {
+        self.vm.release_page(self.frame);
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// The page at `index`, retained; it is read in, or made, if it is not in memory,
+    /// with neighbours as `advice` says.
+    ///
+    /// [`Error::Bus`] behind the object's end, [`Error::Io`] if the store fails; then, and
+    /// without memory, nothing has changed. O(levels) if the page is there; else it
+    /// may sleep, so the caller holds no lock of a slot and no spin lock.
+    pub fn page(&self, index: u64, advice: Advice) -> Result<PageRef<'_, M, P>, Error> {
+        self.page_within(index, advice, || self.pages())
+    }
+
+    /// As [`Object::page`], of an object that counts `pages` pages: who changes the size
+    /// knows better than others.
+    pub(super) fn page_within(
+        &self,
+        index: u64,
+        advice: Advice,
+        pages: impl Fn() -> u64,
+    ) -> Result<PageRef<'_, M, P>, Error> {
+        loop {
+            if index >= pages() {
+                return Err(Error::Bus { page: index });
+            }
+            let entry = self.tree.make(index, self.erased())?;
+            if let Some(page) = self.look_up(entry) {
+                return Ok(page);
+            }
+            match entry.try_own(|content| !matches!(content, Content::Frame(_))) {
+                Some(owned) => return self.fill(index, owned, advice, &pages),
+                None => entry.wait(),
+            }
+        }
+    }
+
+    /// The entry's page, if it has one that is not just being taken away.
+    #[inline]
+    pub(super) fn look_up(&self, entry: &Entry<M>) -> Option<PageRef<'_, M, P>> {
+        let Content::Frame(frame) = entry.content() else {
+            return None;
+        };
+        if !self.vm.page(frame).try_retain() {
+            return None;
+        }
+        let page = PageRef::new(&self.vm, frame);
+        // Again: it may have become somebody else's page before we retained it.
+        (entry.content() == Content::Frame(frame)).then_some(page)
+    }
+}

@@ -1,0 +1,120 @@
+//! Changing an object's size.
+
+use super::entry::{Content, Entry};
+use super::page::Advice;
+use super::{Backing, Object, PageRef, Resize, bytes, check_size};
+use crate::error::Error;
+use crate::page::Identity;
+use crate::policy::Policies;
+use crate::vm::Hold;
+use core::mem;
+use machine::{Atomic, PAGE_SIZE, Platform};
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// Makes the object `size` bytes large. What it grows by is zero; what is cut off is
+    /// gone when this returns: in no page table if `remove` removes a page's mappings
+    /// ([`crate::Vm::remove_all`]), and zero if the object grows again.
+    ///
+    /// `remove` is called with each page cut off that is in memory, and may lock slots. Private
+    /// copies of such pages are the caller's ([`Object::for_each_attachment`]), after this.
+    ///
+    /// Shrinking a file does not ask the store; that is cut off by the next growth or
+    /// write-back, which may fail for it. An error has changed nothing. O(leaves + pages
+    /// cut off). Sleeps while pages cut off are being read or written.
+    pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<M, P>)) -> Result<(), Error> {
+        check_size(size)?;
+        let mut resize = self.resize.lock();
+        let old = self.size();
+        if size >= old {
+            let _tail = self.prepare_to_grow(&mut resize)?;
+            // Publish: pairs with `Object::size`; what it reaches to is zero.
+            self.size.publish(size);
+            return Ok(());
+        }
+        let _tail = self.tail(size)?;
+        if let Backing::Store(_) = self.backing {
+            resize.cut = Some(resize.cut.map_or(size, |cut| cut.min(size)));
+        }
+        // Then a fence: whoever owns an entry from here on sees the size, and who owned
+        // one before is seen below. Pairs with those in `fill` and `write_back`.
+        self.size.publish(size);
+        let cut = size.div_ceil(PAGE_SIZE as u64);
+        for (_, entry) in self.tree.entries(cut..u64::MAX) {
+            self.take_away(entry, &mut remove);
+        }
+        self.zero_tail(size);
+        Ok(())
+    }
+
+    /// Sees to it that what lies behind the object's end is zero, in memory and in the
+    /// store, as long as the answer is kept and the size the same.
+    pub(super) fn prepare_to_grow(
+        &self,
+        resize: &mut Resize,
+    ) -> Result<Option<PageRef<'_, M, P>>, Error> {
+        let size = self.size();
+        let tail = self.tail(size)?;
+        self.settle(resize)?;
+        // Tasks may have written behind the end of the last page.
+        self.zero_tail(size);
+        Ok(tail)
+    }
+
+    /// Sees to it that the page which `size` divides is not in the swap space, as long as
+    /// the answer is kept.
+    fn tail(&self, size: u64) -> Result<Option<PageRef<'_, M, P>>, Error> {
+        if !self.has_slots() || size.is_multiple_of(PAGE_SIZE as u64) {
+            return Ok(None);
+        }
+        let index = size / PAGE_SIZE as u64;
+        self.page(index, Advice::Random).map(Some)
+    }
+
+    /// Zeroes what the page that `size` divides has behind it, if it is in memory; waits
+    /// while it is being read or written.
+    fn zero_tail(&self, size: u64) {
+        let (index, from) = (size / PAGE_SIZE as u64, size % PAGE_SIZE as u64);
+        if from != 0
+            && let Some(entry) = self.tree.find(index)
+            && let Content::Frame(frame) = entry.own().content
+        {
+            bytes::zero_from(self.vm.machine(), frame, from as usize);
+        }
+    }
+
+    /// Empties an entry: see "take away" in the protocol.
+    pub(super) fn take_away(&self, entry: &Entry<M>, remove: &mut impl FnMut(&Hold<M, P>)) {
+        if entry.is_vacant() {
+            return;
+        }
+        let mut owned = entry.own();
+        match mem::replace(&mut owned.content, Content::Absent) {
+            Content::Absent => {}
+            Content::Slot(slot) => {
+                drop(owned);
+                self.free_slot(slot);
+            }
+            Content::Frame(frame) => {
+                let hold = self.vm.hold(frame).expect("an owned entry keeps its page");
+                owned.hide();
+                let page = self.vm.page(frame);
+                let list = page.lock_pv();
+                page.set_identity(Identity::Private);
+                drop(list);
+                remove(&hold);
+                self.vm.release_page(frame);
+            }
+        }
+    }
+
+    /// Whether pages may be in a swap space.
+    pub(super) fn has_slots(&self) -> bool {
+        matches!(self.backing, Backing::Anonymous(Some(_)))
+    }
+
+    fn free_slot(&self, slot: u32) {
+        if let Backing::Anonymous(Some(slots)) = &self.backing {
+            slots.free(slot);
+        }
+    }
+}

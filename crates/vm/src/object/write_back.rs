@@ -1,0 +1,198 @@
+//! Writing dirty pages to the store.
+
+use super::entry::{Content, Owned};
+use super::{Backing, Home, Object, Resize, Truncate};
+use crate::error::Error;
+use crate::page::Page;
+use crate::policy::Policies;
+use crate::vm::Hold;
+use core::array;
+use core::ops::Range;
+use machine::{Frame, Ordering, PAGE_SIZE, Platform};
+
+/// Pages that are written at once, at most.
+const RUN: usize = 32;
+
+/// Dirty pages side by side, taken for clean, whose entries are owned until they are
+/// written.
+struct Run<'a, M: Platform, P: Policies<M>> {
+    object: &'a Object<M, P>,
+    store: &'a dyn Truncate<M>,
+    first: u64,
+    frames: [Frame; RUN],
+    owned: [Option<Owned<'a, M>>; RUN],
+    len: usize,
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// Writes the dirty pages among `range` to the store, neighbours together, nothing
+    /// behind the object's end. What was dirty before the call is in the store after it.
+    ///
+    /// `clean` takes a page's dirtiness from all its mappings and says whether there was
+    /// any: from then on a task that writes the page makes it dirty again. It may lock
+    /// slots. The page's own flag is taken here.
+    ///
+    /// An error is the first of perhaps several; what was not written is still dirty.
+    /// O(leaves + pages in memory). Sleeps while a page is being written by others.
+    pub fn write_back(
+        &self,
+        range: Range<u64>,
+        mut clean: impl FnMut(&Hold<M, P>) -> bool,
+    ) -> Result<(), Error> {
+        let Backing::Store(store) = &self.backing else {
+            return Ok(());
+        };
+        let mut result = self.settle(&mut self.resize.lock());
+        let mut run = Run::new(self, &**store);
+        for (index, entry) in self.tree.entries(range) {
+            if !run.takes(index) {
+                result = result.and(run.write());
+            }
+            if !is_resident(entry.content()) {
+                // Being read or taken away, if it is busy; in neither case dirty.
+                continue;
+            }
+            let owned = entry.try_own(is_resident).unwrap_or_else(|| {
+                // Nobody waits for this run while it waits for somebody.
+                result = result.and(run.write());
+                entry.own()
+            });
+            run.add_if_dirty(index, owned, &mut clean);
+        }
+        result.and(run.write())
+    }
+
+    /// Cuts the store off where the object was, if that is still to be done. Before the
+    /// object grows, or what was cut would be back.
+    pub(super) fn settle(&self, resize: &mut Resize) -> Result<(), Error> {
+        if let Backing::Store(store) = &self.backing
+            && let Some(bytes) = resize.cut
+        {
+            let cut = store.truncate(self.vm.machine(), bytes);
+            cut.map_err(Error::Io)?;
+            resize.cut = None;
+        }
+        Ok(())
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Home<'_, M, P> {
+    /// Writes the page to the store if it is dirty, and dirty neighbours behind it with it,
+    /// as [`Object::write_back`] does. Waits for nobody. An anonymous page stays as it is.
+    pub fn write_back(self, mut clean: impl FnMut(&Hold<M, P>) -> bool) -> Result<(), Error> {
+        let (index, object) = (self.index(), self.object_pointer());
+        // SAFETY: the object stays while one of its entries is owned: until the run is
+        // written. Nothing is done with it after that.
+        let object = unsafe { object.as_ref() };
+        let Backing::Store(store) = &object.backing else {
+            return Ok(());
+        };
+        let mut run = Run::new(object, &**store);
+        let mut added = run.add_if_dirty(index, self.owned, &mut clean);
+        let mut next = index + 1;
+        while added && run.takes(next) {
+            let entry = object.tree.find(next);
+            let owned = entry.and_then(|entry| entry.try_own(is_resident));
+            added = owned.is_some_and(|owned| run.add_if_dirty(next, owned, &mut clean));
+            next += 1;
+        }
+        run.write()
+    }
+}
+
+fn is_resident(content: Content) -> bool {
+    matches!(content, Content::Frame(_))
+}
+
+impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
+    fn new(object: &'a Object<M, P>, store: &'a dyn Truncate<M>) -> Self {
+        Run {
+            object,
+            store,
+            first: 0,
+            frames: [Frame(0); RUN],
+            owned: array::from_fn(|_| None),
+            len: 0,
+        }
+    }
+
+    /// Whether the page at `index` can be added.
+    fn takes(&self, index: u64) -> bool {
+        self.len == 0 || (self.len < RUN && index == self.first + self.len as u64)
+    }
+
+    /// Takes the page's dirtiness and adds it if there was any; or lets it go.
+    fn add_if_dirty(
+        &mut self,
+        index: u64,
+        owned: Owned<'a, M>,
+        clean: &mut impl FnMut(&Hold<M, P>) -> bool,
+    ) -> bool {
+        let Content::Frame(frame) = owned.content else {
+            return false;
+        };
+        let vm = &self.object.vm;
+        let hold = vm.hold(frame).expect("an owned entry keeps its page");
+        let mapped = clean(&hold);
+        let own = {
+            let dirty = Page::<M, P::Invalidation>::DIRTY;
+            vm.page(frame).lock_pv().take_flags(dirty) != 0
+        };
+        if !(mapped || own) {
+            return false;
+        }
+        if self.len == 0 {
+            self.first = index;
+        }
+        self.frames[self.len] = frame;
+        self.owned[self.len] = Some(owned);
+        self.len += 1;
+        true
+    }
+
+    /// Writes the pages and lets them go; what was not written is dirty again.
+    fn write(&mut self) -> Result<(), Error> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        // Pairs with the fence in `truncate`, which waits for the pages if this sees an
+        // older size.
+        M::fence(Ordering::SeqCst);
+        let inside = self
+            .object
+            .size()
+            .saturating_sub(self.first * PAGE_SIZE as u64);
+        let bytes = inside.min((self.len * PAGE_SIZE) as u64) as usize;
+        let count = bytes.div_ceil(PAGE_SIZE);
+        let machine = self.object.vm.machine();
+        let result = match &self.frames[..count] {
+            [] => Ok(()),
+            frames => self.store.write(machine, self.first, frames, bytes),
+        };
+        let written = if result.is_ok() { count } else { 0 };
+        for &frame in &self.frames[written..self.len] {
+            self.object.mark_dirty(frame);
+        }
+        self.owned[..self.len].fill_with(|| None);
+        self.len = 0;
+        result.map_err(Error::Io)
+    }
+}
+
+/// Pages whose dirtiness has been taken are not forgotten if the caller panics.
+impl<M: Platform, P: Policies<M>> Drop for Run<'_, M, P> {
+    fn drop(&mut self) {
+        for &frame in &self.frames[..self.len] {
+            self.object.mark_dirty(frame);
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// As [`Page::flags`] of the page at `index` says; `false` if it is not in memory.
+    pub fn is_dirty(&self, index: u64) -> bool {
+        let flags = |frame| self.vm.page(frame).flags();
+        self.resident(index)
+            .is_some_and(|frame| flags(frame) & Page::<M, P::Invalidation>::DIRTY != 0)
+    }
+}

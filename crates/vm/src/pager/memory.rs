@@ -1,0 +1,169 @@
+//! A store in the kernel's own memory.
+
+use super::sheet::{CHUNK, Sheet};
+use crate::lock::StoreLock;
+use alloc::boxed::Box;
+use core::ops::AddAssign;
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform};
+use sync::Padded;
+
+/// Parts of the store that are used beside each other.
+const SHARDS: u64 = 64;
+
+const EIO: i32 = 5;
+const EFBIG: i32 = 27;
+
+/// Pages kept in the kernel's heap, which grows with what is written: a disk for tests and for
+/// simulated machines. All pages exist, and are zero until they are written; pages that
+/// were always zero take no memory.
+///
+/// Chunks of 32 pages are dealt out to 64 shards, each under a lock; a call copies
+/// page by page, O(log of the chunks in a shard) for each. A simulated CPU pays for the copying.
+pub struct MemoryPager<M: Platform> {
+    shards: Box<[Padded<StoreLock<M, Shard>>]>,
+    /// How many calls succeed before one fails; 0 means all do.
+    fail_in: M::AtomicU64,
+}
+
+/// What the lock of a shard guards.
+#[derive(Default)]
+struct Shard {
+    pages: Sheet,
+    counts: PagerCounts,
+}
+
+/// What a pager was asked, failed calls included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PagerCounts {
+    /// Calls that read.
+    pub reads: u64,
+    /// Pages they read.
+    pub pages_read: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Pages they wrote, parts of pages included.
+    pub pages_written: u64,
+}
+
+impl<M: Platform> MemoryPager<M> {
+    /// An empty store.
+    pub fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Padded(StoreLock::<M, _>::new(Shard::default())));
+        MemoryPager {
+            shards: shards.collect(),
+            fail_in: M::AtomicU64::new(0),
+        }
+    }
+
+    /// Makes the `nth` call from now fail (1 = the next) with `EIO`; 0 switches it off. A write that
+    /// fails takes its pages with it: they are zero afterwards.
+    pub fn fail_after(&self, nth: u64) {
+        self.fail_in.store(nth, Ordering::Relaxed);
+    }
+
+    /// What was asked so far; exact while nobody asks.
+    pub fn counts(&self) -> PagerCounts {
+        let mut sum = PagerCounts::default();
+        self.shards
+            .iter()
+            .for_each(|shard| sum += shard.lock().counts);
+        sum
+    }
+
+    /// How many pages take memory. O(these).
+    pub fn pages(&self) -> usize {
+        self.shards
+            .iter()
+            .map(|shard| shard.lock().pages.len())
+            .sum()
+    }
+
+    fn shard(&self, page: u64) -> &StoreLock<M, Shard> {
+        &self.shards[(page / CHUNK % SHARDS) as usize]
+    }
+
+    /// Counts a call; an error if it must fail, or if there are no such pages.
+    fn begin(&self, first: u64, pages: usize, counts: PagerCounts) -> Result<(), PagerError> {
+        self.shard(first).lock().counts += counts;
+        if first.checked_add(pages as u64).is_none() {
+            return Err(PagerError { errno: EFBIG });
+        }
+        match self.must_fail() {
+            true => Err(PagerError { errno: EIO }),
+            false => Ok(()),
+        }
+    }
+
+    fn must_fail(&self) -> bool {
+        let mut left = self.fail_in.load(Ordering::Relaxed);
+        while left != 0 {
+            // Relaxed: a number and no more.
+            let order = Ordering::Relaxed;
+            match self.fail_in.compare_exchange(left, left - 1, order, order) {
+                Ok(_) => return left == 1,
+                Err(now) => left = now,
+            }
+        }
+        false
+    }
+}
+
+impl<M: Platform> Pager<M> for MemoryPager<M> {
+    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        let asked = PagerCounts {
+            reads: 1,
+            pages_read: frames.len() as u64,
+            ..PagerCounts::default()
+        };
+        self.begin(first, frames.len(), asked)?;
+        for (page, &frame) in (first..).zip(frames) {
+            self.shard(page).lock().pages.read(machine, page, frame);
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        machine: &M,
+        first: u64,
+        frames: &[Frame],
+        bytes: usize,
+    ) -> Result<(), PagerError> {
+        let frames = &frames[..frames.len().min(bytes.div_ceil(PAGE_SIZE))];
+        let asked = PagerCounts {
+            writes: 1,
+            pages_written: frames.len() as u64,
+            ..PagerCounts::default()
+        };
+        let begun = self.begin(first, frames.len(), asked);
+        for (index, &frame) in frames.iter().enumerate() {
+            let page = first.wrapping_add(index as u64);
+            let mut shard = self.shard(page).lock();
+            if begun.is_err() {
+                shard.pages.forget(page);
+                continue;
+            }
+            let part = (bytes - index * PAGE_SIZE).min(PAGE_SIZE);
+            let written = shard.pages.write(machine, page, frame, part);
+            written.map_err(|error| PagerError {
+                errno: error.errno(),
+            })?;
+        }
+        begun
+    }
+}
+
+impl<M: Platform> Default for MemoryPager<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AddAssign for PagerCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.pages_read += other.pages_read;
+        self.writes += other.writes;
+        self.pages_written += other.pages_written;
+    }
+}

@@ -1,0 +1,6 @@
+//! Stores of pages that any machine has.
+
+mod memory;
+mod sheet;
+
+pub use memory::{MemoryPager, PagerCounts};

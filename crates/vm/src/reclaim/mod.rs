@@ -1,0 +1,42 @@
+//! Getting frames back.
+//!
+//! There are no page queues. Each page's descriptor has its *age*: how many more looks it
+//! survives unused. A hand goes round over all descriptors, in batches that reclaimers
+//! take from one counter ([`scan`]); a page that was used since the last look is young
+//! again, any other a look older, and one whose time is over is taken: private pages go to
+//! the swap space in clusters ([`swap_out`]). That is aging by accessed bits with an
+//! active and an inactive part, without a lock or a list that pages share.
+//!
+//! # Protocol of a private page
+//! One reclaimer at a time has a page ([`Page::LAUNDRY`], set under the PV lock) and holds it.
+//! 1. It gets a slot of the swap space, with one reference that is the reclaimer's, and
+//!    is in the slot's cache; [`Identity::Swap`] says so.
+//! 2. Each mapping becomes an entry that names the slot. From now on nobody writes the page:
+//!    a fault finds it in the cache and maps it for reading, and what is in the swap
+//!    space counts as shared as long as the slot has a reference.
+//! 3. Its content is written. If that fails the page stays: [`Page::UNWRITTEN`].
+//! 4. If nobody but cache and reclaimer has the page, it goes; otherwise it stays cached,
+//!    and goes the next time without being written.
+//!
+//! Who drops the last reference of a slot takes the page out of its cache, and the page
+//! is private again. A reclaimer that finds [`Identity::Swap`] takes a reference of the
+//! slot only if it still has the page ([`SwapSpace::retain_if`]), and otherwise leaves it alone.
+//!
+//! # Where memory is asked for
+//! Operations hold slots' locks when they find that no frame is left, and reclaiming waits
+//! for slots. So they fail, as any operation without memory does, leaving all as it was; and
+//! [`Vm::with_frames`], around the whole operation, reclaims and tries again. Only when
+//! nothing can be reclaimed, and the embedder's hook knows no way either, the error is the caller's.
+//!
+//! [`Page::LAUNDRY`]: crate::page::Page::LAUNDRY
+//! [`Page::UNWRITTEN`]: crate::page::Page::UNWRITTEN
+//! [`Identity::Swap`]: crate::page::Identity::Swap
+//! [`SwapSpace::retain_if`]: crate::swap::SwapSpace::retain_if
+
+mod pressure;
+mod scan;
+mod swap_in;
+mod swap_out;
+
+pub use pressure::Pressure;
+pub(crate) use scan::Hand;

@@ -1,0 +1,107 @@
+//! What a task says of how it uses its memory (`madvise`).
+
+use super::Space;
+use crate::error::Error;
+use crate::policy::{MapLocking, Policies};
+use crate::tree::Flags;
+use machine::{Access, Platform, VaRange};
+
+/// An advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// No special treatment.
+    Normal,
+    /// In no order.
+    Random,
+    /// In their order, once.
+    Sequential,
+    /// Soon: pages that are elsewhere are brought.
+    WillNeed,
+    /// Not any more: pages go, and private ones with their content.
+    DontNeed,
+    /// Children do not get the range.
+    DontFork,
+    /// Children get it.
+    DoFork,
+    /// Children find zeroes; private anonymous memory only.
+    WipeOnFork,
+    /// Children find the content.
+    KeepOnFork,
+    /// Superpages are wanted.
+    Huge,
+    /// Superpages are not wanted.
+    NoHuge,
+    /// Pages are brought as if they were read.
+    PopulateRead,
+    /// Pages are brought as if they were written.
+    PopulateWrite,
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Takes note of an advice for `range` (its end rounded up to pages), or follows it.
+    ///
+    /// If part of the range is not mapped, nothing changes.
+    pub fn advise(&self, range: VaRange, advice: Advice) -> Result<(), Error> {
+        let order = Flags::RANDOM | Flags::SEQUENTIAL;
+        let size = Flags::HUGE | Flags::NO_HUGE;
+        match advice {
+            Advice::Normal => self.reflag(range, order, Flags::NONE),
+            Advice::Random => self.reflag(range, order, Flags::RANDOM),
+            Advice::Sequential => self.reflag(range, order, Flags::SEQUENTIAL),
+            Advice::DontFork => self.reflag(range, Flags::NONE, Flags::DONT_FORK),
+            Advice::DoFork => self.reflag(range, Flags::DONT_FORK, Flags::NONE),
+            Advice::WipeOnFork => self.reflag(range, Flags::NONE, Flags::WIPE_ON_FORK),
+            Advice::KeepOnFork => self.reflag(range, Flags::WIPE_ON_FORK, Flags::NONE),
+            Advice::Huge => self.reflag(range, size, Flags::HUGE),
+            Advice::NoHuge => self.reflag(range, size, Flags::NO_HUGE),
+            Advice::DontNeed => self.discard(range),
+            Advice::WillNeed => self.will_need(range),
+            Advice::PopulateRead => self.bring_all(range, Access::Read),
+            Advice::PopulateWrite => self.bring_all(range, Access::Write),
+        }
+    }
+
+    /// Takes `less` from the flags of what is mapped in `range`, and adds `more`.
+    pub(super) fn reflag(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _write = self.pmap.locking.write();
+        self.refuse_hole(range)?;
+        let mut locked = self.pmap.tree.lock(range)?;
+        let mut is_private = true;
+        for mut part in locked.parts() {
+            part.covered()?;
+            part.make_room()?;
+            part.for_each(|mapped| {
+                is_private &= mapped.attachment.is_none() && !mapped.flags.has(Flags::SHARED);
+            });
+        }
+        if more.has(Flags::WIPE_ON_FORK) && !is_private {
+            let reason = "only private anonymous memory can be wiped on fork";
+            return Err(Error::Invalid { reason });
+        }
+        for mut part in locked.parts() {
+            part.update(|attributes| attributes.flags = attributes.flags.without(less).with(more));
+        }
+        Ok(())
+    }
+
+    /// Brings what is elsewhere; what was never touched stays so.
+    fn will_need(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut locked = self.pmap.tree.lock(range)?;
+        locked.parts().try_for_each(|part| part.covered())
+    }
+
+    /// Brings all pages, each as an access would.
+    fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        self.bring(range, access).map_err(|error| match error {
+            Error::Segv(fault) => Error::NotMapped {
+                address: fault.address,
+            },
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! Becoming another program.
+
+use super::{HEAP_START, Space};
+use crate::policy::{MapLocking, Policies};
+use machine::Platform;
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Unmaps all, as `exec` does before it maps the new program. When it returns, no CPU
+    /// reaches anything that was there. O(slots + pages).
+    pub fn exec(&self) {
+        let _write = self.pmap.locking.write();
+        let mut heap_end = self.heap_end.lock();
+        self.clear();
+        *heap_end = HEAP_START;
+    }
+}

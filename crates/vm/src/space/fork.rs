@@ -1,0 +1,115 @@
+//! A copy of the space.
+
+use super::Space;
+use crate::error::Error;
+use crate::object::Attached;
+use crate::pmap::Forking;
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Attributes, Flags, Mapped, Part};
+use alloc::sync::Arc;
+use machine::{Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// A space with the same content (`fork`). Private pages are shared until somebody
+    /// writes them; shared mappings stay shared. What is advised not to be inherited is
+    /// not there, or empty; memory locks are not inherited.
+    ///
+    /// Each slot is copied under its lock, while others of the space go on working
+    /// elsewhere: an operation of theirs is seen wholly or not at all, and of two on
+    /// ranges apart perhaps only the later one. One flush at the end. After an error (no
+    /// memory, no swap space) nothing has changed.
+    ///
+    /// O(slots + private pages present).
+    pub fn fork(&self) -> Result<Self, Error> {
+        let child = Space::new(&self.vm)?;
+        let _write = self.pmap.locking.write();
+        {
+            let _pmap = self.pmap.locking.pmap();
+            let forking = self.pmap.fork();
+            let mut copy = Copy {
+                child: &child,
+                forking,
+                last: None,
+            };
+            let mut walk = self.pmap.tree.walk();
+            while let Some(part) = walk.next() {
+                copy.part(&part)?;
+            }
+        }
+        child.arenas.follow(&self.arenas)?;
+        *child.heap_end.lock() = *self.heap_end.lock();
+        Ok(child)
+    }
+}
+
+/// A fork under way.
+struct Copy<'a, M: Platform, P: Policies<M>> {
+    child: &'a Space<M, P>,
+    forking: Forking<'a, M, P>,
+    /// The attachment that was inherited last, and what the child has for it.
+    last: Option<(Attached<M, P>, Attached<M, P>)>,
+}
+
+impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
+    /// Copies a slot, which is locked.
+    fn part(&mut self, part: &Part<'_, M, P>) -> Result<(), Error> {
+        let (leaf, mut copied) = (part.leaf(), Ok(()));
+        part.for_each(|mapped| {
+            if copied.is_ok() && !mapped.flags.has(Flags::DONT_FORK) {
+                copied = self.mapping(&mapped, leaf);
+            }
+        });
+        copied
+    }
+
+    /// Copies a mapping of a slot with this table.
+    fn mapping(&mut self, mapped: &Mapped<'_, M, P>, leaf: crate::pmap::Leaf) -> Result<(), Error> {
+        let flags = mapped.flags;
+        let attributes = Attributes {
+            flags: flags.without(Flags::LOCKED | Flags::ON_FAULT),
+            attachment: self.inherit(mapped)?,
+        };
+        let charge = if flags.has(Flags::CHARGED) {
+            mapped.range.pages() as u64
+        } else {
+            0
+        };
+        self.child.reserve(charge)?;
+        let pmap = &self.child.pmap;
+        // No slot of the child is anybody's who waits for one of the parent.
+        let locked = pmap.tree.lock_more(mapped.range);
+        let mut locked = locked.inspect_err(|_| self.child.release(charge))?;
+        let room = locked.parts().try_for_each(|mut part| part.make_room());
+        room.inspect_err(|_| self.child.release(charge))?;
+        for mut part in locked.parts() {
+            part.set(Some(attributes.clone()));
+        }
+        if flags.has(Flags::SHARED) || flags.has(Flags::WIPE_ON_FORK) {
+            return Ok(());
+        }
+        for mut part in locked.parts() {
+            let range: VaRange = part.range();
+            self.forking.share(leaf, range, pmap, &mut part)?;
+        }
+        Ok(())
+    }
+
+    /// The child's attachment for a mapping of the parent's.
+    fn inherit(
+        &mut self,
+        mapped: &Mapped<'_, M, P>,
+    ) -> Result<Option<Attached<M, P>>, Error> {
+        let Some(parent) = mapped.attachment else {
+            return Ok(None);
+        };
+        if let Some((of, child)) = &self.last
+            && of == parent
+        {
+            return Ok(Some(child.clone()));
+        }
+        let owner = Arc::as_ptr(&self.child.pmap).cast();
+        let child = parent.inherit(owner)?;
+        self.last = Some((parent.clone(), child.clone()));
+        Ok(Some(child))
+    }
+}

@@ -1,0 +1,90 @@
+//! What a mapping is asked to be.
+
+use crate::error::Error;
+use crate::object::ObjectRef;
+use crate::policy::Policies;
+use crate::prot::Prot;
+use crate::tree::Flags;
+use machine::{PAGE_SIZE, Platform};
+
+/// Where a mapping shall be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// Where there is room.
+    Anywhere,
+    /// Here if there is room, otherwise anywhere.
+    Hint(usize),
+    /// Here, in the place of whatever is there (`MAP_FIXED`).
+    Fixed(usize),
+    /// Here, or nowhere (`MAP_FIXED_NOREPLACE`).
+    Free(usize),
+}
+
+/// What `mmap` is asked for; made by [`Request::anonymous`] or [`Request::object`], and
+/// changed from there. Private and readable on demand, unless said otherwise.
+pub struct Request<'a, M: Platform, P: Policies<M>> {
+    pub(super) bytes: usize,
+    pub(super) at: At,
+    pub(super) flags: Flags,
+    pub(super) populate: bool,
+    /// What is mapped, and from which of its pages on.
+    pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
+}
+
+impl<'a, M: Platform, P: Policies<M>> Request<'a, M, P> {
+    /// `bytes` (rounded up to pages) of zeroes.
+    pub fn anonymous(bytes: usize, prot: Prot) -> Self {
+        Request {
+            bytes,
+            at: At::Anywhere,
+            flags: Flags::new(prot),
+            populate: false,
+            object: None,
+        }
+    }
+
+    /// `bytes` (rounded up to pages) of `object` from its byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `offset` is no multiple of the page size.
+    pub fn object(
+        object: &'a ObjectRef<M, P>,
+        offset: u64,
+        bytes: usize,
+        prot: Prot,
+    ) -> Result<Self, Error> {
+        if !offset.is_multiple_of(PAGE_SIZE as u64) {
+            let reason = "the offset is not page-aligned";
+            return Err(Error::Invalid { reason });
+        }
+        Ok(Request {
+            object: Some((object, offset / PAGE_SIZE as u64)),
+            ..Self::anonymous(bytes, prot)
+        })
+    }
+
+    /// Stores are everybody's who maps the same (`MAP_SHARED`).
+    pub fn shared(mut self) -> Self {
+        self.flags = self.flags | Flags::SHARED;
+        self
+    }
+
+    /// Where it shall be.
+    pub fn at(mut self, at: At) -> Self {
+        self.at = at;
+        self
+    }
+
+    /// With `flags`, of those that a request may have: [`Flags::NO_RESERVE`],
+    /// [`Flags::GROWS_DOWN`], [`Flags::LOCKED`], [`Flags::ON_FAULT`], [`Flags::HUGE`], [`Flags::NO_HUGE`].
+    pub fn with(mut self, flags: Flags) -> Self {
+        self.flags = self.flags | flags;
+        self
+    }
+
+    /// Its pages are there when the call returns (`MAP_POPULATE`), as far as there is memory.
+    pub fn populated(mut self) -> Self {
+        self.populate = true;
+        self
+    }
+}

@@ -1,0 +1,178 @@
+//! Which slots are given out.
+//!
+//! Pages that are written together go to neighbouring slots, in one write; CPUs that swap out beside
+//! each other write no common line of the table. So each CPU has a *region* of 64 slots to
+//! itself, from which it carves runs; when that has no run of the wanted length it moves on
+//! to the next that nobody has. If a few of these are too fragmented, or there are none, it takes what is free
+//! anywhere, other CPUs' regions included.
+//!
+//! A byte for each region says whether a CPU has it and whether it seemed to be full. That
+//! is where to look first and no more: a slot is free if its word is 0, and taken by exchanging
+//! that.
+//!
+//! # Why a refusal is exact
+//! Looking at each word once proves nothing: a slot may be freed behind the search while
+//! another is taken ahead of it, and there was a free one all the time. But a slot is counted
+//! as freed after it is free. If as many were freed after the search as before it, then
+//! words only went from free to taken meanwhile, but for releases that have not returned: at the end of
+//! the search none was free. Otherwise the search begins anew.
+
+use super::space::{Own, REGION, SwapSpace};
+use core::ops::Range;
+use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+
+/// The most slots one [`SwapSpace::allocate`] gives.
+pub const CLUSTER: usize = 32;
+
+/// How many regions are searched for a whole run.
+const TRIES: usize = 16;
+/// A CPU without a region.
+pub(super) const NOWHERE: usize = usize::MAX;
+
+/// In a region's byte: a CPU carves from it.
+const TAKEN: u8 = 1 << 0;
+/// In a region's byte: it had no free slot when a CPU left it.
+const FULL: u8 = 1 << 1;
+
+impl<M: Platform> SwapSpace<M> {
+    /// Takes slots for `frames`, in neighbouring slots as many as were found (at most
+    /// [`CLUSTER`]): the first slot is that of the first frame. Each has one reference, which is the caller's, and its frame in
+    /// the cache, to which the caller gives a reference of each of these pages. `None` if no slot is free.
+    ///
+    /// O(1) in the usual case: a few lines of the CPU's own region. O(regions) where these are
+    /// fragmented, O(slots) at most.
+    pub fn allocate(&self, frames: &[Frame]) -> Option<Range<u32>> {
+        let frames = &frames[..frames.len().min(CLUSTER)];
+        if frames.is_empty() {
+            return Some(0..0);
+        }
+        let slots = self.carve(frames).or_else(|| self.anywhere(frames))?;
+        self.count_allocated(slots.len() as u64);
+        Some(slots)
+    }
+
+    /// A slot of this region has been freed.
+    #[inline]
+    pub(super) fn has_free(&self, region: usize) {
+        let hint = &self.hints[region];
+        if hint.load(Ordering::Relaxed) & FULL != 0 {
+            hint.fetch_and(!FULL, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a whole run from the CPU's region, or from one of the next.
+    fn carve(&self, frames: &[Frame]) -> Option<Range<u32>> {
+        let pin = M::pin();
+        let own = self.own.get(&pin);
+        let mut region = own.region.load(Ordering::Relaxed);
+        for _ in 0..TRIES {
+            let run = self.whole_run(region, frames);
+            if run.is_some() {
+                return run;
+            }
+            region = self.move_on(own, region, self.home(&pin));
+            if region == NOWHERE {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Takes slots for all of `frames` from a region; fewer if another CPU interferes.
+    fn whole_run(&self, region: usize, frames: &[Frame]) -> Option<Range<u32>> {
+        if region == NOWHERE {
+            return None;
+        }
+        let (slots, numbers) = self.region(region);
+        let mut free = 0;
+        for (index, slot) in slots.iter().enumerate() {
+            free = if slot.load().is_free() { free + 1 } else { 0 };
+            if free == frames.len() {
+                let first = numbers.start + (index + 1 - free) as u32;
+                return self.claim(first, frames);
+            }
+        }
+        None
+    }
+
+    /// Takes slots from `first` on, as many as are free and there are frames.
+    fn claim(&self, first: u32, frames: &[Frame]) -> Option<Range<u32>> {
+        let (slots, numbers) = self.region(first as usize / REGION);
+        let slots = &slots[(first - numbers.start) as usize..];
+        let both = slots.iter().zip(frames);
+        let count = both.take_while(|(slot, frame)| slot.claim(**frame)).count();
+        (count > 0).then(|| first..first + count as u32)
+    }
+
+    /// Gives `region` up for the next that no CPU has and that does not seem full.
+    fn move_on(&self, own: &Own<M>, region: usize, home: usize) -> usize {
+        let next = if region == NOWHERE {
+            home
+        } else {
+            self.leave(region);
+            region + 1
+        };
+        let vacant = |region: &usize| {
+            let hint = &self.hints[*region];
+            // Relaxed: a hint.
+            hint.load(Ordering::Relaxed) == 0
+                && hint
+                    .compare_exchange(0, TAKEN, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+        };
+        let found = self.from(next).find(vacant).unwrap_or(NOWHERE);
+        own.region.store(found, Ordering::Relaxed);
+        found
+    }
+
+    fn leave(&self, region: usize) {
+        let (slots, _) = self.region(region);
+        let full = !slots.iter().any(|slot| slot.load().is_free());
+        let hint = if full { FULL } else { 0 };
+        self.hints[region].store(hint, Ordering::Relaxed);
+    }
+
+    /// Takes what is free wherever it is, beginning with regions that do not seem full.
+    #[cold]
+    fn anywhere(&self, frames: &[Frame]) -> Option<Range<u32>> {
+        let home = self.home(&M::pin());
+        let seems_full = |region: usize| self.hints[region].load(Ordering::Relaxed) & FULL != 0;
+        loop {
+            let freed = self.freed();
+            let all_used = self.allocated().wrapping_sub(freed) >= self.slots().into();
+            if !all_used {
+                let hopeful = self.from(home).filter(|&region| !seems_full(region));
+                let others = self.from(home).filter(|&region| seems_full(region));
+                let mut regions = hopeful.chain(others);
+                if let Some(found) = regions.find_map(|region| self.any_run(region, frames)) {
+                    self.has_free(found.start as usize / REGION);
+                    return Some(found);
+                }
+            }
+            if self.freed() == freed {
+                return None;
+            }
+        }
+    }
+
+    /// Takes the first slots of a region that are free.
+    fn any_run(&self, region: usize, frames: &[Frame]) -> Option<Range<u32>> {
+        let (slots, numbers) = self.region(region);
+        let mut free = slots
+            .iter()
+            .zip(numbers)
+            .filter(|(slot, _)| slot.load().is_free());
+        free.find_map(|(_, number)| self.claim(number, frames))
+    }
+
+    /// Where the CPU begins: CPUs begin apart.
+    fn home(&self, pin: &M::Pin) -> usize {
+        self.own.index(pin) * self.hints.len() / self.own.cpus().len()
+    }
+
+    /// All regions, beginning with this one.
+    fn from(&self, first: usize) -> impl Iterator<Item = usize> + use<M> {
+        let count = self.hints.len();
+        (first..count).chain(0..first.min(count))
+    }
+}

@@ -1,0 +1,136 @@
+//! Into memory, and out of the cache.
+
+use super::slot::Word;
+use super::space::SwapSpace;
+use core::mem;
+use machine::{Frame, PagerError, Platform};
+
+/// What [`SwapSpace::begin_in`] finds; `H` is what holds a page.
+pub enum SwapIn<'a, M: Platform, H> {
+    /// The content is in memory.
+    Cached(H),
+    /// It is not, and nobody reads it in: the caller does.
+    Load(Loading<'a, M>),
+    /// The slot is free: the page-table entry with its number is gone.
+    Gone,
+}
+
+/// The right, and the duty, to read a slot in; others wait for it. Dropped, it lets
+/// one of them try.
+#[must_use = "others wait until it is finished or dropped"]
+pub struct Loading<'a, M: Platform> {
+    space: &'a SwapSpace<M>,
+    slot: u32,
+}
+
+/// What came of [`SwapSpace::uncache`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "who has the page's references depends on it"]
+pub enum Eviction {
+    /// The page is out of the cache and frozen: the caller's alone.
+    Evicted,
+    /// The page stays in the cache, or never was there.
+    Kept,
+    /// Nobody needs the slot any more and it is free; the page was not frozen, and the
+    /// cache's reference is the caller's.
+    Released,
+}
+
+impl<M: Platform> SwapSpace<M> {
+    /// Begins to bring a slot's content into memory: finds its page in the cache, or gives
+    /// the caller the right to read it in; waits while somebody else does. O(1) but for that.
+    ///
+    /// `hold` takes a reference of the page in a frame, unless that has none (as
+    /// `Page::try_retain`, with acquire ordering); what it gives lets go when dropped. It may be asked for a frame
+    /// that has nothing to do with the slot any more.
+    ///
+    /// The caller has a reference of the slot; or he looks, when he has locked his page-table
+    /// entry, whether that holds the slot's number still and [`SwapSpace::holds`] says so too.
+    /// He holds no spin lock and is not pinned.
+    pub fn begin_in<H>(&self, slot: u32, hold: impl Fn(Frame) -> Option<H>) -> SwapIn<'_, M, H> {
+        let mut round = 0;
+        loop {
+            let word = self.slot(slot).load();
+            if let Some(frame) = word.frame() {
+                // The second look follows the acquire of `hold`: module docs.
+                if let Some(held) = hold(frame)
+                    && self.holds(slot, frame)
+                {
+                    return SwapIn::Cached(held);
+                }
+            } else if word.is_free() {
+                return SwapIn::Gone;
+            } else if !word.is_busy() {
+                let absent = |word: Word| word.is_absent().then(|| word.busy());
+                if self.change(slot, absent).is_some() {
+                    return SwapIn::Load(Loading { space: self, slot });
+                }
+            }
+            if word.is_busy() {
+                self.wait(slot);
+            } else {
+                // The word has changed, and who changed it does not wait for us.
+                M::relax(round);
+                round += 1;
+            }
+        }
+    }
+
+    /// Takes `frame` out of the cache, if the slot's content is there and nobody reads or
+    /// evicts it now. The slot's content is on the pager, as it is in the frame. O(1).
+    ///
+    /// `freeze` drops all references of the page at once if there are no others than the
+    /// cache's and the caller's (as `Page::freeze`); whether it did. It must not wait.
+    pub fn uncache(&self, slot: u32, frame: Frame, freeze: impl FnOnce() -> bool) -> Eviction {
+        let here = |word: Word| word.frame() == Some(frame) && !word.is_busy();
+        let locked = self.change(slot, |word| here(word).then(|| word.busy()));
+        if locked.is_none() {
+            return Eviction::Kept;
+        }
+        if freeze() {
+            self.settle(slot, None);
+            return Eviction::Evicted;
+        }
+        match self.settle(slot, Some(frame)) {
+            Word::FREE => Eviction::Released,
+            _ => Eviction::Kept,
+        }
+    }
+
+    /// Ends being busy with a slot; its word from now on.
+    fn settle(&self, slot: u32, frame: Option<Frame>) -> Word {
+        let change = self.change(slot, |word| Some(word.settled(frame)));
+        change.expect("every word can be settled").1
+    }
+}
+
+impl<M: Platform> Loading<'_, M> {
+    /// The slot.
+    pub fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Reads the slot's content into `frame`, which is the caller's alone. May block.
+    ///
+    /// # Errors
+    /// If the pager fails; then the frame's content is undefined.
+    pub fn read(&self, machine: &M, frame: Frame) -> Result<(), PagerError> {
+        self.space.read(machine, self.slot, &[frame])
+    }
+
+    /// Puts `frame`, which has the slot's content, into the cache, with a reference of its
+    /// page that the caller gives, and wakes who waits. `false` if nobody needs the slot any more: it is free, and
+    /// the reference is the caller's still.
+    #[must_use = "whether the cache has taken the reference"]
+    pub fn finish(self, frame: Frame) -> bool {
+        let cached = self.space.settle(self.slot, Some(frame)) != Word::FREE;
+        mem::forget(self);
+        cached
+    }
+}
+
+impl<M: Platform> Drop for Loading<'_, M> {
+    fn drop(&mut self) {
+        self.space.settle(self.slot, None);
+    }
+}

@@ -1,0 +1,157 @@
+//! A slot's word.
+
+use machine::{Atomic, AtomicInt, Frame, Machine, Ordering};
+
+/// What is known of a slot, in 64 bits: 29 of references, 32 of the frame, 3 flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Word(u64);
+
+const BUSY: u64 = 1 << 0;
+const WAITERS: u64 = 1 << 1;
+const CACHED: u64 = 1 << 2;
+const FRAME_SHIFT: u32 = 3;
+const REFERENCES_SHIFT: u32 = FRAME_SHIFT + 32;
+const REFERENCE: u64 = 1 << REFERENCES_SHIFT;
+/// Half of what fits: who counts beyond is told, long before a count wraps.
+const MOST: u32 = 1 << (63 - REFERENCES_SHIFT);
+
+impl Word {
+    /// Nobody's slot.
+    pub(super) const FREE: Word = Word(0);
+
+    /// One reference, and `frame` in the cache.
+    fn written_from(frame: Frame) -> Word {
+        Word(REFERENCE).with_frame(Some(frame))
+    }
+
+    pub(super) fn references(self) -> u32 {
+        (self.0 >> REFERENCES_SHIFT) as u32
+    }
+
+    /// The frame in the cache.
+    pub(super) fn frame(self) -> Option<Frame> {
+        (self.0 & CACHED != 0).then_some(Frame((self.0 >> FRAME_SHIFT) as u32))
+    }
+
+    #[inline]
+    pub(super) fn is_free(self) -> bool {
+        self == Word::FREE
+    }
+
+    pub(super) fn is_busy(self) -> bool {
+        self.0 & BUSY != 0
+    }
+
+    /// Whether the content is on the pager only, and nobody reads it in.
+    pub(super) fn is_absent(self) -> bool {
+        self.references() > 0 && self.frame().is_none() && !self.is_busy()
+    }
+
+    pub(super) fn has_waiters(self) -> bool {
+        self.0 & WAITERS != 0
+    }
+
+    pub(super) fn busy(self) -> Word {
+        Word(self.0 | BUSY)
+    }
+
+    fn waited_for(self) -> Word {
+        Word(self.0 | WAITERS)
+    }
+
+    /// With one reference more.
+    pub(super) fn retained(self) -> Word {
+        assert!(self.references() < MOST, "swap slot references overflow");
+        Word(self.0 + REFERENCE)
+    }
+
+    /// With one reference less: what is left of the slot.
+    pub(super) fn released(self) -> Word {
+        assert!(self.references() > 0, "a swap slot is released twice");
+        Word(self.0 - REFERENCE).kept()
+    }
+
+    /// No longer busy, with `frame` in the cache: what is left of the slot.
+    pub(super) fn settled(self, frame: Option<Frame>) -> Word {
+        Word(self.0 & !(BUSY | WAITERS)).with_frame(frame).kept()
+    }
+
+    /// Free if nobody refers to the slot and nobody is busy with it.
+    fn kept(self) -> Word {
+        if self.references() == 0 && !self.is_busy() {
+            Word::FREE
+        } else {
+            self
+        }
+    }
+
+    fn with_frame(self, frame: Option<Frame>) -> Word {
+        const FRAME: u64 = (u32::MAX as u64) << FRAME_SHIFT | CACHED;
+        let bits = frame.map_or(0, |frame| u64::from(frame.0) << FRAME_SHIFT | CACHED);
+        Word(self.0 & !FRAME | bits)
+    }
+}
+
+/// A word of the table.
+pub(super) struct Slot<M: Machine>(M::AtomicU64);
+
+impl<M: Machine> Slot<M> {
+    pub(super) fn new() -> Self {
+        const {
+            // A checker's atomics are larger than what they stand for.
+            assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 8);
+        }
+        Slot(M::AtomicU64::new(0))
+    }
+
+    /// The word, a moment ago. Acquire: pairs with the release of every change; a frame in
+    /// it is filled, and the pager is done with a slot that is free.
+    #[inline]
+    pub(super) fn load(&self) -> Word {
+        Word(self.0.load(Ordering::Acquire))
+    }
+
+    /// Makes the word what `next` says, however often that takes, unless it is `None`; the
+    /// word before and after. Acquire and release: see [`Slot::load`].
+    #[inline]
+    pub(super) fn change(&self, next: impl Fn(Word) -> Option<Word>) -> Option<(Word, Word)> {
+        let mut old = self.0.load(Ordering::Relaxed);
+        loop {
+            let new = next(Word(old))?;
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            match self.0.compare_exchange_weak(old, new.0, order.0, order.1) {
+                Ok(_) => return Some((Word(old), new)),
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    /// Takes the slot if it is free, with one reference and with `frame` in the cache.
+    #[inline]
+    pub(super) fn claim(&self, frame: Frame) -> bool {
+        let claimed = |word: Word| word.is_free().then(|| Word::written_from(frame));
+        self.change(claimed).is_some()
+    }
+
+    /// Adds a reference; the caller has one, or a page-table entry's locked.
+    #[inline]
+    pub(super) fn retain(&self) {
+        // Relaxed: it says nothing but that the slot stays, which it does anyway.
+        let old = Word(self.0.fetch_add(REFERENCE, Ordering::Relaxed)).references();
+        assert!(old > 0, "a swap slot is retained that nobody has");
+        assert!(old < MOST, "swap slot references overflow");
+    }
+
+    /// Says that the caller is about to sleep; `false` if nobody is busy any more. Under the
+    /// lock of the queue, which orders it.
+    #[inline]
+    pub(super) fn wait(&self) -> bool {
+        let waited_for = |word: Word| word.is_busy().then(|| word.waited_for());
+        self.change(waited_for).is_some()
+    }
+
+    /// What waiters sleep on.
+    pub(super) fn key(&self) -> *const () {
+        core::ptr::from_ref(self).cast()
+    }
+}

@@ -1,0 +1,235 @@
+//! The table of slots, and who counts what.
+
+use super::slot::{Slot, Word};
+use crate::error::Error;
+use crate::heap::filled;
+use alloc::boxed::Box;
+use core::array;
+use core::ops::Range;
+use machine::{
+    Atomic, AtomicInt, Atomics, CpuRange, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform,
+};
+use sync::PerCpu;
+use sync::sleepq::{Hashed, SleepQueue};
+
+/// Slots in a [`Region`]: two full clusters.
+pub(super) const REGION: usize = 64;
+
+/// A store of pages, cut into slots that are counted and cached.
+///
+/// 8 bytes a slot, a byte for 64 slots, and 128 a CPU. See the [module](super) for the protocol.
+/// Every operation is for tasks on CPUs of the machine.
+pub struct SwapSpace<M: Platform> {
+    pager: Box<dyn Pager<M>>,
+    slots: u32,
+    table: Box<[Region<M>]>,
+    /// A hint for each region, see [`super::allocate`].
+    pub(super) hints: Box<[M::AtomicU8]>,
+    pub(super) own: PerCpu<Own<M>, M>,
+    /// Who waits for a slot that is busy.
+    waiting: Hashed<M>,
+}
+
+/// What CPUs carve from: slots on lines of their own.
+#[repr(align(128))]
+struct Region<M: Platform>([Slot<M>; REGION]);
+
+/// One CPU's part. Written by that CPU, read by all.
+pub(super) struct Own<M: Atomics> {
+    /// The region the CPU carves from, or [`super::allocate::NOWHERE`].
+    pub(super) region: M::AtomicUsize,
+    /// Slots this CPU has taken; counted after they are.
+    pub(super) allocated: M::AtomicU64,
+    /// Slots this CPU has freed; counted after they are.
+    pub(super) freed: M::AtomicU64,
+    /// Frames this CPU has put into the cache, less those it took out; wraps.
+    cached: M::AtomicU64,
+}
+
+impl<M: Platform> SwapSpace<M> {
+    /// The first `slots` pages of `pager` as swap space of the machine with these CPUs, all
+    /// of them free. O(slots).
+    ///
+    /// # Errors
+    /// If the kernel's heap has no room for the table.
+    pub fn new(cpus: CpuRange, pager: Box<dyn Pager<M>>, slots: u32) -> Result<Self, Error> {
+        let regions = (slots as usize).div_ceil(REGION);
+        let space = SwapSpace {
+            pager,
+            slots,
+            table: filled(regions, || Region(array::from_fn(|_| Slot::new())))?,
+            hints: filled(regions, || M::AtomicU8::new(0))?,
+            own: PerCpu::new(cpus, |_| Own::new()),
+            waiting: Hashed::new(),
+        };
+        M::label_value(&*space.table, "SwapSpace.table");
+        M::label_value(&*space.hints, "SwapSpace.hints");
+        space.own.label("SwapSpace.own");
+        Ok(space)
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Slots that are not free; exact while nobody takes or frees any. O(CPUs).
+    pub fn used(&self) -> u64 {
+        // In this order: what has been freed was taken before.
+        let freed = self.freed();
+        self.allocated().saturating_sub(freed)
+    }
+
+    /// Slots with a frame in the cache; exact while that does not change. O(CPUs).
+    pub fn cached(&self) -> u64 {
+        self.sum(|own| own.cached.load(Ordering::Relaxed))
+    }
+
+    /// Adds a reference to a slot: one more page-table entry holds its number. The caller
+    /// has a reference, or locks an entry that has.
+    ///
+    /// # Panics
+    /// If nobody has one, or beyond 2²⁸ references.
+    #[inline]
+    pub fn retain(&self, slot: u32) {
+        self.slot(slot).retain();
+    }
+
+    /// Adds a reference if `frame` is in the slot's cache, somebody has a reference, and nobody
+    /// is busy with the slot; by who holds the frame's page.
+    pub fn retain_if(&self, slot: u32, frame: Frame) -> bool {
+        let here = |word: Word| {
+            let known = word.frame() == Some(frame) && word.references() > 0;
+            (known && !word.is_busy()).then(|| word.retained())
+        };
+        self.change(slot, here).is_some()
+    }
+
+    /// Drops a reference. With the last the slot is free; if it was cached, this is its frame,
+    /// and the cache's reference of the page is the caller's.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    #[must_use = "the cache's reference of the page is the caller's"]
+    pub fn release(&self, slot: u32) -> Option<Frame> {
+        let (old, new) = self.change(slot, |word| Some(word.released()))?;
+        old.frame().filter(|_| new == Word::FREE)
+    }
+
+    /// How many references the slot has, a moment ago; with one, who has it is alone.
+    pub fn references(&self, slot: u32) -> u32 {
+        self.slot(slot).load().references()
+    }
+
+    /// Whether the slot's content is cached in `frame`. What a fault asks once more when it
+    /// has locked its page-table entry, unless it had a reference of the slot all the time.
+    pub fn holds(&self, slot: u32, frame: Frame) -> bool {
+        self.slot(slot).load().frame() == Some(frame)
+    }
+
+    /// Writes `frames` to the slots `first`, `first + 1`, …, each of which the caller has a
+    /// reference of. May block.
+    ///
+    /// # Errors
+    /// If the pager fails; then the content of these slots is undefined.
+    pub fn write(&self, machine: &M, first: u32, frames: &[Frame]) -> Result<(), PagerError> {
+        self.check(first, frames.len());
+        let bytes = frames.len() * PAGE_SIZE;
+        self.pager.write(machine, first.into(), frames, bytes)
+    }
+
+    /// Fills `frames` from slots as [`SwapSpace::write`] writes them.
+    pub(super) fn read(&self, machine: &M, first: u32, frames: &[Frame]) -> Result<(), PagerError> {
+        self.check(first, frames.len());
+        self.pager.read(machine, first.into(), frames)
+    }
+
+    /// The pager is asked for slots only, whatever lies behind them.
+    fn check(&self, first: u32, count: usize) {
+        let end = first as usize + count;
+        assert!(end <= self.slots as usize, "no swap slot {}", end - 1);
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, slot: u32) -> &Slot<M> {
+        assert!(slot < self.slots, "no swap slot {slot}");
+        &self.table[slot as usize / REGION].0[slot as usize % REGION]
+    }
+
+    /// The slots of a region, and their numbers.
+    pub(super) fn region(&self, region: usize) -> (&[Slot<M>], Range<u32>) {
+        let first = (region * REGION) as u32;
+        let count = REGION.min((self.slots - first) as usize);
+        (&self.table[region].0[..count], first..first + count as u32)
+    }
+
+    /// Changes the slot's word ([`Slot::change`]), and does what follows from it.
+    #[inline]
+    pub(super) fn change(
+        &self,
+        slot: u32,
+        next: impl Fn(Word) -> Option<Word>,
+    ) -> Option<(Word, Word)> {
+        let place = self.slot(slot);
+        let (old, new) = place.change(next)?;
+        if old.has_waiters() && !new.has_waiters() {
+            self.waiting.wake(place.key(), usize::MAX);
+        }
+        if old.frame().is_some() != new.frame().is_some() || new == Word::FREE {
+            self.count(slot, old, new);
+        }
+        Some((old, new))
+    }
+
+    fn count(&self, slot: u32, old: Word, new: Word) {
+        let own = self.own.get(&M::pin());
+        let cached = u64::from(new.frame().is_some());
+        let change = cached.wrapping_sub(u64::from(old.frame().is_some()));
+        own.cached.fetch_add(change, Ordering::Relaxed);
+        if new == Word::FREE {
+            self.has_free(slot as usize / REGION);
+            // Release: pairs with the acquire in `sum`; who sees it counted sees it free.
+            own.freed.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Notes that the calling CPU has taken `count` slots, all of them cached.
+    pub(super) fn count_allocated(&self, count: u64) {
+        let own = self.own.get(&M::pin());
+        own.cached.fetch_add(count, Ordering::Relaxed);
+        // Release: as in `count`.
+        own.allocated.fetch_add(count, Ordering::Release);
+    }
+
+    /// Sleeps until nobody is busy with the slot, or a little less.
+    pub(super) fn wait(&self, slot: u32) {
+        let slot = self.slot(slot);
+        self.waiting.sleep(slot.key(), || slot.wait());
+    }
+
+    /// How many slots were ever taken.
+    pub(super) fn allocated(&self) -> u64 {
+        self.sum(|own| own.allocated.load(Ordering::Acquire))
+    }
+
+    /// How many slots were ever freed.
+    pub(super) fn freed(&self) -> u64 {
+        self.sum(|own| own.freed.load(Ordering::Acquire))
+    }
+
+    fn sum(&self, count: impl Fn(&Own<M>) -> u64) -> u64 {
+        self.own.iter().map(count).fold(0, u64::wrapping_add)
+    }
+}
+
+impl<M: Atomics> Own<M> {
+    fn new() -> Self {
+        Own {
+            region: M::AtomicUsize::new(super::allocate::NOWHERE),
+            allocated: M::AtomicU64::new(0),
+            freed: M::AtomicU64::new(0),
+            cached: M::AtomicU64::new(0),
+        }
+    }
+}

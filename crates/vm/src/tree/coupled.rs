@@ -1,0 +1,70 @@
+//! Walking all slots so that nobody overtakes.
+
+use super::locked::{Held, lock, unlock};
+use super::part::Part;
+use super::{ALL, Place, Tree};
+use crate::policy::Policies;
+use machine::Platform;
+
+/// A walk over a tree that holds one slot, and takes the next before it lets it go.
+///
+/// An operation holds all slots of its range to its end, and takes them in the same order:
+/// so it is either done wherever the walk comes, or nowhere. Operations on ranges apart
+/// may be seen in another order than they were done in.
+pub(crate) struct Coupled<'a, M: Platform, P: Policies<M>> {
+    tree: &'a Tree<M, P>,
+    held: Option<(Place<'a, M, P>, Held<M>)>,
+    next: usize,
+}
+
+impl<M: Platform, P: Policies<M>> Tree<M, P> {
+    /// A walk over all addresses.
+    pub(crate) fn walk(&self) -> Coupled<'_, M, P> {
+        Coupled {
+            tree: self,
+            held: None,
+            next: ALL.start,
+        }
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
+    /// Locks the next slot that is not empty, or the last. `None` at the end.
+    #[track_caller]
+    pub(crate) fn next(&mut self) -> Option<Part<'_, M, P>> {
+        if self.next >= ALL.end {
+            self.release(None);
+            return None;
+        }
+        let place = self.lock_next();
+        self.next = place.range.end;
+        Some(Part::new(place, place.range))
+    }
+
+    fn lock_next(&mut self) -> Place<'a, M, P> {
+        loop {
+            let place = self.tree.find(self.next);
+            // Observers see the first slot, which stands for all.
+            let held = lock(place.slot, self.held.is_none());
+            if place.slot.child().is_none() {
+                self.release(Some((place, held)));
+                return place;
+            }
+            // It was subdivided while we waited.
+            unlock(place.slot, held);
+        }
+    }
+
+    /// Lets the held slot go and holds `next`.
+    fn release(&mut self, next: Option<(Place<'a, M, P>, Held<M>)>) {
+        if let Some((place, held)) = core::mem::replace(&mut self.held, next) {
+            unlock(place.slot, held);
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Coupled<'_, M, P> {
+    fn drop(&mut self) {
+        self.release(None);
+    }
+}

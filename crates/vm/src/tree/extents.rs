@@ -1,0 +1,122 @@
+//! What is mapped in a slot of level 0 that is not uniform: an ordered map of extents.
+//!
+//! A sorted vector: a lookup is O(log n), a change O(n) by a memory move (an extent is
+//! 32 bytes, and 512 pages bound their number). Room for a change is made before it
+//! begins, so a change that has begun can not fail.
+
+use super::extent::{Attributes, Extent};
+use crate::error::{Error, Resource};
+use crate::policy::Policies;
+use alloc::vec::Vec;
+use machine::{Platform, VaRange};
+
+/// The extents of a slot, in order, none overlapping; neighbours that could be one
+/// are one.
+pub(super) struct Extents<M: Platform, P: Policies<M>> {
+    sorted: Vec<Extent<M, P>>,
+}
+
+impl<M: Platform, P: Policies<M>> Extents<M, P> {
+    pub(super) const EMPTY: Self = Extents { sorted: Vec::new() };
+
+    pub(super) fn all(&self) -> &[Extent<M, P>] {
+        &self.sorted
+    }
+
+    /// Forgets all extents; their room stays.
+    pub(super) fn clear(&mut self) {
+        self.sorted.clear();
+    }
+
+    /// Takes the only extent out; its room stays.
+    pub(super) fn pop(&mut self) -> Option<Extent<M, P>> {
+        self.sorted.pop()
+    }
+
+    /// Becomes this one extent. There must be room.
+    pub(super) fn start(&mut self, extent: Extent<M, P>) {
+        self.sorted.clear();
+        self.sorted.push(extent);
+    }
+
+    /// The extents that overlap `range`.
+    pub(super) fn overlapping(&self, range: VaRange) -> &[Extent<M, P>] {
+        let first = self.first_ending_after(range.start);
+        let last = self.sorted.partition_point(|e| e.range.start < range.end);
+        &self.sorted[first..last.max(first)]
+    }
+
+    /// Makes room for one change, which adds two extents at most, and for one extent that
+    /// was not there before.
+    pub(super) fn make_room(&mut self) -> Result<(), Error> {
+        const {
+            assert!(size_of::<Extent<M, P>>() == 32);
+        }
+        self.sorted
+            .try_reserve(3)
+            .map_err(|_| Error::OutOfMemory(Resource::Heap))
+    }
+
+    /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.
+    pub(super) fn replace(&mut self, range: VaRange, new: Option<Attributes<M, P>>) {
+        let (first, last) = self.isolate(range);
+        self.sorted.drain(first..last);
+        let count = usize::from(new.is_some());
+        if let Some(attributes) = new {
+            self.sorted.insert(first, Extent { range, attributes });
+        }
+        self.join(first, first + count);
+    }
+
+    /// Changes the attributes of what is in `range`. There must be room.
+    pub(super) fn update(&mut self, range: VaRange, change: impl Fn(&mut Attributes<M, P>)) {
+        let (first, last) = self.isolate(range);
+        for extent in &mut self.sorted[first..last] {
+            change(&mut extent.attributes);
+        }
+        self.join(first, last);
+    }
+
+    /// Splits what reaches over the ends of `range`; the indices of what is in it.
+    fn isolate(&mut self, range: VaRange) -> (usize, usize) {
+        self.split(range.start);
+        self.split(range.end);
+        let first = self.first_ending_after(range.start);
+        let last = self.sorted.partition_point(|e| e.range.start < range.end);
+        (first, last.max(first))
+    }
+
+    /// Makes two of the extent that reaches over `address`.
+    fn split(&mut self, address: usize) {
+        let index = self.first_ending_after(address);
+        if let Some(extent) = self.sorted.get_mut(index)
+            && extent.range.start < address
+        {
+            let mut rest = extent.clone();
+            rest.range.start = address;
+            extent.range.end = address;
+            self.sorted.insert(index + 1, rest);
+        }
+    }
+
+    /// Joins neighbours among the extents `first .. last` and those beside them.
+    fn join(&mut self, first: usize, last: usize) {
+        // From the right, so that indices to the left stay.
+        for right in (first.max(1)..=last).rev() {
+            if right >= self.sorted.len() {
+                continue;
+            }
+            let (before, after) = (&self.sorted[right - 1], &self.sorted[right]);
+            let adjacent = before.range.end == after.range.start;
+            if adjacent && before.attributes == after.attributes {
+                self.sorted[right - 1].range.end = after.range.end;
+                self.sorted.remove(right);
+            }
+        }
+    }
+
+    /// The index of the first extent that ends above `address`.
+    fn first_ending_after(&self, address: usize) -> usize {
+        self.sorted.partition_point(|e| e.range.end <= address)
+    }
+}

@@ -1,0 +1,305 @@
+//! Many CPUs at one object: faults, reads, writes, truncations, write-backs, evictions,
+//! and attachments beside each other. The store panics where two calls concern one page.
+
+mod store;
+
+use hosted::Hosted;
+use machine::{Execute, Job, Memory, Ordering, PAGE_SIZE, VaRange};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use store::{Call, TestStore};
+use vm::object::{Advice, Object, ObjectRef};
+use vm::{Best, Error, Hold, Prot, Space, Vm};
+
+const PAGE: u64 = PAGE_SIZE as u64;
+const PAGES: u64 = 40;
+const ROUNDS: u64 = 1500;
+
+type TestVm = Arc<Vm<Hosted, Best>>;
+type Shared = Arc<ObjectRef<Hosted, Best>>;
+
+/// A generator of its own for each task: the same numbers in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+fn machine(cpus: usize) -> (Hosted, TestVm) {
+    let machine = Hosted::with_memory(cpus, 16 << 20).expect("memory");
+    let vm = Vm::new(machine.clone());
+    (machine, vm)
+}
+
+/// Runs the jobs, then ends the object and sees that nothing is left.
+fn run(machine: &Hosted, vm: &TestVm, object: Shared, jobs: Vec<Job>) {
+    machine.execute(jobs);
+    let object = Arc::into_inner(object).expect("all jobs have ended");
+    machine.on_cpu(0, || drop(object));
+    assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
+}
+
+fn remove_all(vm: &TestVm, hold: &Hold<Hosted, Best>) {
+    vm.remove_all(hold);
+}
+
+/// The answer of `call` when it gets one: the store fails now and then.
+fn insist(call: impl FnMut() -> Result<usize, Error>) -> usize {
+    let mut answers = std::iter::repeat_with(call);
+    answers.find_map(Result::ok).expect("an endless iterator")
+}
+
+/// Takes the page at `index` out of the object if it can, as a reclaimer does.
+fn reclaim(vm: &TestVm, object: &Shared, index: u64) -> bool {
+    let Some(hold) = object.resident(index).and_then(|frame| vm.hold(frame)) else {
+        return false;
+    };
+    let Some(home) = vm.home(&hold) else {
+        return false;
+    };
+    if home.write_back(|_| false).is_err() {
+        return false;
+    }
+    vm.home(&hold).is_some_and(|home| home.evict())
+}
+
+#[test]
+fn tasks_that_want_one_page_read_it_once() {
+    const CPUS: usize = 4;
+    let (machine, vm) = machine(CPUS);
+    let store = Arc::new(TestStore::with(PAGES, 7));
+    let file = Object::file(&vm, store.clone(), PAGES * PAGE).expect("an object");
+    let object = Arc::new(file);
+    let turn = Arc::new(AtomicU64::new(0));
+    let job = |_| {
+        let (object, turn) = (object.clone(), turn.clone());
+        Box::new(move || {
+            for index in 0..PAGES {
+                turn.fetch_add(1, Ordering::Relaxed);
+                while turn.load(Ordering::Relaxed) < (index + 1) * CPUS as u64 {
+                    std::thread::yield_now();
+                }
+                let page = object.page(index, Advice::Random).expect("a page");
+                let word = object.vm().machine().word(page.frame(), 1);
+                assert_eq!(word.load(Ordering::Relaxed), 7 + index);
+            }
+        }) as Job
+    };
+    let jobs = (0..CPUS).map(job).collect();
+    run(&machine, &vm, object, jobs);
+    let reads: Vec<_> = (0..PAGES).map(|page| Call::Read(page..page + 1)).collect();
+    assert_eq!(store.calls(), reads);
+}
+
+/// Each page counts: two writers add to words of their own in all pages, while the pages are
+/// written back, evicted and read again. No addition may be lost.
+#[test]
+fn nothing_dirty_is_lost() {
+    let (machine, vm) = machine(4);
+    let store = Arc::new(TestStore::with(PAGES, 0));
+    let file = Object::file(&vm, store.clone(), PAGES * PAGE).expect("an object");
+    let object = Arc::new(file);
+    let writers = Arc::new(AtomicU64::new(2));
+    let mut jobs: Vec<Job> = Vec::new();
+    let evicted = Arc::new(AtomicU64::new(0));
+    for writer in 0..2 {
+        let (object, writers, evicted) = (object.clone(), writers.clone(), evicted.clone());
+        jobs.push(Box::new(move || {
+            let mut numbers = Numbers(writer + 99);
+            let mut counts = [0u64; PAGES as usize];
+            let mut round = 0;
+            while round < ROUNDS || evicted.load(Ordering::Relaxed) < ROUNDS {
+                round += 1;
+                let page = numbers.below(PAGES);
+                let at = page * PAGE + 64 + 8 * writer;
+                let mut bytes = [0; 8];
+                assert_eq!(insist(|| object.read(at, &mut bytes)), 8);
+                let count = &mut counts[page as usize];
+                assert_eq!(
+                    u64::from_le_bytes(bytes),
+                    expected(page, *count),
+                    "page {page}"
+                );
+                *count += 1;
+                let next = expected(page, *count).to_le_bytes();
+                assert_eq!(insist(|| object.write(at, &next)), 8);
+            }
+            writers.fetch_sub(1, Ordering::Release);
+        }));
+    }
+    for sweeper in 0..2 {
+        let (vm, object, writers) = (vm.clone(), object.clone(), writers.clone());
+        let (store, evicted) = (store.clone(), evicted.clone());
+        jobs.push(Box::new(move || {
+            let mut numbers = Numbers(sweeper + 5);
+            while writers.load(Ordering::Acquire) > 0 {
+                let index = numbers.below(PAGES);
+                if numbers.below(8) == 0 {
+                    // The store fails now and then.
+                    store.fail_after(1 + numbers.below(2));
+                    let _ = object.write_back(index..PAGES, |_| false);
+                    store.fail_after(0);
+                } else if reclaim(&vm, &object, index) {
+                    evicted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }));
+    }
+    run(&machine, &vm, object, jobs);
+}
+
+/// What the store had, and how often it was added to.
+fn expected(page: u64, count: u64) -> u64 {
+    if count == 0 { page } else { count << 32 | page }
+}
+
+/// One task makes the object smaller and larger; others map its pages, as a fault does.
+/// When a truncation returns no page behind the end is mapped or to be had, and pages that
+/// come back are zero.
+#[test]
+fn faults_meet_truncations() {
+    const FAULTERS: usize = 2;
+    let (machine, vm) = machine(FAULTERS + 2);
+    let store = Arc::new(TestStore::with(PAGES, 7));
+    let file = Object::file(&vm, store.clone(), PAGES * PAGE).expect("an object");
+    let object = Arc::new(file);
+    let stop = Arc::new(AtomicBool::new(false));
+    let space = Arc::new(machine.on_cpu(0, || Space::new(&vm)).expect("a space"));
+    let base = 1usize << 40;
+    let mut jobs: Vec<Job> = Vec::new();
+    for faulter in 0..FAULTERS as u64 {
+        let (object, stop, space, vm) = (object.clone(), stop.clone(), space.clone(), vm.clone());
+        jobs.push(Box::new(move || {
+            space.activate();
+            let mut numbers = Numbers(faulter + 3);
+            while !stop.load(Ordering::Relaxed) {
+                let index = numbers.below(PAGES);
+                fault(
+                    &vm,
+                    &object,
+                    &space,
+                    base + index as usize * PAGE_SIZE,
+                    index,
+                );
+                let _ = object.write(index * PAGE + 1024, &[faulter as u8]);
+            }
+        }));
+    }
+    {
+        let (vm, object, stop) = (vm.clone(), object.clone(), stop.clone());
+        jobs.push(Box::new(move || {
+            let mut numbers = Numbers(17);
+            while !stop.load(Ordering::Relaxed) {
+                let index = numbers.below(PAGES);
+                reclaim(&vm, &object, index);
+                let clean = |hold: &Hold<Hosted, Best>| vm.remove_all(hold).dirty;
+                assert_eq!(object.write_back(index..PAGES, clean), Ok(()));
+            }
+        }));
+    }
+    {
+        let (vm, object, stop) = (vm.clone(), object.clone(), stop.clone());
+        jobs.push(Box::new(move || {
+            let mut numbers = Numbers(1);
+            for _ in 0..ROUNDS {
+                let size = numbers.below(PAGES * PAGE);
+                let remove = |hold: &Hold<Hosted, Best>| remove_all(&vm, hold);
+                object.truncate(size, remove).expect("shrink");
+                // Writers may have made it larger since, but not beyond what they write.
+                let mut byte = [0xff; 1];
+                let last = PAGES * PAGE - 1;
+                assert_eq!(object.read(last, &mut byte), Ok(0));
+                if numbers.below(2) == 0 {
+                    object.truncate(PAGES * PAGE, remove).expect("grow");
+                    assert_eq!(object.read(last, &mut byte), Ok(1));
+                    assert_eq!(byte, [0]);
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+            object
+                .truncate(0, |hold| remove_all(&vm, hold))
+                .expect("shrink");
+        }));
+    }
+    machine.execute(jobs);
+    machine.on_cpu(0, || {
+        object
+            .truncate(0, |hold| remove_all(&vm, hold))
+            .expect("shrink");
+        assert_eq!((object.resident_pages(), space.pmap().resident()), (0, 0));
+        drop(Arc::into_inner(space).expect("all jobs have ended"));
+    });
+    run(&machine, &vm, object, Vec::new());
+}
+
+/// Maps a page as a fault does: the mapping first, then the question whether it is still the
+/// object's. If not the mapping goes again.
+fn fault(vm: &TestVm, object: &Shared, space: &Space<Hosted, Best>, at: usize, index: u64) {
+    let page = match object.page(index, Advice::Normal) {
+        Ok(page) => page,
+        Err(Error::Bus { .. }) => return,
+        Err(error) => panic!("{error}"),
+    };
+    space
+        .pmap()
+        .enter(at, page.frame(), Prot::READ)
+        .expect("enter");
+    if object.still_has(index, page.frame()) {
+        let word = vm.machine().word(page.frame(), 0).load(Ordering::Relaxed);
+        assert!(
+            word == 7 + index || word == 0,
+            "somebody else's page: {word}"
+        );
+    } else {
+        let hold = vm.hold(page.frame()).expect("held");
+        vm.remove_all(&hold);
+    }
+}
+
+/// CPUs attach, inherit and detach while the last handle goes; each object ends once, when
+/// its last attachment has gone, and not before.
+#[test]
+fn the_last_of_all_ends_an_object() {
+    const CPUS: usize = 4;
+    let (machine, vm) = machine(CPUS);
+    for round in 0..ROUNDS / 4 {
+        let store = Arc::new(TestStore::with(4, 0));
+        let file = Object::file(&vm, store.clone(), 4 * PAGE).expect("an object");
+        machine.on_cpu(0, || file.write(0, &[9]).expect("write"));
+        let range = VaRange::sized(1 << 40, 4 * PAGE_SIZE);
+        let job = |cpu: usize| {
+            let (file, store) = (file.clone(), store.clone());
+            Box::new(move || {
+                let mut numbers = Numbers(round * 8 + cpu as u64 + 1);
+                let mut own = vec![file.attach(std::ptr::null(), range, 0).expect("attach")];
+                drop(file);
+                for _ in 0..numbers.below(12) {
+                    let some = numbers.below(own.len() as u64) as usize;
+                    match numbers.below(3) {
+                        0 if own.len() > 1 => drop(own.swap_remove(some)),
+                        1 => own.push(own[some].clone()),
+                        _ => own.push(own[some].inherit(std::ptr::null()).expect("inherit")),
+                    }
+                    let mut count = 0;
+                    own[0].object().for_each_attachment(|_| count += 1);
+                    assert!(count > 0);
+                    assert_eq!(store.first_word(0), Some(0), "ended too early");
+                }
+            }) as Job
+        };
+        let jobs = (0..CPUS).map(job).collect();
+        drop(file);
+        machine.execute(jobs);
+        assert_eq!(
+            store.first_word(0).map(|word| word & 0xff),
+            Some(9),
+            "never ended"
+        );
+        assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
+    }
+}
