@@ -9,12 +9,14 @@ mod atomic;
 mod cpu;
 mod execute;
 mod mmu;
+mod pager;
 mod probe;
 pub mod shootdown;
 mod stats;
 mod task;
 
 pub use cpu::Pin;
+pub use pager::FilePager;
 pub use probe::{Probe, ProbeHook};
 pub use stats::Stats;
 pub use task::Task;

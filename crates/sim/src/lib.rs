@@ -10,6 +10,7 @@
 mod arena;
 mod atomic;
 mod coherence;
+mod disk;
 mod engine;
 mod label;
 mod memory;
@@ -23,6 +24,7 @@ mod translation;
 
 pub use arena::global::Allocator;
 pub use atomic::{Modelled, SimCell};
+pub use disk::Disk;
 pub use engine::Counts;
 pub use engine::cpu::Times;
 pub use engine::sampler::Spent;

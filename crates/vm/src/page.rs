@@ -73,7 +73,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn new() -> Self {
         const {
             // A checker's atomics, and policies of the seeds, are larger.
-            let plain = size_of::<M::AtomicU64>() == 8 && size_of::<I::Page>() == 8;
+            let plain = size_of::<M::AtomicU8>() == 1 && size_of::<I::Page>() == 8;
             assert!(!plain || size_of::<Self>() == 32);
         }
         Page {
@@ -258,6 +258,13 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         let now = self.page.flags.load(Ordering::Relaxed);
         self.page.flags.store(now & !flags, Ordering::Relaxed);
         now & flags
+    }
+
+    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
+    pub(crate) fn begin_laundry(&mut self) -> bool {
+        let is_free = self.page.flags() & Page::<M, I>::LAUNDRY == 0;
+        self.set_flags(Page::<M, I>::LAUNDRY);
+        is_free
     }
 
     /// The entries, from the newest on.

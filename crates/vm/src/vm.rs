@@ -5,6 +5,8 @@ use crate::frames::{Content, Frames, RUN};
 use crate::lock::AsidLock;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
+use crate::reclaim::{Hand, OutOfMemory};
+use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,6 +25,9 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
     asids: Padded<AsidLock<M, Asids>>,
+    swap_space: Option<Arc<SwapSpace<M>>>,
+    out_of_memory: Option<OutOfMemory>,
+    hand: Padded<Hand<M>>,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -44,6 +49,10 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap: <P::Swap as Reservation<M>>::Config,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
+    /// Where pages go when memory is short; without it, private memory stays.
+    pub swap_space: Option<Arc<SwapSpace<M>>>,
+    /// Who knows a way when memory is out.
+    pub out_of_memory: Option<OutOfMemory>,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -52,6 +61,8 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             invalidation: Default::default(),
             swap: Default::default(),
             swap_pages: None,
+            swap_space: None,
+            out_of_memory: None,
         }
     }
 }
@@ -73,6 +84,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
             asids: Padded(AsidLock::<M, _>::new(Asids::default())),
+            swap_space: options.swap_space,
+            out_of_memory: options.out_of_memory,
+            hand: Padded(Hand::new()),
             machine,
         });
         vm.label();
@@ -89,6 +103,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         M::label_value(&self.swap, "swap account");
         self.swap.label();
         M::label_value(&self.asids, "Vm.asids");
+        M::label_value(&self.hand, "Vm.hand");
     }
 
     /// The machine.
@@ -114,6 +129,19 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The account of swap space.
     pub fn swap(&self) -> &P::Swap {
         &self.swap
+    }
+
+    /// Where pages go when memory is short.
+    pub fn swap_space(&self) -> Option<&Arc<SwapSpace<M>>> {
+        self.swap_space.as_ref()
+    }
+
+    pub(crate) fn out_of_memory(&self) -> Option<&OutOfMemory> {
+        self.out_of_memory.as_ref()
+    }
+
+    pub(crate) fn hand(&self) -> &Hand<M> {
+        &self.hand
     }
 
     /// Takes a frame for a page, with one reference.
@@ -157,9 +185,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let page = self.page(frame);
         page.references() == 1 && page.identity() == Identity::Private
     }
-
-    pub(crate) fn retain_swapped(&self, _slot: u32) {}
-    pub(crate) fn release_swapped(&self, _slot: u32) {}
 
     /// Keeps a page from being freed; `None` if it has been.
     pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<M, P>> {

@@ -1,56 +1,13 @@
 //! Every allocation of map, fault, protect, unmap and space creation fails once: the
 //! call returns an error, nothing leaks, the space is as before.
 
+mod refusing;
+
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 use vm::policy::Reservation;
 use vm::{Best, Error, Prot, Resource, Space, Vm};
-
-/// The system's allocator, except that a thread can have one allocation refused.
-struct Refusing;
-
-thread_local! {
-    /// Allocations until the refused one; 0 means none is.
-    static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
-}
-
-fn refused() -> bool {
-    REFUSE_IN.with(|left| {
-        let now = left.get();
-        left.set(now.saturating_sub(1));
-        now == 1
-    })
-}
-
-// SAFETY: defers to the system's allocator, or returns null as an allocator may.
-unsafe impl GlobalAlloc for Refusing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if refused() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if refused() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Refusing = Refusing;
 
 type TestVm = Arc<Vm<Hosted, Best>>;
 type TestSpace = Space<Hosted, Best>;
@@ -88,9 +45,9 @@ fn each_frame(vm: &TestVm, space: &TestSpace, call: impl Fn() -> Result<(), Erro
 fn each_heap(vm: &TestVm, space: &TestSpace, call: impl Fn() -> Result<(), Error>) -> u64 {
     for nth in 1.. {
         let before = state(vm, space);
-        REFUSE_IN.set(nth);
+        refusing::refuse_after(nth);
         let result = call();
-        REFUSE_IN.set(0);
+        refusing::refuse_after(0);
         match result {
             Ok(()) => return nth - 1,
             Err(error) => assert_eq!(error, Error::OutOfMemory(Resource::Heap)),

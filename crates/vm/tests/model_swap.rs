@@ -29,7 +29,7 @@ const FIRST: Frame = Frame(0);
 const FRAMES: usize = 4;
 
 /// A swap space of one slot.
-pub trait OneSlot: Send + Sync + 'static {
+trait OneSlot: Send + Sync + 'static {
     fn new(cpus: CpuRange) -> Self;
     fn allocate(&self, frame: Frame) -> bool;
     fn retain(&self);
@@ -44,7 +44,7 @@ pub trait OneSlot: Send + Sync + 'static {
 }
 
 /// What came of bringing the slot in.
-pub enum Found<H> {
+enum Found<H> {
     Cached(H),
     /// Into this frame; whether the cache has it.
     Loaded(Frame, bool),

@@ -2,9 +2,7 @@
 
 use checked::{Checked, loom};
 use hosted::Hosted;
-use machine::{
-    Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, conformance,
-};
+use machine::{Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, conformance};
 use std::sync::Arc;
 use vm::pager::{MemoryPager, PagerCounts};
 

@@ -22,11 +22,16 @@ pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
     beside(m, pager);
 }
 
+/// A word of the page of this seed, which is not 0.
+fn word(seed: u64, index: usize) -> u64 {
+    (seed << 32) + index as u64 + 1
+}
+
 /// Makes `frame` a page that is unlike those of other seeds.
 fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
     m.zero(frame);
     for index in TRIED {
-        let value = seed << 32 | index as u64 + 1;
+        let value = word(seed, index);
         m.word(frame, index).store(value, Ordering::Relaxed);
     }
 }
@@ -35,7 +40,7 @@ fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
 fn filled(seed: u64) -> [u64; 4] {
     TRIED.map(|index| match seed {
         0 => 0,
-        _ => seed << 32 | index as u64 + 1,
+        _ => word(seed, index),
     })
 }
 

@@ -34,7 +34,7 @@ pub(crate) use access::{
     Kind, Shared, advance, allocation, deallocation, fence, in_turn, store, touch,
 };
 pub(crate) use schedule::Outcome;
-pub(crate) use tasks::{delay, park, relax, unpark, yield_now};
+pub(crate) use tasks::{delay, park, relax, sleep, unpark, yield_now};
 
 use crate::arena::{Arena, global, heap::Heap};
 use crate::coherence::{Directory, LineId};

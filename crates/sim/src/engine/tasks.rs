@@ -45,6 +45,15 @@ pub(crate) fn park() {
     }
 }
 
+/// Suspends the calling task until the time that `end` makes of now. A permit that it gets
+/// meanwhile is kept. Nothing on no CPU.
+pub(crate) fn sleep(end: impl FnOnce(Time) -> Time) {
+    if let Some(running) = in_turn() {
+        running.with(|engine| engine.suspend(end));
+        running.wait(None);
+    }
+}
+
 /// Gives `task` its permit.
 pub(crate) fn unpark(task: Task) {
     if let Some(running) = in_turn() {
@@ -92,6 +101,16 @@ impl Engine {
         self.cpu().doing = Doing::Parked;
         self.agenda.set(cpu, NEVER);
         true
+    }
+
+    /// Takes the running CPU's task from it until `end`; then it has to be woken.
+    fn suspend(&mut self, end: impl FnOnce(Time) -> Time) {
+        let cpu = self.running;
+        let end = end(self.cpu().clock);
+        self.spend(self.profile.kernel.block);
+        let end = end.max(self.cpu().clock) + self.profile.kernel.wake;
+        self.cpu().doing = Doing::Parked;
+        self.agenda.set(cpu, end);
     }
 
     /// Gives `task` its permit, and wakes it if it is blocked.

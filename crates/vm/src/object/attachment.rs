@@ -1,8 +1,11 @@
 //! Attachments: who maps an object, and where.
 
+use super::life::Mapper;
 use super::{Object, life, try_box};
 use crate::error::Error;
+use crate::pmap::Pmap;
 use crate::policy::Policies;
+use alloc::sync::Arc;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use machine::{Atomic, AtomicInt, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange};
@@ -74,6 +77,17 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         unsafe { Attached::make(self.object, owner, self.range, self.delta) }
     }
 
+    /// Its pmap, kept, and what it maps where. The pmap is there.
+    pub(super) fn mapper(&self) -> Mapper<M, P> {
+        let pmap = self.owner.cast::<Pmap<M, P>>();
+        // SAFETY: pmaps live in an `Arc`, and this one does.
+        let pmap = unsafe {
+            Arc::increment_strong_count(pmap);
+            Arc::from_raw(pmap)
+        };
+        (pmap, self.range, self.index(self.range.start))
+    }
+
     pub(super) fn object_pointer(&self) -> NonNull<Object<M, P>> {
         self.object
     }
@@ -142,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
     ) -> Result<Self, Error> {
         const {
             // A checker's atomics and cells are larger than what they stand for.
-            let plain = size_of::<M::AtomicU32>() == 4 && size_of::<M::Cell<u64>>() == 8;
+            let plain = size_of::<M::AtomicU8>() == 1;
             assert!(!plain || size_of::<Attachment<M, P>>() == 64);
         }
         // SAFETY: the caller's promise.

@@ -75,7 +75,7 @@ impl<M: Machine> Entry<M> {
     pub(super) fn new() -> Self {
         const {
             // A checker's atomics are larger than what they stand for.
-            assert!(size_of::<M::AtomicU32>() != 4 || size_of::<Self>() == 8);
+            assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 8);
         }
         Entry(M::AtomicU64::new(0))
     }
@@ -130,7 +130,8 @@ impl<M: Machine> Entry<M> {
         let mut word = self.0.load(Ordering::Relaxed);
         while word & both != both {
             if word & BUSY == 0 {
-                return;
+                // Or it has just been let go, and we are about to see that.
+                return M::relax(0);
             }
             // Relaxed, here and below: who sleeps looks at the entry again anyway.
             let set = self.0.compare_exchange_weak(

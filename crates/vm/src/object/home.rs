@@ -1,11 +1,11 @@
 //! From a page back to its object: what a reclaimer does.
 
-use super::Object;
 use super::entry::{Content, Owned};
 use super::leaf::Leaf;
+use super::{Object, PageRef};
 use crate::page::{Identity, Page};
 use crate::policy::Policies;
-use crate::vm::{Hold, Vm};
+use crate::vm::Vm;
 use core::ptr::NonNull;
 use machine::Platform;
 
@@ -13,7 +13,7 @@ use machine::Platform;
 /// page away or writes it out, and the object stays.
 pub struct Home<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
-    hold: &'a Hold<M, P>,
+    page: &'a PageRef<'a, M, P>,
     pub(super) owned: Owned<'a, M>,
     leaf: *const Leaf<M>,
 }
@@ -25,8 +25,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The place of the page in its object, if it has one and nobody is busy with it. O(1).
     ///
     /// The caller holds no PV lock.
-    pub fn home<'a>(&'a self, hold: &'a Hold<M, P>) -> Option<Home<'a, M, P>> {
-        let page = self.page(hold.frame());
+    pub fn home<'a>(&'a self, held: &'a PageRef<'a, M, P>) -> Option<Home<'a, M, P>> {
+        let page = self.page(held.frame());
         let list = page.lock_pv();
         let Identity::Object(address) = page.identity() else {
             return None;
@@ -35,11 +35,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         // SAFETY: the leaf is there: before it goes the page's identity changes, and that
         // takes the PV lock, which is held.
         let entry = unsafe { &*leaf }.entry_at(address);
-        let owned = entry.try_own(|content| content == Content::Frame(hold.frame()))?;
+        let owned = entry.try_own(|content| content == Content::Frame(held.frame()))?;
         drop(list);
         Some(Home {
             vm: self,
-            hold,
+            page: held,
             owned,
             leaf,
         })
@@ -88,7 +88,7 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
     }
 
     fn replace(mut self, content: Content) -> bool {
-        let page = self.vm.page(self.hold.frame());
+        let page = self.vm.page(self.page.frame());
         if !page.freeze(TWO) {
             return false;
         }

@@ -32,7 +32,7 @@ struct Lines<M: Machine>([Entry<M>; ENTRIES]);
 impl<M: Machine> Leaf<M> {
     const LAYOUT: Layout = {
         // A checker's atomics are larger than what they stand for.
-        let plain = size_of::<M::AtomicU64>() == 8;
+        let plain = size_of::<M::AtomicU8>() == 1;
         assert!(!plain || size_of::<Self>() == 512);
         let size = size_of::<Self>();
         match Layout::from_size_align(size, size.next_power_of_two()) {

@@ -23,13 +23,18 @@ use super::attachment::{Attached, Attachment};
 use super::{HEAP, Object, try_box};
 use crate::error::Error;
 use crate::lock::ShardLock;
+use crate::pmap::Pmap;
 use crate::policy::Policies;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::iter;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
-use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned, Platform, SharedCell};
+use machine::{
+    Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned, Platform, SharedCell, VaRange,
+};
 use sync::Padded;
 
 /// See the module.
@@ -184,6 +189,16 @@ impl<M: Platform, P: Policies<M>> List<M, P> {
         }
     }
 
+    /// The attachments, while the list is locked.
+    fn iter(&self) -> impl Iterator<Item = &Attachment<M, P>> {
+        // SAFETY: what is on the list lives while the lock is held.
+        let follow = |at: *const Attachment<M, P>| unsafe { at.as_ref() };
+        // SAFETY: links are under the lock.
+        iter::successors(follow(self.first), move |at| unsafe {
+            follow((*at.links.read()).next)
+        })
+    }
+
     /// The first attachment behind `after` (`None`: of all) that is not about to go.
     fn next(&self, after: Option<&Attachment<M, P>>) -> Option<Attached<M, P>> {
         // SAFETY: what is on the list lives while the lock is held, and it is.
@@ -263,6 +278,35 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         }
     }
 }
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// Who maps the object: the pmap, where, and from which page of the object on; all that do
+    /// during the whole call. O(mappings).
+    ///
+    /// An attachment that is listed is some slot's (or a task's of that space), and it goes
+    /// off the list before its pmap can: so under the shard's lock the pmap is there.
+    pub(crate) fn mappers(&self) -> Result<Vec<Mapper<M, P>>, Error> {
+        let mut mappers = Vec::new();
+        for shard in (0..self.life.shards.len()).filter_map(|index| self.life.shard(index)) {
+            loop {
+                mappers.try_reserve(1).map_err(|_| HEAP)?;
+                let room = mappers.capacity() - mappers.len();
+                let list = shard.0.lock();
+                let count = list.iter().count();
+                if count <= room {
+                    mappers.extend(list.iter().map(Attachment::mapper));
+                    break;
+                }
+                drop(list);
+                mappers.try_reserve(count).map_err(|_| HEAP)?;
+            }
+        }
+        Ok(mappers)
+    }
+}
+
+/// A pmap, where it maps an object, and from which of its pages on.
+pub(crate) type Mapper<M, P> = (Arc<Pmap<M, P>>, VaRange, u64);
 
 /// A handle: what a file's owner has. An object goes when its last handle and its last
 /// attachment have gone; then it writes to its store what is dirty, and lets its pages go.

@@ -159,8 +159,13 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.size.load(Ordering::Acquire)
     }
 
+    /// Whether it is shared anonymous memory.
+    pub fn is_anonymous(&self) -> bool {
+        matches!(self.backing, Backing::Anonymous(_))
+    }
+
     /// Pages that the size reaches into.
-    fn pages(&self) -> u64 {
+    pub(crate) fn pages(&self) -> u64 {
         self.size().div_ceil(PAGE_SIZE as u64)
     }
 

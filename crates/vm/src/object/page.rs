@@ -29,7 +29,7 @@ pub struct PageRef<'a, M: Platform, P: Policies<M>> {
 
 impl<'a, M: Platform, P: Policies<M>> PageRef<'a, M, P> {
     /// Takes over a reference of `frame`'s.
-    pub(super) fn new(vm: &'a Vm<M, P>, frame: Frame) -> Self {
+    pub(crate) fn new(vm: &'a Vm<M, P>, frame: Frame) -> Self {
         PageRef { vm, frame }
     }
 
@@ -45,7 +45,24 @@ impl<M: Platform, P: Policies<M>> Drop for PageRef<'_, M, P> {
     }
 }
 
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Keeps a page from being freed; `None` if it has been.
+    pub fn page_ref(&self, frame: Frame) -> Option<PageRef<'_, M, P>> {
+        let retained = self.page(frame).try_retain();
+        retained.then(|| PageRef::new(self, frame))
+    }
+}
+
 impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// The page at `index` if it is in memory, retained. Waits for nobody: who holds the
+    /// lock of a slot may ask. [`Error::Bus`] behind the object's end.
+    pub(crate) fn page_in_memory(&self, index: u64) -> Result<Option<PageRef<'_, M, P>>, Error> {
+        if index >= self.pages() {
+            return Err(Error::Bus { page: index });
+        }
+        Ok(self.tree.find(index).and_then(|entry| self.look_up(entry)))
+    }
+
     /// The page at `index`, retained; it is read in, or made, if it is not in memory,
     /// with neighbours as `advice` says.
     ///

@@ -8,6 +8,7 @@ use crate::page::Identity;
 use crate::policy::Policies;
 use crate::vm::Hold;
 use core::mem;
+use core::ops::Range;
 use machine::{Atomic, PAGE_SIZE, Platform};
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
@@ -44,6 +45,14 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         }
         self.zero_tail(size);
         Ok(())
+    }
+
+    /// Makes the object's `pages` zero: those in memory are taken away, as by
+    /// [`Object::truncate`], and so is what is in the swap space. Of anonymous memory.
+    pub(crate) fn punch(&self, pages: Range<u64>, mut remove: impl FnMut(&Hold<M, P>)) {
+        for (_, entry) in self.tree.entries(pages) {
+            self.take_away(entry, &mut remove);
+        }
     }
 
     /// Sees to it that what lies behind the object's end is zero, in memory and in the
@@ -108,7 +117,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// Whether pages may be in a swap space.
-    pub(super) fn has_slots(&self) -> bool {
+    pub(crate) fn has_slots(&self) -> bool {
         matches!(self.backing, Backing::Anonymous(Some(_)))
     }
 

@@ -13,12 +13,13 @@ const SHARDS: u64 = 64;
 const EIO: i32 = 5;
 const EFBIG: i32 = 27;
 
-/// Pages kept in the kernel's heap, which grows with what is written: a disk for tests and for
-/// simulated machines. All pages exist, and are zero until they are written; pages that
+/// Pages kept in the kernel's heap, which grows with what is written: a disk for tests and
+/// for simulated machines. All pages exist, and are zero until they are written; pages that
 /// were always zero take no memory.
 ///
-/// Chunks of 32 pages are dealt out to 64 shards, each under a lock; a call copies
-/// page by page, O(log of the chunks in a shard) for each. A simulated CPU pays for the copying.
+/// Chunks of 32 pages are dealt out to 64 shards, each under a lock; a call copies page by
+/// page, O(log of the chunks in a shard) for each, and O(chunks) for a new one that is not the
+/// shard's last. A simulated CPU pays for the copying.
 pub struct MemoryPager<M: Platform> {
     shards: Box<[Padded<StoreLock<M, Shard>>]>,
     /// How many calls succeed before one fails; 0 means all do.
@@ -55,8 +56,8 @@ impl<M: Platform> MemoryPager<M> {
         }
     }
 
-    /// Makes the `nth` call from now fail (1 = the next) with `EIO`; 0 switches it off. A write that
-    /// fails takes its pages with it: they are zero afterwards.
+    /// Makes the `nth` call from now fail (1 = the next) with `EIO`; 0 switches it off. A write
+    /// that fails takes its pages with it: they are zero afterwards.
     pub fn fail_after(&self, nth: u64) {
         self.fail_in.store(nth, Ordering::Relaxed);
     }

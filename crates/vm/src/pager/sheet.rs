@@ -30,8 +30,8 @@ impl Sheet {
         }
     }
 
-    /// Keeps the first `bytes` bytes of `frame`, one at least, as those of a page. A page of zeroes that
-    /// was never written takes no memory.
+    /// Keeps the first `bytes` bytes of `frame`, one at least, as those of a page. A page of
+    /// zeroes that was never written takes no memory.
     pub(super) fn write<M: Memory>(
         &mut self,
         machine: &M,
@@ -52,7 +52,7 @@ impl Sheet {
             page[index] = word;
             from = index + 1;
         }
-        if bytes % 8 != 0 {
+        if !bytes.is_multiple_of(8) {
             let mask = first_bytes(bytes % 8);
             page[words - 1] = page[words - 1] & mask | kept & !mask;
         }

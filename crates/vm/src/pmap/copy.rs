@@ -55,6 +55,19 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(())
     }
 
+    /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
+    pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
+        let frame = self.take_out(part);
+        self.vm.release_page(frame);
+    }
+
+    /// Empties the entry at the start of `part`, which names a slot of the swap space; the
+    /// entry's reference of the slot is the caller's.
+    pub(crate) fn forget_slot(&self, part: &mut Part<'_, M, P>) {
+        let address = part.range().start;
+        self.clear(part, address, 0);
+    }
+
     /// Takes the page at the start of `part` away from it: no CPU of this space reaches it
     /// any more. The mapping's reference is the caller's. Under the slot's lock.
     fn take_out(&self, part: &mut Part<'_, M, P>) -> Frame {

@@ -20,6 +20,7 @@
 //! cleared by exchange, never by store.
 
 mod active;
+mod bits;
 mod copy;
 mod enter;
 mod entry;
@@ -30,6 +31,7 @@ mod pv;
 mod remove;
 mod reverse;
 mod tables;
+mod truncate;
 
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;

@@ -6,7 +6,7 @@ use super::flush::Gather;
 use crate::error::Error;
 use crate::page::Page;
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Kind, Locked, Part};
+use crate::tree::{Kind, Locked, Mapped, Part};
 use core::ptr;
 use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
 
@@ -29,11 +29,20 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Locks one slot at a time. O(pages mapped + slots); one flush for each 128 pages,
     /// and one a slot.
     pub fn remove(&self, range: VaRange) {
+        self.remove_slots(range, |removal| removal.pages());
+    }
+
+    /// As [`Pmap::remove`], where what is mapped is `wanted`.
+    pub(super) fn remove_where(&self, range: VaRange, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
+        self.remove_slots(range, |removal| removal.pages_where(&wanted));
+    }
+
+    fn remove_slots(&self, range: VaRange, remove: impl Fn(&mut Removal<'_, M, P>)) {
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
                 let lock = || Ok(self.tree.lock_small(place, range));
                 if let Ok(mut removal) = self.removal(lock) {
-                    removal.pages();
+                    remove(&mut removal);
                 }
             }
         }
@@ -71,6 +80,23 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     pub(crate) fn pages(&mut self) {
+        self.take(|part, take| take(part.range()));
+    }
+
+    /// As [`Removal::pages`], of what is mapped and `wanted`.
+    fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
+        self.take(|part, take| {
+            part.for_each(|mapped| {
+                let range = mapped.range;
+                if wanted(mapped) {
+                    take(range);
+                }
+            });
+        });
+    }
+
+    /// Takes away the ranges that `choose` gives of each part.
+    fn take(&mut self, choose: impl Fn(&Part<'_, M, P>, &mut dyn FnMut(VaRange))) {
         if self.is_vacant() {
             return;
         }
@@ -83,7 +109,9 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
         let block = block.get_or_insert_with(|| pmap.vm.invalidation().begin());
         let mut gather = Gather::new();
         for part in locked.parts() {
-            pmap.take_pages(part, block, &mut gather);
+            choose(&part, &mut |range| {
+                pmap.take_pages(part.again(range), block, &mut gather);
+            });
         }
         pmap.settle(&mut gather);
     }

@@ -7,7 +7,7 @@ use crate::tree::{Flags, Locked, Mapped, Part, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use core::ptr;
-use machine::{Atomic, AtomicInt, Ordering, Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +45,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             slot: None,
             spare_locked: false,
         };
-        self.remove_as(hold, how)
+        self.remove_as(hold.frame(), how)
     }
 
-    /// As [`Vm::remove_all`], in another way. If locked memory is spared, some mappings may
-    /// be left.
-    pub(crate) fn remove_as(&self, hold: &Hold<M, P>, how: How) -> Removed {
-        let frame = hold.frame();
+    /// As [`Vm::remove_all`], in another way, for who holds the page. If locked memory is
+    /// spared, some mappings may be left.
+    pub(crate) fn remove_as(&self, frame: Frame, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
         let (mut mappings, mut retries, mut is_locked) = (0, 0, false);
@@ -111,38 +110,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             is_locked,
         }
     }
-
-    /// Whether a mapping of the page has been used since this was asked last. Looks at the
-    /// accessed bits under the page's PV lock alone, and clears them; TLBs are not flushed, so a
-    /// page that stays in one may be taken for unused (as on x86 systems in general).
-    /// O(mappings).
-    pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {
-        let frame = hold.frame();
-        let mut list = self.page(frame).lock_pv();
-        let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
-        let mut referenced = flags != 0;
-        for pv in list.iter() {
-            // SAFETY: the PV lock is held.
-            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
-            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
-            referenced |= take_accessed(entry, frame);
-        }
-        referenced
-    }
-}
-
-/// Clears the accessed bit of an entry that maps `frame`; whether it was set.
-fn take_accessed<W: AtomicInt<u64>>(entry: &W, frame: Frame) -> bool {
-    let mut old = entry.load(Ordering::Relaxed);
-    // The holder of the slot's lock may have cleared the entry and be about to lock the list.
-    while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & pte::ACCESSED != 0 {
-        let new = old & !pte::ACCESSED;
-        match entry.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return true,
-            Err(now) => old = now,
-        }
-    }
-    false
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {

@@ -2,9 +2,9 @@
 //!
 //! There are no page queues. Each page's descriptor has its *age*: how many more looks it
 //! survives unused. A hand goes round over all descriptors, in batches that reclaimers
-//! take from one counter ([`scan`]); a page that was used since the last look is young
+//! take from one counter (`scan`); a page that was used since the last look is young
 //! again, any other a look older, and one whose time is over is taken: private pages go to
-//! the swap space in clusters ([`swap_out`]). That is aging by accessed bits with an
+//! the swap space in clusters (`batch`). That is aging by accessed bits with an
 //! active and an inactive part, without a lock or a list that pages share.
 //!
 //! # Protocol of a private page
@@ -33,10 +33,12 @@
 //! [`Identity::Swap`]: crate::page::Identity::Swap
 //! [`SwapSpace::retain_if`]: crate::swap::SwapSpace::retain_if
 
+mod batch;
+mod evict;
 mod pressure;
 mod scan;
 mod swap_in;
-mod swap_out;
 
-pub use pressure::Pressure;
+pub(crate) use batch::Batch;
+pub use pressure::OutOfMemory;
 pub(crate) use scan::Hand;

@@ -1,11 +1,11 @@
 //! The hand that looks at pages.
 
-use super::swap_out::{Batch, LAUNDRY};
-use crate::page::{Identity, Page};
+use super::batch::Batch;
+use crate::object::PageRef;
+use crate::page::Identity;
 use crate::policy::Policies;
-use crate::vm::{Hold, Vm};
-use alloc::sync::Arc;
-use machine::{AtomicInt, Frame, Ordering, Platform};
+use crate::vm::Vm;
+use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
 
 /// Descriptors that a reclaimer looks at before it asks for more.
 const STRIDE: usize = 64;
@@ -28,20 +28,16 @@ impl<M: Platform> Hand<M> {
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
-    /// at most. The caller holds no lock of the VM's.
-    pub fn reclaim(self: &Arc<Self>, wanted: usize) -> usize {
+    /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
+    pub fn reclaim(&self, wanted: usize) -> usize {
         let mut freed = 0;
         let mut batch = Batch::new();
-        let looks = (ROUNDS * self.frames().total()).div_ceil(STRIDE);
-        for _ in 0..looks {
+        let total = self.frames().total();
+        for _ in 0..(ROUNDS * total).div_ceil(STRIDE) {
             // Relaxed: a number.
             let first = self.hand().0.fetch_add(STRIDE, Ordering::Relaxed);
             for index in first..first + STRIDE {
-                let frame = Frame((index % self.frames().total()) as u32);
-                freed += self.look(frame, &mut batch);
-                if batch.is_full() {
-                    freed += self.launder(&mut batch);
-                }
+                freed += self.look(Frame((index % total) as u32), &mut batch);
             }
             if freed + batch.len() >= wanted {
                 freed += self.launder(&mut batch);
@@ -53,13 +49,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         freed + self.launder(&mut batch)
     }
 
-    /// Looks at a frame: a page whose time is over goes, or joins the batch that will.
-    fn look(self: &Arc<Self>, frame: Frame, batch: &mut Batch<M, P>) -> usize {
-        let Some(hold) = self.hold(frame) else {
+    /// Looks at a frame: a page whose time is over goes, or joins the batch that will; how
+    /// many frames that freed.
+    fn look<'a>(&'a self, frame: Frame, batch: &mut Batch<'a, M, P>) -> usize {
+        let Some(held) = self.page_ref(frame) else {
             return 0;
         };
         let page = self.page(frame);
-        if self.test_referenced(&hold) {
+        if self.test_referenced_at(frame) {
             page.set_age(YOUNG);
             return 0;
         }
@@ -68,22 +65,31 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 page.set_age(age);
                 0
             }
-            None => self.take(hold, batch),
+            None => self.send_out(held, batch),
         }
     }
 
-    /// Takes a page that is held, or adds it to the batch.
-    pub(crate) fn take(&self, hold: Hold<M, P>, batch: &mut Batch<M, P>) -> usize {
-        let page = self.page(hold.frame());
+    /// Sends a page out, now or with the batch; how many frames that freed.
+    pub(crate) fn send_out<'a>(
+        &'a self,
+        held: PageRef<'a, M, P>,
+        batch: &mut Batch<'a, M, P>,
+    ) -> usize {
+        let page = self.page(held.frame());
         let mut list = page.lock_pv();
+        if let Identity::Object(_) = page.identity() {
+            drop(list);
+            return usize::from(self.evict(held));
+        }
         // A private page that is mapped nowhere is being made.
         let stray = list.first().is_none() && page.identity() == Identity::Private;
-        if stray || page.flags() & LAUNDRY::<M, P>() != 0 {
-            return 0;
+        if !stray && list.begin_laundry() {
+            drop(list);
+            batch.push(held);
         }
-        list.set_flags(Page::<M, P::Invalidation>::LAUNDRY);
-        drop(list);
-        batch.push(hold);
-        0
+        match batch.is_full() {
+            true => self.launder(batch),
+            false => 0,
+        }
     }
 }

@@ -19,6 +19,16 @@ pub enum Advice {
     WillNeed,
     /// Not any more: pages go, and private ones with their content.
     DontNeed,
+    /// Not any more, but their content may come back if memory is not short. Private
+    /// anonymous memory only; here it goes at once.
+    Free,
+    /// Not any more, for anybody: the part of the object is zero from now on. Memory that is shared
+    /// and anonymous only.
+    Remove,
+    /// Not soon: pages are the first to go if memory is short.
+    Cold,
+    /// Not soon: pages go to where they come from, or to the swap space.
+    PageOut,
     /// Children do not get the range.
     DontFork,
     /// Children get it.
@@ -56,6 +66,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             Advice::NoHuge => self.reflag(range, size, Flags::NO_HUGE),
             Advice::DontNeed => self.discard(range),
             Advice::WillNeed => self.will_need(range),
+            Advice::Free => self.free(range),
+            Advice::Remove => self.punch(range),
+            Advice::Cold => self.cool(range),
+            Advice::PageOut => self.page_out(range),
             Advice::PopulateRead => self.bring_all(range, Access::Read),
             Advice::PopulateWrite => self.bring_all(range, Access::Write),
         }
@@ -83,15 +97,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.update(|attributes| attributes.flags = attributes.flags.without(less).with(more));
         }
         Ok(())
-    }
-
-    /// Brings what is elsewhere; what was never touched stays so.
-    fn will_need(&self, range: VaRange) -> Result<(), Error> {
-        let range = Self::in_pages(range)?;
-        let _read = self.pmap.locking.read();
-        self.refuse_hole(range)?;
-        let mut locked = self.pmap.tree.lock(range)?;
-        locked.parts().try_for_each(|part| part.covered())
     }
 
     /// Brings all pages, each as an access would.

@@ -4,9 +4,7 @@ use super::{HIGHEST, Space};
 use crate::error::Error;
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
-use machine::{
-    Access, Atomic, Frame, Memory, Ordering, PAGE_SIZE, PageFault, Platform, VaRange,
-};
+use machine::{Access, Atomic, Frame, Memory, Ordering, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Fills `bytes` with what a task would read from `address` on, on any CPU, whatever
@@ -110,7 +108,10 @@ fn words(from: usize, count: usize) -> impl Iterator<Item = (usize, usize, usize
 
 fn read<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &mut [u8]) {
     for (index, within, at, count) in words(from, bytes.len()) {
-        let word = machine.word(frame, index).load(Ordering::Relaxed).to_le_bytes();
+        let word = machine
+            .word(frame, index)
+            .load(Ordering::Relaxed)
+            .to_le_bytes();
         bytes[at..at + count].copy_from_slice(&word[within..within + count]);
     }
 }

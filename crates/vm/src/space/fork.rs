@@ -21,6 +21,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// O(slots + private pages present).
     pub fn fork(&self) -> Result<Self, Error> {
+        self.vm.with_frames(|| self.try_fork())
+    }
+
+    fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::new(&self.vm)?;
         let _write = self.pmap.locking.write();
         {
@@ -95,10 +99,7 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     }
 
     /// The child's attachment for a mapping of the parent's.
-    fn inherit(
-        &mut self,
-        mapped: &Mapped<'_, M, P>,
-    ) -> Result<Option<Attached<M, P>>, Error> {
+    fn inherit(&mut self, mapped: &Mapped<'_, M, P>) -> Result<Option<Attached<M, P>>, Error> {
         let Some(parent) = mapped.attachment else {
             return Ok(None);
         };

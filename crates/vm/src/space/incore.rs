@@ -24,7 +24,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let range = part.range();
             for address in (range.start..range.end).step_by(PAGE_SIZE) {
                 let page = part.cut(VaRange::sized(address, PAGE_SIZE));
-                incore.push(matches!(self.pmap.entry_at(&page), Entry::Page { .. }));
+                let of_object = page.first().and_then(|mapped| {
+                    let attached = mapped.attachment?;
+                    attached.object().resident(attached.index(address))
+                });
+                let mapped = matches!(self.pmap.entry_at(&page), Entry::Page { .. });
+                incore.push(mapped || of_object.is_some());
             }
         }
         Ok(incore)

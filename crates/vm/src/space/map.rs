@@ -2,12 +2,13 @@
 
 use super::request::{At, Request};
 use super::{HIGHEST, LOWEST, Space, whole_pages};
-use crate::error::Error;
-use crate::object::ObjectRef;
+use crate::error::{Error, Resource};
+use crate::object::{Attached, ObjectRef};
 use crate::policy::{MapLocking, Policies, Reservation};
 use crate::prot::Prot;
-use crate::tree::{Attributes, Flags};
+use crate::tree::{Attributes, Flags, Part};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// What is to be mapped, wherever it will be.
@@ -58,8 +59,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         {
             return invalid("the offset and the length are too large");
         }
+        // Shared memory without an object gets one, which its mappings keep.
+        let own = match request.object {
+            None if flags.has(Flags::SHARED) => Some(self.vm.shared_memory(bytes as u64)?),
+            _ => None,
+        };
+        let object = request.object.or(own.as_ref().map(|object| (object, 0)));
         let at = self.charging(bytes, flags, || {
-            let object = request.object;
             self.map_new(bytes, request.at, &New { flags, object })
         })?;
         if request.populate || flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT) {
@@ -115,11 +121,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// returns, no CPU can reach the pages that were there.
     pub(super) fn replace(&self, range: VaRange, new: Option<&New<'_, M, P>>) -> Result<(), Error> {
         let attributes = new.map(|new| self.attributes(new, range)).transpose()?;
+        // An object may go with its last attachment, and write; so not while slots are locked.
+        let mut gone = Vec::new();
         let mut removal = self.pmap.lock_to_remove(range)?;
         let mut charged = 0;
         for mut part in removal.locked.parts() {
             part.make_room()?;
             charged += part.charged();
+            keep_attachments(&part, &mut gone)?;
         }
         removal.pages();
         let parts = removal.locked.parts();
@@ -171,6 +180,27 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             self.vm.swap().release(pages);
         }
     }
+}
+
+/// Keeps what `part` is attached to in `kept`.
+fn keep_attachments<M: Platform, P: Policies<M>>(
+    part: &Part<'_, M, P>,
+    kept: &mut Vec<Attached<M, P>>,
+) -> Result<(), Error> {
+    let mut room = Ok(());
+    part.for_each(|mapped| {
+        let Some(attached) = mapped.attachment else {
+            return;
+        };
+        if kept.last() == Some(attached) {
+            return;
+        }
+        match kept.try_reserve(1) {
+            Ok(()) => kept.push(attached.clone()),
+            Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
+        }
+    });
+    room
 }
 
 impl Flags {

@@ -16,13 +16,16 @@ mod fork;
 mod incore;
 mod lock;
 mod map;
+mod pages;
 mod place;
 mod populate;
 mod protect;
 mod query;
 mod remap;
 mod request;
+mod supply;
 mod unmap;
+mod write_back;
 
 pub use advise::Advice;
 pub use query::Region;

@@ -49,9 +49,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "what leaves its mapping behind must keep its length";
             return Err(Error::Invalid { reason });
         }
-        let write = self.pmap.locking.write();
-        let at = self.remap_whole(old, bytes, place)?;
-        drop(write);
+        let at = self.vm.with_frames(|| {
+            let _write = self.pmap.locking.write();
+            self.remap_whole(old, bytes, place)
+        })?;
         self.populate_locked(VaRange::sized(at, bytes));
         Ok(at)
     }

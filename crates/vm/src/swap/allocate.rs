@@ -1,21 +1,24 @@
 //! Which slots are given out.
 //!
-//! Pages that are written together go to neighbouring slots, in one write; CPUs that swap out beside
-//! each other write no common line of the table. So each CPU has a *region* of 64 slots to
-//! itself, from which it carves runs; when that has no run of the wanted length it moves on
-//! to the next that nobody has. If a few of these are too fragmented, or there are none, it takes what is free
-//! anywhere, other CPUs' regions included.
+//! Pages that are written together go to neighbouring slots, in one write; CPUs that swap out
+//! beside each other write no common line of the table. So each CPU has a *region* of 64
+//! slots to itself, from which it carves runs; when that has no run of the wanted length it
+//! moves on to the next that nobody has. If a few of these are too fragmented, or there are
+//! none, it takes what is free anywhere, other CPUs' regions included.
 //!
 //! A byte for each region says whether a CPU has it and whether it seemed to be full. That
-//! is where to look first and no more: a slot is free if its word is 0, and taken by exchanging
-//! that.
+//! is where to look first and no more: a slot is free if its word is 0, and taken by
+//! exchanging that.
 //!
 //! # Why a refusal is exact
 //! Looking at each word once proves nothing: a slot may be freed behind the search while
 //! another is taken ahead of it, and there was a free one all the time. But a slot is counted
 //! as freed after it is free. If as many were freed after the search as before it, then
-//! words only went from free to taken meanwhile, but for releases that have not returned: at the end of
-//! the search none was free. Otherwise the search begins anew.
+//! words only went from free to taken meanwhile, but for releases that have not returned: at
+//! the end of the search none was free. Otherwise the search begins anew.
+//!
+//! On weakly ordered CPUs too: who finds a slot taken has acquired what its owner knew when he
+//! took it, so that if its owner knew of a slot freed before, the second count has it.
 
 use super::space::{Own, REGION, SwapSpace};
 use core::ops::Range;
@@ -35,9 +38,10 @@ const TAKEN: u8 = 1 << 0;
 const FULL: u8 = 1 << 1;
 
 impl<M: Platform> SwapSpace<M> {
-    /// Takes slots for `frames`, in neighbouring slots as many as were found (at most
-    /// [`CLUSTER`]): the first slot is that of the first frame. Each has one reference, which is the caller's, and its frame in
-    /// the cache, to which the caller gives a reference of each of these pages. `None` if no slot is free.
+    /// Takes neighbouring slots for the first of `frames`, for as many as were found and at
+    /// most [`CLUSTER`]: the first slot is that of the first frame. Each has one reference,
+    /// which is the caller's, and its frame in the cache, to which the caller gives a
+    /// reference of each of these pages. `None` if no slot is free; that is exact.
     ///
     /// O(1) in the usual case: a few lines of the CPU's own region. O(regions) where these are
     /// fragmented, O(slots) at most.

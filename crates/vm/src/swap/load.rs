@@ -41,8 +41,8 @@ impl<M: Platform> SwapSpace<M> {
     /// the caller the right to read it in; waits while somebody else does. O(1) but for that.
     ///
     /// `hold` takes a reference of the page in a frame, unless that has none (as
-    /// `Page::try_retain`, with acquire ordering); what it gives lets go when dropped. It may be asked for a frame
-    /// that has nothing to do with the slot any more.
+    /// `Page::try_retain`, with acquire ordering); what it gives lets go when dropped. It may
+    /// be asked for a frame that has nothing to do with the slot any more.
     ///
     /// The caller has a reference of the slot; or he looks, when he has locked his page-table
     /// entry, whether that holds the slot's number still and [`SwapSpace::holds`] says so too.
@@ -119,8 +119,8 @@ impl<M: Platform> Loading<'_, M> {
     }
 
     /// Puts `frame`, which has the slot's content, into the cache, with a reference of its
-    /// page that the caller gives, and wakes who waits. `false` if nobody needs the slot any more: it is free, and
-    /// the reference is the caller's still.
+    /// page that the caller gives, and wakes who waits. `false` if nobody needs the slot any
+    /// more: it is free, and the reference is the caller's still.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {
         let cached = self.space.settle(self.slot, Some(frame)) != Word::FREE;

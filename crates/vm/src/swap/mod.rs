@@ -33,10 +33,10 @@
 //! wait:      under the queue's lock: word is BUSY: set WAITERS, sleep
 //! ```
 //! - *A look-up returns no stranger.* The cache has a reference while the word says `CACHED`.
-//!   A frame whose page was held and is still in the word at the second look had the
-//!   cache's reference when it was held: had it been freed and used anew in between, then holding it
-//!   has acquired what its new owner released, and the second look sees the change of the word
-//!   that came before.
+//!   A frame whose page was held and is still in the word at the second look had the cache's
+//!   reference when it was held: had it been freed and used anew in between, then holding it
+//!   has acquired what its new owner released, and the second look sees the change of the
+//!   word that came before.
 //! - *A look-up needs no lock*, and writes the page's line only. It may succeed while the slot
 //!   is `BUSY` with an eviction: then the page has one more reference, and freezing fails; or
 //!   freezing came first, there is no reference to add to, and the look-up waits.
@@ -44,14 +44,15 @@
 //!   then, so no look-up finds its frame with another page in it.
 //! - *The slot stays while it is `BUSY`*: the last release leaves no reference, and who clears
 //!   `BUSY` frees the slot. So nobody writes to a slot that is read still.
-//! - *No wake-up is lost*: `WAITERS` is set under the lock of the queue's bucket while the word is
-//!   BUSY; who clears it wakes under that lock, after the sleeper is queued.
+//! - *No wake-up is lost*: `WAITERS` is set under the lock of the queue's bucket while the
+//!   word is `BUSY`; who clears it wakes under that lock, after the sleeper is queued.
 //!
 //! Sleeping, not spinning: reading may take milliseconds. Nothing else here waits for anybody.
 
 mod account;
 mod allocate;
 mod load;
+mod object;
 mod slot;
 mod space;
 

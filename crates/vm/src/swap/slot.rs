@@ -112,13 +112,14 @@ impl<M: Machine> Slot<M> {
     }
 
     /// Makes the word what `next` says, however often that takes, unless it is `None`; the
-    /// word before and after. Acquire and release: see [`Slot::load`].
+    /// word before and after. Acquire and release: see [`Slot::load`]; acquire if it is, too:
+    /// who finds a slot taken knows what its owner knew.
     #[inline]
     pub(super) fn change(&self, next: impl Fn(Word) -> Option<Word>) -> Option<(Word, Word)> {
-        let mut old = self.0.load(Ordering::Relaxed);
+        let mut old = self.0.load(Ordering::Acquire);
         loop {
             let new = next(Word(old))?;
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let order = (Ordering::AcqRel, Ordering::Acquire);
             match self.0.compare_exchange_weak(old, new.0, order.0, order.1) {
                 Ok(_) => return Some((Word(old), new)),
                 Err(now) => old = now,

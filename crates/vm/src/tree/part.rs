@@ -38,14 +38,14 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         Part::new(self.place, range)
     }
 
+    /// As [`Part::cut`], while nobody changes what is mapped.
+    pub(crate) fn again(&self, range: VaRange) -> Part<'a, M, P> {
+        Part::new(self.place, range)
+    }
+
     /// The slot.
     pub(crate) fn slot(&self) -> &'a Slot<M, P> {
         self.place.slot
-    }
-
-    /// Whether the slot is of level 0: only these have pages.
-    pub(crate) fn is_small(&self) -> bool {
-        self.place.level == 0
     }
 
     /// Whether the slot has no entry that says anything.

@@ -1,0 +1,68 @@
+//! Stores of pages that take simulated time.
+
+use crate::Sim;
+use crate::engine::{self, Time};
+use core::sync::atomic::{AtomicU64, Ordering};
+use machine::{Frame, PAGE_SIZE, Pager, PagerError};
+
+/// A store that takes time: `pager` keeps the pages, this says how long that lasts.
+///
+/// The disk moves one page after the other, in the order in which the calls come, and each
+/// call takes a latency beside that, which overlaps with other calls'. The calling task is
+/// blocked meanwhile. What `pager` itself does, the calling CPU does: for a write before the
+/// disk, for a read after it. A call that fails takes as long as another.
+pub struct Disk<P> {
+    pager: P,
+    latency: Time,
+    page: Time,
+    /// When the disk has moved all it was asked to. Used in turn, and no part of the machine.
+    free_at: AtomicU64,
+}
+
+impl<P> Disk<P> {
+    /// `pager` behind a disk that takes `latency` nanoseconds for a call and moves a page in
+    /// `page` nanoseconds.
+    pub fn new(pager: P, latency: u64, page: u64) -> Self {
+        Disk {
+            pager,
+            latency: latency.saturating_mul(1000),
+            page: page.saturating_mul(1000),
+            free_at: AtomicU64::new(0),
+        }
+    }
+
+    /// What keeps the pages.
+    pub fn pager(&self) -> &P {
+        &self.pager
+    }
+
+    /// Blocks the calling task while the disk moves so many pages. On no CPU it takes no time.
+    fn take(&self, pages: usize) {
+        engine::sleep(|now| {
+            // Relaxed (both): one CPU of the machine runs at a time, on one thread.
+            let begin = self.free_at.load(Ordering::Relaxed).max(now);
+            let end = begin.saturating_add(self.page.saturating_mul(pages as Time));
+            self.free_at.store(end, Ordering::Relaxed);
+            end.saturating_add(self.latency)
+        });
+    }
+}
+
+impl<P: Pager<Sim>> Pager<Sim> for Disk<P> {
+    fn read(&self, machine: &Sim, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        self.take(frames.len());
+        self.pager.read(machine, first, frames)
+    }
+
+    fn write(
+        &self,
+        machine: &Sim,
+        first: u64,
+        frames: &[Frame],
+        bytes: usize,
+    ) -> Result<(), PagerError> {
+        let written = self.pager.write(machine, first, frames, bytes);
+        self.take(bytes.div_ceil(PAGE_SIZE).min(frames.len()));
+        written
+    }
+}

@@ -1,0 +1,68 @@
+//! What the walker has noted of a page: accessed and dirty bits of all its mappings.
+//!
+//! Looked at and cleared under the page's PV lock alone: as long as a PV entry is listed, its
+//! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
+//! be about to lock the list; he brings its bits then.
+
+use super::Pmap;
+use crate::page::Page;
+use crate::policy::Policies;
+use crate::vm::{Hold, Vm};
+use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Whether a mapping of the page has been used since this was asked last. TLBs are not
+    /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in
+    /// general). O(mappings).
+    pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {
+        self.test_referenced_at(hold.frame())
+    }
+
+    /// As [`Vm::test_referenced`], for who holds the page.
+    pub(crate) fn test_referenced_at(&self, frame: Frame) -> bool {
+        let mut list = self.page(frame).lock_pv();
+        let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
+        let mut referenced = flags != 0;
+        for pv in list.iter() {
+            // SAFETY: the PV lock is held.
+            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
+            referenced |= take(entry, frame, pte::ACCESSED);
+        }
+        referenced
+    }
+
+    /// Whether the page has been written since this was asked last. From then on a task that
+    /// writes it marks it again: what TLBs knew as dirty is flushed. O(mappings).
+    pub fn test_modified(&self, hold: &Hold<M, P>) -> bool {
+        let frame = hold.frame();
+        let mut list = self.page(frame).lock_pv();
+        let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
+        let mut modified = flags != 0;
+        for pv in list.iter() {
+            // SAFETY: the PV lock is held.
+            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
+            if take(entry, frame, pte::DIRTY) {
+                modified = true;
+                // SAFETY: a pmap outlives its PV entries.
+                let pmap = unsafe { &*owner.pmap.cast::<Pmap<M, P>>() };
+                pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
+            }
+        }
+        modified
+    }
+}
+
+/// Clears `bit` of an entry that maps `frame`; whether it was set.
+fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
+    let mut old = entry.load(Ordering::Relaxed);
+    while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & bit != 0 {
+        // AcqRel: what was written before the bit was set is seen, as in `remove`.
+        match entry.compare_exchange_weak(old, old & !bit, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => old = now,
+        }
+    }
+    false
+}

@@ -1,0 +1,74 @@
+//! Pages of objects out: to their store, or to the swap space.
+
+use crate::object::{Home, PageRef};
+use crate::page::Page;
+use crate::pmap::How;
+use crate::policy::Policies;
+use crate::swap::SwapSpace;
+use crate::vm::Vm;
+use machine::Platform;
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Unmaps an object's page, writes it if it is dirty, and frees it if nobody has come to
+    /// want it meanwhile; whether it did.
+    pub(super) fn evict(&self, held: PageRef<'_, M, P>) -> bool {
+        let how = How {
+            slot: None,
+            spare_locked: true,
+        };
+        let removed = self.remove_as(held.frame(), how);
+        if removed.dirty {
+            let page = self.page(held.frame());
+            page.lock_pv().set_flags(Page::<M, P::Invalidation>::DIRTY);
+        }
+        if removed.is_locked {
+            return false;
+        }
+        let Some(home) = self.home(&held) else {
+            return false;
+        };
+        let page = self.page(held.frame());
+        if page.flags() & Page::<M, P::Invalidation>::DIRTY == 0 {
+            return home.evict();
+        }
+        if !home.object().is_anonymous() {
+            // What was unmapped above is dirty by its flag alone.
+            let written = home.write_back(|_| false);
+            return written.is_ok() && self.home(&held).is_some_and(Home::evict);
+        }
+        match self.swap_space() {
+            Some(swap) if home.object().has_slots() => self.swap_object(swap, &held, home),
+            _ => false,
+        }
+    }
+
+    /// Writes a page of shared anonymous memory to the swap space.
+    fn swap_object(
+        &self,
+        swap: &SwapSpace<M>,
+        held: &PageRef<'_, M, P>,
+        home: Home<'_, M, P>,
+    ) -> bool {
+        let frame = held.frame();
+        let page = self.page(frame);
+        page.retain();
+        let Some(slots) = swap.allocate(&[frame]) else {
+            self.release_page(frame);
+            return false;
+        };
+        let slot = slots.start;
+        // The object is what knows the page, not the slot's cache.
+        let _ = swap.uncache(slot, frame, || true);
+        self.release_page(frame);
+        // Whoever dirties it from here on is seen at the end.
+        let dirty = Page::<M, P::Invalidation>::DIRTY;
+        page.lock_pv().take_flags(dirty);
+        let written = swap.write(self.machine(), slot, &[frame]).is_ok();
+        if written && home.swap_out(slot) {
+            return true;
+        }
+        page.lock_pv().set_flags(dirty);
+        self.release_swapped(slot);
+        false
+    }
+}

@@ -1,0 +1,48 @@
+//! When memory is short.
+
+use crate::error::{Error, Resource};
+use crate::policy::Policies;
+use crate::vm::Vm;
+use alloc::boxed::Box;
+use machine::Platform;
+
+/// Frames that an operation without memory asks to be freed.
+const DIRECT: usize = 32;
+
+/// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
+/// the operation is worth another try (by ending a process, say). Called with no lock held.
+pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Does `operation`, which changes nothing if it fails, as often as it fails for want of
+    /// frames and some could be freed. The caller holds no lock of the VM's.
+    pub(crate) fn with_frames<R>(
+        &self,
+        operation: impl Fn() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        loop {
+            let result = operation();
+            let no_frames = Err(Error::OutOfMemory(Resource::Frames));
+            if result.as_ref().map(|_| ()) != no_frames.as_ref().map(|()| ()) {
+                return result;
+            }
+            if self.reclaim(DIRECT) == 0 && !self.ask() {
+                return result;
+            }
+        }
+    }
+
+    /// What a page daemon does: frees frames until `target` are free, or no more can be;
+    /// how many it freed.
+    pub fn keep_free(&self, target: usize) -> usize {
+        let short = target.saturating_sub(self.frames().free_count());
+        match short {
+            0 => 0,
+            short => self.reclaim(short),
+        }
+    }
+
+    fn ask(&self) -> bool {
+        self.out_of_memory().is_some_and(|ask| ask())
+    }
+}

@@ -1,0 +1,163 @@
+//! Advice that concerns pages one by one.
+
+use super::Space;
+use crate::error::{Error, Resource};
+use crate::object::{Advice, Attached, PageRef};
+use crate::pmap::Entry;
+use crate::policy::{MapLocking, Policies};
+use crate::reclaim::Batch;
+use crate::tree::Flags;
+use alloc::vec::Vec;
+use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Brings what is elsewhere; private memory that was never touched stays so.
+    pub(super) fn will_need(&self, range: VaRange) -> Result<(), Error> {
+        let range = self.mapped(range, |_, _| Ok(()))?;
+        for address in (range.start..range.end).step_by(PAGE_SIZE) {
+            match self.whereabouts(address) {
+                Some(Whereabouts::Swapped) => self.fault(PageFault {
+                    address,
+                    access: Access::Read,
+                    present: false,
+                })?,
+                Some(Whereabouts::Object(attached, index)) => {
+                    let page = attached.object().page(index, Advice::Random);
+                    match page.map(drop) {
+                        Ok(()) | Err(Error::Bus { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Some(Whereabouts::Nowhere) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops private pages.
+    pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
+        self.mapped(range, |flags, attached| match attached {
+            None if !flags.has(Flags::SHARED) => Ok(()),
+            _ => invalid("only private anonymous memory can be freed"),
+        })?;
+        self.discard(range)
+    }
+
+    /// Makes parts of shared memory zero.
+    pub(super) fn punch(&self, range: VaRange) -> Result<(), Error> {
+        let mut pieces = Vec::new();
+        let range = self.mapped(range, |flags, attached| match attached {
+            _ if flags.has(Flags::LOCKED) => invalid("the memory is locked"),
+            Some(to) if flags.has(Flags::SHARED) && to.object().is_anonymous() => {
+                pieces.try_reserve(1).map_err(|_| HEAP)?;
+                if pieces.last() != Some(to) {
+                    pieces.push(to.clone());
+                }
+                Ok(())
+            }
+            _ => invalid("only shared anonymous memory can be removed"),
+        })?;
+        for attached in pieces {
+            let whole = attached.range();
+            let part = VaRange {
+                start: range.start.max(whole.start),
+                end: range.end.min(whole.end),
+            };
+            let first = attached.index(part.start);
+            let pages = first..first + part.pages() as u64;
+            attached.object().punch(pages, |hold| {
+                self.vm.remove_all(hold);
+            });
+        }
+        Ok(())
+    }
+
+    /// Makes pages old.
+    pub(super) fn cool(&self, range: VaRange) -> Result<(), Error> {
+        self.each_page(range, |page| {
+            self.vm.test_referenced_at(page.frame());
+            self.vm.page(page.frame()).set_age(0);
+        })
+    }
+
+    /// Sends pages to where they come from, or to the swap space.
+    pub(super) fn page_out(&self, range: VaRange) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        self.each_page(range, |page| {
+            self.vm.send_out(page, &mut batch);
+        })?;
+        self.vm.launder(&mut batch);
+        Ok(())
+    }
+
+    /// Calls `act` with each page that is mapped in `range` and not locked in memory, with no
+    /// lock held.
+    fn each_page<'a>(
+        &'a self,
+        range: VaRange,
+        mut act: impl FnMut(PageRef<'a, M, P>),
+    ) -> Result<(), Error> {
+        let range = self.mapped(range, |flags, _| match flags.has(Flags::LOCKED) {
+            true => invalid("the memory is locked"),
+            false => Ok(()),
+        })?;
+        for address in (range.start..range.end).step_by(PAGE_SIZE) {
+            let frame = self.pmap.lookup(address);
+            if let Some(page) = frame.and_then(|frame| self.vm.page_ref(frame)) {
+                act(page);
+            }
+        }
+        Ok(())
+    }
+
+    /// `range` in pages, if all of it is mapped and as `check` wants it.
+    fn mapped(
+        &self,
+        range: VaRange,
+        mut check: impl FnMut(Flags, Option<&Attached<M, P>>) -> Result<(), Error>,
+    ) -> Result<VaRange, Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut locked = self.pmap.tree.lock(range)?;
+        for part in locked.parts() {
+            part.covered()?;
+            let mut checked = Ok(());
+            part.for_each(|mapped| {
+                if checked.is_ok() {
+                    checked = check(mapped.flags, mapped.attachment);
+                }
+            });
+            checked?;
+        }
+        Ok(range)
+    }
+
+    /// Where the page at `address` is, if it is mapped there but has no entry that maps it.
+    fn whereabouts(&self, address: usize) -> Option<Whereabouts<M, P>> {
+        let page = VaRange::sized(address, PAGE_SIZE);
+        let mut locked = self.pmap.tree.lock(page).ok()?;
+        let part = locked.parts().next()?;
+        let attached = part.first()?.attachment;
+        match self.pmap.entry_at(&part) {
+            Entry::Page { .. } => None,
+            Entry::Swapped(_) => Some(Whereabouts::Swapped),
+            Entry::Empty => Some(attached.map_or(Whereabouts::Nowhere, |to| {
+                Whereabouts::Object(to.clone(), to.index(address))
+            })),
+        }
+    }
+}
+
+/// Where a page is that is not mapped.
+enum Whereabouts<M: Platform, P: Policies<M>> {
+    Nowhere,
+    Swapped,
+    Object(Attached<M, P>, u64),
+}
+
+fn invalid<T>(reason: &'static str) -> Result<T, Error> {
+    Err(Error::Invalid { reason })
+}
+
+const HEAP: Error = Error::OutOfMemory(Resource::Heap);

@@ -1,0 +1,109 @@
+//! What a fault brings before it locks anything.
+
+use crate::error::Error;
+use crate::frames::Content;
+use crate::object::{Advice, Attached, PageRef};
+use crate::policy::Policies;
+use crate::vm::Vm;
+use machine::{Frame, Platform};
+
+/// What a fault can not go on without.
+pub(super) enum Need<M: Platform, P: Policies<M>> {
+    /// A page of zeroes.
+    Zeroes,
+    /// A page to copy to.
+    Room,
+    /// This page of an object, in memory.
+    Object(Attached<M, P>, u64, Advice),
+    /// The content of this slot of the swap space.
+    Slot(u32),
+    /// Another look: something changed meanwhile.
+    Nothing,
+}
+
+/// What a fault has brought, and takes back if it was not needed.
+pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
+    vm: &'a Vm<M, P>,
+    /// A page that nobody knows, and whether it is all zero.
+    frame: Option<(Frame, bool)>,
+    /// Why there are no zeroes.
+    failed: Option<Error>,
+    /// The content of a slot of the swap space.
+    swapped: Option<(u32, PageRef<'a, M, P>)>,
+}
+
+impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
+    pub(super) fn new(vm: &'a Vm<M, P>) -> Self {
+        Supply {
+            vm,
+            frame: None,
+            failed: None,
+            swapped: None,
+        }
+    }
+
+    /// Gets a page of zeroes. Without memory it may still be that none is needed.
+    pub(super) fn try_zeroes(&mut self) {
+        self.failed = self.frame(Content::Zeroed).err();
+    }
+
+    /// Gets what is needed. May sleep.
+    pub(super) fn get(&mut self, need: Need<M, P>) -> Result<(), Error> {
+        match need {
+            Need::Zeroes => self.frame(Content::Zeroed),
+            Need::Room => self.frame(Content::Any),
+            Need::Object(attached, index, advice) => {
+                // It stays in memory long enough for the next look, or is brought again.
+                attached.object().page(index, advice).map(drop)
+            }
+            Need::Slot(slot) => {
+                self.swapped = self.vm.swap_in(slot)?.map(|page| (slot, page));
+                Ok(())
+            }
+            Need::Nothing => Ok(()),
+        }
+    }
+
+    /// Whether there is a page of zeroes; an error if it could not be had.
+    pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(matches!(self.frame, Some((_, true)))),
+        }
+    }
+
+    /// Whether there is a page to copy to.
+    pub(super) fn has_room(&self) -> bool {
+        self.frame.is_some()
+    }
+
+    /// The page, which is the caller's now.
+    pub(super) fn take_frame(&mut self) -> Option<Frame> {
+        self.frame.take().map(|(frame, _)| frame)
+    }
+
+    /// The content of `slot`, if it was brought.
+    pub(super) fn take_swapped(&mut self, slot: u32) -> Option<PageRef<'a, M, P>> {
+        let (_, page) = self.swapped.take_if(|(of, _)| *of == slot)?;
+        Some(page)
+    }
+
+    fn frame(&mut self, content: Content) -> Result<(), Error> {
+        self.give_back();
+        let frame = self.vm.allocate_page(content)?;
+        self.frame = Some((frame, content == Content::Zeroed));
+        Ok(())
+    }
+
+    fn give_back(&mut self) {
+        if let Some((frame, zeroed)) = self.frame.take() {
+            self.vm.release_unused(frame, zeroed);
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Supply<'_, M, P> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}

@@ -1,0 +1,70 @@
+//! Writing what is mapped to where it comes from (`msync`).
+
+use super::Space;
+use crate::error::{Error, Resource};
+use crate::object::Attached;
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Flags, Locked};
+use alloc::vec::Vec;
+use core::ops::Range;
+use machine::{Platform, VaRange};
+
+/// A part of an object.
+type Piece<M, P> = (Attached<M, P>, Range<u64>);
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Writes the dirty pages of the files that are mapped shared in `range` (its end rounded
+    /// up to pages). What tasks had written before the call is in the store after it.
+    ///
+    /// # Errors
+    /// [`Error::NotMapped`] if part of the range is not mapped (then nothing is written), or
+    /// the first of the stores' errors; what was not written stays dirty.
+    pub fn sync(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let mut pieces = Vec::new();
+        {
+            let _read = self.pmap.locking.read();
+            self.refuse_hole(range)?;
+            collect(&mut self.pmap.tree.lock(range)?, &mut pieces)?;
+        }
+        let mut result = Ok(());
+        for (attached, pages) in pieces {
+            let clean = |hold: &_| self.vm.test_modified(hold);
+            result = result.and(attached.object().write_back(pages, clean));
+        }
+        result
+    }
+}
+
+/// The parts of objects that are mapped shared in the range.
+fn collect<M: Platform, P: Policies<M>>(
+    locked: &mut Locked<'_, M, P>,
+    pieces: &mut Vec<Piece<M, P>>,
+) -> Result<(), Error> {
+    for part in locked.parts() {
+        part.covered()?;
+        let mut room = Ok(());
+        part.for_each(|mapped| {
+            let Some(attached) = mapped
+                .attachment
+                .filter(|_| mapped.flags.has(Flags::SHARED))
+            else {
+                return;
+            };
+            let first = attached.index(mapped.range.start);
+            let pages = first..first + mapped.range.pages() as u64;
+            if let Some((last, before)) = pieces.last_mut()
+                && last == attached
+                && before.end == first
+            {
+                before.end = pages.end;
+            } else if pieces.try_reserve(1).is_ok() {
+                pieces.push((attached.clone(), pages));
+            } else {
+                room = Err(Error::OutOfMemory(Resource::Heap));
+            }
+        });
+        room?;
+    }
+    Ok(())
+}

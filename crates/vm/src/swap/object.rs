@@ -1,0 +1,35 @@
+//! Slots whose content an object's page has.
+
+use super::load::SwapIn;
+use super::space::SwapSpace;
+use crate::error::Error;
+use crate::object::{Object, ObjectRef, Slots};
+use crate::policy::Policies;
+use crate::vm::Vm;
+use alloc::sync::Arc;
+use machine::{Frame, PagerError, Platform};
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Shared anonymous memory of `bytes` bytes, in the swap space when memory is short.
+    pub fn shared_memory(self: &Arc<Self>, bytes: u64) -> Result<ObjectRef<M, P>, Error> {
+        let slots = self.swap_space().cloned();
+        let slots = slots.map(|space| -> Arc<dyn Slots<M>> { space });
+        Object::anonymous(self, slots, bytes)
+    }
+}
+
+/// A slot of an object's has one reference, the object's, and no cache: the object finds its
+/// pages by itself, and lets one task read at a time.
+impl<M: Platform> Slots<M> for SwapSpace<M> {
+    fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError> {
+        match self.begin_in(slot, |_| None::<()>) {
+            SwapIn::Load(loading) => loading.read(machine, frame),
+            SwapIn::Cached(()) | SwapIn::Gone => unreachable!("an object's slot is its own"),
+        }
+    }
+
+    fn free(&self, slot: u32) {
+        let cached = self.release(slot);
+        debug_assert!(cached.is_none(), "an object's slot has no cache");
+    }
+}
