@@ -17,6 +17,11 @@ pub trait System {
         true
     }
 
+    /// What its calls leave behind when they fail half-way.
+    fn halfway(&self) -> Halfway {
+        Halfway::Kept
+    }
+
     /// Begins a sequence: forgets all processes and what the files hold.
     ///
     /// # Errors
@@ -29,6 +34,16 @@ pub trait System {
     /// # Errors
     /// The system can not be used any more. What the step itself leads to is an outcome.
     fn perform(&mut self, step: &Step) -> Result<Outcome, Broken>;
+}
+
+/// What a call on a range leaves behind if it fails in the midst of it, as `mprotect` at a hole. POSIX
+/// leaves that open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halfway {
+    /// What was done by then, as on Linux.
+    Kept,
+    /// Nothing.
+    Undone,
 }
 
 /// Why a system can not be used any more.

@@ -1,5 +1,6 @@
 //! The model says what the kernel of this computer does.
 
+use oracle::Model;
 use oracle::check::{play, shrink};
 use oracle::generate::sequence;
 use oracle::{Broken, Linux, Outcome, System, text};
@@ -9,7 +10,9 @@ fn the_kernel_does_what_the_model_says() {
     let mut linux = Linux::new().expect("processes to play with");
     let mut compared = 0;
     for seed in 0..150 {
-        let steps = sequence(seed, 30 + seed as usize, &|step| linux.supports(step));
+        let steps = sequence(seed, 30 + seed as usize, Model::default(), &|step| {
+            linux.supports(step)
+        });
         match play(&steps, &mut [&mut linux]).expect("it does not break") {
             Ok(played) => compared += played.compared,
             Err(found) => {

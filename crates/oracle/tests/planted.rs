@@ -15,7 +15,7 @@ const SHORT: usize = 6;
 fn search(bug: Bug) -> Option<Divergence> {
     let mut planted = Planted::new(bug);
     (0..SEEDS).find_map(|seed| {
-        let steps = sequence(seed, 100, &|_| true);
+        let steps = sequence(seed, 100, Model::default(), &|_| true);
         let played = play(&steps, &mut [&mut planted]).expect("a model does not break");
         played.err()
     })
@@ -38,7 +38,7 @@ fn each_is_found_and_made_short() {
 #[test]
 fn a_model_agrees_with_itself() {
     for seed in 0..100 {
-        let steps = sequence(seed, 150, &|_| true);
+        let steps = sequence(seed, 150, Model::default(), &|_| true);
         let played = play(&steps, &mut [&mut Model::default()]).expect("it does not break");
         let played = played.unwrap_or_else(|found| panic!("{found}"));
         assert_eq!(played.left_out, 0, "what is generated is defined");

@@ -1,12 +1,13 @@
 //! Sequences are text, and back.
 
+use oracle::Model;
 use oracle::generate::sequence;
 use oracle::text::{parse, print};
 
 #[test]
 fn what_is_printed_is_read_again() {
     for seed in 0..200 {
-        let steps = sequence(seed, 200, &|_| true);
+        let steps = sequence(seed, 200, Model::default(), &|_| true);
         assert_eq!(parse(&print(&steps)), Ok(steps));
     }
 }
@@ -64,15 +65,19 @@ fn what_is_wrong_is_said_with_its_line() {
 
 #[test]
 fn a_seed_is_a_sequence_for_good() {
-    let again = || sequence(7, 100, &|_| true);
+    let again = || sequence(7, 100, Model::default(), &|_| true);
     assert_eq!(again(), again());
-    assert_ne!(again(), sequence(8, 100, &|_| true));
+    assert_ne!(again(), sequence(8, 100, Model::default(), &|_| true));
 }
 
 #[test]
 fn what_a_system_does_not_know_is_not_generated() {
     let supports = |step: &oracle::Step| !matches!(step.call, oracle::Call::Remap(_));
     for seed in 0..20 {
-        assert!(sequence(seed, 100, &supports).iter().all(supports));
+        assert!(
+            sequence(seed, 100, Model::default(), &supports)
+                .iter()
+                .all(supports)
+        );
     }
 }

@@ -8,10 +8,11 @@ mod simpler;
 
 pub use shrink::shrink;
 
+use crate::generate::sequence;
 use crate::model::Model;
 use crate::outcome::Outcome;
 use crate::step::Step;
-use crate::system::{Broken, System};
+use crate::system::{Broken, Halfway, System};
 use std::fmt;
 
 /// Systems that part.
@@ -32,6 +33,19 @@ pub struct Played {
     pub left_out: u64,
 }
 
+/// The model that all of `systems` can be compared with.
+pub fn model_for(systems: &[&mut dyn System]) -> Model {
+    let mut ways = systems.iter().map(|system| system.halfway());
+    let first = ways.next().unwrap_or(Halfway::Kept);
+    Model::new(ways.all(|way| way == first).then_some(first))
+}
+
+/// The sequence of this seed that all of `systems` can play, of about `steps` steps.
+pub fn sequence_for(seed: u64, steps: usize, systems: &[&mut dyn System]) -> Vec<Step> {
+    let known = |step: &Step| systems.iter().all(|system| system.supports(step));
+    sequence(seed, steps, model_for(systems), &known)
+}
+
 /// Plays a sequence on all systems.
 ///
 /// # Errors
@@ -40,7 +54,7 @@ pub fn play(
     steps: &[Step],
     systems: &mut [&mut dyn System],
 ) -> Result<Result<Played, Divergence>, Broken> {
-    let mut model = Model::default();
+    let mut model = model_for(systems);
     for system in systems.iter_mut() {
         system.reset()?;
     }

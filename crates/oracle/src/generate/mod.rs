@@ -18,11 +18,17 @@ const DRAWS: usize = 100;
 
 /// A sequence of about `steps` steps, and then some that look at all there is.
 ///
-/// Steps of which `supports` says no are left out.
-pub fn sequence(seed: u64, steps: usize, supports: &dyn Fn(&Step) -> bool) -> Vec<Step> {
+/// All are defined by `model`, which is as it was made; steps of which `supports` says no are
+/// left out.
+pub fn sequence(
+    seed: u64,
+    steps: usize,
+    model: Model,
+    supports: &dyn Fn(&Step) -> bool,
+) -> Vec<Step> {
     let mut generator = Generator {
         random: Rand64::new(u128::from(seed)),
-        model: Model::default(),
+        model,
         steps: Vec::new(),
         supports,
         handle: 0,

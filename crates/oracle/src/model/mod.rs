@@ -11,7 +11,8 @@
 //!   of it that have been unmapped: systems choose addresses differently;
 //! - `mremap` of neighbours that look alike but were mapped or changed apart: systems merge
 //!   them or do not;
-//! - `mremap` that moves several mappings at once: Linux does so from 6.17 on;
+//! - `mremap` that moves several mappings at once (Linux does so from 6.17 on), or makes them
+//!   shorter (it does so, though its manual says otherwise);
 //! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of what
 //!   moves; and requests to duplicate a mapping onto itself, or to move the beginning of
 //!   more than an address space has: what has changed when they fail;
@@ -43,8 +44,8 @@ mod remap;
 pub use known::Known;
 
 use crate::outcome::Outcome;
-use crate::step::{Call, FILES, ProcessId, Step};
-use crate::system::{Broken, System};
+use crate::step::{Advice, Call, FILES, ProcessId, Step};
+use crate::system::{Broken, Halfway, System};
 use answer::{Answer, Stop, undefined};
 use object::Object;
 use page::{Attributes, Page};
@@ -60,27 +61,49 @@ pub struct Model {
     processes: BTreeMap<ProcessId, Process>,
     /// The last number given to a mapping.
     serial: u64,
+    /// What calls leave behind that fail half-way, if that is defined.
+    halfway: Option<Halfway>,
 }
 
+/// As Linux is.
 impl Default for Model {
     fn default() -> Self {
-        Model {
-            objects: vec![Object::default(); usize::from(FILES)],
-            processes: BTreeMap::from([(0, Process::new())]),
-            serial: 0,
-        }
+        Model::new(Some(Halfway::Kept))
     }
 }
 
 impl Model {
+    /// Process 0, empty files. Without `halfway` calls are not defined that would fail half-way
+    /// with something done.
+    pub fn new(halfway: Option<Halfway>) -> Self {
+        Model {
+            objects: vec![Object::default(); usize::from(FILES)],
+            processes: BTreeMap::from([(0, Process::new())]),
+            serial: 0,
+            halfway,
+        }
+    }
+
     /// Performs the step and says what any system should have said.
     ///
     /// # Errors
     /// Why that is not defined. Then the model has changed nothing.
     pub fn judge(&mut self, step: &Step) -> Result<Outcome, &'static str> {
-        match self.answer(step) {
-            Ok(outcome) | Err(Stop::With(outcome)) => Ok(outcome),
-            Err(Stop::Undefined(why)) => Err(why),
+        let before = (self.halfway != Some(Halfway::Kept)).then(|| self.clone());
+        match (self.answer(step), before) {
+            (Err(Stop::Undefined(why)), _) => Err(why),
+            (Ok(Outcome::Errno(errno)) | Err(Stop::With(Outcome::Errno(errno))), Some(before))
+                if !step.call.only_brings() =>
+            {
+                let same = self.processes == before.processes && self.objects == before.objects;
+                let defined = same || self.halfway.is_some();
+                *self = before;
+                match defined {
+                    true => Ok(Outcome::Errno(errno)),
+                    false => Err("what a call leaves behind that fails half-way"),
+                }
+            }
+            (Ok(outcome) | Err(Stop::With(outcome)), _) => Ok(outcome),
         }
     }
 
@@ -150,13 +173,24 @@ impl Model {
     }
 }
 
+impl Call {
+    /// Whether it changes nothing but which pages are in memory; that it has done so far as
+    /// it came.
+    fn only_brings(&self) -> bool {
+        matches!(
+            self,
+            Call::Advise(_, Advice::PopulateRead | Advice::PopulateWrite)
+        )
+    }
+}
+
 impl System for Model {
     fn name(&self) -> &str {
         "model"
     }
 
     fn reset(&mut self) -> Result<(), Broken> {
-        *self = Model::default();
+        *self = Model::new(self.halfway);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::outcome::Core;
 use std::collections::BTreeMap;
 
 /// A file, or what an anonymous shared mapping shows.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Object {
     /// All of it.
     pub bytes: Vec<u8>,

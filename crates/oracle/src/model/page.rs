@@ -6,7 +6,7 @@ use crate::step::{Advice, Prot};
 use std::rc::Rc;
 
 /// A mapped page.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Page {
     /// The same for pages that surely are one mapping to the kernel, too. Whether neighbours
     /// that only look alike are one is the kernel's affair.
@@ -53,7 +53,7 @@ pub enum Lock {
 }
 
 /// What a private page may contain: one content, or more after `MADV_FREE`.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Own(pub Vec<Rc<[u8]>>);
 
 impl Own {

@@ -15,7 +15,7 @@ const HANDLE_SHIFT: u32 = 28;
 const ABSURD: u64 = 1 << 47;
 
 /// A process.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Process {
     /// What is mapped, by page number.
     pub pages: BTreeMap<u64, Page>,

@@ -134,15 +134,13 @@ impl Process {
             start, old, new, ..
         } = request;
         let first = self.pages.get(&(start / PAGE));
-        let moves_only = remap.fixed.is_some() && old == new;
-        // What is cut off need not be of the mapping.
-        let unity = self.unity(pages(start, old.min(new)));
-        if moves_only && unity != Unity::One && first.is_some() {
-            return undefined("it moves more than one mapping");
-        }
+        let unity = self.unity(request.source());
         let Some(first) = first else {
             return fails(libc::EFAULT);
         };
+        if new <= old && unity != Unity::One {
+            return undefined("moving or cutting what is not one mapping");
+        }
         if new > old || request.implies_move() {
             if old == 0 && !first.attributes.shared {
                 return fails(libc::EINVAL);
