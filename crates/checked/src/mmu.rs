@@ -35,13 +35,23 @@ struct Own {
     heard: u64,
 }
 
+/// A translation of 4 KiB or 2 MiB.
 #[derive(Clone, Copy)]
 struct Entry {
     asid: Asid,
-    page: usize,
+    /// What it translates, and the first frame of it.
+    range: VaRange,
     frame: Frame,
     writable: bool,
     dirty: bool,
+}
+
+impl Entry {
+    /// The frame at `address`.
+    fn frame(&self, address: usize) -> Frame {
+        let inside = (address - self.range.start) >> PAGE_SHIFT;
+        Frame(self.frame.0 + inside as u32)
+    }
 }
 
 impl CpuMmu {
@@ -62,7 +72,8 @@ impl CpuMmu {
             },
             Flush::Range(range) => range,
         };
-        let doomed = |e: &Entry| e.asid == asid && range.contains(e.page << PAGE_SHIFT);
+        let doomed =
+            |e: &Entry| e.asid == asid && e.range.start < range.end && range.start < e.range.end;
         lock(&self.own).tlb.retain(|entry| !doomed(entry));
     }
 
@@ -110,39 +121,41 @@ impl Checked {
             present,
         };
         let (root, asid) = lock(&mmu.own).active.ok_or(fault(false))?;
-        let page = address >> PAGE_SHIFT;
-        let is_it = |entry: &Entry| entry.asid == asid && entry.page == page;
+        let is_it = |entry: &Entry| entry.asid == asid && entry.range.contains(address);
         let cached = lock(&mmu.own).tlb.iter().copied().find(is_it);
         if let Some(entry) = cached
             && (access == Access::Read || (entry.writable && entry.dirty))
         {
-            return Ok(entry.frame);
+            return Ok(entry.frame(address));
         }
         lock(&mmu.own).tlb.retain(|entry| !is_it(entry));
         if cached.is_some_and(|entry| !entry.writable) {
             return Err(fault(true));
         }
-        let (leaf, writable) = self.walk(root, address, access).map_err(fault)?;
-        let frame = pte::frame(leaf);
-        lock(&mmu.own).tlb.push(Entry {
+        let (leaf, level, writable) = self.walk(root, address, access).map_err(fault)?;
+        let span = pte::span(level);
+        let entry = Entry {
             asid,
-            page,
-            frame,
+            range: VaRange::sized(address & !(span - 1), span),
+            frame: pte::frame(leaf),
             writable,
             dirty: leaf & pte::DIRTY != 0,
-        });
-        Ok(frame)
+        };
+        lock(&mmu.own).tlb.push(entry);
+        Ok(entry.frame(address))
     }
 
-    /// The mapping entry as the walk leaves it and whether writes are allowed, or
-    /// whether a present entry forbids the access. Pages of 4 KiB only.
-    fn walk(&self, root: Frame, address: usize, access: Access) -> Result<(u64, bool), bool> {
+    /// The mapping entry as the walk leaves it, its level, and whether writes are allowed;
+    /// or whether a present entry forbids the access.
+    fn walk(&self, root: Frame, address: usize, access: Access) -> Result<(u64, u32, bool), bool> {
         if address >= pte::USER_END {
             return Err(false);
         }
         let mut entry = pte::PRESENT | pte::WRITABLE | pte::USER | root.address();
         let mut writable = true;
-        for level in (0..pte::LEVELS).rev() {
+        let mut level = pte::LEVELS;
+        loop {
+            level -= 1;
             let word = self.word(pte::frame(entry), pte::index(address, level));
             // Acquire (here and below): pairs with the release of who linked the entry.
             let mut found = word.load(Ordering::Acquire);
@@ -154,7 +167,7 @@ impl Checked {
                 if found & pte::USER == 0 || (access == Access::Write && write_forbidden) {
                     return Err(true);
                 }
-                let dirties = level == 0 && access == Access::Write;
+                let dirties = maps(level, found) && access == Access::Write;
                 entry = found | pte::ACCESSED | if dirties { pte::DIRTY } else { 0 };
                 if entry == found {
                     break;
@@ -166,9 +179,16 @@ impl Checked {
                 }
             }
             writable &= entry & pte::WRITABLE != 0;
+            if maps(level, entry) {
+                return Ok((entry, level, writable));
+            }
         }
-        Ok((entry, writable))
     }
+}
+
+/// Whether an entry at `level` maps a page, of 4 KiB or 2 MiB.
+fn maps(level: u32, entry: u64) -> bool {
+    level == 0 || (level == 1 && entry & pte::HUGE != 0)
 }
 
 /// The calling thread must be a CPU of the machine, and the machine have memory;

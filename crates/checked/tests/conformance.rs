@@ -62,6 +62,17 @@ fn one_cpus_translation() {
 }
 
 #[test]
+fn large_pages() {
+    let machine = || Checked::with_memory(2, 2 * machine::pte::ENTRIES);
+    model(2, move || suite::large_pages(&machine()));
+    model(2, move || suite::large_flushes(&machine()));
+    model(2, move || suite::large_changes(&machine()));
+    model(2, move || suite::large_harvest(&machine(), 1));
+    model(2, move || suite::exact_large_tlb(&machine()));
+    model(1, move || suite::large_shootdown(&machine()));
+}
+
+#[test]
 fn the_walker_against_a_kernel() {
     model(2, || suite::harvest(&machine(), 1));
 }

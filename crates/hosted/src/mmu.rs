@@ -165,10 +165,9 @@ fn no_mmu() -> ! {
 /// every operation panics otherwise.
 ///
 /// An access costs one `xchg` and a TLB look-up. Loads acquire and stores release,
-/// as on x86. Larger pages are cached in 4 KiB pieces, so a flush must name the
-/// whole of a large page. An access that a cached entry forbids faults, even if the
-/// tables allow it by now, and the fault drops the entry: a handler must take such
-/// spurious faults, as on x86.
+/// as on x86. A page of 2 MiB takes one entry of the TLB. An access that a cached entry
+/// forbids faults, even if the tables allow it by now, and the fault drops the entry: a
+/// handler must take such spurious faults, as on x86.
 impl Mmu for Hosted {
     fn activate(&self, root: Frame, asid: Asid) {
         // SAFETY: we run on the CPU, and hold no result of `own`.

@@ -25,6 +25,7 @@ fn keeps_it_when_asked_again() {
     for _ in 0..3 {
         suite::all(&machine);
         suite::exact_tlb(&machine);
+        suite::exact_large_tlb(&machine);
     }
 }
 
@@ -44,6 +45,7 @@ fn the_wrapper_itself_breaks_nothing() {
     let sound = Broken::<{ broken::NONE }>::new(machine());
     suite::all(&sound);
     suite::exact_tlb(&sound);
+    suite::exact_large_tlb(&sound);
 }
 
 #[test]
@@ -76,6 +78,15 @@ fn flushes_that_forget_too_little_are_caught() {
     assert!(catches::<{ broken::FLUSHES_ONE_PAGE }>(suite::flushes));
 }
 
+/// The contract that a flush which names a part of a large page forgets all of it.
+#[test]
+fn large_pages_that_outlive_a_flush_are_caught() {
+    assert!(catches::<{ broken::KEEPS_LARGE }>(suite::large_flushes));
+    assert!(catches::<{ broken::KEEPS_LARGE }>(suite::large_shootdown));
+    assert!(catches::<{ broken::KEEPS_LARGE }>(suite::large_changes));
+    assert!(!catches::<{ broken::KEEPS_LARGE }>(suite::large_pages));
+}
+
 #[test]
 fn a_tlb_without_tags_is_caught() {
     assert!(catches::<{ broken::ONE_ASID }>(suite::asids));
@@ -84,6 +95,7 @@ fn a_tlb_without_tags_is_caught() {
 #[test]
 fn a_tlb_that_forgets_by_itself_is_not_exact() {
     assert!(catches::<{ broken::FORGETFUL_TLB }>(suite::exact_tlb));
+    assert!(catches::<{ broken::FORGETFUL_TLB }>(suite::exact_large_tlb));
     assert!(!catches::<{ broken::FORGETFUL_TLB }>(suite::all));
 }
 
@@ -93,11 +105,17 @@ fn a_walker_that_loses_dirty_bits_is_caught() {
     assert!(catches::<{ broken::LOSES_DIRTY }>(|m| suite::harvest(
         m, 300
     )));
+    assert!(catches::<{ broken::LOSES_DIRTY }>(suite::large_pages));
+    assert!(catches::<{ broken::LOSES_DIRTY }>(suite::large_changes));
+    assert!(catches::<{ broken::LOSES_DIRTY }>(
+        |m| suite::large_harvest(m, 300)
+    ));
 }
 
 #[test]
 fn a_walker_that_ignores_rights_is_caught() {
     assert!(catches::<{ broken::IGNORES_RIGHTS }>(suite::translation));
+    assert!(catches::<{ broken::IGNORES_RIGHTS }>(suite::large_pages));
 }
 
 #[test]

@@ -55,7 +55,8 @@ impl fmt::Debug for VaRange {
 /// What to forget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// The entries of a range.
+    /// What translates an address of the range, whole: the entry of a larger page as well
+    /// of which only a part is named.
     Range(VaRange),
     /// All entries of the address space.
     All,
@@ -109,6 +110,24 @@ impl core::error::Error for PageFault {}
 /// a cached entry forbids may fault although the tables allow it by now; the fault
 /// drops the entry, so the second try goes by the tables. Entries on the way to the
 /// one that maps are marked accessed, too.
+///
+/// # Pages of 2 MiB
+/// An entry of level 1 with [`crate::pte::HUGE`] maps 512 frames, the first of them aligned
+/// to as many. Accessed and dirty bits are its own: one of each for the 2 MiB. A TLB may
+/// keep it as one translation or piece by piece; either way the flush of any address in it
+/// forgets all of it.
+///
+/// A kernel may change an entry of level 1 from a table to a large page or back while CPUs
+/// use it. Until the flush, a TLB may hold translations of both kinds for an address and
+/// use either, and writes set the dirty bit in the entry that the walker finds by then. So:
+/// - from a table to a large page, with an exchange of the entry: until the flush of all of
+///   the 2 MiB, CPUs may use, and mark as used and dirty, what they have of the table. It
+///   may be read for good, or freed, behind the flush only.
+/// - from a large page to a table: entries of the table may be used at once, but the large
+///   page goes on being translated, and written if it was cached as dirty, until the flush
+///   of any address in it.
+/// - with different frames or fewer rights, in both cases, a CPU may see the old and the new
+///   in turn until then; with the same frames and rights it notices nothing.
 pub trait Mmu: Memory + Topology {
     /// Makes this CPU translate with the tables at `root`, its entries tagged
     /// `asid`. Flushes nothing.

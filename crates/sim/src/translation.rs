@@ -145,7 +145,7 @@ impl Engine {
         };
         match cached {
             Some(entry) if access == Access::Read || (entry.writable && entry.dirty) => {
-                self.oracle.used(entry.frame, entry.note, address, cpu);
+                self.oracle.used(&entry, address, cpu);
                 Ok(Found::Cached(entry.frame))
             }
             Some(entry) if !entry.writable => {
@@ -166,7 +166,7 @@ impl Engine {
         let tlb = &mut self.cpus[self.running].translation.tlb;
         match walked {
             Ok(entry) => {
-                let note = self.oracle.note(entry.frame);
+                let note = self.oracle.note(entry);
                 tlb.insert(asid, page, Entry { note, ..*entry });
             }
             Err(_) => tlb.remove(asid, page),

@@ -35,6 +35,7 @@ fn all() {
 #[test]
 fn exact_tlb() {
     conformance::exact_tlb(&machine(0, false));
+    conformance::exact_large_tlb(&machine(0, false));
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub const WRONG_CPU: Flaw = 12;
 pub const CLOCK_GOES_BACK: Flaw = 13;
 pub const MANY_ANCHORS: Flaw = 14;
 pub const FORGETS_LOCALS: Flaw = 15;
+pub const KEEPS_LARGE: Flaw = 16;
 
 #[derive(Clone)]
 pub struct Broken<const FLAW: Flaw> {
@@ -62,6 +63,9 @@ impl<const FLAW: Flaw> Broken<FLAW> {
         for level in (1..pte::LEVELS).rev() {
             let word = self.inner.word(table, pte::index(address, level));
             let entry = word.load(Ordering::Relaxed);
+            if entry & pte::HUGE != 0 {
+                word.fetch_and(!pte::DIRTY, Ordering::Relaxed);
+            }
             if entry & pte::PRESENT == 0 || entry & pte::HUGE != 0 {
                 return;
             }
@@ -193,6 +197,7 @@ impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
             Flush::Range(range) if FLAW == FLUSHES_ONE_PAGE => {
                 Flush::Range(VaRange::sized(range.start, PAGE_SIZE))
             }
+            Flush::Range(range) if FLAW == KEEPS_LARGE && range.len() < pte::span(1) => return,
             what => what,
         };
         self.inner.flush_local(Self::asid(asid), what);
@@ -201,7 +206,7 @@ impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
         let mut targets = *targets;
         let before = self.shootdowns.fetch_add(1, Ordering::Relaxed);
-        if FLAW == NO_SHOOTDOWN || (FLAW == LOSES_REQUESTS && before >= 8) {
+        if FLAW == NO_SHOOTDOWN || FLAW == KEEPS_LARGE || (FLAW == LOSES_REQUESTS && before >= 8) {
             targets = CpuSet::EMPTY;
         }
         if FLAW == SPARES_ITSELF {

@@ -14,7 +14,7 @@ pub(super) fn enter<M: Mmu + Clone>(m: &M, tables: &Tables<M>, asid: Asid) {
     m.activate(tables.root, asid);
 }
 
-fn refused(address: usize, access: Access, present: bool) -> PageFault {
+pub(super) fn refused(address: usize, access: Access, present: bool) -> PageFault {
     PageFault {
         address,
         access,
@@ -57,7 +57,7 @@ pub fn translation<M: Execute + Platform + Clone>(m: &M) {
 }
 
 /// What taking bits from the entry at `level` does to accesses below it.
-fn each_level<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: u32) {
+pub(super) fn each_level<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: u32) {
     let word = tables.entry_at(ADDRESS, level);
     let entry = word.load(Ordering::Relaxed);
     let with = |entry: u64| {
@@ -181,35 +181,6 @@ pub fn asids<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// An entry of level 1 with the large bit maps 2 MiB; flushing all of them forgets
-/// them. Needs frames 512 to 1023.
-pub fn large_pages<M: Execute + Platform + Clone>(m: &M) {
-    assert!(
-        m.frame_count() >= 2 * pte::ENTRIES,
-        "no room for a large page"
-    );
-    alone(m, |m| {
-        let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
-        let base = ADDRESS & !(pte::span(1) - 1);
-        let first = Frame(pte::ENTRIES as u32);
-        let entry = tables.entry_at(base, 1);
-        entry.store(first.address() | WRITE | pte::HUGE, Ordering::Release);
-        for page in [0, 1, pte::ENTRIES - 1] {
-            let frame = Frame(first.0 + page as u32);
-            m.zero(frame);
-            assert_eq!(m.store(base + page * PAGE_SIZE + 8, page as u64), Ok(()));
-            let stored = m.word(frame, 1).load(Ordering::Relaxed);
-            assert_eq!(stored, page as u64, "page {page} of a large one");
-        }
-        let marks = pte::ACCESSED | pte::DIRTY;
-        let bits = entry.swap(0, Ordering::AcqRel) & marks;
-        assert_eq!(bits, marks, "a large entry after a store");
-        m.flush_local(ASID, Flush::Range(VaRange::sized(base, pte::span(1))));
-        assert!(m.load(base + PAGE_SIZE).is_err(), "a large page flushed");
-    });
-}
-
 /// Beyond the contract, for machines whose TLB forgets nothing by itself: a stale
 /// entry is used until it is flushed, by its own ASID and page and no other.
 pub fn exact_tlb<M: Execute + Platform + Clone>(m: &M) {
@@ -234,27 +205,39 @@ pub fn exact_tlb<M: Execute + Platform + Clone>(m: &M) {
 /// A kernel that exchanges an entry for 0 learns from the old value of every store
 /// the walker let through, and the walker marks no absent entry.
 pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
+    harvest_at(m, rounds, 0);
+}
+
+/// The same with an entry at `level`.
+pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, level: u32) {
     struct Shared<M: Execute> {
         machine: M,
         tables: Tables<M>,
         frame: Frame,
+        /// The entry's value when the page is mapped.
+        mapped: u64,
         meeting: Meeting<M>,
     }
     let tables = Tables::new(m, 0);
+    let frame = match level {
+        0 => tables.map_new(ADDRESS, WRITE),
+        _ => tables.map_large(ADDRESS, WRITE),
+    };
     let shared = Arc::new(Shared {
         machine: m.clone(),
-        frame: tables.map_new(ADDRESS, WRITE),
+        frame,
+        mapped: tables.entry_at(ADDRESS, level).load(Ordering::Relaxed),
         tables,
         meeting: Meeting::new(),
     });
     let kernel = move |s: &Shared<M>| {
         let meeting = s.meeting.attend();
         let data = s.machine.word(s.frame, 0);
-        let entry = s.tables.entry(ADDRESS);
+        let entry = s.tables.entry_at(ADDRESS, level);
         for round in 0..rounds {
             if round > 0 {
                 data.store(0, Ordering::Relaxed);
-                s.tables.map(ADDRESS, s.frame, WRITE);
+                entry.store(s.mapped, Ordering::Release);
                 meeting.meet();
             }
             if round % 2 == 1 {

@@ -16,14 +16,16 @@
 //! | [`cpus`], [`spinning`] | who is where; waiting |
 //! | [`parking`], [`permits`], [`locals`], [`anchor`], [`clock`] | tasks |
 //! | [`memory`] | frames |
-//! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`], [`large_pages`] | one CPU's translation |
+//! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`] | one CPU's translation |
 //! | [`harvest`] | the walker against a kernel that takes entries away |
 //! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
 //! | [`pager`] | a store of pages, which is no part of a machine |
-//! | [`exact_tlb`] | beyond the contract: the TLB keeps what it may keep |
+//! | [`large_pages`], [`large_flushes`], [`large_shootdown`], [`large_changes`], [`large_harvest`] | pages of 2 MiB |
+//! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps what it may keep |
 
 mod atomics;
 mod cpus;
+mod large;
 mod litmus;
 mod memory;
 mod mmu;
@@ -34,9 +36,12 @@ mod tasks;
 
 pub use atomics::{atomics, cells};
 pub use cpus::{cpus, spinning};
+pub use large::{
+    exact_large_tlb, large_changes, large_flushes, large_harvest, large_pages, large_shootdown,
+};
 pub use litmus::{message_passing, store_buffer};
 pub use memory::memory;
-pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, large_pages, translation};
+pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, translation};
 pub use pager::pager;
 pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
 pub use tables::FRAMES;
@@ -68,12 +73,16 @@ pub fn all<M: Execute + Platform + Clone>(m: &M) {
     accessed_dirty(m);
     flushes(m);
     asids(m);
-    large_pages(m);
     harvest(m, ROUNDS);
     shootdown(m);
     stale_stores(m, ROUNDS, STORES);
     mutual_shootdown(m, ROUNDS);
     many_requests(m);
+    large_pages(m);
+    large_flushes(m);
+    large_shootdown(m);
+    large_changes(m);
+    large_harvest(m, ROUNDS);
 }
 
 /// Runs `job` on CPU 0 with a handle of the machine.

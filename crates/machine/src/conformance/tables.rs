@@ -5,6 +5,8 @@ use core::sync::atomic::AtomicU32;
 
 /// Frames the suite uses, from 0.
 pub const FRAMES: usize = 16;
+/// The first of the 512 frames that the checks of large pages use besides.
+pub(super) const LARGE: Frame = Frame(pte::ENTRIES as u32);
 
 /// An address whose index differs at each level.
 pub(super) const ADDRESS: usize = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
@@ -77,6 +79,16 @@ impl<M: Memory + Clone> Tables<M> {
     pub(super) fn map_new(&self, address: usize, bits: u64) -> Frame {
         let frame = self.frame();
         self.map(address, frame, bits);
+        frame
+    }
+
+    /// Maps the 2 MiB around `address` to the frames from [`LARGE`] on; the frame at
+    /// `address`, zeroed.
+    pub(super) fn map_large(&self, address: usize, bits: u64) -> Frame {
+        let frame = Frame(LARGE.0 + pte::index(address, 0) as u32);
+        self.machine.zero(frame);
+        let entry = LARGE.address() | bits | pte::HUGE;
+        self.entry_at(address, 1).store(entry, Ordering::Release);
         frame
     }
 }

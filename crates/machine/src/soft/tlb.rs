@@ -4,10 +4,16 @@
 //! an access through an entry that a kernel forgot to flush *happens*, and is seen.
 //! Set-associative; within a set the oldest entry gives way (first in, first out),
 //! so the same accesses always leave the same contents.
+//!
+//! A page of 2 MiB takes one entry, in the same sets as those of 4 KiB, as in the
+//! second-level TLBs it stands for. An address may have an entry of each size, if its
+//! tables were changed between the two looks at them; either may then be used, as on
+//! x86, and whatever forgets the one forgets the other.
 
-use crate::{Asid, Flush, Frame, PAGE_SHIFT};
+use crate::{Asid, Flush, Frame, PAGE_SHIFT, pte};
 use alloc::boxed::Box;
 use alloc::vec;
+use core::ops::Range;
 
 /// Entries in a set. 12 ways by [`SETS`] are the second-level TLB of recent Intel cores.
 pub const WAYS: usize = 12;
@@ -15,12 +21,12 @@ pub const WAYS: usize = 12;
 pub const SETS: usize = 128;
 
 /// What the walker found for a 4 KiB page.
-///
-/// Larger pages are cached in 4 KiB pieces, so the size is no part of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The page's frame.
     pub frame: Frame,
+    /// Whether the page is a part of one of 2 MiB, all of which the entry translates.
+    pub large: bool,
     /// Whether tasks may write.
     pub writable: bool,
     /// Whether a write needs no walk: allowed, and the dirty bit is set.
@@ -43,20 +49,32 @@ pub struct Tlb {
 
 /// Marks a tag as one of an entry.
 const VALID: u64 = 1 << 63;
+/// Marks a tag as one of 2 MiB; its number counts those.
+const LARGE: u64 = 1 << 62;
 /// Where the ASID stands in a tag, above the 36 bits of a page number.
 const ASID_SHIFT: u32 = 36;
 
 /// The tag of `page` in `asid`.
 #[inline]
-fn tag(asid: Asid, page: usize) -> u64 {
+fn small(asid: Asid, page: usize) -> u64 {
     VALID | (asid.0 as u64) << ASID_SHIFT | page as u64
 }
 
-/// The ASID and the page number of a tag.
+/// The tag of the 2 MiB around `page` in `asid`.
 #[inline]
-fn untag(tag: u64) -> (Asid, usize) {
-    let page = tag & ((1 << ASID_SHIFT) - 1);
-    (Asid((tag >> ASID_SHIFT) as u16), page as usize)
+fn large(asid: Asid, page: usize) -> u64 {
+    LARGE | small(asid, page / pte::ENTRIES)
+}
+
+/// The ASID and the page numbers of a tag.
+#[inline]
+fn untag(tag: u64) -> (Asid, Range<usize>) {
+    let number = (tag & ((1 << ASID_SHIFT) - 1)) as usize;
+    let pages = match tag & LARGE {
+        0 => number..number + 1,
+        _ => number * pte::ENTRIES..(number + 1) * pte::ENTRIES,
+    };
+    (Asid((tag >> ASID_SHIFT) as u16), pages)
 }
 
 impl Tlb {
@@ -65,6 +83,7 @@ impl Tlb {
         assert!(sets.is_power_of_two(), "{sets} sets are no power of two");
         let nothing = Entry {
             frame: Frame(0),
+            large: false,
             writable: false,
             dirty: false,
             note: 0,
@@ -77,70 +96,97 @@ impl Tlb {
         }
     }
 
-    /// The set of a page.
+    /// The set of a tag.
     #[inline]
-    fn set(&self, page: usize) -> usize {
-        page & (self.tags.len() - 1)
+    fn set(&self, tag: u64) -> usize {
+        tag as usize & (self.tags.len() - 1)
     }
 
-    /// Where `page` of `asid` is.
+    /// Where the entry of a tag is.
     #[inline]
-    fn find(&self, asid: Asid, page: usize) -> Option<(usize, usize)> {
-        let (set, tag) = (self.set(page), tag(asid, page));
+    fn find(&self, tag: u64) -> Option<(usize, usize)> {
+        let set = self.set(tag);
         let way = self.tags[set].iter().position(|&t| t == tag)?;
         Some((set, way))
     }
 
-    /// The entry of `page` (a page number) in `asid`. O(ways).
+    /// The entry of a tag, if it was the last that was found in its set.
     #[inline]
-    pub fn lookup(&mut self, asid: Asid, page: usize) -> Option<Entry> {
-        let set = self.set(page);
-        let recent = self.recent[set] as usize;
-        if self.tags[set].get(recent) == Some(&tag(asid, page)) {
-            return Some(self.entries[set][recent]);
-        }
-        let (set, way) = self.find(asid, page)?;
+    fn recent(&self, tag: u64) -> Option<Entry> {
+        let set = self.set(tag);
+        let way = self.recent[set] as usize;
+        (self.tags[set].get(way) == Some(&tag)).then(|| self.entries[set][way])
+    }
+
+    /// The entry of a tag.
+    #[inline]
+    fn search(&mut self, tag: u64) -> Option<Entry> {
+        let (set, way) = self.find(tag)?;
         self.recent[set] = way as u8;
         Some(self.entries[set][way])
     }
 
-    /// Keeps `entry` for `page` in `asid`, in place of what was there for it, or of
-    /// the oldest entry of the set.
+    /// The entry that translates `page` (a page number) in `asid`. O(ways).
+    #[inline]
+    pub fn lookup(&mut self, asid: Asid, page: usize) -> Option<Entry> {
+        let (small, large) = (small(asid, page), large(asid, page));
+        let recent = self.recent(small).or_else(|| self.recent(large));
+        let found = recent.or_else(|| self.search(small).or_else(|| self.search(large)));
+        found.map(|entry| entry.at(page))
+    }
+
+    /// Keeps `entry`, which was found for `page` in `asid`, in place of what was there of
+    /// its size, or of the oldest entry of the set.
     pub fn insert(&mut self, asid: Asid, page: usize, entry: Entry) {
-        let (set, way) = self.find(asid, page).unwrap_or_else(|| {
-            let set = self.set(page);
+        let tag = match entry.large {
+            true => large(asid, page),
+            false => small(asid, page),
+        };
+        let (set, way) = self.find(tag).unwrap_or_else(|| {
+            let set = self.set(tag);
             let way = self.next[set] as usize;
             self.next[set] = ((way + 1) % WAYS) as u8;
             (set, way)
         });
-        self.tags[set][way] = tag(asid, page);
-        self.entries[set][way] = entry;
+        self.tags[set][way] = tag;
+        self.entries[set][way] = entry.kept(page);
     }
 
-    /// Forgets `page` of `asid`.
+    /// Forgets what translates `page` of `asid`.
     pub fn remove(&mut self, asid: Asid, page: usize) {
-        if let Some((set, way)) = self.find(asid, page) {
+        self.drop_tag(small(asid, page));
+        self.drop_tag(large(asid, page));
+    }
+
+    fn drop_tag(&mut self, tag: u64) {
+        if let Some((set, way)) = self.find(tag) {
             self.tags[set][way] = 0;
         }
     }
 
-    /// Forgets entries of `asid`. O(pages) for a range shorter than a set is deep,
-    /// else O(entries).
+    /// Forgets entries of `asid`, also those of which only a part is named. O(pages) for a
+    /// range of no more pages than there are sets, else O(entries).
     pub fn flush(&mut self, asid: Asid, what: Flush) {
         match what {
             Flush::All => self.forget(|tag| untag(tag).0 == asid),
             Flush::Range(range) => {
                 let pages = range.start >> PAGE_SHIFT..range.end.div_ceil(1 << PAGE_SHIFT);
                 if pages.len() <= self.tags.len() {
-                    pages.for_each(|page| self.remove(asid, page));
+                    self.flush_each(asid, pages);
                 } else {
                     self.forget(|tag| {
-                        let (its, page) = untag(tag);
-                        its == asid && pages.contains(&page)
+                        let (its, of) = untag(tag);
+                        its == asid && of.start < pages.end && pages.start < of.end
                     });
                 }
             }
         }
+    }
+
+    fn flush_each(&mut self, asid: Asid, pages: Range<usize>) {
+        let whole = pages.start / pte::ENTRIES..pages.end.div_ceil(pte::ENTRIES);
+        whole.for_each(|number| self.drop_tag(large(asid, number * pte::ENTRIES)));
+        pages.for_each(|page| self.drop_tag(small(asid, page)));
     }
 
     /// Forgets everything.
@@ -157,6 +203,31 @@ impl Tlb {
     }
 }
 
+impl Entry {
+    /// From the entry of `page` to what is kept: that of the first page it translates.
+    #[inline]
+    fn kept(self, page: usize) -> Entry {
+        let frame = Frame(self.frame.0 - self.inside(page));
+        Entry { frame, ..self }
+    }
+
+    /// From what is kept to the entry of `page`.
+    #[inline]
+    fn at(self, page: usize) -> Entry {
+        let frame = Frame(self.frame.0 + self.inside(page));
+        Entry { frame, ..self }
+    }
+
+    /// The pages that lie before `page` in what the entry translates.
+    #[inline]
+    fn inside(self, page: usize) -> u32 {
+        match self.large {
+            true => (page % pte::ENTRIES) as u32,
+            false => 0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,9 +239,18 @@ mod tests {
     fn entry(frame: u32) -> Entry {
         Entry {
             frame: Frame(frame),
+            large: false,
             writable: true,
             dirty: false,
             note: 0,
+        }
+    }
+
+    /// The entry of a page of 4 KiB in one of 2 MiB.
+    fn part(frame: u32) -> Entry {
+        Entry {
+            large: true,
+            ..entry(frame)
         }
     }
 
@@ -188,8 +268,9 @@ mod tests {
 
     #[test]
     fn the_highest_page_and_asid_fit_a_tag() {
-        let top = crate::pte::USER_END / PAGE_SIZE - 1;
-        assert_eq!(untag(tag(B, top)), (B, top));
+        let top = pte::USER_END / PAGE_SIZE - 1;
+        assert_eq!(untag(small(B, top)), (B, top..top + 1));
+        assert_eq!(untag(large(B, top)), (B, top - 511..top + 1));
     }
 
     #[test]
@@ -224,5 +305,68 @@ mod tests {
                 assert_eq!(kept, !range.contains(page * PAGE_SIZE), "page {page}");
             }
         }
+    }
+
+    #[test]
+    fn one_large_entry_translates_all_of_its_pages() {
+        let mut tlb = Tlb::new(4);
+        tlb.insert(A, 3 * 512 + 7, part(1024 + 7));
+        for page in [0, 1, 7, 511] {
+            let found = tlb.lookup(A, 3 * 512 + page);
+            assert_eq!(found, Some(part(1024 + page as u32)), "page {page}");
+        }
+        for (asid, page) in [(A, 3 * 512 - 1), (A, 4 * 512), (B, 3 * 512)] {
+            assert_eq!(tlb.lookup(asid, page), None, "{asid:?} page {page}");
+        }
+        // Found again where it was, whichever page it is found for.
+        (0..WAYS).for_each(|n| tlb.insert(A, 3 * 512 + n, part(2048 + n as u32)));
+        assert_eq!(tlb.lookup(A, 3 * 512 + 9), Some(part(2048 + 9)));
+    }
+
+    #[test]
+    fn what_forgets_a_page_forgets_the_large_one_around_it() {
+        let page_of = |page: usize| VaRange::sized(page * PAGE_SIZE, PAGE_SIZE);
+        let range = |pages: Range<usize>| VaRange {
+            start: pages.start * PAGE_SIZE,
+            end: pages.end * PAGE_SIZE,
+        };
+        for (what, hit) in [
+            (page_of(512), true),
+            (page_of(512 + 300), true),
+            (page_of(1023), true),
+            (page_of(511), false),
+            (page_of(1024), false),
+            (range(500..513), true),
+            (range(1020..1030), true),
+            (range(100..512), false),
+            (range(100..513), true),
+            (range(1023..4096), true),
+            (range(1024..4096), false),
+        ] {
+            let mut tlb = Tlb::new(16);
+            tlb.insert(A, 512 + 4, part(4));
+            tlb.insert(B, 512 + 4, part(4));
+            tlb.flush(A, Flush::Range(what));
+            let kept = tlb.lookup(A, 512 + 9).is_some();
+            assert_eq!(kept, !hit, "{what:?}");
+            assert!(tlb.lookup(B, 512).is_some(), "{what:?}, another ASID");
+        }
+        let mut tlb = Tlb::new(16);
+        tlb.insert(A, 512, part(0));
+        tlb.remove(A, 512 + 100);
+        assert_eq!(tlb.lookup(A, 512), None);
+    }
+
+    #[test]
+    fn both_sizes_may_be_there_and_go_together() {
+        let mut tlb = Tlb::new(16);
+        tlb.insert(A, 512 + 4, part(1024 + 4));
+        tlb.insert(A, 512 + 4, entry(9));
+        let found = tlb.lookup(A, 512 + 4);
+        assert!(found == Some(entry(9)) || found == Some(part(1024 + 4)));
+        assert_eq!(tlb.lookup(A, 512 + 5), Some(part(1024 + 5)));
+        tlb.remove(A, 512 + 4);
+        assert_eq!(tlb.lookup(A, 512 + 4), None);
+        assert_eq!(tlb.lookup(A, 512 + 5), None);
     }
 }

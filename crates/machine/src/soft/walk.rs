@@ -60,8 +60,16 @@ pub fn walk<M: Memory>(
             if maps {
                 // The low page-number bits of a larger page come from the address.
                 let inside = (address & (pte::span(level) - 1)) >> PAGE_SHIFT;
+                let first = pte::frame(entry).0;
+                // Reserved bits to the hardware; no kernel means to set them.
+                let aligned = first & ((pte::span(level) >> PAGE_SHIFT) - 1) as u32 == 0;
+                assert!(
+                    aligned,
+                    "a 2 MiB page at Frame({first}), which is not aligned"
+                );
                 return Ok(Entry {
-                    frame: Frame(pte::frame(entry).0 + inside as u32),
+                    frame: Frame(first + inside as u32),
+                    large: level == 1,
                     writable,
                     // A page may be dirty from before it was made read-only.
                     dirty: writable && used & pte::DIRTY != 0,

@@ -2,22 +2,31 @@
 //!
 //! Each CPU keeps two stacks of free frames, *zeroed* and *plain*, and touches no
 //! other line until one runs empty or full; then a batch moves from or to the
-//! pool, in runs of frames whose descriptors share no line with others. A frame that is free and known to be all zero stays known as such, so page
-//! tables, which are empty when they are freed, are never zeroed twice, and
-//! [`Frames::zero_ahead`] can do a fault's zeroing in idle time.
+//! pool, in runs of frames whose descriptors share no line with others. A frame that is
+//! free and known to be all zero stays known as such, so page tables, which are empty when
+//! they are freed, are never zeroed twice, and [`Frames::zero_ahead`] can do a fault's
+//! zeroing in idle time.
+//!
+//! The pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
+//! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until
+//! [`Frames::drain`].
 //!
 //! Frames are never refused while one is free: when the pool is empty the caller
 //! takes from the other CPUs' caches.
 
+mod block;
 mod cache;
 mod pool;
 
 use crate::lock::{CacheLock, PoolLock};
+use block::BLOCK;
 use cache::{BATCH, Cache};
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
 use pool::Pool;
-pub(crate) use pool::RUN;
 use sync::{Padded, PerCpu};
+
+/// Frames in a run, which the pool hands out together.
+pub(crate) const RUN: usize = 8;
 
 /// What a frame must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +53,8 @@ impl<M: Platform> Frames<M> {
     pub fn new(machine: &M) -> Self {
         let total = machine.frame_count();
         let pool = Pool::new(total);
-        for (at, bytes) in pool.memory() {
-            M::label(at, bytes, "Frames.pool");
-        }
+        let (at, bytes) = pool.memory();
+        M::label(at, bytes, "Frames.pool");
         Frames {
             caches: PerCpu::new(machine.cpus(), |_| CacheLock::<M, _>::new(Cache::default())),
             pool: Padded(PoolLock::<M, _>::new(pool)),
@@ -65,7 +73,7 @@ impl<M: Platform> Frames<M> {
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
     #[inline]
     pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
-        if self.fail_in.load(Ordering::Relaxed) != 0 && self.must_fail() {
+        if self.must_fail() {
             return None;
         }
         let (frame, zeroed) = self.take(content)?;
@@ -81,6 +89,38 @@ impl<M: Platform> Frames<M> {
     pub fn free(&self, machine: &M, frame: Frame, zeroed: bool) {
         machine.freed(frame);
         self.put(frame, zeroed);
+    }
+
+    /// Takes 512 contiguous frames, the first aligned to as many, of unknown content: what
+    /// a page of 2 MiB needs. `None` if no block is whole ([`Frames::drain`] may make one
+    /// so). O(1), beside telling the machine of each frame.
+    ///
+    /// They may be given back one by one, or all with [`Frames::free_block`].
+    pub fn allocate_block(&self, machine: &M) -> Option<Frame> {
+        if self.must_fail() {
+            return None;
+        }
+        let first = self.pool.lock().take_block()?;
+        frames_of(first).for_each(|frame| machine.allocated(frame));
+        Some(first)
+    }
+
+    /// Gives a whole block back, by its first frame; it stays whole. O(1), beside telling
+    /// the machine of each frame.
+    pub fn free_block(&self, machine: &M, first: Frame) {
+        frames_of(first).for_each(|frame| machine.freed(frame));
+        self.pool.lock().put_block(first);
+    }
+
+    /// Moves all free frames from the CPUs' caches to the pool, where they make up blocks:
+    /// for when one is wanted, or memory is short. What was known to be zero is known no
+    /// more. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
+    pub fn drain(&self) {
+        for cache in self.caches.iter() {
+            let mut cache = cache.lock();
+            let mut pool = self.pool.lock();
+            cache.drain(|frame| pool.put(frame));
+        }
     }
 
     /// Puts a free frame into this CPU's cache.
@@ -117,7 +157,8 @@ impl<M: Platform> Frames<M> {
         cached + self.pool.lock().len()
     }
 
-    /// Makes the `nth` allocation from now fail (1 = the next); 0 switches it off.
+    /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
+    /// switches it off.
     pub fn fail_after(&self, nth: u64) {
         self.fail_in.store(nth, Ordering::Relaxed);
     }
@@ -145,8 +186,23 @@ impl<M: Platform> Frames<M> {
             .find_map(|cache| cache.lock().pop(content))
     }
 
-    #[cold]
+    /// Whether a test wants this allocation to fail.
+    #[inline]
     fn must_fail(&self) -> bool {
+        self.fail_in.load(Ordering::Relaxed) != 0 && self.count_down()
+    }
+
+    #[cold]
+    fn count_down(&self) -> bool {
         self.fail_in.fetch_sub(1, Ordering::Relaxed) == 1
     }
+}
+
+/// The frames of the block that begins with `first`.
+fn frames_of(first: Frame) -> impl Iterator<Item = Frame> {
+    debug_assert!(
+        first.index().is_multiple_of(BLOCK),
+        "{first:?} begins no block"
+    );
+    (first.0..first.0 + BLOCK as u32).map(Frame)
 }

@@ -1,53 +1,71 @@
-//! Free frames that are in no cache, in aligned runs.
+//! Free frames that are in no cache, in blocks of 2 MiB and in aligned runs.
 //!
 //! The descriptors of [`RUN`] neighbouring frames fill whole cache lines (256 bytes, four
 //! lines). Frames go out run by run, so CPUs that were handed different batches write no
-//! common line of descriptors. Frames that come back one by one make up their runs again;
-//! only when no run is whole are frames of one run handed to several CPUs.
+//! common line of descriptors. Frames that come back one by one make up their runs again,
+//! and these their blocks; a whole block is what a page of 2 MiB needs.
+//!
+//! # What goes first
+//! 1. Whole runs of broken blocks, the block that changed its kind last before the others:
+//!    that is the one that is being used up, or one of which little is free yet.
+//! 2. The next whole block, while more of them are whole than the reserve: memory is
+//!    plenty, and a run of two CPUs costs more than a block.
+//! 3. Scraps, that is what is left of broken runs: only now are frames of one run handed to
+//!    several CPUs.
+//! 4. The reserve.
+//!
+//! So a block stays whole as long as broken ones have runs, and a reserve of them as long
+//! as there is any other frame.
 
-use alloc::vec::Vec;
+#[cfg(test)]
+mod tests;
+
+use super::block::{BLOCK, Block, Kind};
+use super::{BATCH, RUN};
+use alloc::boxed::Box;
 use machine::Frame;
 
-/// Frames in a run: the bits of a byte.
-pub(crate) const RUN: usize = 8;
-const WHOLE: u8 = u8::MAX;
+/// The reserve: one block in so many, and at least one.
+const RESERVE: usize = 8;
+/// No block.
+const NONE: u32 = u32::MAX;
 
-/// A byte for each run, and the list of whole runs. Nothing in it ever grows.
+// Else a batch would break a run.
+const _: () = assert!(BATCH.is_multiple_of(RUN));
+
+/// The blocks, listed by kind. Nothing in it ever grows.
 pub(super) struct Pool {
-    /// A bit for each free frame, by run.
-    free: Vec<u8>,
-    /// The runs all of whose frames are free, each once.
-    whole: Vec<u32>,
+    /// All memory; frames that do not exist are never free.
+    blocks: Box<[Block]>,
+    /// The first block of each kind but [`Kind::Empty`].
+    first: [u32; 3],
     /// Free frames.
     count: usize,
-    /// The run at which the search for broken ones goes on.
-    at: usize,
+    /// Whole blocks.
+    whole: usize,
 }
 
 impl Pool {
     /// All of `frames` frames.
     pub(super) fn new(frames: usize) -> Self {
-        let runs = frames.div_ceil(RUN);
         let mut pool = Pool {
-            free: (0..runs).map(|_| 0).collect(),
-            whole: Vec::with_capacity(runs),
+            blocks: (0..frames.div_ceil(BLOCK)).map(|_| Block::EMPTY).collect(),
+            first: [NONE; 3],
             count: 0,
-            at: 0,
+            whole: 0,
         };
-        // Taken from the end, so frames go out in ascending order.
-        for frame in (0..frames as u32).rev() {
-            pool.put(Frame(frame));
+        // From the end, so frames go out in ascending order.
+        let whole = frames - frames % BLOCK;
+        (whole..frames).for_each(|frame| pool.put(Frame(frame as u32)));
+        for first in (0..whole).step_by(BLOCK).rev() {
+            pool.put_block(Frame(first as u32));
         }
         pool
     }
 
     /// Where the pool keeps what, in bytes.
-    pub(super) fn memory(&self) -> [(*const (), usize); 2] {
-        let whole = self.whole.capacity() * size_of::<u32>();
-        [
-            (self.free.as_ptr().cast(), self.free.len()),
-            (self.whole.as_ptr().cast(), whole),
-        ]
+    pub(super) fn memory(&self) -> (*const (), usize) {
+        (self.blocks.as_ptr().cast(), size_of_val(&*self.blocks))
     }
 
     /// Free frames.
@@ -55,40 +73,96 @@ impl Pool {
         self.count
     }
 
-    /// Takes a frame in.
+    /// Takes a frame in. O(1).
     pub(super) fn put(&mut self, frame: Frame) {
-        let run = frame.index() / RUN;
-        self.free[run] |= 1 << (frame.index() % RUN);
+        let (block, offset) = (frame.index() / BLOCK, frame.index() % BLOCK);
+        self.change(block, |block| block.put(offset));
         self.count += 1;
-        if self.free[run] == WHOLE {
-            self.whole.push(run as u32);
-        }
     }
 
-    /// Takes frames out, the last of them the lowest of its run, until there are `wanted`
-    /// or none is left. O(wanted), and O(runs) when no run is whole.
+    /// Takes a whole block in, by its first frame. O(1).
+    pub(super) fn put_block(&mut self, first: Frame) {
+        self.change(first.index() / BLOCK, Block::fill);
+        self.count += BLOCK;
+    }
+
+    /// Takes a whole block out; its first frame. O(1).
+    pub(super) fn take_block(&mut self) -> Option<Frame> {
+        let block = self.listed(Kind::Whole)?;
+        self.change(block, Block::clear);
+        self.count -= BLOCK;
+        Some(Frame((block * BLOCK) as u32))
+    }
+
+    /// Takes up to `wanted` frames out, at least one if any is free; no more if the next
+    /// were in a whole run that would not be used up. O(wanted).
     pub(super) fn take(&mut self, wanted: usize, mut sink: impl FnMut(Frame)) {
-        let mut left = wanted.min(self.count);
-        self.count -= left;
-        while left > 0 {
-            let run = match self.whole.pop() {
-                Some(run) => run as usize,
-                None => self.next_broken(),
-            };
-            while left > 0 && self.free[run] != 0 {
-                let bit = self.free[run].ilog2();
-                self.free[run] &= !(1 << bit);
-                sink(Frame((run * RUN) as u32 + bit));
-                left -= 1;
+        let mut left = wanted;
+        while let Some((kind, block)) = self.next() {
+            let breaks_a_run = kind != Kind::Scraps && left < RUN;
+            if left == 0 || (breaks_a_run && left < wanted) {
+                break;
             }
+            let first = block * BLOCK;
+            let sink = |offset| sink(Frame((first + offset) as u32));
+            left -= self.change(block, |block| block.take(left, sink));
         }
+        self.count -= wanted - left;
     }
 
-    /// A run with free frames; there is one.
-    fn next_broken(&mut self) -> usize {
-        while self.free[self.at] == 0 {
-            self.at = (self.at + 1) % self.free.len();
+    /// The block that the next frame comes from.
+    fn next(&self) -> Option<(Kind, usize)> {
+        let kinds = match self.whole > self.blocks.len().div_ceil(RESERVE) {
+            true => [Kind::Runs, Kind::Whole, Kind::Scraps],
+            false => [Kind::Runs, Kind::Scraps, Kind::Whole],
+        };
+        let listed = |kind| Some((kind, self.listed(kind)?));
+        kinds.into_iter().find_map(listed)
+    }
+
+    /// The first block of a kind.
+    fn listed(&self, kind: Kind) -> Option<usize> {
+        let first = self.first[kind as usize];
+        (first != NONE).then_some(first as usize)
+    }
+
+    /// Changes a block, and its place if that changes its kind.
+    fn change<R>(&mut self, block: usize, edit: impl FnOnce(&mut Block) -> R) -> R {
+        let before = self.blocks[block].kind();
+        let result = edit(&mut self.blocks[block]);
+        let after = self.blocks[block].kind();
+        if before != after {
+            self.unlink(block, before);
+            self.link(block, after);
         }
-        self.at
+        result
+    }
+
+    fn link(&mut self, block: usize, kind: Kind) {
+        if kind == Kind::Empty {
+            return;
+        }
+        let next = core::mem::replace(&mut self.first[kind as usize], block as u32);
+        self.blocks[block].next = next;
+        self.blocks[block].previous = NONE;
+        if next != NONE {
+            self.blocks[next as usize].previous = block as u32;
+        }
+        self.whole += usize::from(kind == Kind::Whole);
+    }
+
+    fn unlink(&mut self, block: usize, kind: Kind) {
+        if kind == Kind::Empty {
+            return;
+        }
+        let Block { next, previous, .. } = self.blocks[block];
+        match previous {
+            NONE => self.first[kind as usize] = next,
+            _ => self.blocks[previous as usize].next = next,
+        }
+        if next != NONE {
+            self.blocks[next as usize].previous = previous;
+        }
+        self.whole -= usize::from(kind == Kind::Whole);
     }
 }

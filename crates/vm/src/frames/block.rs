@@ -1,0 +1,103 @@
+//! Which frames of 2 MiB are free.
+
+use super::RUN;
+
+/// Frames in a block: those of a page of 2 MiB.
+pub(crate) const BLOCK: usize = 512;
+/// Runs in a block: the bits of a word.
+const RUNS: usize = BLOCK / RUN;
+const WHOLE_RUN: u8 = u8::MAX;
+const WHOLE: u64 = u64::MAX;
+
+const _: () = assert!(RUN == u8::BITS as usize && RUNS == u64::BITS as usize);
+/// Bytes for 2 MiB of memory: 0.004 %.
+const _: () = assert!(size_of::<Block>() == 80);
+
+/// What a block is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// All of it is free.
+    Whole,
+    /// It is broken, and some runs of it are free.
+    Runs,
+    /// Frames of it are free, but no run.
+    Scraps,
+    /// Nothing is free.
+    Empty,
+}
+
+/// 512 aligned frames.
+#[derive(Clone)]
+pub(super) struct Block {
+    /// A bit for each free frame, by run.
+    free: [u8; RUNS],
+    /// A bit for each run all of whose frames are free.
+    whole: u64,
+    /// Its neighbours among the blocks of its kind; the pool's.
+    pub(super) next: u32,
+    pub(super) previous: u32,
+}
+
+impl Block {
+    /// A block of which nothing is free, in no list.
+    pub(super) const EMPTY: Block = Block {
+        free: [0; RUNS],
+        whole: 0,
+        next: u32::MAX,
+        previous: u32::MAX,
+    };
+
+    pub(super) fn kind(&self) -> Kind {
+        match self.whole {
+            WHOLE => Kind::Whole,
+            0 if self.free == [0; RUNS] => Kind::Empty,
+            0 => Kind::Scraps,
+            _ => Kind::Runs,
+        }
+    }
+
+    /// Takes in the frame at `offset`.
+    pub(super) fn put(&mut self, offset: usize) {
+        let (run, bit) = (offset / RUN, 1 << (offset % RUN));
+        debug_assert!(self.free[run] & bit == 0, "a frame that is free is put");
+        self.free[run] |= bit;
+        if self.free[run] == WHOLE_RUN {
+            self.whole |= 1 << run;
+        }
+    }
+
+    /// Takes at most `wanted` frames out of one run, a whole one if there is one; the
+    /// lowest is the last. Returns how many. One must be free.
+    pub(super) fn take(&mut self, wanted: usize, mut sink: impl FnMut(usize)) -> usize {
+        let run = match self.whole {
+            0 => {
+                let scraps = self.free.iter().position(|&free| free != 0);
+                scraps.expect("a block with free frames")
+            }
+            whole => whole.trailing_zeros() as usize,
+        };
+        self.whole &= !(1 << run);
+        let mut taken = 0;
+        while taken < wanted && self.free[run] != 0 {
+            let bit = self.free[run].ilog2();
+            self.free[run] &= !(1 << bit);
+            sink(run * RUN + bit as usize);
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Takes in all frames at once.
+    pub(super) fn fill(&mut self) {
+        debug_assert!(self.kind() == Kind::Empty, "frames that are free are put");
+        self.free = [WHOLE_RUN; RUNS];
+        self.whole = WHOLE;
+    }
+
+    /// Takes all frames out.
+    pub(super) fn clear(&mut self) {
+        debug_assert!(self.kind() == Kind::Whole);
+        self.free = [0; RUNS];
+        self.whole = 0;
+    }
+}
