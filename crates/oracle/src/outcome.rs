@@ -31,6 +31,8 @@ pub enum Outcome {
     Regions(Vec<Region>),
     /// The content of each page.
     Pages(Vec<Content>),
+    /// The system has broken down, so; it can be reset.
+    Crashed(String),
 }
 
 /// Whether a page is in memory.
@@ -166,6 +168,7 @@ impl fmt::Display for Outcome {
             }
             Outcome::Regions(regions) => list(f, "regions", regions),
             Outcome::Pages(pages) => list(f, "pages", pages),
+            Outcome::Crashed(how) => f.write_str(how),
         }
     }
 }

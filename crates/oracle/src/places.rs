@@ -1,8 +1,8 @@
 //! Where a system has put what a sequence knows by handles.
 
-use crate::address::{Address, Handle, PAGE, Place, WINDOW, WINDOW_PAGES};
+use crate::address::{Address, Handle, PAGE, Place, Range, WINDOW, WINDOW_PAGES};
 use crate::outcome::Outcome;
-use crate::step::{Call, ProcessId, RemapFlag, Where};
+use crate::step::{Call, Map, ProcessId, Remap, RemapFlag, Where};
 use std::collections::BTreeMap;
 
 /// The real addresses of one sequence's handles, by process.
@@ -91,5 +91,56 @@ fn names(call: &Call) -> (Option<Handle>, Option<Address>) {
             }
         }
         _ => (None, None),
+    }
+}
+
+impl Places {
+    /// The call with all its addresses as they really are.
+    pub fn resolved(&self, process: ProcessId, call: &Call) -> Call {
+        let at = |address| Address {
+            place: Place::Absolute,
+            offset: self.resolve(process, address),
+        };
+        let range = |range: Range| Range {
+            start: at(range.start),
+            ..range
+        };
+        match *call {
+            Call::Map(map) => Call::Map(Map {
+                at: match map.at {
+                    Where::Fixed(address) => Where::Fixed(at(address)),
+                    Where::FixedNoReplace(address) => Where::FixedNoReplace(at(address)),
+                    Where::Hint(address, handle) => Where::Hint(at(address), handle),
+                    Where::Anywhere(handle) => Where::Anywhere(handle),
+                },
+                ..map
+            }),
+            Call::Remap(remap) => Call::Remap(Remap {
+                old: range(remap.old),
+                fixed: remap.fixed.map(at),
+                ..remap
+            }),
+            Call::Unmap(it) => Call::Unmap(range(it)),
+            Call::Protect(it, prot) => Call::Protect(range(it), prot),
+            Call::Advise(it, advice) => Call::Advise(range(it), advice),
+            Call::Sync(it, flags) => Call::Sync(range(it), flags),
+            Call::Lock(it) => Call::Lock(range(it)),
+            Call::LockOnFault(it) => Call::LockOnFault(range(it)),
+            Call::Unlock(it) => Call::Unlock(range(it)),
+            Call::InCore(it) => Call::InCore(range(it)),
+            Call::Regions(it) => Call::Regions(range(it)),
+            Call::Dump(it) => Call::Dump(range(it)),
+            Call::Load(address, width) => Call::Load(at(address), width),
+            Call::Store(address, width, value) => Call::Store(at(address), width, value),
+            Call::LockAll(_)
+            | Call::UnlockAll
+            | Call::Break(_)
+            | Call::Fork(_)
+            | Call::Exit
+            | Call::Replace
+            | Call::Truncate(..)
+            | Call::Read(_)
+            | Call::Write(..) => *call,
+        }
     }
 }

@@ -12,6 +12,11 @@ pub trait System {
     /// What reports call it.
     fn name(&self) -> &str;
 
+    /// What it does not know, in words.
+    fn lacks(&self) -> &[&'static str] {
+        &[]
+    }
+
     /// Whether it knows the operation. Steps that some system does not know are left out.
     fn supports(&self, _step: &Step) -> bool {
         true
@@ -34,6 +39,14 @@ pub trait System {
     /// # Errors
     /// The system can not be used any more. What the step itself leads to is an outcome.
     fn perform(&mut self, step: &Step) -> Result<Outcome, Broken>;
+
+    /// Ends a sequence: all processes, wherever they are. What is found wrong then, if anything.
+    ///
+    /// # Errors
+    /// The system can not be used any more.
+    fn finish(&mut self) -> Result<Option<String>, Broken> {
+        Ok(None)
+    }
 }
 
 /// What a call on a range leaves behind if it fails in the midst of it, as `mprotect` at a hole. POSIX

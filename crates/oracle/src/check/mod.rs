@@ -82,6 +82,15 @@ pub fn play(
             }));
         }
     }
+    for system in systems.iter_mut() {
+        if let Some(wrong) = system.finish()? {
+            let name = system.name().to_owned();
+            return Ok(Err(Divergence {
+                steps: steps.to_vec(),
+                outcomes: vec![(name, Outcome::Crashed(wrong))],
+            }));
+        }
+    }
     Ok(Ok(played))
 }
 
