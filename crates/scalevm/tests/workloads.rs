@@ -1,4 +1,4 @@
-//! Workloads beyond memory, as a user runs them.
+//! Workloads beyond the mappings of will-it-scale, as a user runs them.
 
 mod support;
 
@@ -7,15 +7,19 @@ use std::sync::{Mutex, PoisonError};
 use support::command::{exits, json, scalevm};
 use support::scratch::Scratch;
 
-const WORKLOADS: [&str; 10] = [
+const WORKLOADS: [&str; 14] = [
     "context_switch1",
     "exec1",
     "fork1",
     "futex1",
     "lock1",
+    "madvise1",
+    "mprotect1",
+    "mremap1",
     "open1",
     "pipe1",
     "poll1",
+    "reclaim1",
     "signal1",
     "unix1",
 ];
@@ -69,6 +73,8 @@ fn our_own_vm_says_what_it_lacks() {
         ("open1", "files with names"),
         ("fork1", "fork"),
         ("context_switch1", "pipes"),
+        ("mremap1", "mremap"),
+        ("reclaim1", "paging out"),
     ] {
         for on in ["--on hosted", "--topology 1x2x1"] {
             let (_, errors) = run(&folder, 2, &format!("run {workload} {on}"));
@@ -77,6 +83,26 @@ fn our_own_vm_says_what_it_lacks() {
                  use --on os\n"
             );
             assert_eq!(errors, expected);
+        }
+    }
+}
+
+#[test]
+fn our_own_vm_protects_and_drops_pages() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Scratch::folder("ours");
+    for workload in ["madvise1", "mprotect1"] {
+        for on in [
+            "--on hosted --duration 0.05 --warmup 0",
+            "--on hosted --duration 0.05 --warmup 0 --vm freebsd-di",
+            "--machine pc-16c32t --duration 0.001 --warmup 0",
+        ] {
+            for mode in ["processes", "threads"] {
+                let line = format!("run {workload} -t 2 -s 1 {on} --json --{mode}");
+                let lines = json(&run(&folder, 0, &line).0);
+                let rate = lines.first().and_then(|sample| sample["total"].as_f64());
+                assert!(rate.is_some_and(|rate| rate > 0.0), "{line}: {lines:?}");
+            }
         }
     }
 }

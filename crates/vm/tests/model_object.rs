@@ -79,7 +79,7 @@ impl World {
     /// Swaps the page out if nobody has it, and uses the frame for something else.
     fn reclaim(&self) {
         let frame = self.object.resident(0).expect("filled before");
-        let hold = self.vm.hold(frame).expect("in the object");
+        let hold = self.vm.page_ref(frame).expect("in the object");
         let home = self.vm.home(&hold).expect("nobody else is busy");
         if home.swap_out(SLOT) {
             drop(hold);
@@ -146,6 +146,8 @@ fn is_found(model: impl FnOnce(), message: &str) {
 fn look_up(world: &World) {
     let page = world.object.page(0, Advice::Random).expect("a page");
     assert_eq!(world.word(page.frame()), OURS, "somebody else's page");
+    let same = world.object.still_has(0, page.frame());
+    assert!(same, "evicted while somebody has it");
 }
 
 /// Either the page stays, or it is brought back, once.
@@ -234,7 +236,7 @@ fn a_truncation_meets_an_eviction() {
     };
     let reclaim = |world: &World| {
         let frame = world.object.resident(0);
-        let Some(hold) = frame.and_then(|frame| world.vm.hold(frame)) else {
+        let Some(hold) = frame.and_then(|frame| world.vm.page_ref(frame)) else {
             return;
         };
         let swapped = world.vm.home(&hold).is_some_and(|home| home.swap_out(SLOT));

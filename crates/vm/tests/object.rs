@@ -3,7 +3,7 @@
 mod store;
 
 use hosted::Hosted;
-use machine::{Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
+use machine::{Frame, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use store::{Call, TestStore};
 use vm::object::{Advice, Attached, Object, ObjectRef};
@@ -33,6 +33,11 @@ fn file(vm: &TestVm, pages: u64) -> (Arc<TestStore>, File) {
 
 fn used(vm: &TestVm) -> usize {
     vm.frames().total() - vm.frames().free_count()
+}
+
+/// Unmaps the page; whether it was dirty.
+fn is_dirty_when_unmapped(vm: &TestVm, frame: Frame) -> bool {
+    vm.remove_all(&vm.hold(frame).expect("held")).dirty
 }
 
 /// The first word of the page at `index`.
@@ -80,7 +85,7 @@ fn a_page_is_found_by_everybody() {
         let two = object.page(3, Advice::Random).expect("a page");
         assert_eq!(one.frame(), two.frame());
         assert!(object.still_has(3, one.frame()) && !object.still_has(4, one.frame()));
-        let hold = vm.hold(one.frame()).expect("held");
+        let hold = vm.page_ref(one.frame()).expect("held");
         let home = vm.home(&hold).expect("an object's page");
         assert_eq!(home.index(), 3);
         assert!(std::ptr::eq(home.object(), &*object));
@@ -311,7 +316,7 @@ fn only_clean_pages_of_nobody_are_evicted() {
     with_vm(|vm| {
         let (store, object) = file(vm, 2);
         let page = object.page(0, Advice::Random).expect("a page");
-        let hold = vm.hold(page.frame()).expect("held");
+        let hold = vm.page_ref(page.frame()).expect("held");
         let evict = || vm.home(&hold).expect("the object's page").evict();
         assert!(!evict(), "somebody has it");
         drop(page);
@@ -340,7 +345,9 @@ fn a_reclaimer_writes_dirty_neighbours_too() {
             .write(2 * PAGE, &vec![7; 3 * PAGE_SIZE])
             .expect("write");
         store.calls();
-        let hold = vm.hold(object.resident(3).expect("a page")).expect("held");
+        let hold = vm
+            .page_ref(object.resident(3).expect("a page"))
+            .expect("held");
         let mut asked = 0;
         let clean = |_: &_| {
             asked += 1;
@@ -364,12 +371,12 @@ fn shared_memory_comes_back_from_the_swap_space() {
         object.write(0, &vec![3; 3 * PAGE_SIZE]).expect("write");
         let swap_out = |index: u64| {
             let hold = vm
-                .hold(object.resident(index).expect("a page"))
+                .page_ref(object.resident(index).expect("a page"))
                 .expect("held");
             let slot = slots.slot(vm.machine(), hold.frame());
             assert!(!vm.home(&hold).expect("a page").swap_out(slot), "dirty");
             // What a reclaimer does: it takes the flag, and has written the page since.
-            assert!(vm.remove_all(&hold).dirty);
+            assert!(is_dirty_when_unmapped(vm, hold.frame()));
             assert!(vm.home(&hold).expect("a page").swap_out(slot));
         };
         (0..3).for_each(swap_out);
@@ -419,7 +426,9 @@ fn a_truncated_page_is_in_no_table() {
         object.truncate(2 * PAGE, remove).expect("truncate");
         assert_eq!(removed, 1);
         assert!(space.pmap().lookup(last).is_none() && space.pmap().lookup(first).is_some());
-        let hold = vm.hold(object.resident(0).expect("a page")).expect("held");
+        let hold = vm
+            .page_ref(object.resident(0).expect("a page"))
+            .expect("held");
         assert!(!vm.home(&hold).expect("a page").evict(), "it is mapped");
         // The mapping alone knows that the page is dirty.
         assert!(!object.is_dirty(0));

@@ -212,15 +212,17 @@ fn a_truncation_that_fails_changes_nothing() {
         object.write(PAGE, &[5; PAGE_SIZE]).expect("write");
         let swap_out = || {
             let frame = object.resident(1).expect("a page");
-            let hold = vm.hold(frame).expect("held");
+            let hold = vm.page_ref(frame).expect("held");
             let slot = slots.slot(vm.machine(), frame);
-            vm.remove_all(&hold);
+            vm.remove_all(&vm.hold(frame).expect("held"));
             assert!(vm.home(&hold).expect("a page").swap_out(slot));
         };
         swap_out();
         let shrink = || object.truncate(PAGE + 5, |_| {});
         let shrinks = each(kind, &vm, &slots, Some(&object), shrink);
-        let hold = vm.hold(object.resident(1).expect("a page")).expect("held");
+        let hold = vm
+            .page_ref(object.resident(1).expect("a page"))
+            .expect("held");
         vm.home(&hold)
             .expect("a page")
             .write_back(|_| false)

@@ -56,7 +56,7 @@ fn insist(call: impl FnMut() -> Result<usize, Error>) -> usize {
 
 /// Takes the page at `index` out of the object if it can, as a reclaimer does.
 fn reclaim(vm: &TestVm, object: &Shared, index: u64) -> bool {
-    let Some(hold) = object.resident(index).and_then(|frame| vm.hold(frame)) else {
+    let Some(hold) = object.resident(index).and_then(|frame| vm.page_ref(frame)) else {
         return false;
     };
     let Some(home) = vm.home(&hold) else {

@@ -13,6 +13,10 @@ pub enum Call {
     Protect,
     /// Dropping the pages of a mapping.
     Discard,
+    /// Changing the length of a mapping, and perhaps its place.
+    Remap,
+    /// Sending the pages of a mapping to swap space.
+    PageOut,
     /// Asking for or moving the program break.
     Brk,
     /// Creating a file.
@@ -59,6 +63,8 @@ impl Call {
             Call::Unmap => "munmap",
             Call::Protect => "mprotect",
             Call::Discard => "madvise(MADV_DONTNEED)",
+            Call::Remap => "mremap",
+            Call::PageOut => "madvise(MADV_PAGEOUT)",
             Call::Brk => "brk",
             Call::File => "temporary file",
             Call::Touch => "page fault",

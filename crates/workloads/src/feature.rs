@@ -1,8 +1,12 @@
-//! What a workload asks of a system beyond its memory.
+//! What a workload asks of a system beyond what every one has.
 
 /// A group of calls that not every system has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
+    /// Growing and moving mappings.
+    Remap,
+    /// Sending pages to swap space.
+    PageOut,
     /// Waking those who wait at a word of memory.
     Futexes,
     /// Asking whether a descriptor is ready.
@@ -29,6 +33,8 @@ impl Feature {
     /// The word used in output, for what a system has or lacks.
     pub const fn name(self) -> &'static str {
         match self {
+            Feature::Remap => "mremap",
+            Feature::PageOut => "paging out",
             Feature::Futexes => "futexes",
             Feature::Poll => "poll",
             Feature::Pipes => "pipes",

@@ -7,7 +7,8 @@
 //!
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
-//! beside published ones; fork1 and exec1, which it lacks, are as lmbench has them.
+//! beside published ones. Of those that it lacks, fork1 and exec1 are as lmbench has
+//! them; madvise1, mprotect1, mremap1 and reclaim1 are ours.
 //! What differs: a workload stops when its counter says so, instead of being killed, and
 //! every call is checked.
 #![no_std]
@@ -21,14 +22,18 @@ mod feature;
 mod fork1;
 mod futex1;
 mod lock1;
+mod madvise1;
 mod mmap1;
 mod mmap2;
+mod mprotect1;
+mod mremap1;
 mod open1;
 mod page_fault1;
 mod page_fault2;
 mod page_fault3;
 mod pipe1;
 mod poll1;
+mod reclaim1;
 mod signal1;
 mod steps;
 mod system;
@@ -50,6 +55,8 @@ pub struct Needs {
     pub files: bool,
     /// A program break.
     pub brk: bool,
+    /// Changing the rights of a mapping.
+    pub protect: bool,
     /// Dropping pages of a mapping (`MADV_DONTNEED`).
     pub discard: bool,
     /// Bytes that a task touches at most.
@@ -63,6 +70,7 @@ impl Needs {
     pub const NOTHING: Needs = Needs {
         files: false,
         brk: false,
+        protect: false,
         discard: false,
         memory: 0,
         features: &[],
@@ -92,14 +100,18 @@ enum Body {
     Fork1,
     Futex1,
     Lock1,
+    Madvise1,
     Mmap1,
     Mmap2,
+    Mprotect1,
+    Mremap1,
     Open1,
     PageFault1,
     PageFault2,
     PageFault3,
     Pipe1,
     Poll1,
+    Reclaim1,
     Signal1,
     TlbFlush1,
     Unix1,
@@ -119,14 +131,18 @@ impl Workload {
             Body::Fork1 => fork1::run(system, tick),
             Body::Futex1 => futex1::run(system, tick),
             Body::Lock1 => lock1::run(system, tick),
+            Body::Madvise1 => madvise1::run(system, tick),
             Body::Mmap1 => mmap1::run(system, tick),
             Body::Mmap2 => mmap2::run(system, tick),
+            Body::Mprotect1 => mprotect1::run(system, tick),
+            Body::Mremap1 => mremap1::run(system, tick),
             Body::Open1 => open1::run(system, tick),
             Body::PageFault1 => page_fault1::run(system, tick),
             Body::PageFault2 => page_fault2::run(system, tick),
             Body::PageFault3 => page_fault3::run(system, tick),
             Body::Pipe1 => pipe1::run(system, tick),
             Body::Poll1 => poll1::run(system, tick),
+            Body::Reclaim1 => reclaim1::run(system, tick),
             Body::Signal1 => signal1::run(system, tick),
             Body::TlbFlush1 => tlb_flush1::run(system, tick),
             Body::Unix1 => unix1::run(system, tick),
@@ -136,21 +152,25 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 17] = [
+    const ALL: [Workload; 21] = [
         brk1::WORKLOAD,
         context_switch1::WORKLOAD,
         exec1::WORKLOAD,
         fork1::WORKLOAD,
         futex1::WORKLOAD,
         lock1::WORKLOAD,
+        madvise1::WORKLOAD,
         mmap1::WORKLOAD,
         mmap2::WORKLOAD,
+        mprotect1::WORKLOAD,
+        mremap1::WORKLOAD,
         open1::WORKLOAD,
         page_fault1::WORKLOAD,
         page_fault2::WORKLOAD,
         page_fault3::WORKLOAD,
         pipe1::WORKLOAD,
         poll1::WORKLOAD,
+        reclaim1::WORKLOAD,
         signal1::WORKLOAD,
         tlb_flush1::WORKLOAD,
         unix1::WORKLOAD,

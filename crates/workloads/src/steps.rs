@@ -55,6 +55,22 @@ pub(crate) fn on_each_page<S: System>(
     }
 }
 
+/// Reads the byte at `address`, which must be `expected`.
+pub(crate) fn expect_byte<S: System>(
+    system: &mut S,
+    address: usize,
+    expected: u8,
+) -> Result<(), Error> {
+    match system.read(address)? {
+        found if found == expected => Ok(()),
+        found => Err(Error::Wrong {
+            address,
+            found,
+            expected,
+        }),
+    }
+}
+
 /// Hands both ends of what one can write to and read from to `body`, and closes them, also
 /// when `body` fails.
 pub(crate) fn with_ends<S: System, T>(

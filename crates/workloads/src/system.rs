@@ -103,6 +103,18 @@ pub trait System {
     /// Reads one byte. The page is mapped for reading by this task.
     fn read(&mut self, address: usize) -> Result<u8, Error>;
 
+    /// Makes the mapping of `len` bytes at `start` `new_len` long and returns where it is
+    /// now, with its pages: there, or elsewhere if what follows it is mapped.
+    fn remap(&mut self, _start: usize, _len: usize, _new_len: usize) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Remap))
+    }
+
+    /// Sends the pages of `len` bytes to swap space, as far as there is any; the next access
+    /// brings them back as they were.
+    fn page_out(&mut self, _start: usize, _len: usize) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::PageOut))
+    }
+
     /// The descriptor of `file`, good as long as `file` lives; not to be closed.
     fn descriptor(&mut self, _file: &Self::File) -> Result<Descriptor, Error> {
         Err(Error::Unsupported(Call::File))

@@ -3,7 +3,7 @@
 //! Dropping the page takes the copy away, so it must be flushed from the TLBs of
 //! all CPUs that run the address space; what is read afterwards is the file's 0.
 
-use crate::steps::on_each_page;
+use crate::steps::{expect_byte, on_each_page};
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 pub(crate) const WORKLOAD: Workload = Workload {
@@ -26,13 +26,6 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
     on_each_page(system, tick, backing, |system, address| {
         system.write(address, 1)?;
         system.discard(address, page)?;
-        match system.read(address)? {
-            0 => Ok(()),
-            found => Err(Error::Wrong {
-                address,
-                found,
-                expected: 0,
-            }),
-        }
+        expect_byte(system, address, 0)
     })
 }

@@ -34,7 +34,8 @@ fn assert_calls(name: &str, count: u64, before: &[&str], rounds: [&[&str]; 2], a
 #[test]
 fn each_loop_does_what_it_should() {
     let wake = ["write 0 at 0x1000", "futex_wake 0x1000 1"];
-    assert_calls("futex1", 2, &["map 4096"], [&wake; 2], &["unmap"]);
+    let after = ["unmap 4096 at 0x1000"];
+    assert_calls("futex1", 2, &["map 4096"], [&wake; 2], &after);
     assert_calls("poll1", 2, &["file 0", "descriptor"], [&["poll 0"]; 2], &[]);
     let locks = ["lock 0", "unlock 0"];
     assert_calls("lock1", 4, &["file 0", "descriptor"], [&locks; 2], &[]);
@@ -66,6 +67,60 @@ fn each_loop_does_what_it_should() {
     assert_calls("fork1", 2, &[], rounds, &[]);
     let rounds: [&[&str]; 2] = [&["fork Execs", "wait 1"], &["fork Execs", "wait 2"]];
     assert_calls("exec1", 2, &[], rounds, &[]);
+}
+
+#[test]
+fn mremap1_moves_all_it_has_written_and_looks_at_a_page_each_time() {
+    let mut expected = vec![
+        "map 2097152".into(),
+        "protect 1048576 at 0x101000 None".into(),
+    ];
+    let value = |page: usize| (page % 255) as u8 + 1;
+    let write = |page| format!("write {} at {:#x}", value(page), 0x1000 + page * 4096);
+    expected.extend((0..256).map(write));
+    let mut at = 0x1000;
+    for page in 0..3 {
+        let to = at + 0x20_1000; // behind what is mapped, and a page
+        expected.push(format!("remap 1048576 at {at:#x} to 2097152"));
+        expected.push(format!("unmap 1048576 at {:#x}", at + (1 << 20)));
+        expected.push(format!("protect 1048576 at {:#x} None", to + (1 << 20)));
+        expected.push(format!("read at {:#x}", to + page * 4096));
+        at = to;
+    }
+    expected.push(format!("unmap 2097152 at {at:#x}"));
+    assert_eq!(calls("mremap1", 3), expected);
+}
+
+#[test]
+fn reclaim1_finds_what_it_has_sent_away() {
+    let pages = workloads::SIZE / 4096;
+    let calls = calls("reclaim1", pages as u64 + 1);
+    let at = |page: usize| 0x1000 + page * 4096;
+    let mut expected = vec![format!("map {}", workloads::SIZE)];
+    for page in 0..pages {
+        expected.push(format!("write 1 at {:#x}", at(page)));
+        expected.push(format!("page_out 4096 at {:#x}", at(page)));
+    }
+    expected.extend(["read at 0x1000", "write 2 at 0x1000"].map(Into::into));
+    expected.push("page_out 4096 at 0x1000".into());
+    expected.push(format!("unmap {} at 0x1000", workloads::SIZE));
+    assert!(calls == expected, "{:?}", calls.last_chunk::<8>());
+}
+
+#[test]
+fn pages_that_are_lost_on_the_way_are_noticed() {
+    for (name, lie, expected) in [
+        ("mremap1", Call::Touch, 1),
+        ("reclaim1", Call::PageOut, 1),
+        ("reclaim1", Call::Touch, 1),
+    ] {
+        let mut system = Script::lying(lie);
+        let error = find(name).run(&mut system, &Counter::new()).unwrap_err();
+        let lost =
+            |error| matches!(error, Error::Wrong { found: 0, expected: e, .. } if e == expected);
+        assert!(lost(error), "{name} {lie:?}: {error}");
+        system.assert_nothing_left(name);
+    }
 }
 
 #[test]
@@ -119,6 +174,9 @@ fn a_failing_call_ends_the_loop_and_leaves_nothing_behind() {
         Call::Partner,
         Call::Map,
         Call::Unmap,
+        Call::Protect,
+        Call::Remap,
+        Call::PageOut,
         Call::Touch,
         Call::File,
     ] {
@@ -130,6 +188,7 @@ fn a_failing_call_ends_the_loop_and_leaves_nothing_behind() {
 fn wrong_answers_are_noticed() {
     for (name, lies) in [
         ("futex1", &[(Call::FutexWake, 1, 0)][..]),
+        ("mremap1", &[(Call::Remap, 1, 0)]),
         ("poll1", &[(Call::Poll, 0, 1)]),
         ("pipe1", &[(Call::Write, 0, 1), (Call::Read, 129, 1)]),
         ("unix1", &[(Call::Write, 0, 1), (Call::Read, 129, 1)]),
@@ -167,6 +226,8 @@ fn features_say_what_is_called() {
         let calls = calls(workload.name, 4);
         let called = |name: &str| calls.iter().any(|call| call.starts_with(name));
         let used = [
+            (Feature::Remap, called("remap")),
+            (Feature::PageOut, called("page_out")),
             (Feature::Futexes, called("futex_wake")),
             (Feature::Poll, called("poll")),
             (Feature::Pipes, called("pipe")),
@@ -182,6 +243,12 @@ fn features_say_what_is_called() {
         let used: Vec<Feature> = used.map(|(feature, _)| feature).collect();
         assert_eq!(workload.needs.features, used, "{}", workload.name);
         assert_eq!(workload.needs.files, called("file"), "{}", workload.name);
+        assert_eq!(
+            workload.needs.protect,
+            called("protect"),
+            "{}",
+            workload.name
+        );
     }
 }
 
@@ -248,9 +315,11 @@ fn what_a_system_lacks_is_unsupported() {
         ("fork1", Call::Fork),
         ("futex1", Call::FutexWake),
         ("lock1", Call::File),
+        ("mremap1", Call::Remap),
         ("open1", Call::Open),
         ("pipe1", Call::Pipe),
         ("poll1", Call::File),
+        ("reclaim1", Call::PageOut),
         ("signal1", Call::Handle),
         ("unix1", Call::SocketPair),
     ];

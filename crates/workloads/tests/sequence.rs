@@ -12,6 +12,7 @@ enum Event {
     Map(&'static str),
     Unmap,
     Write(usize, u8),
+    Protect(usize, Prot),
     Discard(usize),
     Read(usize),
     Break(usize),
@@ -23,7 +24,12 @@ use Event::*;
 #[derive(Default)]
 struct Recorder {
     events: Vec<Event>,
-    mapped: bool,
+    /// Bytes of the mapping; 0 if there is none.
+    mapped: usize,
+    /// Of the longest mapping that was written.
+    touched: usize,
+    /// The page that may not be written now.
+    read_only: Option<usize>,
     /// This call fails with ENOMEM.
     fail: Option<Call>,
     /// Discarding does nothing: a kernel that forgets to flush.
@@ -41,8 +47,7 @@ impl Recorder {
     }
 
     fn page(&self, address: usize) -> usize {
-        assert!(self.mapped, "access at {address:#x} without a mapping");
-        assert!((BASE..BASE + SIZE).contains(&address));
+        assert!((BASE..BASE + self.mapped).contains(&address));
         (address - BASE) / PAGE
     }
 }
@@ -55,26 +60,29 @@ impl System for Recorder {
     }
 
     fn map(&mut self, len: usize, prot: Prot, backing: Backing<'_, ()>) -> Result<usize, Error> {
-        assert_eq!((len, prot), (SIZE, Prot::ReadWrite));
+        assert_eq!(prot, Prot::ReadWrite);
         let what = match backing {
             Backing::Anonymous => "anonymous",
             Backing::PrivateFile(()) => "private",
             Backing::SharedFile(()) => "shared",
         };
         self.record(Call::Map, Map(what))?;
-        assert!(!self.mapped, "the loops keep one mapping");
-        self.mapped = true;
+        assert_eq!(self.mapped, 0, "the loops keep one mapping");
+        self.mapped = len;
         Ok(BASE)
     }
 
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
-        assert_eq!((start, len, self.mapped), (BASE, SIZE, true));
-        self.mapped = false;
+        assert_eq!((start, len), (BASE, self.mapped));
+        self.mapped = 0;
         self.record(Call::Unmap, Unmap)
     }
 
-    fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
-        Err(Error::Unsupported(Call::Protect))
+    fn protect(&mut self, start: usize, len: usize, prot: Prot) -> Result<(), Error> {
+        assert_eq!(len, PAGE);
+        let page = self.page(start);
+        self.read_only = (prot == Prot::Read).then_some(page);
+        self.record(Call::Protect, Protect(page, prot))
     }
 
     fn discard(&mut self, start: usize, len: usize) -> Result<(), Error> {
@@ -101,6 +109,8 @@ impl System for Recorder {
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
         let page = self.page(address);
+        assert_ne!(self.read_only, Some(page), "a write to what is read-only");
+        self.touched = self.touched.max(self.mapped);
         self.last = value;
         self.record(Call::Touch, Write(page, value))
     }
@@ -119,13 +129,17 @@ fn of_memory() -> impl Iterator<Item = &'static Workload> {
 }
 
 fn run(name: &str, iterations: u64) -> Vec<Event> {
+    run_on_recorder(name, iterations).events
+}
+
+fn run_on_recorder(name: &str, iterations: u64) -> Recorder {
     let mut system = Recorder::default();
     let tick = Counter::with_limit(iterations);
     let workload = workloads::find(name).expect("a known workload");
     workload.run(&mut system, &tick).expect("no call fails");
     assert_eq!(tick.get(), iterations);
-    assert!(!system.mapped, "{name} left a mapping behind");
-    system.events
+    assert_eq!(system.mapped, 0, "{name} left a mapping behind");
+    system
 }
 
 #[test]
@@ -160,6 +174,26 @@ fn page_fault_workloads_write_each_page_once_a_round() {
 }
 
 #[test]
+fn mprotect1_takes_the_right_to_write_and_gives_it_back() {
+    let pages = (2 << 20) / PAGE;
+    let round = |page| {
+        let [taken, given] = [Prot::Read, Prot::ReadWrite].map(|prot| Protect(page, prot));
+        [Write(page, 1), taken, given]
+    };
+    let laps = (0..pages).chain(0..2).flat_map(round);
+    let expected: Vec<Event> = [Map("anonymous")].into_iter().chain(laps).collect();
+    let events = run("mprotect1", 2 * (pages as u64 + 2));
+    assert_eq!(events, [&expected[..], &[Unmap]].concat());
+}
+
+#[test]
+fn madvise1_drops_each_page_it_has_written() {
+    let round = |page| [Write(page, 1), Discard(page)];
+    let expected = [&[Map("anonymous")][..], &round(0), &round(1), &[Unmap]].concat();
+    assert_eq!(run("madvise1", 2), expected);
+}
+
+#[test]
 fn tlb_flush1_reads_back_what_it_dropped() {
     let round = |page| [Write(page, 1), Discard(page), Read(page)];
     let expected = [&[File, Map("private")][..], &round(0), &round(1), &[Unmap]].concat();
@@ -183,7 +217,7 @@ fn tlb_flush1_notices_a_stale_page() {
             expected
         }
     );
-    assert!(!system.mapped);
+    assert_eq!(system.mapped, 0);
 }
 
 #[test]
@@ -193,6 +227,7 @@ fn the_first_failure_ends_the_loop_and_leaves_no_mapping() {
         for call in [
             Call::Map,
             Call::Unmap,
+            Call::Protect,
             Call::Discard,
             Call::Brk,
             Call::File,
@@ -211,25 +246,25 @@ fn the_first_failure_ends_the_loop_and_leaves_no_mapping() {
                     failures += 1;
                 }
             }
-            assert!(!system.mapped, "{} {call:?}", workload.name);
+            assert_eq!(system.mapped, 0, "{} {call:?}", workload.name);
         }
     }
-    // mmap1 2, mmap2 3, page_fault1 3, page_fault2/3 4 each, brk1 1, tlb_flush1 5.
-    assert_eq!(failures, 22);
+    // mmap1 2, mmap2 3, page_fault1 3, page_fault2/3 4 each, brk1 1, tlb_flush1 5,
+    // madvise1 and mprotect1 4 each.
+    assert_eq!(failures, 30);
 }
 
 #[test]
 fn needs_say_what_is_called() {
     for workload in of_memory() {
-        let events = run(workload.name, 2);
+        let system = run_on_recorder(workload.name, 2);
+        let events = &system.events;
         let needs = Needs {
             files: events.contains(&File),
             brk: events.iter().any(|event| matches!(event, Break(_))),
+            protect: events.iter().any(|event| matches!(event, Protect(..))),
             discard: events.iter().any(|event| matches!(event, Discard(_))),
-            memory: match events.iter().any(|event| matches!(event, Write(..))) {
-                true => SIZE,
-                false => 0,
-            },
+            memory: system.touched,
             features: &[],
         };
         assert_eq!(workload.needs, needs, "{}", workload.name);

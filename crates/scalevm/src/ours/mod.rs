@@ -78,6 +78,7 @@ impl Target for Ours {
                     invalidation: preset.design(),
                     swap: preset.account(),
                     swap_pages,
+                    ..Options::default()
                 },
             ),
         }

@@ -123,6 +123,7 @@ impl Simulated {
                     invalidation: preset.design(),
                     swap: preset.account(),
                     swap_pages,
+                    ..Options::default()
                 },
             ),
         }?;

@@ -68,6 +68,14 @@ impl<S: System> System for Timed<S> {
         self.enter().file(len)
     }
 
+    fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
+        self.enter().remap(start, len, new_len)
+    }
+
+    fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        self.enter().page_out(start, len)
+    }
+
     fn descriptor(&mut self, file: &Self::File) -> Result<Descriptor, Error> {
         self.system.descriptor(file)
     }

@@ -2,6 +2,7 @@
 //! otherwise.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use workloads::{Backing, Call, Child, Descriptor, Error, Forked, LAST, Prot, System};
 
 const PAGE: usize = 4096;
@@ -14,7 +15,12 @@ pub struct Script {
     pub calls: Vec<String>,
     fail_at: Option<usize>,
     lie: Option<Call>,
-    mapped: bool,
+    /// What each mapped page holds, by its address.
+    pages: BTreeMap<usize, u8>,
+    /// Where the next mapping goes.
+    top: usize,
+    /// Where a page may be neither read nor written.
+    forbidden: Range<usize>,
     descriptors: i32,
     /// What can be read at each open descriptor.
     open: BTreeMap<i32, VecDeque<u8>>,
@@ -48,7 +54,8 @@ impl Script {
         // Closing or waiting may have been what failed.
         let failed = self.fail_at.and_then(|number| self.calls.get(number));
         let excused = |what: &str| failed.is_some_and(|call| call.starts_with(what));
-        assert!(!self.mapped || excused("unmap"), "{name} left a mapping");
+        let left = self.pages.len();
+        assert!(left == 0 || excused("unmap"), "{name} left {left} pages");
         let left = usize::from(excused("close"));
         assert!(self.open.len() <= left, "{name} left {:?}", self.open);
         let left = usize::from(excused("wait"));
@@ -65,6 +72,37 @@ impl Script {
 
     fn lies(&self, call: Call) -> bool {
         self.lie == Some(call)
+    }
+
+    /// Maps `len` bytes where nothing was yet.
+    fn place(&mut self, len: usize) -> usize {
+        let start = self.top + PAGE;
+        self.top = start + len;
+        let pages = (start..self.top).step_by(PAGE);
+        self.pages.extend(pages.map(|page| (page, 0)));
+        start
+    }
+
+    /// The pages of `len` bytes, all of which must be mapped.
+    fn pages_of(&self, start: usize, len: usize) -> Vec<(usize, u8)> {
+        let pages = self.pages.range(start..start + len);
+        let pages: Vec<(usize, u8)> = pages.map(|(&page, &value)| (page, value)).collect();
+        assert_eq!(
+            pages.len(),
+            len / PAGE,
+            "{len} at {start:#x} are not mapped"
+        );
+        pages
+    }
+
+    /// The byte of a mapped page.
+    fn byte(&mut self, address: usize) -> &mut u8 {
+        assert!(
+            !self.forbidden.contains(&address),
+            "no rights at {address:#x}"
+        );
+        let byte = self.pages.get_mut(&address);
+        byte.unwrap_or_else(|| panic!("access at {address:#x} without a mapping"))
     }
 
     fn descriptor_of_new(&mut self) -> Descriptor {
@@ -89,18 +127,26 @@ impl System for Script {
 
     fn map(&mut self, len: usize, _: Prot, _: Backing<'_, ()>) -> Result<usize, Error> {
         self.ask(Call::Map, format!("map {len}"))?;
-        self.mapped = true;
-        Ok(PAGE)
+        Ok(self.place(len))
     }
 
-    fn unmap(&mut self, _: usize, _: usize) -> Result<(), Error> {
-        self.ask(Call::Unmap, "unmap".into())?;
-        self.mapped = false;
+    fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        self.ask(Call::Unmap, format!("unmap {len} at {start:#x}"))?;
+        self.pages_of(start, len);
+        self.pages
+            .retain(|page, _| !(start..start + len).contains(page));
         Ok(())
     }
 
-    fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
-        Err(Error::Unsupported(Call::Protect))
+    fn protect(&mut self, start: usize, len: usize, prot: Prot) -> Result<(), Error> {
+        self.ask(
+            Call::Protect,
+            format!("protect {len} at {start:#x} {prot:?}"),
+        )?;
+        assert_eq!(prot, Prot::None, "nothing else is asked for");
+        self.pages_of(start, len);
+        self.forbidden = start..start + len;
+        Ok(())
     }
 
     fn discard(&mut self, _: usize, _: usize) -> Result<(), Error> {
@@ -120,12 +166,41 @@ impl System for Script {
     }
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
-        assert!(self.mapped);
-        self.ask(Call::Touch, format!("write {value} at {address:#x}"))
+        self.ask(Call::Touch, format!("write {value} at {address:#x}"))?;
+        *self.byte(address) = value;
+        Ok(())
     }
 
-    fn read(&mut self, _: usize) -> Result<u8, Error> {
-        Err(Error::Unsupported(Call::Touch))
+    fn read(&mut self, address: usize) -> Result<u8, Error> {
+        self.ask(Call::Touch, format!("read at {address:#x}"))?;
+        let lost = self.lies(Call::Touch);
+        let value = *self.byte(address);
+        Ok(if lost { 0 } else { value })
+    }
+
+    fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
+        self.ask(
+            Call::Remap,
+            format!("remap {len} at {start:#x} to {new_len}"),
+        )?;
+        if self.lies(Call::Remap) {
+            return Ok(start);
+        }
+        let moved = self.place(new_len);
+        for (page, value) in self.pages_of(start, len) {
+            self.pages.remove(&page);
+            self.pages.insert(page - start + moved, value);
+        }
+        Ok(moved)
+    }
+
+    fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        self.ask(Call::PageOut, format!("page_out {len} at {start:#x}"))?;
+        self.pages_of(start, len);
+        if self.lies(Call::PageOut) {
+            self.pages.insert(start, 0);
+        }
+        Ok(())
     }
 
     fn descriptor(&mut self, _: &()) -> Result<Descriptor, Error> {

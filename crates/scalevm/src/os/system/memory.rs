@@ -51,6 +51,23 @@ pub fn discard(start: usize, len: usize) -> Result<(), Error> {
     answered(Call::Discard, result)
 }
 
+#[inline]
+pub fn remap(start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
+    // SAFETY: as for `unmap`; what moves is the workload's, and so is where it was.
+    let moved = unsafe { libc::mremap(start as *mut _, len, new_len, libc::MREMAP_MAYMOVE) };
+    if moved == libc::MAP_FAILED {
+        return Err(failed(Call::Remap));
+    }
+    Ok(moved as usize)
+}
+
+#[inline]
+pub fn page_out(start: usize, len: usize) -> Result<(), Error> {
+    // SAFETY: as for `unmap`; changes no content.
+    let result = unsafe { libc::madvise(start as *mut _, len, libc::MADV_PAGEOUT) };
+    answered(Call::PageOut, result)
+}
+
 /// Moves the break to where workloads may move it from, and says where that is.
 pub fn program_break(page: usize) -> Result<usize, Error> {
     /// One for the process, so that threads move one break; 0 until chosen.

@@ -130,6 +130,16 @@ impl System for Linux {
         Ok(unsafe { ptr::with_exposed_provenance::<u8>(address).read_volatile() })
     }
 
+    #[inline]
+    fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
+        memory::remap(start, len, new_len)
+    }
+
+    #[inline]
+    fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        memory::page_out(start, len)
+    }
+
     fn descriptor(&mut self, file: &File) -> Result<Descriptor, Error> {
         Ok(Descriptor(file.as_raw_fd()))
     }

@@ -34,11 +34,13 @@ fn each_iteration_takes_the_faults_it_should() {
     const STRAY: i64 = 200; // libc, the stack, the counter
     for (name, per_iteration) in [
         ("brk1", 0),
+        ("madvise1", 1),
         ("mmap1", 0),
         ("mmap2", 0),
         ("page_fault1", 1),
         ("page_fault2", 1),
         ("page_fault3", 1),
+        ("reclaim1", 1), // in the first lap
         ("tlb_flush1", 2),
     ] {
         let workload = workloads::find(name).expect("a known workload");
@@ -78,6 +80,39 @@ fn rights_and_files_are_the_kernels() {
     assert_eq!(error, Err(Error::Failed(Call::Protect, libc::ENOMEM)));
     let error = system.unmap(1, page);
     assert_eq!(error, Err(Error::Failed(Call::Unmap, libc::EINVAL)));
+}
+
+#[test]
+fn mappings_grow_where_there_is_room_and_keep_what_is_paged_out() {
+    let mut system = linux();
+    let page = system.page_size();
+    let start = system.map(4 * page, Prot::ReadWrite, Backing::Anonymous);
+    let start = start.expect("four pages");
+    system.write(start, 5).expect("mapped");
+    system.write(start + page, 6).expect("mapped");
+    // No room: the page behind has other rights.
+    system
+        .protect(start + 2 * page, page, Prot::None)
+        .expect("mapped");
+    let moved = system.remap(start, 2 * page, 3 * page).expect("a place");
+    assert_ne!(moved, start);
+    assert_eq!(
+        [system.read(moved), system.read(moved + page)],
+        [Ok(5), Ok(6)]
+    );
+    system.write(moved + 2 * page, 7).expect("grown");
+    let gone = system.protect(start, page, Prot::Read);
+    assert_eq!(gone, Err(Error::Failed(Call::Protect, libc::ENOMEM)));
+    system.page_out(moved, 3 * page).expect("mapped");
+    let bytes = [0, 1, 2].map(|number| system.read(moved + number * page));
+    assert_eq!(bytes, [Ok(5), Ok(6), Ok(7)]);
+    assert_eq!(system.remap(moved, 3 * page, page), Ok(moved), "shorter");
+    let gone = system.page_out(moved + page, page);
+    assert_eq!(gone, Err(Error::Failed(Call::PageOut, libc::ENOMEM)));
+    let error = system.remap(moved + 1, page, page);
+    assert_eq!(error, Err(Error::Failed(Call::Remap, libc::EINVAL)));
+    system.unmap(moved, page).expect("mapped");
+    system.unmap(start + 2 * page, 2 * page).expect("mapped");
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! Files and shared memory in spaces, on hosted memory.
+
+use hosted::Hosted;
+use machine::{PAGE_SIZE, VaRange};
+use std::sync::Arc;
+use vm::object::{Object, ObjectRef};
+use vm::policy::Reservation;
+use vm::{Advice, Best, Error, Flags, Prot, Request, Space, Vm};
+
+mod store;
+
+const MIB: usize = 1 << 20;
+
+type System = Arc<Vm<Hosted, Best>>;
+type TestSpace = Space<Hosted, Best>;
+
+fn system(mib: usize) -> System {
+    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
+    machine.attach(0);
+    Vm::new(machine)
+}
+
+fn space(vm: &System) -> TestSpace {
+    Space::new(vm).expect("a space")
+}
+
+fn store(space: &TestSpace, at: usize, value: u64) {
+    space.activate();
+    space.store(at, value).expect("store");
+}
+
+fn load(space: &TestSpace, at: usize) -> u64 {
+    space.activate();
+    space.load(at).expect("load")
+}
+
+/// A file of `pages` pages, each beginning with its index.
+fn file(vm: &System, pages: u64) -> (Arc<store::TestStore>, ObjectRef<Hosted, Best>) {
+    let store = Arc::new(store::TestStore::default());
+    let object = Object::file(vm, store.clone(), 0).expect("an object");
+    for page in 0..pages {
+        let at = page * PAGE_SIZE as u64;
+        object.write(at, &page.to_le_bytes()).expect("write");
+    }
+    object.set_size(pages * PAGE_SIZE as u64).expect("set_size");
+    (store, object)
+}
+
+fn map(space: &TestSpace, object: &ObjectRef<Hosted, Best>, pages: usize, shared: bool) -> usize {
+    let bytes = pages * PAGE_SIZE;
+    let request = Request::object(object, 0, bytes, Prot::READ_WRITE).expect("a request");
+    let request = if shared { request.shared() } else { request };
+    space.map_as(&request).expect("map")
+}
+
+fn word_of(object: &ObjectRef<Hosted, Best>, page: u64) -> u64 {
+    let mut bytes = [0; 8];
+    let read = object.read(page * PAGE_SIZE as u64, &mut bytes);
+    assert_eq!(read, Ok(8));
+    u64::from_le_bytes(bytes)
+}
+
+#[test]
+fn shared_stores_are_the_files_and_private_ones_are_not() {
+    let vm = system(16);
+    let before = vm.frames().free_count();
+    let (_, object) = file(&vm, 4);
+    let (one, other) = (space(&vm), space(&vm));
+    let shared = map(&one, &object, 4, true);
+    let private = map(&other, &object, 4, false);
+    assert_eq!(load(&one, shared + PAGE_SIZE), 1);
+    assert_eq!(load(&other, private + 2 * PAGE_SIZE), 2);
+    store(&one, shared + PAGE_SIZE, 100);
+    assert_eq!(load(&other, private + PAGE_SIZE), 100);
+    store(&other, private + PAGE_SIZE, 200);
+    store(&other, private + 2 * PAGE_SIZE, 201);
+    store(&other, private + 3 * PAGE_SIZE, 202);
+    assert_eq!(load(&one, shared + PAGE_SIZE), 100);
+    assert_eq!(load(&one, shared + 2 * PAGE_SIZE), 2);
+    assert_eq!(word_of(&object, 3), 3);
+    store(&one, shared + 2 * PAGE_SIZE, 101);
+    assert_eq!(load(&other, private + 2 * PAGE_SIZE), 201);
+    assert_eq!(word_of(&object, 2), 101);
+    // Dropping private pages brings the file's back.
+    let range = VaRange::sized(private, 4 * PAGE_SIZE);
+    other.advise(range, Advice::DontNeed).expect("advise");
+    assert_eq!(load(&other, private + 2 * PAGE_SIZE), 101);
+    drop((one, other, object));
+    assert_eq!(vm.frames().free_count(), before);
+}
+
+#[test]
+fn children_share_what_is_shared() {
+    let vm = system(16);
+    let (_, object) = file(&vm, 2);
+    let parent = space(&vm);
+    let shared = map(&parent, &object, 2, true);
+    let private = map(&parent, &object, 2, false);
+    let anonymous = Request::anonymous(2 * PAGE_SIZE, Prot::READ_WRITE).shared();
+    let memory = parent.map_as(&anonymous).expect("map");
+    store(&parent, memory, 1);
+    store(&parent, private, 5);
+    drop(object);
+    let child = parent.fork().expect("fork");
+    store(&child, memory + PAGE_SIZE, 2);
+    store(&child, shared, 3);
+    store(&child, private, 6);
+    assert_eq!(load(&parent, memory + PAGE_SIZE), 2);
+    assert_eq!(load(&parent, shared), 3);
+    assert_eq!(load(&parent, private), 5);
+    assert_eq!(load(&child, memory), 1);
+    drop(parent);
+    assert_eq!(load(&child, private + PAGE_SIZE), 1);
+    assert_eq!(load(&child, memory + PAGE_SIZE), 2);
+}
+
+#[test]
+fn what_lies_behind_the_end_is_a_bus_error() {
+    let vm = system(16);
+    let (_, object) = file(&vm, 4);
+    let space = space(&vm);
+    let shared = map(&space, &object, 6, true);
+    let private = map(&space, &object, 6, false);
+    for page in 0..4 {
+        assert_eq!(load(&space, shared + page * PAGE_SIZE), page as u64);
+        store(&space, private + page * PAGE_SIZE, 7);
+    }
+    assert_eq!(space.load(shared + 4 * PAGE_SIZE), Err(Error::Bus { page: 4 }));
+    object.set_size(PAGE_SIZE as u64 + 8).expect("set_size");
+    for at in [shared, private] {
+        assert_eq!(space.load(at + 2 * PAGE_SIZE), Err(Error::Bus { page: 2 }));
+        assert!(space.load(at + PAGE_SIZE).is_ok());
+    }
+    object.set_size(4 * PAGE_SIZE as u64).expect("set_size");
+    assert_eq!(load(&space, shared + 2 * PAGE_SIZE), 0);
+    assert_eq!(load(&space, private + 3 * PAGE_SIZE), 0);
+    assert_eq!(load(&space, private + PAGE_SIZE), 7);
+}
+
+#[test]
+fn sync_writes_what_tasks_wrote() {
+    let vm = system(16);
+    let (disk, object) = file(&vm, 3);
+    let space = space(&vm);
+    let at = map(&space, &object, 3, true);
+    let whole = VaRange::sized(at, 3 * PAGE_SIZE);
+    space.sync(whole).expect("sync");
+    store(&space, at + PAGE_SIZE, 77);
+    space.sync(whole).expect("sync");
+    assert_eq!(disk.first_word(1), Some(77));
+    // The same translation writes again.
+    store(&space, at + PAGE_SIZE, 78);
+    space.sync(VaRange::sized(at, PAGE_SIZE)).expect("sync");
+    assert_eq!(disk.first_word(1), Some(77));
+    space.sync(whole).expect("sync");
+    assert_eq!(disk.first_word(1), Some(78));
+    store(&space, at, 79);
+    drop((space, object));
+    assert_eq!(disk.first_word(0), Some(79));
+}
+
+#[test]
+fn rights_are_the_objects_too() {
+    let vm = system(16);
+    let (_, object) = file(&vm, 1);
+    let space = space(&vm);
+    let request = |prot| Request::object(&object, 0, PAGE_SIZE, prot).expect("a request");
+    let wanted = request(Prot::READ_WRITE).shared().with(Flags::READ_ONLY);
+    assert_eq!(space.map_as(&wanted), Err(Error::Denied));
+    let wanted = request(Prot::READ).shared().with(Flags::READ_ONLY);
+    let at = space.map_as(&wanted).expect("map");
+    let page = VaRange::sized(at, PAGE_SIZE);
+    assert_eq!(space.protect(page, Prot::READ_WRITE), Err(Error::Denied));
+    let wanted = request(Prot::READ).with(Flags::READ_ONLY);
+    let at = space.map_as(&wanted).expect("map");
+    let page = VaRange::sized(at, PAGE_SIZE);
+    assert_eq!(space.protect(page, Prot::READ_WRITE), Ok(()));
+    assert_eq!(vm.swap().reserved(), 1);
+    store(&space, at, 9);
+    assert_eq!(word_of(&object, 0), 0);
+}
+
+#[test]
+fn residency_and_removal() {
+    let vm = system(16);
+    let space = space(&vm);
+    let request = Request::anonymous(4 * PAGE_SIZE, Prot::READ_WRITE).shared();
+    let at = space.map_as(&request).expect("map");
+    store(&space, at + PAGE_SIZE, 1);
+    store(&space, at + 2 * PAGE_SIZE, 2);
+    let whole = VaRange::sized(at, 4 * PAGE_SIZE);
+    assert_eq!(space.incore(whole), Ok(vec![false, true, true, false]));
+    // Shared memory is not dropped, only forgotten here.
+    space.advise(whole, Advice::DontNeed).expect("advise");
+    assert_eq!(space.incore(whole), Ok(vec![false, true, true, false]));
+    assert_eq!(load(&space, at + PAGE_SIZE), 1);
+    let page = VaRange::sized(at + PAGE_SIZE, PAGE_SIZE);
+    space.advise(page, Advice::Remove).expect("advise");
+    assert_eq!(load(&space, at + PAGE_SIZE), 0);
+    assert_eq!(load(&space, at + 2 * PAGE_SIZE), 2);
+    let freed = space.advise(page, Advice::Free);
+    assert!(matches!(freed, Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn the_kernel_reads_and_writes_what_tasks_do() {
+    let vm = system(16);
+    let (_, object) = file(&vm, 2);
+    let (one, other) = (space(&vm), space(&vm));
+    let shared = map(&one, &object, 2, true);
+    let private = map(&other, &object, 2, false);
+    let text: Vec<u8> = (0..200).collect();
+    let at = PAGE_SIZE - 99;
+    one.copy_out(shared + at, &text).expect("copy out");
+    let mut back = vec![0; 200];
+    other.copy_in(private + at, &mut back).expect("copy in");
+    assert_eq!(back, text);
+    other.copy_out(private + at + 1, &[250; 3]).expect("copy out");
+    one.copy_in(shared + at, &mut back).expect("copy in");
+    assert_eq!(back, text);
+    let gone = one.copy_out(shared + 2 * PAGE_SIZE - 4, &text);
+    assert!(matches!(gone, Err(Error::Segv(_))), "{gone:?}");
+}

@@ -1,0 +1,250 @@
+//! More memory in use than there is, on hosted memory.
+
+use hosted::Hosted;
+use machine::{PAGE_SIZE, Topology, VaRange};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use vm::pager::MemoryPager;
+use vm::swap::SwapSpace;
+use vm::{Advice, Best, Error, Options, Prot, Request, Resource, Space, Vm};
+
+const MIB: usize = 1 << 20;
+
+type System = Arc<Vm<Hosted, Best>>;
+type TestSpace = Space<Hosted, Best>;
+
+/// A machine with memory and swap space, this thread its first CPU.
+fn system(cpus: usize, mib: usize, slots: u32) -> System {
+    let machine = Hosted::with_memory(cpus, mib * MIB).expect("memory");
+    machine.attach(0);
+    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), slots);
+    let options = Options {
+        swap_pages: Some(1 << 30),
+        swap_space: Some(Arc::new(swap.expect("a swap space"))),
+        ..Options::default()
+    };
+    Vm::with_options(machine, options)
+}
+
+fn space(vm: &System) -> TestSpace {
+    let space = Space::new(vm).expect("a space");
+    space.activate();
+    space
+}
+
+fn used(vm: &System) -> u64 {
+    vm.swap_space().expect("a swap space").used()
+}
+
+/// What is written to a page the `round`th time.
+fn content(page: usize, round: usize) -> u64 {
+    (page * 1_000 + round) as u64
+}
+
+#[test]
+fn four_times_the_memory_is_kept() {
+    let vm = system(2, 4, 8_192);
+    let free = vm.frames().free_count();
+    let space = space(&vm);
+    let pages = 4 * 4 * MIB / PAGE_SIZE;
+    let at = space.map(pages * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    for round in 0..3 {
+        for page in 0..pages {
+            let place = at + page * PAGE_SIZE + 8 * round;
+            space.store(place, content(page, round)).expect("store");
+        }
+        for page in 0..pages {
+            for before in 0..=round {
+                let place = at + page * PAGE_SIZE + 8 * before;
+                assert_eq!(space.load(place), Ok(content(page, before)), "page {page}");
+            }
+        }
+    }
+    assert!(used(&vm) as usize > pages / 2);
+    drop(space);
+    assert_eq!(used(&vm), 0);
+    assert_eq!(vm.frames().free_count(), free);
+}
+
+#[test]
+fn without_room_anywhere_there_is_an_error_and_no_hang() {
+    let vm = system(2, 4, 256);
+    let space = space(&vm);
+    let pages = 8 * MIB / PAGE_SIZE;
+    let at = space.map(pages * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    let mut stored = 0;
+    let error = loop {
+        match space.store(at + stored * PAGE_SIZE, content(stored, 0)) {
+            Ok(()) => stored += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, Error::OutOfMemory(Resource::Frames));
+    assert!(stored > MIB / PAGE_SIZE, "{stored} pages");
+    // With some memory back it goes on, and nothing else is lost.
+    let kept = stored - 64;
+    let rest = VaRange::sized(at + kept * PAGE_SIZE, 64 * PAGE_SIZE);
+    space.advise(rest, Advice::DontNeed).expect("advise");
+    for page in 0..kept {
+        assert_eq!(space.load(at + page * PAGE_SIZE), Ok(content(page, 0)));
+    }
+    let next = at + stored * PAGE_SIZE;
+    space.store(next, 1).expect("store");
+}
+
+#[test]
+fn every_sharer_of_a_page_that_went_out_finds_it() {
+    let vm = system(2, 8, 4_096);
+    let root = space(&vm);
+    let at = root.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    root.store(at, 42).expect("store");
+    let mut family = vec![root];
+    for level in 0..5 {
+        for _ in 0..2 {
+            let child = family[level].fork().expect("fork");
+            family.push(child);
+        }
+    }
+    let page = VaRange::sized(at, PAGE_SIZE);
+    family[3].advise(page, Advice::PageOut).expect("advise");
+    for member in &family {
+        assert_eq!(member.pmap().lookup(at), None);
+    }
+    assert_eq!(used(&vm), 1);
+    for (index, member) in family.iter().enumerate() {
+        member.activate();
+        if index % 3 == 0 {
+            member.store(at, index as u64).expect("store");
+        }
+    }
+    for (index, member) in family.iter().enumerate() {
+        member.activate();
+        let expected = if index % 3 == 0 { index as u64 } else { 42 };
+        assert_eq!(member.load(at), Ok(expected));
+    }
+    assert_eq!(used(&vm), 0);
+}
+
+#[test]
+fn a_child_inherits_what_is_out() {
+    let vm = system(2, 8, 4_096);
+    let parent = space(&vm);
+    let at = parent.map(2 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    parent.store(at, 1).expect("store");
+    parent.store(at + PAGE_SIZE, 2).expect("store");
+    let both = VaRange::sized(at, 2 * PAGE_SIZE);
+    parent.advise(both, Advice::PageOut).expect("advise");
+    let child = parent.fork().expect("fork");
+    child.activate();
+    child.store(at, 10).expect("store");
+    drop(parent);
+    assert_eq!(child.load(at), Ok(10));
+    assert_eq!(child.load(at + PAGE_SIZE), Ok(2));
+    assert_eq!(used(&vm), 0);
+}
+
+#[test]
+fn locked_memory_stays() {
+    let vm = system(2, 4, 8_192);
+    let space = space(&vm);
+    let locked = space.map(64 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    let range = VaRange::sized(locked, 64 * PAGE_SIZE);
+    space.lock(range, false).expect("lock");
+    let frames: Vec<_> = (0..64)
+        .map(|page| space.pmap().lookup(locked + page * PAGE_SIZE))
+        .collect();
+    let refused = space.advise(range, Advice::PageOut);
+    assert!(matches!(refused, Err(Error::Invalid { .. })));
+    let at = space.map(8 * MIB, Prot::READ_WRITE).expect("map");
+    for page in 0..8 * MIB / PAGE_SIZE {
+        space.store(at + page * PAGE_SIZE, 1).expect("store");
+    }
+    for (page, frame) in frames.iter().enumerate() {
+        assert!(frame.is_some());
+        assert_eq!(space.pmap().lookup(locked + page * PAGE_SIZE), *frame);
+    }
+}
+
+#[test]
+fn shared_memory_goes_out_and_comes_back() {
+    let vm = system(2, 4, 8_192);
+    let free = vm.frames().free_count();
+    let parent = space(&vm);
+    let pages = 8 * MIB / PAGE_SIZE;
+    let request = Request::anonymous(pages * PAGE_SIZE, Prot::READ_WRITE).shared();
+    let at = parent.map_as(&request).expect("map");
+    for page in 0..pages {
+        parent
+            .store(at + page * PAGE_SIZE, content(page, 0))
+            .expect("store");
+    }
+    let child = parent.fork().expect("fork");
+    child.activate();
+    for page in 0..pages {
+        let place = at + page * PAGE_SIZE;
+        assert_eq!(child.load(place), Ok(content(page, 0)), "page {page}");
+        if page % 2 == 0 {
+            child.store(place, content(page, 1)).expect("store");
+        }
+    }
+    parent.activate();
+    for page in 0..pages {
+        let round = usize::from(page % 2 == 0);
+        assert_eq!(parent.load(at + page * PAGE_SIZE), Ok(content(page, round)));
+    }
+    drop((parent, child));
+    assert_eq!(used(&vm), 0);
+    assert_eq!(vm.frames().free_count(), free);
+}
+
+#[test]
+fn who_knows_a_way_is_asked() {
+    let machine = Hosted::with_memory(2, 4 * MIB).expect("memory");
+    machine.attach(0);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let options = Options {
+        out_of_memory: Some(Box::new(move || count.fetch_add(1, Ordering::Relaxed) < 2)),
+        ..Options::default()
+    };
+    let vm = Vm::with_options(machine, options);
+    let space = space(&vm);
+    let at = space.map(8 * MIB, Prot::READ_WRITE).expect("map");
+    let results = (0..8 * MIB / PAGE_SIZE).map(|page| space.store(at + page * PAGE_SIZE, 1));
+    let failed = results.filter(Result::is_err).take(1).count();
+    assert_eq!(failed, 1);
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn two_processes_fight_for_memory_beside_a_daemon() {
+    let vm = system(3, 4, 16_384);
+    let pages = 2 * 4 * MIB / PAGE_SIZE;
+    let worker = |cpu: usize| {
+        let vm = vm.clone();
+        move || {
+            vm.machine().attach(cpu);
+            let space = space(&vm);
+            let at = space.map(pages * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+            for round in 0..2 {
+                for page in 0..pages {
+                    let value = content(page, round) + cpu as u64;
+                    space.store(at + page * PAGE_SIZE, value).expect("store");
+                }
+                for page in (0..pages).rev() {
+                    let value = content(page, round) + cpu as u64;
+                    assert_eq!(space.load(at + page * PAGE_SIZE), Ok(value));
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let workers = [1, 2].map(|cpu| scope.spawn(worker(cpu)));
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            vm.keep_free(128);
+            thread::yield_now();
+        }
+    });
+    assert_eq!(used(&vm), 0);
+}

@@ -1,0 +1,28 @@
+//! madvise1: write a page of anonymous memory and drop it, page after page.
+//!
+//! One page a call: what a call costs (the lock, the look-up, the flush) is not hidden
+//! behind what it costs to free many. An iteration is a fault and a drop; less page_fault1's
+//! fault, it is the drop.
+
+use crate::steps::on_each_page;
+use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "madvise1",
+    description: "Anonymous memory madvise(MADV_DONTNEED) of one touched page",
+    unit: "pages dropped",
+    needs: Needs {
+        discard: true,
+        memory: SIZE,
+        ..Needs::NOTHING
+    },
+    body: crate::Body::Madvise1,
+};
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    let page = system.page_size();
+    on_each_page(system, tick, Backing::Anonymous, |system, address| {
+        system.write(address, 1)?;
+        system.discard(address, page)
+    })
+}
