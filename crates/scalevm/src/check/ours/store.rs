@@ -1,7 +1,7 @@
 //! A file's store: its bytes in the host's memory.
 
 use hosted::Hosted;
-use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError};
+use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vm::object::Truncate;
 
