@@ -1,7 +1,7 @@
 //! Stores of pages: files.
 
 use crate::Hosted;
-use machine::{Frame, Memory, PAGE_SIZE, Pager, PagerError};
+use machine::{Frame, Memory, PAGE_SIZE, Pager, PagerError, Truncate};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -36,6 +36,19 @@ impl FilePager {
     /// The file.
     pub fn file(&self) -> &File {
         &self.file
+    }
+}
+
+impl Truncate<Hosted> for FilePager {
+    /// Cuts the file off if it is longer.
+    fn truncate(&self, _machine: &Hosted, bytes: u64) -> Result<(), PagerError> {
+        let cut = || match self.file.metadata()?.len() > bytes {
+            true => self.file.set_len(bytes),
+            false => Ok(()),
+        };
+        cut().map_err(|error: io::Error| PagerError {
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+        })
     }
 }
 

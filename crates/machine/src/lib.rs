@@ -50,7 +50,7 @@ pub use mmu::{Access, Asid, Flush, Mmu, PageFault, VaRange};
 pub use native::NativeCell;
 #[cfg(target_arch = "x86_64")]
 pub use native::NativePair;
-pub use pager::{Pager, PagerError};
+pub use pager::{Pager, PagerError, Truncate};
 pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};
 
 /// All that locks and epochs need.

@@ -25,6 +25,14 @@ pub trait Pager<M: Memory>: Send + Sync + 'static {
     ) -> Result<(), PagerError>;
 }
 
+/// A pager whose store can be cut off, as a file can.
+pub trait Truncate<M: Memory>: Pager<M> {
+    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Called
+    /// beside calls for pages before, but not beside one that concerns what lies behind.
+    /// After an error the content behind is undefined.
+    fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
+}
+
 /// Why a store did not do what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagerError {

@@ -125,7 +125,10 @@ fn what_lies_behind_the_end_is_a_bus_error() {
         assert_eq!(load(&space, shared + page * PAGE_SIZE), page as u64);
         store(&space, private + page * PAGE_SIZE, 7);
     }
-    assert_eq!(space.load(shared + 4 * PAGE_SIZE), Err(Error::Bus { page: 4 }));
+    assert_eq!(
+        space.load(shared + 4 * PAGE_SIZE),
+        Err(Error::Bus { page: 4 })
+    );
     object.set_size(PAGE_SIZE as u64 + 8).expect("set_size");
     for at in [shared, private] {
         assert_eq!(space.load(at + 2 * PAGE_SIZE), Err(Error::Bus { page: 2 }));
@@ -215,7 +218,9 @@ fn the_kernel_reads_and_writes_what_tasks_do() {
     let mut back = vec![0; 200];
     other.copy_in(private + at, &mut back).expect("copy in");
     assert_eq!(back, text);
-    other.copy_out(private + at + 1, &[250; 3]).expect("copy out");
+    other
+        .copy_out(private + at + 1, &[250; 3])
+        .expect("copy out");
     one.copy_in(shared + at, &mut back).expect("copy in");
     assert_eq!(back, text);
     let gone = one.copy_out(shared + 2 * PAGE_SIZE - 4, &text);

@@ -62,17 +62,9 @@ use alloc::vec::Vec;
 use core::ptr::NonNull;
 use entry::Content;
 use life::Life;
-use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Platform};
+use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, PagerError, Platform, Truncate};
 use sync::Padded;
 use tree::Tree;
-
-/// A pager whose store can be cut off, as a file can.
-pub trait Truncate<M: Memory>: Pager<M> {
-    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Called
-    /// beside calls for pages before, but not beside one that concerns what lies behind.
-    /// After an error the content behind is undefined.
-    fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
-}
 
 /// A swap space, as far as an object needs it: what brings pages back.
 pub trait Slots<M: Memory>: Send + Sync + 'static {

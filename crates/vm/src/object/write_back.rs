@@ -1,14 +1,14 @@
 //! Writing dirty pages to the store.
 
 use super::entry::{Content, Owned};
-use super::{Backing, Home, Object, Resize, Truncate};
+use super::{Backing, Home, Object, Resize};
 use crate::error::Error;
 use crate::page::Page;
 use crate::policy::Policies;
 use crate::vm::Hold;
 use core::array;
 use core::ops::Range;
-use machine::{Frame, Ordering, PAGE_SIZE, Platform};
+use machine::{Frame, Ordering, PAGE_SIZE, Platform, Truncate};
 
 /// Pages that are written at once, at most.
 const RUN: usize = 32;

@@ -4,7 +4,7 @@ use super::sheet::{CHUNK, Sheet};
 use crate::lock::StoreLock;
 use alloc::boxed::Box;
 use core::ops::AddAssign;
-use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform};
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sync::Padded;
 
 /// Parts of the store that are used beside each other.
@@ -151,6 +151,17 @@ impl<M: Platform> Pager<M> for MemoryPager<M> {
             })?;
         }
         begun
+    }
+}
+
+impl<M: Platform> Truncate<M> for MemoryPager<M> {
+    fn truncate(&self, _machine: &M, bytes: u64) -> Result<(), PagerError> {
+        if self.must_fail() {
+            return Err(PagerError { errno: EIO });
+        }
+        let shards = self.shards.iter();
+        shards.for_each(|shard| shard.lock().pages.truncate(bytes));
+        Ok(())
     }
 }
 

@@ -66,6 +66,24 @@ impl Sheet {
         }
     }
 
+    /// Forgets what lies behind the first `bytes` bytes. O(pages kept).
+    pub(super) fn truncate(&mut self, bytes: u64) {
+        let (last, inside) = (bytes / PAGE_SIZE as u64, bytes % PAGE_SIZE as u64);
+        for (chunk, pages) in &mut self.chunks {
+            for (number, page) in (*chunk * CHUNK..).zip(pages.iter_mut()) {
+                match page {
+                    Some(words) if number == last && inside > 0 => {
+                        let words = &mut words[inside as usize / 8..];
+                        words[0] &= first_bytes(inside as usize % 8);
+                        words[1..].fill(0);
+                    }
+                    _ if number >= last => *page = None,
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// How many pages are kept. O(pages).
     pub(super) fn len(&self) -> usize {
         let pages = self.chunks.iter().flat_map(|(_, pages)| pages.iter());

@@ -2,12 +2,12 @@
 #![allow(dead_code)] // each test uses a part of it
 
 use hosted::Hosted;
-use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError};
+use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Truncate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard};
-use vm::object::{Slots, Truncate};
+use vm::object::Slots;
 
 /// What a call was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
