@@ -109,9 +109,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !is_free {
             return Ok(false);
         }
+        // The attachment is of what was there: the object must find what is new, too.
+        let added = self.moved(&attributes, old.end, more)?;
         self.charging(more.len(), attributes.flags, || Ok(()))?;
         for mut part in tree.parts_of(&two, more) {
-            part.set(Some(attributes.clone()));
+            part.set(Some(added.clone()));
         }
         Ok(true)
     }
@@ -152,7 +154,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !is_free {
             return Ok(false);
         }
-        let moved = self.moved(&attributes, old, to)?;
+        let moved = self.moved(&attributes, old.start, to)?;
         for mut part in tree.parts_of(&two, old) {
             part.make_room()?;
         }
@@ -168,12 +170,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in tree.parts_of(&two, to) {
             part.set(Some(moved.clone()));
         }
-        let stays = leave.then(|| Attributes {
-            flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
-            ..attributes.clone()
-        });
         for mut part in tree.parts_of(&two, source) {
-            part.set(stays.clone());
+            match leave {
+                true => part.update(|left| {
+                    left.flags = left.flags.without(Flags::LOCKED | Flags::ON_FAULT);
+                }),
+                false => part.set(None),
+            }
         }
         drop(two);
         drop(pmap);
@@ -190,15 +193,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(true)
     }
 
-    /// The attributes of `old` when it is at `to`.
+    /// What is mapped at `old` when it is mapped at `to`.
     fn moved(
         &self,
         attributes: &Attributes<M, P>,
-        old: VaRange,
+        old: usize,
         to: VaRange,
     ) -> Result<Attributes<M, P>, Error> {
         let attachment = attributes.attachment.as_ref();
-        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old.start)));
+        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old)));
         Ok(Attributes {
             flags: attributes.flags,
             attachment: moved.transpose()?,
@@ -222,7 +225,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.for_each(|mapped| {
                 alike &= mapped.range.start == to;
                 let first = found.get_or_insert_with(|| mapped.attributes());
-                alike &= *first == mapped.attributes();
+                alike &= first.go_on_in(&mapped.attributes());
                 if alike {
                     to = mapped.range.end;
                 }
@@ -235,7 +238,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Brings the pages of `range` if what begins there is locked in memory.
-    fn populate_locked(&self, range: VaRange) {
+    pub(super) fn populate_locked(&self, range: VaRange) {
         let first = VaRange::sized(range.start, PAGE_SIZE);
         let Ok(mut locked) = self.pmap.tree.lock(first) else {
             return;
