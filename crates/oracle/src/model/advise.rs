@@ -1,13 +1,14 @@
 //! `madvise`.
 
 use super::Model;
-use super::answer::{Answer, Stop, fails, undefined};
-use super::page::Attributes;
+use super::answer::{Answer, fails, undefined};
+use super::page::{Attributes, Page};
 use super::process::{aligned, pages, whole};
 use crate::address::Range;
 use crate::outcome::{Core, Outcome};
 use crate::step::{Advice, ProcessId};
 use std::collections::BTreeMap;
+use std::ops;
 
 impl Model {
     /// Works on all that is mapped in the range; says at the end that there were holes. A page
@@ -27,22 +28,42 @@ impl Model {
         if bytes >= 1 << 40 && end > start {
             return undefined("it reaches what is not the sequence's");
         }
+        if let Advice::PopulateRead | Advice::PopulateWrite = advice {
+            return self.bring_all(id, pages(start, bytes), advice == Advice::PopulateWrite);
+        }
+        self.one_error(id, pages(start, bytes), |page| {
+            refuses(page, advice).is_some()
+        })?;
         let mut holes = false;
         let mut renamed = BTreeMap::new();
         for number in pages(start, bytes) {
             let mapped = self.process(id).pages.contains_key(&number);
-            match advice {
-                Advice::PopulateRead | Advice::PopulateWrite if !mapped => {
-                    return fails(libc::ENOMEM);
-                }
-                _ if mapped => self.advise_page(id, number, advice, &mut renamed)?,
-                _ => holes = true,
+            match mapped {
+                true => self.advise_page(id, number, advice, &mut renamed)?,
+                false => holes = true,
             }
         }
         match holes {
             true => fails(libc::ENOMEM),
             false => Ok(Outcome::Done),
         }
+    }
+
+    /// Brings pages as far as the first that can not be had.
+    fn bring_all(&mut self, id: ProcessId, pages: ops::Range<u64>, write: bool) -> Answer {
+        for number in pages {
+            let Some(page) = self.process(id).pages.get(&number) else {
+                return Ok(Outcome::Errno(libc::ENOMEM));
+            };
+            let prot = page.attributes.prot;
+            if !(if write { prot.write } else { prot.read }) {
+                return Ok(Outcome::Errno(libc::EINVAL));
+            }
+            if self.bring_in(id, number, write).is_err() {
+                return Ok(Outcome::Errno(libc::EFAULT));
+            }
+        }
+        Ok(Outcome::Done)
     }
 
     fn advise_page(
@@ -53,38 +74,25 @@ impl Model {
         renamed: &mut BTreeMap<u64, u64>,
     ) -> Answer<()> {
         let page = &self.process(id).pages[&number];
-        let (attributes, offset) = (page.attributes, page.offset);
-        let locked = page.is_locked();
+        let (object, offset) = (page.attributes.object, page.offset);
+        if let Some(errno) = refuses(page, advice) {
+            return fails(errno);
+        }
         match advice {
-            Advice::WillNeed => {}
-            Advice::DontNeed | Advice::Free | Advice::Cold | Advice::PageOut | Advice::Remove
-                if locked =>
-            {
-                return fails(libc::EINVAL);
-            }
             Advice::Cold => {}
+            // Shared memory that nobody has touched may come in.
+            Advice::WillNeed => {
+                if let Some(index) = object.filter(|&index| offset < self.objects[index].pages()) {
+                    self.objects[index]
+                        .core
+                        .entry(offset)
+                        .or_insert(Core::Maybe);
+                }
+            }
             Advice::DontNeed => self.page(id, number).forget(),
-            Advice::Free if attributes.object.is_some() => return fails(libc::EINVAL),
             Advice::Free => self.free(id, number),
             Advice::PageOut => self.page_out(id, number),
-            Advice::Remove => match attributes {
-                Attributes { object: None, .. } => return fails(libc::EINVAL),
-                _ if !attributes.shared || !attributes.may_write => return fails(libc::EACCES),
-                _ => self.punch(attributes.object, offset),
-            },
-            Advice::PopulateRead | Advice::PopulateWrite => {
-                let write = advice == Advice::PopulateWrite;
-                let allowed = match write {
-                    true => attributes.prot.write,
-                    false => attributes.prot.read,
-                };
-                if !allowed {
-                    return fails(libc::EINVAL);
-                }
-                let refused = |_| Stop::With(Outcome::Errno(libc::EFAULT));
-                self.bring_in(id, number, write).map_err(refused)?;
-            }
-            Advice::WipeOnFork if attributes.object.is_some() => return fails(libc::EINVAL),
+            Advice::Remove => self.punch(object, offset),
             _ => self.alter(id, number, renamed, |it| keep(it, advice)),
         }
         Ok(())
@@ -119,6 +127,27 @@ impl Model {
                 }
             }
         }
+    }
+}
+
+/// Why the page can not be treated so, if it can not.
+fn refuses(page: &Page, advice: Advice) -> Option<i32> {
+    let Attributes {
+        object,
+        shared,
+        may_write,
+        ..
+    } = page.attributes;
+    match advice {
+        Advice::DontNeed | Advice::Free | Advice::Cold | Advice::PageOut | Advice::Remove
+            if page.is_locked() =>
+        {
+            Some(libc::EINVAL)
+        }
+        Advice::Free | Advice::WipeOnFork if object.is_some() => Some(libc::EINVAL),
+        Advice::Remove if object.is_none() => Some(libc::EINVAL),
+        Advice::Remove if !shared || !may_write => Some(libc::EACCES),
+        _ => None,
     }
 }
 

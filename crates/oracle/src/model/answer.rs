@@ -10,7 +10,8 @@ pub enum Stop {
     Undefined(&'static str),
 }
 
-/// What a step leads to.
+/// What a step leads to. An errno that is an `Err` ends the step half-way; one that is not
+/// comes of a step that did what it could.
 pub type Answer<T = Outcome> = Result<T, Stop>;
 
 /// The step fails so.

@@ -1,13 +1,15 @@
 //! `munmap` and `mprotect`.
 
 use super::Model;
-use super::answer::{Answer, fails};
-use super::page::Lock;
+use super::answer::{Answer, fails, undefined};
+use super::page::{Lock, Page};
 use super::process::{aligned, pages, whole};
 use crate::address::{Range, USER_END};
-use crate::outcome::Outcome;
+use crate::outcome::{Core, Outcome};
 use crate::step::{ProcessId, Prot};
+use crate::system::Halfway;
 use std::collections::BTreeMap;
+use std::ops;
 
 impl Model {
     pub(super) fn unmap(&mut self, id: ProcessId, range: Range) -> Answer {
@@ -36,6 +38,9 @@ impl Model {
         if start.checked_add(bytes).is_none_or(|end| end <= start) {
             return fails(libc::ENOMEM);
         }
+        self.one_error(id, pages(start, bytes), |page| {
+            prot.write && !page.attributes.may_write
+        })?;
         let mut renamed = BTreeMap::new();
         for number in pages(start, bytes) {
             let Some(page) = self.process(id).pages.get(&number) else {
@@ -48,10 +53,47 @@ impl Model {
             self.alter(id, number, &mut renamed, |it| it.prot = prot);
             // Locked memory that becomes writable is made the process's own at once.
             let becomes_writable = prot.write && !before.prot.write;
-            if becomes_writable && before.lock == Lock::Yes && !before.shared {
-                let _ = self.bring_in(id, number, true);
+            if becomes_writable && before.lock == Lock::Yes {
+                self.bring_locked(id, number);
             }
         }
         Ok(Outcome::Done)
+    }
+
+    /// Private memory; of shared memory systems may bring what is there, or not.
+    fn bring_locked(&mut self, id: ProcessId, number: u64) {
+        let page = self.page(id, number);
+        let (shared, offset) = (page.attributes.shared, page.offset);
+        match page.attributes.object.filter(|_| shared) {
+            Some(index) if offset < self.objects[index].pages() => {
+                let core = &mut self.objects[index].core;
+                core.entry(offset).or_insert(Core::Maybe);
+            }
+            Some(_) => {}
+            None => {
+                let _ = self.bring_in(id, number, true);
+            }
+        }
+    }
+
+    /// Which of two errors comes first, a hole or a page that is `refused`, is defined only on
+    /// Linux.
+    pub(super) fn one_error(
+        &mut self,
+        id: ProcessId,
+        range: ops::Range<u64>,
+        refused: impl Fn(&Page) -> bool,
+    ) -> Answer<()> {
+        let kept = self.halfway == Some(Halfway::Kept);
+        let mapped = self.process(id).pages.range(range.clone());
+        let (mut pages, mut is_refused) = (0, false);
+        for (_, page) in mapped {
+            pages += 1;
+            is_refused |= refused(page);
+        }
+        match !kept && is_refused && pages < range.end - range.start {
+            true => undefined("which of two errors comes first"),
+            false => Ok(()),
+        }
     }
 }

@@ -20,7 +20,7 @@ impl Model {
         };
         match self.populate(id, pages) {
             Ok(()) => Ok(Outcome::Done),
-            Err(_) => fails(libc::ENOMEM),
+            Err(_) => Ok(Outcome::Errno(libc::ENOMEM)),
         }
     }
 

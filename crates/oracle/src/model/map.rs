@@ -8,6 +8,7 @@ use super::process::{Process, address, aligned, in_window, next, pages, place, w
 use crate::address::{Address, Handle, PAGE, Place, Range, USER_END};
 use crate::outcome::Outcome;
 use crate::step::{Advice, Backing, Map, MapFlag, ProcessId, Where};
+use crate::system::Halfway;
 
 /// Pages below memory that grows down to where nothing is placed: `stack_guard_gap`.
 pub const GUARD: u64 = 256;
@@ -17,10 +18,16 @@ const LONGEST: u64 = i64::MAX as u64;
 
 impl Model {
     pub(super) fn map(&mut self, id: ProcessId, map: &Map) -> Answer {
+        let halfway = self.halfway;
         let process = self.process(id);
         process.may_map(map)?;
-        let start = process.target(map)?;
-        process.refused(map)?;
+        let target = process.target(map);
+        let refused = process.refused(map);
+        if target.is_err() && refused.is_err() && halfway != Some(Halfway::Kept) {
+            return undefined("which of two errors comes first");
+        }
+        let start = target?;
+        refused?;
         let bytes = whole(map.bytes);
         let object = self.object(&map.backing, map.shared, bytes);
         let mapping = next(&mut self.serial);

@@ -44,7 +44,7 @@ mod remap;
 pub use known::Known;
 
 use crate::outcome::Outcome;
-use crate::step::{Advice, Call, FILES, ProcessId, Step};
+use crate::step::{Call, FILES, ProcessId, Step};
 use crate::system::{Broken, Halfway, System};
 use answer::{Answer, Stop, undefined};
 use object::Object;
@@ -92,9 +92,7 @@ impl Model {
         let before = (self.halfway != Some(Halfway::Kept)).then(|| self.clone());
         match (self.answer(step), before) {
             (Err(Stop::Undefined(why)), _) => Err(why),
-            (Ok(Outcome::Errno(errno)) | Err(Stop::With(Outcome::Errno(errno))), Some(before))
-                if !step.call.only_brings() =>
-            {
+            (Err(Stop::With(Outcome::Errno(errno))), Some(before)) => {
                 let same = self.processes == before.processes && self.objects == before.objects;
                 let defined = same || self.halfway.is_some();
                 *self = before;
@@ -170,17 +168,6 @@ impl Model {
                 .entry(page.mapping)
                 .or_insert_with(|| process::next(serial));
         }
-    }
-}
-
-impl Call {
-    /// Whether it changes nothing but which pages are in memory; that it has done so far as
-    /// it came.
-    fn only_brings(&self) -> bool {
-        matches!(
-            self,
-            Call::Advise(_, Advice::PopulateRead | Advice::PopulateWrite)
-        )
     }
 }
 

@@ -30,6 +30,7 @@ pub fn supports(call: &Call) -> bool {
         Call::Protect(_, prot) => rights(*prot).is_some(),
         Call::Remap(remap) => remap.old.bytes > 0,
         Call::Advise(_, advice) => *advice != step::Advice::Remove,
+        Call::Sync(_, flags) => !flags.has(SyncFlag::Invalidate),
         Call::LockAll(_) | Call::UnlockAll | Call::Regions(_) => false,
         _ => true,
     }
@@ -87,17 +88,17 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
             space.exec();
             Ok(Outcome::Done)
         }
-        Call::Load(address, Width::Word) => value(space.load(address.offset as usize)),
+        Call::Load(address, Width::Word) => accessed(space.load(address.offset as usize)),
         Call::Load(address, Width::Byte) => {
             let mut byte = [0];
             let copied = space.copy_in(address.offset as usize, &mut byte);
-            value(copied.map(|()| byte[0].into()))
+            accessed(copied.map(|()| byte[0].into()))
         }
         Call::Store(address, Width::Word, value) => {
-            done(space.store(address.offset as usize, value))
+            stored(space.store(address.offset as usize, value))
         }
         Call::Store(address, Width::Byte, value) => {
-            done(space.copy_out(address.offset as usize, &[value as u8]))
+            stored(space.copy_out(address.offset as usize, &[value as u8]))
         }
         Call::Truncate(file, bytes) => done(files.file(file).set_size(bytes)),
         Call::Read(transfer) => read(files, transfer),
@@ -129,9 +130,11 @@ fn pages(asked: Range, wraps: i32, beyond: i32) -> Early<machine::VaRange> {
 /// The range of a call that takes all pages that bytes of it lie in.
 fn touched(asked: Range) -> Early<machine::VaRange> {
     let within = asked.start.offset % PAGE_SIZE as u64;
-    let Some(bytes) = asked.bytes.checked_add(within) else {
-        return fails(libc::EINVAL);
-    };
+    // Rounded up by the kernel's arithmetic: so long that it is nothing.
+    let bytes = asked.bytes.wrapping_add(within);
+    if bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none() {
+        return Err(Outcome::Done);
+    }
     let errors = Errors {
         wraps: libc::EINVAL,
         beyond: libc::ENOMEM,
@@ -189,12 +192,25 @@ fn value(result: Result<u64, Error>) -> Early<Outcome> {
     result.map_err(said).map(Outcome::Value)
 }
 
-/// What a kernel makes of an error: a signal, or an errno.
+/// What a kernel makes of the error of a call.
 pub fn said(error: Error) -> Outcome {
+    Outcome::Errno(error.errno())
+}
+
+fn stored(result: Result<(), Error>) -> Early<Outcome> {
+    result.map_err(raised).map(|()| Outcome::Done)
+}
+
+fn accessed(result: Result<u64, Error>) -> Early<Outcome> {
+    result.map_err(raised).map(Outcome::Value)
+}
+
+/// What a kernel makes of the error of an access: a signal.
+fn raised(error: Error) -> Outcome {
     match error {
         Error::Segv(_) => Outcome::Segv,
         Error::Bus { .. } => Outcome::Bus,
-        error => Outcome::Errno(error.errno()),
+        error => Outcome::Crashed(error.to_string()),
     }
 }
 

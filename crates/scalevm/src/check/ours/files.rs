@@ -1,10 +1,10 @@
 //! The files of the sequences.
 
-use super::store::Store;
 use hosted::Hosted;
 use oracle::step::FILES;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
+use vm::pager::MemoryPager;
 use vm::{Best, Error, Vm};
 
 /// An object.
@@ -19,7 +19,7 @@ pub struct Files {
 impl Files {
     /// Empty files.
     pub fn new(vm: &Arc<Vm<Hosted, Best>>) -> Result<Self, Error> {
-        let file = |_| Object::file(vm, Arc::new(Store::default()), 0);
+        let file = |_| Object::file(vm, Arc::new(MemoryPager::new()), 0);
         let objects = (0..FILES).map(file).collect::<Result<_, _>>()?;
         let vm = vm.clone();
         Ok(Files { vm, objects })

@@ -11,7 +11,7 @@ use vm::{At, Flags, Move, Request};
 const PAGE: u64 = PAGE_SIZE as u64;
 
 pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
-    let Some(bytes) = whole(asked.bytes) else {
+    let Some(bytes) = whole(asked.bytes).filter(|&bytes| bytes <= USER_END) else {
         return fails(libc::ENOMEM);
     };
     let at = match asked.at {
@@ -38,7 +38,8 @@ pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
         Backing::File { offset, .. } => offset,
         Backing::Anonymous => 0,
     };
-    if offset.is_multiple_of(PAGE) && bytes > 0 && too_far(offset, bytes) {
+    let is_file = asked.backing != Backing::Anonymous;
+    if is_file && offset.is_multiple_of(PAGE) && bytes > 0 && too_far(offset, bytes) {
         return fails(libc::EOVERFLOW);
     }
     let request = match &memory {
@@ -94,6 +95,9 @@ pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
         None if may_move => Move::IfNeeded,
         None => Move::Never,
     };
+    if start >= USER_END && start.is_multiple_of(PAGE) {
+        return fails(libc::EFAULT);
+    }
     let end = whole(asked.old.bytes).and_then(|bytes| start.checked_add(bytes));
     let old = VaRange {
         start: start as usize,

@@ -8,7 +8,6 @@ mod calls;
 mod crew;
 mod files;
 mod map;
-mod store;
 
 use calls::{Said, Space};
 use crew::Crew;
@@ -31,11 +30,12 @@ const MEMORY: usize = 256 << 20;
 const SWAP: u32 = 1 << 14;
 
 /// What `Ours` can not do, yet.
-const LACKS: [&str; 6] = [
+const LACKS: [&str; 7] = [
     "memory that grows down",
     "mlockall and munlockall",
     "mremap of no bytes",
-    "MADV_REMOVE",
+    "MADV_REMOVE of files",
+    "MS_INVALIDATE",
     "rights with write or execute but without read, or with both",
     "regions",
 ];
