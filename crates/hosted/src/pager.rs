@@ -199,7 +199,7 @@ mod tests {
     impl Reluctant {
         fn call(&mut self, base: usize, parts: &[libc::iovec], at: i64) -> isize {
             self.calls += 1;
-            if self.calls % 3 == 0 {
+            if self.calls.is_multiple_of(3) {
                 set_errno(libc::EINTR);
                 return -1;
             }

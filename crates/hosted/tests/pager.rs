@@ -11,8 +11,9 @@ fn machine() -> Hosted {
 
 #[test]
 fn keeps_pages() {
-    let pager = FilePager::temporary().expect("a file");
-    conformance::pager(&machine(), Arc::new(pager));
+    let pager = || Arc::new(FilePager::temporary().expect("a file"));
+    conformance::pager(&machine(), pager());
+    conformance::truncation(&machine(), pager());
 }
 
 /// The file's bytes are the pages', and the file is as long as what was written.

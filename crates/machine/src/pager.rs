@@ -27,9 +27,11 @@ pub trait Pager<M: Memory>: Send + Sync + 'static {
 
 /// A pager whose store can be cut off, as a file can.
 pub trait Truncate<M: Memory>: Pager<M> {
-    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Called
-    /// beside calls for pages before, but not beside one that concerns what lies behind.
-    /// After an error the content behind is undefined.
+    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Nothing
+    /// happens if nothing does.
+    ///
+    /// Called beside calls for pages that begin before, but not beside a write behind
+    /// `bytes`. After an error the content behind is undefined.
     fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
 }
 

@@ -3,7 +3,7 @@
 use crate::Sim;
 use crate::engine::{self, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
-use machine::{Frame, PAGE_SIZE, Pager, PagerError};
+use machine::{Frame, PAGE_SIZE, Pager, PagerError, Truncate};
 
 /// A store that takes time: `pager` keeps the pages, this says how long that lasts.
 ///
@@ -64,5 +64,13 @@ impl<P: Pager<Sim>> Pager<Sim> for Disk<P> {
         let written = self.pager.write(machine, first, frames, bytes);
         self.take(bytes.div_ceil(PAGE_SIZE).min(frames.len()));
         written
+    }
+}
+
+impl<P: Truncate<Sim>> Truncate<Sim> for Disk<P> {
+    /// Moves no page, and takes the latency.
+    fn truncate(&self, machine: &Sim, bytes: u64) -> Result<(), PagerError> {
+        self.take(0);
+        self.pager.truncate(machine, bytes)
     }
 }

@@ -2,11 +2,16 @@
 
 mod support;
 
-use machine::{Clock, Frame, Job, PAGE_SIZE, Pager, PagerError, Tasks, conformance};
+use machine::{
+    Atomic, Clock, Frame, Job, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Tasks, Topology,
+    conformance,
+};
 use sim::{Disk, Options, Sim, Times, compute};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use support::{Jobs, finish, profile};
 use vm::pager::MemoryPager;
+use vm::swap::{Eviction, SwapIn, SwapSpace};
 
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;
@@ -46,6 +51,7 @@ fn a_disk_keeps_pages() {
     let sim = machine(true);
     let pager = sim.on_cpu(0, || Arc::new(Disk::new(MemoryPager::new(), LATENCY, PAGE)));
     conformance::pager(&sim, pager.clone());
+    conformance::truncation(&sim, pager.clone());
     assert!(pager.pager().counts().writes > 0);
     sim.on_cpu(0, move || drop(pager));
 }
@@ -145,4 +151,51 @@ fn a_permit_waits_for_the_disk() {
         Sim::unpark(task.expect("it has begun"));
     }) as Job;
     finish(&sim, vec![(0, reader), (1, waker)]);
+}
+
+/// CPUs that want one page that is swapped out: one reads it, the others sleep until it is there.
+#[test]
+fn who_waits_for_a_page_sleeps() {
+    const CPUS: usize = 6;
+    const SLOT: u32 = 0;
+    let sim = machine(true);
+    let handle = sim.clone();
+    let space = sim.on_cpu(0, move || {
+        let disk = Box::new(Disk::new(MemoryPager::new(), LATENCY, PAGE));
+        let space = SwapSpace::new(handle.cpus(), disk, 100).expect("a table");
+        let frame = Frame(0);
+        handle.word(frame, 9).store(7, Ordering::Relaxed);
+        assert_eq!(space.allocate(&[frame]), Some(SLOT..SLOT + 1));
+        space.write(&handle, SLOT, &[frame]).expect("written");
+        assert_eq!(space.uncache(SLOT, frame, || true), Eviction::Evicted);
+        Arc::new(space)
+    });
+    let begin = sim.time();
+    let loads = Arc::new(AtomicUsize::new(0));
+    let job = |cpu: u32| {
+        let (sim, space, loads) = (sim.clone(), space.clone(), loads.clone());
+        Box::new(move || {
+            let frame = match space.begin_in(SLOT, Some) {
+                SwapIn::Cached(frame) => frame,
+                SwapIn::Gone => panic!("the slot is taken"),
+                SwapIn::Load(loading) => {
+                    loads.fetch_add(1, Ordering::Relaxed);
+                    let frame = Frame(cpu + 10);
+                    loading.read(&sim, frame).expect("read");
+                    assert!(loading.finish(frame));
+                    frame
+                }
+            };
+            assert_eq!(sim.word(frame, 9).load(Ordering::Relaxed), 7);
+        }) as Job
+    };
+    let before = sim.times();
+    let jobs: Jobs = (0..CPUS).map(|cpu| (cpu, job(cpu as u32))).collect();
+    finish(&sim, jobs);
+    assert_eq!(loads.load(Ordering::Relaxed), 1, "read more than once");
+    assert!(sim.time() - begin < 2 * LATENCY, "one after the other");
+    for (now, before) in sim.times().iter().zip(before).take(CPUS) {
+        assert!(now.parked - before.parked > LATENCY * 900, "it spins");
+    }
+    sim.on_cpu(0, move || drop(space));
 }

@@ -4,9 +4,11 @@
 mod refusing;
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
+use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology, VaRange};
 use std::sync::Arc;
+use vm::pager::MemoryPager;
 use vm::policy::Reservation;
+use vm::swap::SwapSpace;
 use vm::{Best, Error, Prot, Resource, Space, Vm};
 
 type TestVm = Arc<Vm<Hosted, Best>>;
@@ -109,4 +111,30 @@ fn a_space_that_can_not_be_made_leaves_nothing() {
     vm.frames().fail_after(0);
     assert_eq!(error, Some(Error::OutOfMemory(Resource::Frames)));
     assert_eq!(vm.frames().free_count(), free);
+}
+
+/// The pager's errno for heap allocations that fail, and the table of the swap space.
+#[test]
+fn stores_without_heap_say_so() {
+    let machine = Hosted::with_memory(1, PAGE_SIZE).expect("memory");
+    machine.attach(0);
+    let pager = MemoryPager::<Hosted>::new();
+    machine.word(Frame(0), 3).store(7, Ordering::Relaxed);
+    let write = || pager.write(&machine, 5, &[Frame(0)], PAGE_SIZE);
+    for nth in 1.. {
+        refusing::refuse_after(nth);
+        let written = write();
+        refusing::refuse_after(0);
+        if written.is_ok() {
+            assert_eq!(nth, 4, "a chunk, its place and a page");
+            break;
+        }
+        assert_eq!(written, Err(PagerError { errno: 12 }));
+        assert_eq!(pager.pages(), 0);
+    }
+    let pager = Box::new(pager);
+    refusing::refuse_after(1);
+    let space = SwapSpace::new(machine.cpus(), pager, 1_000);
+    refusing::refuse_after(0);
+    assert_eq!(space.err(), Some(Error::OutOfMemory(Resource::Heap)));
 }

@@ -1,4 +1,5 @@
-//! No slot is refused while one is free, under the checker.
+//! No slot is refused while one is free, under the checker: schedules of at most three
+//! preemptions.
 //!
 //! Slots 0 to 3, of which 0 and 1 are taken. One CPU frees 0 and then takes 2 and 3 as a
 //! run; the other wants any slot. There is one at every moment, but a search may have passed
@@ -90,6 +91,7 @@ impl<const RECHECK: bool> Allocator for Search<RECHECK> {
 
 fn model<A: Allocator>() {
     let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
     builder.max_branches = 20_000;
     builder.check(|| {
         let machine = Checked::new(2);

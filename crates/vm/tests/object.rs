@@ -198,8 +198,11 @@ fn the_last_handle_writes_back() {
         object.write(0, &77u64.to_le_bytes()).expect("write");
         drop(object);
         assert_eq!(store.first_word(0), Some(TAG));
+        again.write(2 * PAGE, &[1]).expect("write");
+        again.truncate(8, |_| {}).expect("truncate");
         drop(again);
         assert_eq!(store.first_word(0), Some(77));
+        assert_eq!(store.bytes(0)[8..], vec![0; PAGE_SIZE - 8], "cut off, too");
         assert_eq!(used(vm), 0);
     });
 }

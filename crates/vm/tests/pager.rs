@@ -12,15 +12,17 @@ fn machine() -> Hosted {
 
 #[test]
 fn keeps_pages_on_hosted() {
-    conformance::pager(&machine(), Arc::new(MemoryPager::<Hosted>::new()));
+    let pager = || Arc::new(MemoryPager::<Hosted>::new());
+    conformance::pager(&machine(), pager());
+    conformance::truncation(&machine(), pager());
 }
 
-/// One schedule of many: that the store works where memory is a checker's words.
+/// Without preemptions: that the store works where memory is a checker's words.
 #[test]
 fn keeps_pages_on_checked() {
     let mut builder = loom::model::Builder::new();
-    builder.max_permutations = Some(1);
-    builder.max_branches = 200_000;
+    builder.preemption_bound = Some(0);
+    builder.max_branches = 20_000;
     builder.check(|| {
         let machine = Checked::with_memory(2, conformance::FRAMES);
         conformance::pager(&machine, Arc::new(MemoryPager::<Checked>::new()));

@@ -175,7 +175,10 @@ fn in_and_out() {
         assert_eq!(space.uncache(slot, Frame(4), || true), Eviction::Kept);
         assert_eq!(space.uncache(slot, FRAME, || false), Eviction::Kept);
         assert!(space.holds(slot, FRAME));
+        assert!(space.retain_if(slot, FRAME) && !space.retain_if(slot, Frame(4)));
+        assert_eq!((space.references(slot), space.release(slot)), (2, None));
         assert_eq!(space.uncache(slot, FRAME, || true), Eviction::Evicted);
+        assert!(!space.retain_if(slot, FRAME), "not in the cache");
         assert_eq!((space.used(), space.cached()), (1, 0));
         assert_eq!(space.uncache(slot, FRAME, || true), Eviction::Kept);
         let SwapIn::Load(failed) = space.begin_in(slot, gone) else {
@@ -190,6 +193,26 @@ fn in_and_out() {
         assert!(space.holds(slot, Frame(5)));
         assert_eq!(space.release(slot), Some(Frame(5)));
         assert!(matches!(space.begin_in(slot, Some), SwapIn::Gone));
+    });
+}
+
+/// An old number of a page-table entry's that names an object's slot by now.
+#[test]
+fn a_reserved_slot_is_not_looked_up() {
+    alone(2, |space| {
+        let slot = space.reserve().expect("room");
+        assert_eq!((space.used(), space.cached()), (1, 0));
+        assert!(matches!(space.begin_in(slot, Some), SwapIn::Gone));
+        assert!(!space.holds(slot, FRAME));
+        assert!(!space.holds(slot, Frame(1)));
+        assert_eq!(space.uncache(slot, Frame(1), || true), Eviction::Kept);
+        assert_eq!(space.references(slot), 1);
+        let other = allocate(space, 2).expect("room");
+        assert_eq!(other.len(), 1, "the slot is taken");
+        assert_eq!(space.reserve(), None);
+        assert_eq!(space.release(slot), None);
+        assert_eq!(space.used(), 1);
+        free(space, other);
     });
 }
 

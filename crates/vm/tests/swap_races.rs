@@ -310,7 +310,7 @@ fn contents_stay_whatever_happens() {
         let world = World::new();
         let shared = world.clone();
         on_all(&world.machine, move |cpu| {
-            let mut dice = Dice(seed << 32 | cpu + 1);
+            let mut dice = Dice((seed << 32) + cpu + 1);
             (0..20_000).for_each(|_| shared.step(&mut dice));
         });
         world.end();

@@ -19,7 +19,7 @@
 //! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`] | one CPU's translation |
 //! | [`harvest`] | the walker against a kernel that takes entries away |
 //! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
-//! | [`pager`] | a store of pages, which is no part of a machine |
+//! | [`pager`], [`truncation`] | a store of pages, which is no part of a machine |
 //! | [`large_pages`], [`large_flushes`], [`large_shootdown`], [`large_changes`], [`large_harvest`] | pages of 2 MiB |
 //! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps what it may keep |
 
@@ -42,7 +42,7 @@ pub use large::{
 pub use litmus::{message_passing, store_buffer};
 pub use memory::memory;
 pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, translation};
-pub use pager::pager;
+pub use pager::{pager, truncation};
 pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
 pub use tables::FRAMES;
 pub use tasks::{anchor, clock, locals, parking, permits};

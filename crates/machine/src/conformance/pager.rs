@@ -1,7 +1,7 @@
 //! Stores of pages.
 
 use super::{alone, two};
-use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, Platform};
+use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, Platform, Truncate};
 use alloc::sync::Arc;
 
 /// The words of a page that are tried: the first two, one between, the last.
@@ -20,6 +20,39 @@ pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
         parts(m, &*store);
     });
     beside(m, pager);
+}
+
+/// A store that is cut off forgets what lies behind, within a page and within a word, and
+/// nothing else; and what it forgot can be written again. As for [`pager`].
+pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<M>>) {
+    alone(m, move |m| {
+        fill(m, Frame(0), 4);
+        for page in [2, 3, 4, FAR] {
+            store.write(m, page, &[Frame(0)], PAGE_SIZE).expect("write");
+        }
+        let far = (FAR + 1) * PAGE_SIZE as u64;
+        let cuts = [
+            far + 5,
+            far,
+            5 * PAGE_SIZE as u64,
+            3 * PAGE_SIZE as u64 + 11,
+        ];
+        let page = |page| stored(m, &*store, page, Frame(1));
+        for (cut, far) in cuts.into_iter().zip([4, 4, 0, 0]) {
+            store.truncate(m, cut).expect("truncate");
+            assert_eq!(page(FAR), filled(far), "cut off at {cut}");
+            assert_eq!(page(2), filled(4), "cut off at {cut}");
+        }
+        let whole = filled(4);
+        let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
+        assert_eq!(page(3), [whole[0], whole[1] & mask, 0, 0]);
+        assert_eq!(page(4), filled(0));
+        store.write(m, FAR, &[Frame(0)], 8).expect("write");
+        assert_eq!(page(FAR), [whole[0], 0, 0, 0]);
+        assert_eq!(page(4), filled(0), "it stays forgotten");
+        store.truncate(m, 0).expect("truncate");
+        assert_eq!([page(2), page(3), page(FAR)], [filled(0); 3]);
+    });
 }
 
 /// A word of the page of this seed, which is not 0.

@@ -4,6 +4,8 @@
 //! Each task is a thread and a CPU of a hosted machine. As processes, tasks have an
 //! address space each, in one physical memory; as threads, they share one.
 
+mod process;
+mod stores;
 mod system;
 
 use crate::harness::{Failure, Mode, Plan, Running, Target};
@@ -11,8 +13,10 @@ use crate::tasks::{Affinity, Area, Gate, places, threads};
 use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
 use machine::PAGE_SIZE;
+pub use process::Process;
 use std::sync::Arc;
-pub use system::{Process, Task};
+pub use stores::swap_space;
+pub use system::Task;
 use vm::{Best, Options, Policies, Vm};
 use workloads::{Feature, Workload};
 
@@ -20,16 +24,23 @@ use workloads::{Feature, Workload};
 /// lies in the CPUs' caches. Only what is used costs anything.
 const MEMORY_PER_TASK: usize = 32 << 20;
 
-/// Physical memory for so many tasks that run `workload`.
+/// Physical memory for so many tasks that run `workload`. What is mapped from files may
+/// be there twice.
 pub fn memory(workload: &Workload, tasks: usize) -> usize {
-    tasks * (workload.needs.memory + MEMORY_PER_TASK)
+    let copies = if workload.needs.files { 2 } else { 1 };
+    tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)
 }
 
 /// Swap space for each task, in pages: several of the workloads' mappings.
 pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
 
-/// What our VM has beyond memory: nothing yet.
-const FEATURES: &[Feature] = &[];
+/// What our VM has beyond memory.
+const FEATURES: &[Feature] = &[
+    Feature::Remap,
+    Feature::PageOut,
+    Feature::Fork,
+    Feature::Exec,
+];
 
 /// Our VM as a target.
 pub struct Ours {
@@ -50,13 +61,7 @@ pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
             lacking.name()
         )));
     }
-    match workload.needs.files {
-        true => Err(Failure::Unavailable(format!(
-            "{} maps files, which scalevm's own VM does not have yet; use --on os",
-            workload.name
-        ))),
-        false => Ok(workload),
-    }
+    Ok(workload)
 }
 
 impl Target for Ours {
@@ -89,7 +94,7 @@ impl Ours {
     fn start_with<P: Policies<Hosted>>(
         &self,
         plan: &Plan,
-        options: Options<Hosted, P>,
+        mut options: Options<Hosted, P>,
     ) -> Result<Box<dyn Running>, Failure> {
         if plan.tasks > machine::MAX_CPUS {
             return Err(Failure::Unavailable(format!(
@@ -99,9 +104,12 @@ impl Ours {
             )));
         }
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
-        let memory = memory(plan.workload.known()?, plan.tasks);
+        let workload = plan.workload.known()?;
+        let memory = memory(workload, plan.tasks);
         let machine =
             Hosted::with_memory(plan.tasks, memory).map_err(Failure::start("physical memory"))?;
+        let swap = swap_space(&machine, workload, plan.tasks);
+        options.swap_space = swap.map_err(Failure::start("swap space"))?;
         let vm = Vm::with_options(machine, options);
         let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;

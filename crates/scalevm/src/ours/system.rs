@@ -1,44 +1,26 @@
 //! scalevm's own VM as a [`System`].
 
-use machine::{PAGE_SIZE, Platform, VaRange};
+use super::process::{Process, failed};
+use super::stores::Stores;
+use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
-use vm::{Policies, Space, Vm};
-use workloads::{Backing, Call, Error, Prot, System};
-
-/// Pages of program and stack that every process has touched: without them a process
-/// that only maps and unmaps would have nothing resident, and a removal nothing to do.
-const IMAGE_PAGES: usize = 16;
-
-/// A process: an address space with a program in it.
-pub struct Process<M: Platform, P: Policies<M>> {
-    space: Space<M, P>,
-}
-
-impl<M: Platform, P: Policies<M>> Process<M, P> {
-    /// A process whose image has been touched, by this CPU.
-    pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
-        let failed = |error: vm::Error| Error::Failed(Call::Map, error.errno());
-        let space = Space::new(vm).map_err(failed)?;
-        space.activate();
-        let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);
-        let image = image.map_err(failed)?;
-        for page in 0..IMAGE_PAGES {
-            space.store(image + page * PAGE_SIZE, 1).map_err(failed)?;
-        }
-        Ok(Process { space })
-    }
-}
+use vm::object::{Object, ObjectRef};
+use vm::{Advice, Move, Policies, Request, Space};
+use workloads::{Backing, Call, Child, Error, Forked, Prot, System};
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<M: Platform, P: Policies<M>> {
+pub struct Task<M: Stores, P: Policies<M>> {
     process: Arc<Process<M, P>>,
+    /// Exit codes of children that have not been waited for.
+    children: Vec<Option<u8>>,
 }
 
-impl<M: Platform, P: Policies<M>> Task<M, P> {
+impl<M: Stores, P: Policies<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
     pub fn new(process: Arc<Process<M, P>>) -> Self {
         process.space.activate();
-        Task { process }
+        let children = Vec::new();
+        Task { process, children }
     }
 
     fn space(&self) -> &Space<M, P> {
@@ -54,19 +36,13 @@ fn rights(prot: Prot) -> vm::Prot {
     }
 }
 
-/// Says which call failed.
-fn failed(call: Call) -> impl Fn(vm::Error) -> Error {
-    move |error| Error::Failed(call, error.errno())
-}
-
 /// The word that holds the byte at `address`, and the byte's place in it.
 fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<M: Platform, P: Policies<M>> System for Task<M, P> {
-    /// There are none yet.
-    type File = std::convert::Infallible;
+impl<M: Stores, P: Policies<M>> System for Task<M, P> {
+    type File = ObjectRef<M, P>;
 
     fn page_size(&self) -> usize {
         PAGE_SIZE
@@ -78,13 +54,15 @@ impl<M: Platform, P: Policies<M>> System for Task<M, P> {
         prot: Prot,
         backing: Backing<'_, Self::File>,
     ) -> Result<usize, Error> {
-        match backing {
-            Backing::Anonymous => self
-                .space()
-                .map(len, rights(prot))
-                .map_err(failed(Call::Map)),
-            Backing::PrivateFile(file) | Backing::SharedFile(file) => match *file {},
-        }
+        let prot = rights(prot);
+        let of = |file| Request::object(file, 0, len, prot);
+        let request = match backing {
+            Backing::Anonymous => Ok(Request::anonymous(len, prot)),
+            Backing::PrivateFile(file) => of(file),
+            Backing::SharedFile(file) => of(file).map(Request::shared),
+        };
+        let mapped = request.and_then(|request| self.space().map_as(&request));
+        mapped.map_err(failed(Call::Map))
     }
 
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
@@ -113,8 +91,42 @@ impl<M: Platform, P: Policies<M>> System for Task<M, P> {
         self.space().set_break(to).map_err(failed(Call::Brk))
     }
 
-    fn file(&mut self, _len: usize) -> Result<Self::File, Error> {
-        Err(Error::Unsupported(Call::File))
+    fn file(&mut self, len: usize) -> Result<Self::File, Error> {
+        let store = M::file().map_err(|error| Error::Failed(Call::File, error.errno))?;
+        Object::file(self.space().vm(), store, len as u64).map_err(failed(Call::File))
+    }
+
+    fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
+        let old = VaRange::sized(start, len);
+        let moved = self.space().remap(old, new_len, Move::IfNeeded);
+        moved.map_err(failed(Call::Remap))
+    }
+
+    fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
+        let range = VaRange::sized(start, len);
+        let advised = self.space().advise(range, Advice::PageOut);
+        advised.map_err(failed(Call::PageOut))
+    }
+
+    /// The child is over when this returns: it has run on the task's CPU.
+    fn fork(&mut self, then: Forked) -> Result<Child, Error> {
+        let code = self.process.fork(then)?;
+        self.children.push(Some(code));
+        Ok(Child::Process(self.children.len() as i32 - 1))
+    }
+
+    fn wait(&mut self, child: Child) -> Result<u8, Error> {
+        let code = match child {
+            Child::Process(number) => {
+                let place = usize::try_from(number).ok();
+                place.and_then(|place| self.children.get_mut(place)?.take())
+            }
+            Child::Thread(_) => None,
+        };
+        while self.children.last() == Some(&None) {
+            self.children.pop();
+        }
+        code.ok_or(Error::Failed(Call::Wait, libc::ECHILD))
     }
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use super::attribution::Attribution;
 use super::timed::Timed;
 use crate::harness::{Failure, Mode, Plan};
-use crate::ours::{Process, Task, memory};
+use crate::ours::{Process, Task, memory, swap_space};
 use machine::Job;
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
@@ -50,7 +50,7 @@ impl Run {
         plan: &Plan,
         machine: &Profile,
         seed: u64,
-        options: Options<Sim, P>,
+        mut options: Options<Sim, P>,
     ) -> Result<Self, Failure> {
         let workload = plan.workload.known()?;
         let machine = Sim::new(MachineOptions {
@@ -69,11 +69,14 @@ impl Run {
         };
         let (maker, mode) = (run.machine.clone(), plan.mode);
         // All that tasks share is made on a CPU, so that it lies in the machine.
-        let (vm, shared) = run.machine.on_cpu(0, move || {
+        let tasks = plan.tasks;
+        let made = run.machine.on_cpu(0, move || {
+            options.swap_space = swap_space(&maker, workload, tasks)?;
             let vm = Vm::with_options(maker, options);
             let shared = (mode == Mode::Threads).then(|| Process::new(&vm).map(Arc::new));
-            (vm, shared)
+            Ok((vm, shared))
         });
+        let (vm, shared) = made.map_err(Failure::start("swap space"))?;
         let jobs = (0..plan.tasks).map(|task| run.job(task, vm.clone(), shared.clone()));
         run.machine.start(jobs.collect());
         Ok(run)

@@ -79,8 +79,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
 
     /// The same mapping in another space: what a fork makes.
     pub fn inherit(&self, owner: *const ()) -> Result<Attached<M, P>, Error> {
-        // SAFETY: an attachment keeps its object.
-        unsafe { Attached::make(self.object, owner, self.range, self.delta) }
+        Attached::make(self.object(), owner, self.range, self.delta)
     }
 
     /// Its pmap, kept, and what it maps where. The pmap is there.
@@ -135,8 +134,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             return Err(Error::Invalid { reason });
         }
         let delta = first.wrapping_sub((range.start >> PAGE_SHIFT) as u64);
-        // SAFETY: the caller has the object, through a handle or an attachment.
-        unsafe { Attached::make(NonNull::from(self), owner, range, delta) }
+        Attached::make(self, owner, range, delta)
     }
 }
 
@@ -152,10 +150,9 @@ unsafe impl<M: Platform, P: Policies<M>> Send for Attached<M, P> {}
 unsafe impl<M: Platform, P: Policies<M>> Sync for Attached<M, P> {}
 
 impl<M: Platform, P: Policies<M>> Attached<M, P> {
-    /// # Safety
-    /// The object is there during the call, and another handle or attachment keeps it.
-    unsafe fn make(
-        object: NonNull<Object<M, P>>,
+    /// An attachment of `object`, which a handle or another attachment keeps.
+    fn make(
+        object: &Object<M, P>,
         owner: *const (),
         range: VaRange,
         delta: u64,
@@ -165,11 +162,10 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
             let plain = size_of::<M::AtomicU8>() == 1;
             assert!(!plain || size_of::<Attachment<M, P>>() == 64);
         }
-        // SAFETY: the caller's promise.
-        let life = unsafe { &object.as_ref().life };
+        let life = &object.life;
         let (shard, index) = life.own_shard()?;
         let attachment = try_box(Attachment {
-            object,
+            object: NonNull::from(object),
             owner,
             delta,
             range,

@@ -3,7 +3,7 @@
 //! An object is a file's memory, read from and written to a [`Truncate`] store, or shared
 //! anonymous memory: zero where never written, in the swap space ([`Slots`]) where memory
 //! does not keep it. What it has at each page index is in a tree of 8-byte entries
-//! ([`entry`], [`tree`]); [`Attachment`]s say who maps it, and keep it.
+//! (`entry`, `tree`); [`Attachment`]s say who maps it, and keep it.
 //!
 //! # Protocol
 //! - **Look up** ([`Object::page`]): read the entry; retain its page unless that has no
@@ -12,7 +12,7 @@
 //!   retained somebody else's page, and give it back. Nothing is written but the page's
 //!   own reference count: faults of different pages share a line only if their
 //!   descriptors do.
-//! - **Fill** ([`fill`]): own the entry, look at the size again, read, publish.
+//! - **Fill** (`fill`): own the entry, look at the size again, read, publish.
 //! - **Size**: [`Object::truncate`] writes the size, fences, and then takes the pages
 //!   behind it away, waiting for entries that are owned. Who fills or writes out
 //!   owns the entry, fences, and then reads the size. So either he sees the new size, or
@@ -20,10 +20,10 @@
 //! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the
 //!   page forgets the object; then all its mappings are removed. A fault lists its
 //!   mapping under the same PV lock and *afterwards*, before it lets its slot go, asks
-//!   [`Object::still_has`] and takes the mapping back if not. Whoever has the PV lock first
+//!   [`Object::still_has`], and takes the mapping back if not. Whoever has the PV lock first
 //!   is seen by the other: the removal finds the mapping, or the fault finds
 //!   the entry without the page.
-//! - **Evict** ([`home`]): own the entry and freeze the page's references if they
+//! - **Evict** ([`Home`]): own the entry and freeze the page's references if they
 //!   are the entry's and the evicter's: then no mapping is left, no lookup can succeed, and
 //!   the dirty flag is final.
 //! - **Back from a page**: a page's identity is the address of its entry, and leaves are
@@ -191,9 +191,12 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
     /// Writes out what is dirty, as a file's last close does, and lets all pages go.
     fn drop(&mut self) {
-        // Nobody maps it any more. What can not be written is lost: who must know
-        // writes back before.
-        let _ = self.write_back(0..u64::MAX, |_| false);
+        // Nobody maps it any more, or has its locks, so none is waited for, whatever the
+        // caller holds. What can not be written is lost: who must know writes back before.
+        if let Some(mut resize) = self.resize.try_lock() {
+            let _ = self.settle(&mut resize);
+        }
+        let _ = self.write_dirty(0..u64::MAX, |_| false);
         for (_, entry) in self.tree.entries(0..u64::MAX) {
             self.take_away(entry, &mut |_| {});
         }

@@ -37,12 +37,23 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub fn write_back(
         &self,
         range: Range<u64>,
+        clean: impl FnMut(&Hold<M, P>) -> bool,
+    ) -> Result<(), Error> {
+        let settled = self.settle(&mut self.resize.lock());
+        let written = self.write_dirty(range, clean);
+        settled.and(written)
+    }
+
+    /// As [`Object::write_back`], but for what the store does not know of the size.
+    pub(super) fn write_dirty(
+        &self,
+        range: Range<u64>,
         mut clean: impl FnMut(&Hold<M, P>) -> bool,
     ) -> Result<(), Error> {
         let Backing::Store(store) = &self.backing else {
             return Ok(());
         };
-        let mut result = self.settle(&mut self.resize.lock());
+        let mut result = Ok(());
         let mut run = Run::new(self, &**store);
         for (index, entry) in self.tree.entries(range) {
             if !run.takes(index) {

@@ -51,15 +51,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     ) -> bool {
         let frame = held.frame();
         let page = self.page(frame);
-        page.retain();
-        let Some(slots) = swap.allocate(&[frame]) else {
-            self.release_page(frame);
+        // The object is what knows the page, not the slot's cache.
+        let Some(slot) = swap.reserve() else {
             return false;
         };
-        let slot = slots.start;
-        // The object is what knows the page, not the slot's cache.
-        let _ = swap.uncache(slot, frame, || true);
-        self.release_page(frame);
         // Whoever dirties it from here on is seen at the end.
         let dirty = Page::<M, P::Invalidation>::DIRTY;
         page.lock_pv().take_flags(dirty);

@@ -21,12 +21,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         operation: impl Fn() -> Result<R, Error>,
     ) -> Result<R, Error> {
         loop {
+            let before = self.hand().freed();
             let result = operation();
-            let no_frames = Err(Error::OutOfMemory(Resource::Frames));
-            if result.as_ref().map(|_| ()) != no_frames.as_ref().map(|()| ()) {
+            if result.as_ref().err() != Some(&Error::OutOfMemory(Resource::Frames)) {
                 return result;
             }
-            if self.reclaim(DIRECT) == 0 && !self.ask() {
+            // What is not to be had may be on its way out already, by others.
+            let relieved = self.reclaim(DIRECT) > 0 || self.hand().wait(before) || self.ask();
+            if !relieved {
                 return result;
             }
         }

@@ -17,12 +17,35 @@ const YOUNG: u8 = 2;
 /// lost its age, and once more.
 const ROUNDS: usize = YOUNG as usize + 2;
 
-/// Where the next look is due.
-pub(crate) struct Hand<M: Platform>(M::AtomicUsize);
+/// Where the next look is due, and what those who reclaim know of each other.
+pub(crate) struct Hand<M: Platform> {
+    at: M::AtomicUsize,
+    /// Frames freed so far; wraps.
+    freed: M::AtomicUsize,
+    /// Who reclaims now.
+    busy: M::AtomicUsize,
+}
 
 impl<M: Platform> Hand<M> {
     pub(crate) fn new() -> Self {
-        Hand(M::AtomicUsize::new(0))
+        Hand {
+            at: M::AtomicUsize::new(0),
+            freed: M::AtomicUsize::new(0),
+            busy: M::AtomicUsize::new(0),
+        }
+    }
+
+    /// How many frames were freed so far; wraps.
+    pub(super) fn freed(&self) -> usize {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    /// Waits until somebody has freed something, or nobody tries any more; whether there is
+    /// more than `before`.
+    pub(super) fn wait(&self, before: usize) -> bool {
+        // Acquire: pairs with the release of who has ended.
+        M::spin_until(|| self.freed() != before || self.busy.load(Ordering::Acquire) == 0);
+        self.freed() != before
     }
 }
 
@@ -30,12 +53,22 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
     /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
     pub fn reclaim(&self, wanted: usize) -> usize {
+        let hand = self.hand();
+        hand.busy.fetch_add(1, Ordering::Relaxed);
+        let freed = self.go_round(wanted);
+        hand.freed.fetch_add(freed, Ordering::Relaxed);
+        // Release: who finds nobody busy finds what was freed. Pairs with `Hand::wait`.
+        hand.busy.fetch_sub(1, Ordering::Release);
+        freed
+    }
+
+    fn go_round(&self, wanted: usize) -> usize {
         let mut freed = 0;
         let mut batch = Batch::new();
         let total = self.frames().total();
         for _ in 0..(ROUNDS * total).div_ceil(STRIDE) {
             // Relaxed: a number.
-            let first = self.hand().0.fetch_add(STRIDE, Ordering::Relaxed);
+            let first = self.hand().at.fetch_add(STRIDE, Ordering::Relaxed);
             for index in first..first + STRIDE {
                 freed += self.look(Frame((index % total) as u32), &mut batch);
             }

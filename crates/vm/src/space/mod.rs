@@ -72,7 +72,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         M::label(at, size_of_val(&*heap_end), "Space.heap_end");
         Ok(Space {
             vm: vm.clone(),
-            pmap: Pmap::new(vm)?,
+            pmap: vm.with_frames(|| Pmap::new(vm))?,
             arenas,
             heap_end,
         })

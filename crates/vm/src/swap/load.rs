@@ -11,7 +11,8 @@ pub enum SwapIn<'a, M: Platform, H> {
     Cached(H),
     /// It is not, and nobody reads it in: the caller does.
     Load(Loading<'a, M>),
-    /// The slot is free: the page-table entry with its number is gone.
+    /// The slot is free, or somebody's who needs no cache: the page-table entry with its
+    /// number is gone.
     Gone,
 }
 
@@ -58,7 +59,7 @@ impl<M: Platform> SwapSpace<M> {
                 {
                     return SwapIn::Cached(held);
                 }
-            } else if word.is_free() {
+            } else if word.is_free() || word.is_owned() {
                 return SwapIn::Gone;
             } else if !word.is_busy() {
                 let absent = |word: Word| word.is_absent().then(|| word.busy());

@@ -22,7 +22,9 @@
 //!
 //! ```text
 //! allocate:  0 → 1 reference, CACHED(frame)
-//! retain:    one reference more, by who has one
+//! reserve:   0 → 1 reference, OWNED: no frame, no look-up finds it
+//! retain:    one reference more, by who has one; or by who holds the page in the cache, if
+//!            somebody has one and nobody is busy
 //! release:   one less; with the last, unless BUSY: → 0
 //! look up:   word is CACHED(frame): hold the page, unless it has no reference; look again:
 //!            word is CACHED(frame): done; else let go, from the top

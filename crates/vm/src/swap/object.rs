@@ -1,6 +1,5 @@
 //! Slots whose content an object's page has.
 
-use super::load::SwapIn;
 use super::space::SwapSpace;
 use crate::error::Error;
 use crate::object::{Object, ObjectRef, Slots};
@@ -18,14 +17,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 }
 
-/// A slot of an object's has one reference, the object's, and no cache: the object finds its
+/// A slot of an object's is reserved: it has one reference, and no cache. The object finds its
 /// pages by itself, and lets one task read at a time.
 impl<M: Platform> Slots<M> for SwapSpace<M> {
     fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError> {
-        match self.begin_in(slot, |_| None::<()>) {
-            SwapIn::Load(loading) => loading.read(machine, frame),
-            SwapIn::Cached(()) | SwapIn::Gone => unreachable!("an object's slot is its own"),
-        }
+        SwapSpace::read(self, machine, slot, &[frame])
     }
 
     fn free(&self, slot: u32) {

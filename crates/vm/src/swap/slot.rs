@@ -10,6 +10,7 @@ const BUSY: u64 = 1 << 0;
 const WAITERS: u64 = 1 << 1;
 const CACHED: u64 = 1 << 2;
 const FRAME_SHIFT: u32 = 3;
+const FRAME: u64 = (u32::MAX as u64) << FRAME_SHIFT;
 const REFERENCES_SHIFT: u32 = FRAME_SHIFT + 32;
 const REFERENCE: u64 = 1 << REFERENCES_SHIFT;
 /// Half of what fits: who counts beyond is told, long before a count wraps.
@@ -19,8 +20,11 @@ impl Word {
     /// Nobody's slot.
     pub(super) const FREE: Word = Word(0);
 
+    /// One reference, and no part in the cache: what would be the frame says so.
+    pub(super) const OWNED: Word = Word(REFERENCE | 1 << FRAME_SHIFT);
+
     /// One reference, and `frame` in the cache.
-    fn written_from(frame: Frame) -> Word {
+    pub(super) fn cached(frame: Frame) -> Word {
         Word(REFERENCE).with_frame(Some(frame))
     }
 
@@ -38,13 +42,18 @@ impl Word {
         self == Word::FREE
     }
 
+    /// Whether whoever has the slot reads and writes it by himself.
+    pub(super) fn is_owned(self) -> bool {
+        self.0 & FRAME != 0 && self.0 & CACHED == 0
+    }
+
     pub(super) fn is_busy(self) -> bool {
         self.0 & BUSY != 0
     }
 
     /// Whether the content is on the pager only, and nobody reads it in.
     pub(super) fn is_absent(self) -> bool {
-        self.references() > 0 && self.frame().is_none() && !self.is_busy()
+        self.references() > 0 && self.0 & (FRAME | CACHED | BUSY) == 0
     }
 
     pub(super) fn has_waiters(self) -> bool {
@@ -86,9 +95,8 @@ impl Word {
     }
 
     fn with_frame(self, frame: Option<Frame>) -> Word {
-        const FRAME: u64 = (u32::MAX as u64) << FRAME_SHIFT | CACHED;
         let bits = frame.map_or(0, |frame| u64::from(frame.0) << FRAME_SHIFT | CACHED);
-        Word(self.0 & !FRAME | bits)
+        Word(self.0 & !(FRAME | CACHED) | bits)
     }
 }
 
@@ -127,11 +135,10 @@ impl<M: Machine> Slot<M> {
         }
     }
 
-    /// Takes the slot if it is free, with one reference and with `frame` in the cache.
+    /// Takes the slot if it is free: its word is `new` from now on.
     #[inline]
-    pub(super) fn claim(&self, frame: Frame) -> bool {
-        let claimed = |word: Word| word.is_free().then(|| Word::written_from(frame));
-        self.change(claimed).is_some()
+    pub(super) fn claim(&self, new: Word) -> bool {
+        self.change(|word| word.is_free().then_some(new)).is_some()
     }
 
     /// Adds a reference; the caller has one, or a page-table entry's locked.

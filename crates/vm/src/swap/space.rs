@@ -194,10 +194,10 @@ impl<M: Platform> SwapSpace<M> {
         }
     }
 
-    /// Notes that the calling CPU has taken `count` slots, all of them cached.
-    pub(super) fn count_allocated(&self, count: u64) {
+    /// Notes that the calling CPU has taken `count` slots, so many of them cached.
+    pub(super) fn count_allocated(&self, count: u64, cached: u64) {
         let own = self.own.get(&M::pin());
-        own.cached.fetch_add(count, Ordering::Relaxed);
+        own.cached.fetch_add(cached, Ordering::Relaxed);
         // Release: as in `count`.
         own.allocated.fetch_add(count, Ordering::Release);
     }

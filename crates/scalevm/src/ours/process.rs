@@ -1,0 +1,61 @@
+//! Processes of our own VM.
+
+use machine::{PAGE_SIZE, Platform};
+use std::sync::Arc;
+use vm::{Policies, Space, Vm};
+use workloads::{Call, Error, Forked};
+
+/// Pages of program and stack that every process has touched: without them a process
+/// that only maps and unmaps would have nothing resident, and a removal nothing to do.
+const IMAGE_PAGES: usize = 16;
+
+/// A process: an address space with a program in it.
+pub struct Process<M: Platform, P: Policies<M>> {
+    pub(super) space: Space<M, P>,
+    /// Where its program is.
+    image: usize,
+}
+
+impl<M: Platform, P: Policies<M>> Process<M, P> {
+    /// A process whose image has been touched, by this CPU.
+    pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+        let space = Space::new(vm).map_err(failed(Call::Map))?;
+        let image = load(&space)?;
+        Ok(Process { space, image })
+    }
+
+    /// A child on this CPU from its birth to its end; its exit code. It writes to its stack,
+    /// as any does.
+    pub(super) fn fork(&self, then: Forked) -> Result<u8, Error> {
+        let child = self.space.fork().map_err(failed(Call::Fork))?;
+        child.activate();
+        let lived = child.store(self.image, 1).map_err(failed(Call::Fork));
+        let code = lived.and_then(|()| match then {
+            Forked::Exits(code) => Ok(code),
+            Forked::Execs => {
+                child.exec();
+                load(&child).map(|_| 0)
+            }
+        });
+        drop(child);
+        self.space.activate();
+        code
+    }
+}
+
+/// Makes this CPU run in `space`, and starts a program there; where it is.
+fn load<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> Result<usize, Error> {
+    space.activate();
+    let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);
+    let image = image.map_err(failed(Call::Map))?;
+    for page in 0..IMAGE_PAGES {
+        let stored = space.store(image + page * PAGE_SIZE, 1);
+        stored.map_err(failed(Call::Touch))?;
+    }
+    Ok(image)
+}
+
+/// Says which call failed.
+pub(super) fn failed(call: Call) -> impl Fn(vm::Error) -> Error {
+    move |error| Error::Failed(call, error.errno())
+}

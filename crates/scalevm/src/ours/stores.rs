@@ -1,0 +1,68 @@
+//! Where our VM's machines keep files and pages that have no room in memory.
+
+use hosted::{FilePager, Hosted};
+use machine::{Pager, PagerError, Platform, Truncate};
+use sim::{Disk, Sim};
+use std::io;
+use std::sync::Arc;
+use vm::pager::MemoryPager;
+use vm::swap::SwapSpace;
+use workloads::{Feature, Workload};
+
+/// A machine with stores of pages.
+pub trait Stores: Platform {
+    /// An empty file that nobody else has.
+    fn file() -> Result<Arc<dyn Truncate<Self>>, PagerError>;
+
+    /// An empty swap space.
+    fn swap() -> Result<Box<dyn Pager<Self>>, PagerError>;
+}
+
+impl Stores for Hosted {
+    /// A real file, in the directory for temporary ones.
+    fn file() -> Result<Arc<dyn Truncate<Self>>, PagerError> {
+        Ok(Arc::new(temporary()?))
+    }
+
+    fn swap() -> Result<Box<dyn Pager<Self>>, PagerError> {
+        Ok(Box::new(temporary()?))
+    }
+}
+
+fn temporary() -> Result<FilePager, PagerError> {
+    FilePager::temporary().map_err(|error: io::Error| PagerError {
+        errno: error.raw_os_error().unwrap_or(libc::EIO),
+    })
+}
+
+/// Nanoseconds that a call of the simulated disk takes, and that each of its pages takes
+/// beside: a common solid-state disk, from memory, not fitted to any.
+const LATENCY: u64 = 80_000;
+const PAGE: u64 = 2_000;
+
+impl Stores for Sim {
+    /// A file that lies in memory, as on tmpfs.
+    fn file() -> Result<Arc<dyn Truncate<Self>>, PagerError> {
+        Ok(Arc::new(MemoryPager::new()))
+    }
+
+    fn swap() -> Result<Box<dyn Pager<Self>>, PagerError> {
+        Ok(Box::new(Disk::new(MemoryPager::new(), LATENCY, PAGE)))
+    }
+}
+
+/// Swap space for `tasks` tasks of a workload, if it uses any.
+pub fn swap_space<M: Stores>(
+    machine: &M,
+    workload: &Workload,
+    tasks: usize,
+) -> io::Result<Option<Arc<SwapSpace<M>>>> {
+    if !workload.needs.features.contains(&Feature::PageOut) {
+        return Ok(None);
+    }
+    let pages = super::SWAP_PER_TASK as usize * tasks;
+    let slots = u32::try_from(pages).unwrap_or(u32::MAX);
+    let pager = M::swap().map_err(io::Error::other)?;
+    let space = SwapSpace::new(machine.cpus(), pager, slots).map_err(io::Error::other)?;
+    Ok(Some(Arc::new(space)))
+}
