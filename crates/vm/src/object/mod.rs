@@ -75,6 +75,10 @@ pub trait Slots<M: Memory>: Send + Sync + 'static {
     fn free(&self, slot: u32);
 }
 
+/// An object's name among those that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectId(usize);
+
 /// The largest size of an object: what a signed 64-bit offset reaches.
 pub const MAX_SIZE: u64 = i64::MAX as u64;
 
@@ -143,6 +147,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// The VM whose pages the object has.
     pub fn vm(&self) -> &Arc<Vm<M, P>> {
         &self.vm
+    }
+
+    /// The object's name, as long as it is there.
+    pub fn id(&self) -> ObjectId {
+        ObjectId(core::ptr::from_ref(self).addr())
     }
 
     /// Bytes, a moment ago.

@@ -16,28 +16,28 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let is_locked = self.protect_whole(range, prot)?;
-        if is_locked && prot.writes() {
+        if self.protect_whole(range, prot)? {
             pages(range).for_each(|page| self.populate_locked(page));
         }
         Ok(())
     }
 
-    /// As [`Space::protect`], but brings nothing; says whether part of the range is locked.
+    /// As [`Space::protect`], but brings nothing; says whether that is to be done.
     fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<bool, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
         let mut uncharged = 0;
-        let mut is_locked = false;
+        let mut brings = false;
         let mut denied = false;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
             part.for_each(|mapped| {
                 let next = mapped.flags.with_prot(prot);
-                is_locked |= next.has(Flags::LOCKED) && !next.has(Flags::ON_FAULT);
+                let becomes = prot.writes() && !mapped.flags.prot().writes();
+                brings |= becomes && next.has(Flags::LOCKED) && !next.has(Flags::ON_FAULT);
                 denied |= prot.writes() && next.has(Flags::SHARED | Flags::READ_ONLY);
                 if next.charged() != next {
                     uncharged += mapped.range.pages() as u64;
@@ -55,7 +55,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 attributes.flags = attributes.flags.with_prot(prot).charged();
             });
         }
-        Ok(is_locked)
+        Ok(brings)
     }
 
     /// An error if `range` is known to be a hole.

@@ -1,6 +1,7 @@
 //! What is mapped, told.
 
 use super::Space;
+use crate::object::ObjectId;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::Flags;
@@ -14,6 +15,8 @@ pub struct Region {
     pub range: VaRange,
     /// What it is.
     pub flags: Flags,
+    /// What is mapped if that is an object, and from which of its pages on.
+    pub object: Option<(ObjectId, u64)>,
 }
 
 impl Region {
@@ -24,7 +27,16 @@ impl Region {
 
     /// Makes this region and `next`, which begins where it ends, one if they are alike.
     fn absorb(&mut self, next: &Region) -> bool {
-        let one = self.range.end == next.range.start && self.flags == next.flags;
+        let pages = self.range.pages() as u64;
+        let goes_on = Region {
+            range: VaRange {
+                start: self.range.end,
+                end: next.range.end,
+            },
+            object: self.object.map(|(id, page)| (id, page + pages)),
+            ..*self
+        };
+        let one = goes_on == *next;
         if one {
             self.range.end = next.range.end;
         }
@@ -40,9 +52,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut regions: Vec<Region> = Vec::new();
         for part in locked.parts() {
             part.for_each(|mapped| {
+                let start = mapped.range.start;
+                let object = mapped
+                    .attachment
+                    .map(|to| (to.object().id(), to.index(start)));
                 let next = Region {
                     range: mapped.range,
                     flags: mapped.flags,
+                    object,
                 };
                 let last = regions.last_mut();
                 if !last.is_some_and(|last| last.absorb(&next)) {

@@ -53,7 +53,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let _write = self.pmap.locking.write();
             self.remap_whole(old, bytes, place)
         })?;
-        self.populate_locked(VaRange::sized(at, bytes));
+        if bytes > old.len() {
+            self.populate_locked(VaRange {
+                start: at + old.len(),
+                end: at + bytes,
+            });
+        }
         Ok(at)
     }
 
