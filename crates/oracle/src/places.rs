@@ -57,6 +57,19 @@ impl Places {
         }
     }
 
+    /// What is said of regions at real addresses, in the terms of `call`, which was `resolved`.
+    pub fn named(&self, call: &Call, resolved: &Call, mut outcome: Outcome) -> Outcome {
+        if let (Call::Regions(asked), Call::Regions(real)) = (call, resolved)
+            && let Outcome::Regions(regions) = &mut outcome
+        {
+            for region in regions {
+                let further = region.start.offset.wrapping_sub(real.start.offset);
+                region.start = asked.start.plus(further);
+            }
+        }
+        outcome
+    }
+
     /// A child has what its parent has.
     pub fn fork(&mut self, parent: ProcessId, child: ProcessId) {
         self.forget(child);

@@ -80,15 +80,8 @@ impl Model {
         }
         match advice {
             Advice::Cold => {}
-            // Shared memory that nobody has touched may come in.
-            Advice::WillNeed => {
-                if let Some(index) = object.filter(|&index| offset < self.objects[index].pages()) {
-                    self.objects[index]
-                        .core
-                        .entry(offset)
-                        .or_insert(Core::Maybe);
-                }
-            }
+            Advice::WillNeed if object.is_some() => self.may_come(id, number),
+            Advice::WillNeed => {}
             Advice::DontNeed => self.page(id, number).forget(),
             Advice::Free => self.free(id, number),
             Advice::PageOut => self.page_out(id, number),
@@ -106,10 +99,23 @@ impl Model {
         }
     }
 
+    /// The page may go for all who have it, relatives that share it until somebody writes it
+    /// included.
     fn page_out(&mut self, id: ProcessId, number: u64) {
         let page = self.page(id, number);
         page.core = maybe(page.core);
-        let (object, offset) = (page.attributes.object, page.offset);
+        let (object, offset, own) = (page.attributes.object, page.offset, page.own.clone());
+        let shares = |page: &Page| match (&page.own, &own) {
+            (Some(theirs), Some(own)) => theirs.shares(own),
+            // Zeroes may be anybody's.
+            (None, None) => page.attributes.object == object,
+            _ => false,
+        };
+        let pages = self.processes.values_mut();
+        let pages = pages.flat_map(|process| process.pages.values_mut());
+        for page in pages.filter(|page| shares(page)) {
+            page.core = maybe(page.core);
+        }
         if let Some(core) = object.and_then(|index| self.objects[index].core.get_mut(&offset)) {
             *core = maybe(*core);
         }

@@ -5,7 +5,7 @@ use super::answer::{Answer, fails, undefined};
 use super::page::{Lock, Page};
 use super::process::{aligned, pages, whole};
 use crate::address::{Range, USER_END};
-use crate::outcome::{Core, Outcome};
+use crate::outcome::Outcome;
 use crate::step::{ProcessId, Prot};
 use crate::system::Halfway;
 use std::collections::BTreeMap;
@@ -54,26 +54,13 @@ impl Model {
             // Locked memory that becomes writable is made the process's own at once.
             let becomes_writable = prot.write && !before.prot.write;
             if becomes_writable && before.lock == Lock::Yes {
-                self.bring_locked(id, number);
+                match before.shared {
+                    true => self.may_come(id, number),
+                    false => drop(self.bring_in(id, number, true)),
+                }
             }
         }
         Ok(Outcome::Done)
-    }
-
-    /// Private memory; of shared memory systems may bring what is there, or not.
-    fn bring_locked(&mut self, id: ProcessId, number: u64) {
-        let page = self.page(id, number);
-        let (shared, offset) = (page.attributes.shared, page.offset);
-        match page.attributes.object.filter(|_| shared) {
-            Some(index) if offset < self.objects[index].pages() => {
-                let core = &mut self.objects[index].core;
-                core.entry(offset).or_insert(Core::Maybe);
-            }
-            Some(_) => {}
-            None => {
-                let _ = self.bring_in(id, number, true);
-            }
-        }
     }
 
     /// Which of two errors comes first, a hole or a page that is `refused`, is defined only on

@@ -18,10 +18,12 @@ impl Model {
         let Some(pages) = self.mark(id, range, lock)? else {
             return Ok(Outcome::Done);
         };
-        match self.populate(id, pages) {
-            Ok(()) => Ok(Outcome::Done),
-            Err(_) => Ok(Outcome::Errno(libc::ENOMEM)),
+        if self.populate(id, pages.clone()).is_ok() {
+            return Ok(Outcome::Done);
         }
+        // They are locked, and come when something else brings them.
+        pages.for_each(|number| self.may_come(id, number));
+        Ok(Outcome::Errno(libc::ENOMEM))
     }
 
     pub(super) fn unlock(&mut self, id: ProcessId, range: Range) -> Answer {

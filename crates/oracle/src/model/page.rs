@@ -62,6 +62,11 @@ impl Own {
         Own(vec![bytes.into()])
     }
 
+    /// Whether both are the very same content, copied by no write yet.
+    pub fn shares(&self, other: &Own) -> bool {
+        Rc::ptr_eq(&self.0[0], &other.0[0])
+    }
+
     /// From now on it may be zero, too.
     pub fn or_zero(&mut self) {
         self.0.push(zero().into());

@@ -40,6 +40,21 @@ impl Model {
         Ok(())
     }
 
+    /// A page that is not in memory may come in, or not.
+    pub(super) fn may_come(&mut self, id: ProcessId, number: u64) {
+        let process = self.processes.get_mut(&id).expect("it is alive");
+        let page = process.pages.get_mut(&number).expect("it is mapped");
+        if page.core == Core::Out {
+            page.core = Core::Maybe;
+        }
+        if let Some(index) = page.attributes.object.filter(|_| page.attributes.shared) {
+            let object = &mut self.objects[index];
+            if page.offset < object.pages() {
+                object.core.entry(page.offset).or_insert(Core::Maybe);
+            }
+        }
+    }
+
     /// All of `pages` that may come in do, as far as the first that can not: that is what the
     /// result says. Holes are passed over, and so is what is locked on fault.
     pub(super) fn populate(&mut self, id: ProcessId, pages: Range<u64>) -> Result<(), Refused> {

@@ -6,9 +6,9 @@ use super::map::{map, remap};
 use hosted::Hosted;
 use machine::PAGE_SIZE;
 use oracle::Call;
-use oracle::address::Range;
+use oracle::address::{Address, Range};
 use oracle::flags::Flags;
-use oracle::outcome::{Content, Core, Outcome};
+use oracle::outcome::{Content, Core, Outcome, Region};
 use oracle::step::{self, MapFlag, SyncFlag, Transfer, Width};
 use vm::{Advice, Best, Error, HEAP_START, Prot};
 
@@ -31,7 +31,7 @@ pub fn supports(call: &Call) -> bool {
         Call::Remap(remap) => remap.old.bytes > 0,
         Call::Advise(_, advice) => *advice != step::Advice::Remove,
         Call::Sync(_, flags) => !flags.has(SyncFlag::Invalidate),
-        Call::LockAll(_) | Call::UnlockAll | Call::Regions(_) => false,
+        Call::LockAll(_) | Call::UnlockAll => false,
         _ => true,
     }
 }
@@ -111,14 +111,14 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
             let written = files.file(file).write(offset, &vec![byte; bytes as usize]);
             value(written.map(|bytes| bytes as u64))
         }
+        Call::Regions(it) => Ok(Outcome::Regions(regions(space, files, it))),
         Call::Dump(it) => Ok(Outcome::Pages(dump(space, it))),
         Call::Map(_)
         | Call::Remap(_)
         | Call::Fork(_)
         | Call::Exit
         | Call::LockAll(_)
-        | Call::UnlockAll
-        | Call::Regions(_) => fails(libc::ENOSYS),
+        | Call::UnlockAll => fails(libc::ENOSYS),
     }
 }
 
@@ -130,9 +130,8 @@ fn pages(asked: Range, wraps: i32, beyond: i32) -> Early<machine::VaRange> {
 /// The range of a call that takes all pages that bytes of it lie in.
 fn touched(asked: Range) -> Early<machine::VaRange> {
     let within = asked.start.offset % PAGE_SIZE as u64;
-    // Rounded up by the kernel's arithmetic: so long that it is nothing.
     let bytes = asked.bytes.wrapping_add(within);
-    if bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none() {
+    if rounds_to_nothing(bytes) {
         return Err(Outcome::Done);
     }
     let errors = Errors {
@@ -142,11 +141,20 @@ fn touched(asked: Range) -> Early<machine::VaRange> {
     range(asked.start.offset - within, bytes, &errors)
 }
 
+/// Whether a length is so long that it is nothing when it is rounded up as kernels do.
+fn rounds_to_nothing(bytes: u64) -> bool {
+    bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none()
+}
+
 fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
     if flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync) {
         return fails(libc::EINVAL);
     }
-    done(space.sync(pages(asked, libc::ENOMEM, libc::ENOMEM)?))
+    let range = pages(asked, libc::ENOMEM, libc::ENOMEM);
+    if range.is_ok() || !rounds_to_nothing(asked.bytes) {
+        return done(space.sync(range?));
+    }
+    Ok(Outcome::Done)
 }
 
 fn in_core(space: &Space, asked: Range) -> Early<Outcome> {
@@ -164,6 +172,41 @@ fn read(files: &Files, transfer: Transfer) -> Early<Outcome> {
     let read = files.file(transfer.file).read(transfer.offset, &mut bytes);
     bytes.truncate(read.map_err(said)?);
     Ok(Outcome::Bytes(bytes))
+}
+
+/// What is mapped in the pages that a range touches; by real addresses.
+fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
+    let page = PAGE_SIZE as u64;
+    let first = asked.start.offset / page * page;
+    let end = (asked.start.offset + asked.bytes).next_multiple_of(page);
+    let mut regions: Vec<Region> = Vec::new();
+    for mapped in space.regions() {
+        let start = (mapped.range.start as u64).max(first);
+        let end = (mapped.range.end as u64).min(end);
+        if start >= end {
+            continue;
+        }
+        let cut = (start - mapped.range.start as u64) / page;
+        let file = mapped
+            .object
+            .and_then(|(id, first)| Some((files.named(id)?, first + cut)));
+        let (prot, offset) = (mapped.prot(), start);
+        let next = Region {
+            start: Address {
+                offset,
+                ..asked.start
+            },
+            pages: (end - start) / page,
+            prot: step::Prot::new(prot.reads(), prot.writes(), prot.executes()),
+            shared: mapped.flags.has(vm::Flags::SHARED),
+            file,
+        };
+        let last = regions.last_mut();
+        if !last.is_some_and(|last| last.absorb(&next)) {
+            regions.push(next);
+        }
+    }
+    regions
 }
 
 /// Reads pages word by word.

@@ -3,7 +3,7 @@
 use hosted::Hosted;
 use oracle::step::FILES;
 use std::sync::Arc;
-use vm::object::{Object, ObjectRef};
+use vm::object::{Object, ObjectId, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::{Best, Error, Vm};
 
@@ -33,6 +33,12 @@ impl Files {
     /// A file's object.
     pub fn file(&self, file: u8) -> &Memory {
         &self.objects[usize::from(file)]
+    }
+
+    /// Which file an object is, if it is one.
+    pub fn named(&self, id: ObjectId) -> Option<u8> {
+        let found = self.objects.iter().position(|file| file.id() == id);
+        found.map(|file| file as u8)
     }
 
     /// Shared memory of so many bytes.

@@ -11,6 +11,13 @@ use vm::{At, Flags, Move, Request};
 const PAGE: u64 = PAGE_SIZE as u64;
 
 pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
+    let offset = match asked.backing {
+        Backing::File { offset, .. } => offset,
+        Backing::Anonymous => 0,
+    };
+    if !offset.is_multiple_of(PAGE) {
+        return fails(libc::EINVAL);
+    }
     let Some(bytes) = whole(asked.bytes).filter(|&bytes| bytes <= USER_END) else {
         return fails(libc::ENOMEM);
     };
@@ -34,12 +41,8 @@ pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
         Backing::Anonymous if asked.shared && bytes > 0 => Some(files.shared(bytes).map_err(said)?),
         Backing::Anonymous => None,
     };
-    let offset = match asked.backing {
-        Backing::File { offset, .. } => offset,
-        Backing::Anonymous => 0,
-    };
     let is_file = asked.backing != Backing::Anonymous;
-    if is_file && offset.is_multiple_of(PAGE) && bytes > 0 && too_far(offset, bytes) {
+    if is_file && bytes > 0 && too_far(offset, bytes) {
         return fails(libc::EOVERFLOW);
     }
     let request = match &memory {
@@ -95,6 +98,12 @@ pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
         None if may_move => Move::IfNeeded,
         None => Move::Never,
     };
+    let target = asked.fixed.map_or(0, |at| at.offset);
+    let beyond = target.checked_add(bytes).is_none_or(|end| end > USER_END);
+    let resizes = leaves && whole(asked.old.bytes) != Some(bytes);
+    if beyond || resizes || !target.is_multiple_of(PAGE) {
+        return fails(libc::EINVAL);
+    }
     if start >= USER_END && start.is_multiple_of(PAGE) {
         return fails(libc::EFAULT);
     }

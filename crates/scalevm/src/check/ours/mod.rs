@@ -30,14 +30,13 @@ const MEMORY: usize = 256 << 20;
 const SWAP: u32 = 1 << 14;
 
 /// What `Ours` can not do, yet.
-const LACKS: [&str; 7] = [
+const LACKS: [&str; 6] = [
     "memory that grows down",
     "mlockall and munlockall",
     "mremap of no bytes",
     "MADV_REMOVE of files",
     "MS_INVALIDATE",
     "rights with write or execute but without read, or with both",
-    "regions",
 ];
 
 /// The VM, its machine, and what a sequence has in it.
@@ -131,7 +130,7 @@ impl Ours {
         })?;
         Ok(match said {
             Said::At(address) => self.places.placed(step.process, &step.call, address),
-            Said::Outcome(outcome) => outcome,
+            Said::Outcome(outcome) => self.places.named(&step.call, &call, outcome),
         })
     }
 
