@@ -10,18 +10,21 @@
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
+//! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
-//! | 60 | [`FramePool`] | the global frame pool | 50 |
+//! | 60 | [`FramePool`] | the global frame pool | 45, 50 |
 //! | 60 | [`AsidPool`] | free address-space tags | nothing |
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
-//! together; observers see the first, which stands for all. Otherwise two locks of one
-//! class or of one rank are never held together: not slots of two spaces, not the lists
-//! of two pages; frame stealing goes from cache to cache with one lock at a time.
+//! together, and so are the lists of a superpage's pages; observers see the first, which
+//! stands for all. Otherwise two locks of one class or of one rank are never held together:
+//! not slots of two spaces, not the lists of other pages; frame stealing goes from cache
+//! to cache with one lock at a time.
 //!
-//! A removal by the reverse map starts at 40 and needs 30: it only tries, and if it
-//! fails it lets 40 go, takes 30 and then 40 again, and looks anew.
+//! A removal by the reverse map starts at 40 and needs 30, and the lists of the other pages
+//! if a superpage maps the page: it only tries, and if it fails it lets 40 go, takes 30 and
+//! then 40 again, and looks anew.
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and
@@ -56,6 +59,10 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
+    /// A block of frames that a slot has reserved. Almost always taken by who has the slot.
+    pub FrameReservation = "frame reservation", rank 45
+);
+lock_class!(
     /// A CPU's free frames. Almost always taken by that CPU.
     pub FrameCache = "frame cache", rank 50
 );
@@ -77,6 +84,8 @@ pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
+pub(crate) type ReservationLock<M, T> =
+    sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;
 pub(crate) type PoolLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, FramePool>, T>;
 pub(crate) type AsidLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, AsidPool>, T>;

@@ -4,7 +4,7 @@ use crate::lock::PvLock;
 use crate::pmap::{Pv, PvHead};
 use crate::policy::Invalidation;
 use core::iter;
-use core::mem::ManuallyDrop;
+use core::mem;
 use core::num::NonZeroUsize;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
 use sync::RawLock;
@@ -107,8 +107,44 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn lock_pv(&self) -> PvList<'_, M, I> {
         PvList {
             page: self,
-            held: ManuallyDrop::new(self.pv_lock.lock()),
+            held: Some(self.pv_lock.lock()),
         }
+    }
+
+    /// As [`Page::lock_pv`], for who has the list of another page of the run: of a lower
+    /// one, or whose holder waits for none. Observers see the first, which stands for all.
+    pub(crate) fn lock_pv_more(&self) -> PvList<'_, M, I> {
+        self.pv_lock.raw().lock();
+        PvList {
+            page: self,
+            held: None,
+        }
+    }
+
+    /// As [`Page::lock_pv_more`], if that needs no waiting.
+    pub(crate) fn try_lock_pv_more(&self) -> Option<PvList<'_, M, I>> {
+        self.pv_lock.raw().try_lock()?;
+        Some(PvList {
+            page: self,
+            held: None,
+        })
+    }
+
+    /// The list that [`PvList::keep`] has kept locked.
+    ///
+    /// # Safety
+    /// It is the caller's, and asked for once.
+    pub(crate) unsafe fn kept_pv(&self) -> PvList<'_, M, I> {
+        PvList {
+            page: self,
+            held: None,
+        }
+    }
+
+    /// Whether somebody has the PV list, a moment ago.
+    #[cfg(test)]
+    pub(crate) fn is_pv_locked(&self) -> bool {
+        self.pv_lock.is_locked()
     }
 
     /// Flags as they were a moment ago.
@@ -215,7 +251,8 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 /// A page's PV list, locked.
 pub(crate) struct PvList<'a, M: Machine, I: Invalidation<M>> {
     page: &'a Page<M, I>,
-    held: ManuallyDrop<<PvLock<M> as RawLock<M>>::Held>,
+    /// `None` if it was locked unwatched.
+    held: Option<<PvLock<M> as RawLock<M>>::Held>,
 }
 
 impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
@@ -248,6 +285,12 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         unsafe { (*self.page.pv.write()).remove(pv) }
     }
 
+    /// Leaves the list, which was locked unwatched, locked; see [`Page::kept_pv`].
+    pub(crate) fn keep(self) {
+        debug_assert!(self.held.is_none());
+        mem::forget(self);
+    }
+
     /// Adds `flags` to the page's.
     pub(crate) fn set_flags(&mut self, flags: u8) {
         self.page.add_flags(flags);
@@ -276,7 +319,13 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
 
 impl<M: Machine, I: Invalidation<M>> Drop for PvList<'_, M, I> {
     fn drop(&mut self) {
-        // SAFETY: `held` is from `lock_pv`, and taken once, here.
-        unsafe { self.page.pv_lock.unlock(ManuallyDrop::take(&mut self.held)) }
+        // SAFETY: the lock is held: watched if there is something to give back to the
+        // observer, unwatched otherwise.
+        unsafe {
+            match self.held.take() {
+                Some(held) => self.page.pv_lock.unlock(held),
+                None => self.page.pv_lock.raw().unlock(()),
+            }
+        }
     }
 }

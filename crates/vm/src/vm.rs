@@ -6,6 +6,7 @@ use crate::lock::AsidLock;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
+use crate::superpages::Superpages;
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -28,6 +29,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     swap_space: Option<Arc<SwapSpace<M>>>,
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
+    superpages: Superpages,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -53,6 +55,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap_space: Option<Arc<SwapSpace<M>>>,
     /// Who knows a way when memory is out.
     pub out_of_memory: Option<OutOfMemory>,
+    /// Where private anonymous memory gets superpages.
+    pub superpages: Superpages,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -63,6 +67,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
+            superpages: Superpages::default(),
         }
     }
 }
@@ -87,6 +92,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
+            superpages: options.superpages,
             machine,
         });
         vm.label();
@@ -124,6 +130,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The delayed-invalidation policy.
     pub fn invalidation(&self) -> &P::Invalidation {
         &self.invalidation
+    }
+
+    /// Where there are superpages.
+    #[inline]
+    pub fn superpages(&self) -> Superpages {
+        self.superpages
     }
 
     /// The account of swap space.

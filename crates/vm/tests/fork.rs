@@ -217,3 +217,28 @@ fn a_mapping_can_leave_an_empty_one_behind() {
     assert!(matches!(space.load(to), Err(Error::Segv(_))));
     assert_eq!(vm.swap().reserved(), 6);
 }
+
+#[test]
+fn moving_to_and_fro_uses_nothing_up() {
+    let vm = system(16);
+    let space = space(&vm);
+    let mut at = space.map(2 * MIB, Prot::READ_WRITE).expect("map");
+    let rest = |at| VaRange::sized(at + MIB, MIB);
+    space.protect(rest(at), Prot::NONE).expect("protect");
+    for page in 0..MIB / PAGE_SIZE {
+        store(&space, at + page * PAGE_SIZE, page as u64);
+    }
+    let used = (vm.frames().free_count(), vm.swap().reserved());
+    for round in 0..3_000 {
+        let old = at;
+        let moved = space.remap(VaRange::sized(at, MIB), 2 * MIB, Move::IfNeeded);
+        at = moved.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert_ne!(at, old);
+        space.unmap(rest(old)).expect("unmap");
+        space.protect(rest(at), Prot::NONE).expect("protect");
+        let page = round % 256;
+        assert_eq!(load(&space, at + page * PAGE_SIZE), page as u64);
+    }
+    assert_eq!(vm.swap().reserved(), used.1);
+    assert!(vm.frames().free_count() + 64 > used.0);
+}

@@ -12,17 +12,19 @@
 //! [`Frames::drain`].
 //!
 //! Frames are never refused while one is free: when the pool is empty the caller
-//! takes from the other CPUs' caches.
+//! takes from the other CPUs' caches, and then breaks reservations up ([`reservation`]).
 
 mod block;
 mod cache;
 mod pool;
+mod reservation;
 
 use crate::lock::{CacheLock, PoolLock};
 use block::BLOCK;
 use cache::{BATCH, Cache};
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
 use pool::Pool;
+use reservation::Reservations;
 use sync::{Padded, PerCpu};
 
 /// Frames in a run, which the pool hands out together.
@@ -42,6 +44,7 @@ pub struct Frames<M: Platform> {
     caches: PerCpu<CacheLock<M, Cache>, M>,
     /// Free frames that are in no cache.
     pool: Padded<PoolLock<M, Pool>>,
+    reservations: Reservations<M>,
     total: usize,
     /// How many allocations succeed before one fails; 0 means all do. Written by
     /// tests only, so its line is shared by all CPUs.
@@ -58,6 +61,7 @@ impl<M: Platform> Frames<M> {
         Frames {
             caches: PerCpu::new(machine.cpus(), |_| CacheLock::<M, _>::new(Cache::default())),
             pool: Padded(PoolLock::<M, _>::new(pool)),
+            reservations: Reservations::new(total),
             total,
             fail_in: M::AtomicU64::new(0),
         }
@@ -66,6 +70,7 @@ impl<M: Platform> Frames<M> {
     /// Says what is where, once this stays where it is.
     pub(crate) fn label(&self) {
         self.caches.label("Frames.caches");
+        self.reservations.label();
         let pool = (&raw const self.pool).cast();
         M::label(pool, size_of_val(&self.pool), "Frames.pool");
     }
@@ -151,10 +156,11 @@ impl<M: Platform> Frames<M> {
         self.total
     }
 
-    /// How many are free; exact while nobody allocates or frees. O(CPUs).
+    /// How many are free; exact while nobody allocates or frees. O(CPUs), and O(memory / 2
+    /// MiB) while blocks are reserved for superpages.
     pub fn free_count(&self) -> usize {
         let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
-        cached + self.pool.lock().len()
+        cached + self.pool.lock().len() + self.reservations.unused()
     }
 
     /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
@@ -177,13 +183,27 @@ impl<M: Platform> Frames<M> {
         self.steal(content)
     }
 
-    /// Takes a frame from whichever cache has one. The caller holds no cache's lock,
-    /// so the locks are taken one at a time.
+    /// Takes a frame from wherever there is one. The caller holds no cache's lock, so
+    /// the locks are taken one at a time.
     #[cold]
     fn steal(&self, content: Content) -> Option<(Frame, bool)> {
-        self.caches
-            .iter()
-            .find_map(|cache| cache.lock().pop(content))
+        let mut round = 0;
+        loop {
+            let live = self.reservations.live();
+            let mut caches = self.caches.iter();
+            if let Some(found) = caches.find_map(|cache| cache.lock().pop(content)) {
+                return Some(found);
+            }
+            let mut pooled = None;
+            self.pool
+                .lock()
+                .take(1, |frame| pooled = Some((frame, false)));
+            if pooled.is_some() || live == 0 {
+                return pooled;
+            }
+            self.break_up_any(round);
+            round = round.saturating_add(1);
+        }
     }
 
     /// Whether a test wants this allocation to fail.

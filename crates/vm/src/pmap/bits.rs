@@ -5,10 +5,12 @@
 //! be about to lock the list; he brings its bits then.
 
 use super::Pmap;
+use super::pv::Owner;
 use crate::page::Page;
 use crate::policy::Policies;
+use crate::tree::{Size, Slot};
 use crate::vm::{Hold, Vm};
-use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Whether a mapping of the page has been used since this was asked last. TLBs are not
@@ -26,14 +28,21 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         for pv in list.iter() {
             // SAFETY: the PV lock is held.
             let (owner, address) = unsafe { (pv.owner(), pv.address()) };
-            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
-            referenced |= take(entry, frame, pte::ACCESSED);
+            // SAFETY: as above, in this list.
+            referenced |= match unsafe { self.superpage_of(owner) } {
+                Some(pmap) => pmap.test_superpage(address, frame),
+                None => {
+                    let entry = self.machine().word(owner.leaf, pte::index(address, 0));
+                    take(entry, frame, pte::ACCESSED)
+                }
+            };
         }
         referenced
     }
 
     /// Whether the page has been written since this was asked last. From then on a task that
-    /// writes it marks it again: what TLBs knew as dirty is flushed. O(mappings).
+    /// writes it marks it again: what TLBs knew as dirty is flushed. What is mapped by a
+    /// superpage stays modified with it: its one bit is 512 pages'. O(mappings).
     pub fn test_modified(&self, hold: &Hold<M, P>) -> bool {
         let frame = hold.frame();
         let mut list = self.page(frame).lock_pv();
@@ -42,6 +51,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         for pv in list.iter() {
             // SAFETY: the PV lock is held.
             let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            // SAFETY: as above, in this list.
+            if let Some(pmap) = unsafe { self.superpage_of(owner) } {
+                let bits = pmap.superpage(address).load(Ordering::Relaxed);
+                modified |= bits & pte::DIRTY != 0;
+                continue;
+            }
             let entry = self.machine().word(owner.leaf, pte::index(address, 0));
             if take(entry, frame, pte::DIRTY) {
                 modified = true;
@@ -52,10 +67,24 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
         modified
     }
+
+    /// The pmap of a PV entry, if its page is mapped by a superpage there; that stays so as
+    /// long as the list is locked.
+    ///
+    /// # Safety
+    /// The entry is on a list that the caller has locked.
+    unsafe fn superpage_of(&self, owner: Owner) -> Option<&Pmap<M, P>> {
+        // SAFETY: a pmap outlives its PV entries, and its slots live as long.
+        let (pmap, slot) = unsafe {
+            let pmap = &*owner.pmap.cast::<Pmap<M, P>>();
+            (pmap, &*owner.slot.cast::<Slot<M, P>>())
+        };
+        (slot.size() == Size::Superpage).then_some(pmap)
+    }
 }
 
 /// Clears `bit` of an entry that maps `frame`; whether it was set.
-fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
+pub(super) fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
     let mut old = entry.load(Ordering::Relaxed);
     while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & bit != 0 {
         // AcqRel: what was written before the bit was set is seen, as in `remove`.

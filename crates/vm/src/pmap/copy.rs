@@ -83,6 +83,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
+    /// Makes the parent's slot of `part` one whose pages can be shared one by one.
+    pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
+        self.0.demote(part);
+    }
+
     /// Gives the child, whose `to` is the same place, the private pages that a slot with
     /// this table has at `range`, and ceases to write them alone. An object's pages stay away: the child
     /// finds them where the parent did. Under the locks of both slots.

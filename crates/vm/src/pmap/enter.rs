@@ -27,17 +27,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if self.entry_at(&part) != Entry::Empty {
             return Ok(false);
         }
+        self.split(&mut part);
         self.prepare(&mut part)?;
         self.vm.page(frame).retain();
         self.make(&mut part, frame, Kind::Private, prot, prot.writes());
         Ok(true)
-    }
-
-    /// What the entry at the start of `part` says.
-    pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
-        let address = part.range().start;
-        let bits = |leaf| self.entry(leaf, 0, address).load(Ordering::Relaxed);
-        Entry::decode(part.leaf().get().map_or(0, bits))
     }
 
     /// Does all that can fail before a mapping is made at the start of `part`: gets room

@@ -6,6 +6,8 @@ use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
 
 /// Frames gathered before a flush is forced.
 const CAPACITY: usize = 128;
+/// Superpages gathered before a flush is forced.
+const SUPERPAGES: usize = 16;
 
 /// What a removal has taken out of the tables but not yet out of the TLBs.
 ///
@@ -15,6 +17,9 @@ pub(super) struct Gather {
     range: Option<VaRange>,
     pages: [Frame; CAPACITY],
     page_count: usize,
+    /// The first frames of superpages.
+    superpages: [Frame; SUPERPAGES],
+    superpage_count: usize,
 }
 
 impl Gather {
@@ -23,6 +28,8 @@ impl Gather {
             range: None,
             pages: [Frame(0); CAPACITY],
             page_count: 0,
+            superpages: [Frame(0); SUPERPAGES],
+            superpage_count: 0,
         }
     }
 
@@ -31,6 +38,14 @@ impl Gather {
         self.touch(address);
         self.pages[self.page_count] = frame;
         self.page_count += 1;
+    }
+
+    /// A superpage that was mapped at `address`, by its first frame.
+    pub(super) fn superpage(&mut self, address: usize, first: Frame) {
+        // The flush of one page forgets all.
+        self.touch(address);
+        self.superpages[self.superpage_count] = first;
+        self.superpage_count += 1;
     }
 
     /// A page at `address` whose translation changed.
@@ -42,9 +57,9 @@ impl Gather {
         }));
     }
 
-    /// Whether the next page would not fit.
+    /// Whether the next page, or superpage, would not fit.
     pub(super) fn is_full(&self) -> bool {
-        self.page_count == CAPACITY
+        self.page_count == CAPACITY || self.superpage_count == SUPERPAGES
     }
 }
 
@@ -66,6 +81,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             self.vm.release_page(frame);
         }
         gather.page_count = 0;
+        for &first in &gather.superpages[..gather.superpage_count] {
+            self.vm.release_block(first);
+        }
+        gather.superpage_count = 0;
     }
 
     /// Flushes on every CPU that may have translations of this pmap, and returns when

@@ -16,6 +16,9 @@
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
 //!
+//! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how it comes to that and
+//! what takes it apart. All of the above then concerns its pages as before.
+//!
 //! Entries are words the walker reads and writes too (accessed, dirty), so they are
 //! cleared by exchange, never by store.
 
@@ -30,6 +33,7 @@ mod protect;
 mod pv;
 mod remove;
 mod reverse;
+mod superpage;
 mod tables;
 mod truncate;
 

@@ -47,6 +47,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let mut gather = Gather::new();
         for mut part in self.tree.parts_of(locked, from) {
             let range = part.range();
+            self.split(&mut part);
             for (address, bits) in self.used(part.leaf(), range) {
                 let at = address - from.start + to.start;
                 let page = VaRange::sized(at, PAGE_SIZE);

@@ -17,7 +17,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             if !place.slot.is_vacant() {
                 let mut gather = Gather::new();
                 let mut locked = self.tree.lock_small(place, range);
-                for part in locked.parts() {
+                for mut part in locked.parts() {
+                    if self.protect_superpage(&mut part, prot, true, &mut gather) {
+                        continue;
+                    }
                     self.protect_run(part.leaf(), part.range(), prot, true, &mut gather);
                 }
                 self.settle(&mut gather);
@@ -36,7 +39,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             return;
         }
         let mut gather = Gather::new();
-        for part in locked.parts() {
+        for mut part in locked.parts() {
+            if self.protect_superpage(&mut part, prot, false, &mut gather) {
+                continue;
+            }
             part.for_each(|mapped| {
                 let shared = mapped.flags.has(Flags::SHARED);
                 self.protect_run(part.leaf(), mapped.range, prot, shared, &mut gather);
@@ -69,16 +75,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn rewrite(&self, leaf: Leaf, address: usize, prot: Prot, shared: bool) -> bool {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
-        let mut old = entry.load(Ordering::Relaxed);
+        let old = entry.load(Ordering::Relaxed);
         let ours = || entry::kind(old) == Kind::Private && self.vm.is_exclusive(pte::frame(old));
         let writable = prot.writes() && (shared || ours());
+        self.give_rights(entry, entry::rights(prot, writable))
+    }
+
+    /// Makes `rights` those of an entry that maps; `true` if that took one away.
+    pub(super) fn give_rights(&self, entry: &M::AtomicU64, rights: u64) -> bool {
+        let mut old = entry.load(Ordering::Relaxed);
         loop {
-            let new = old & !Prot::MASK | entry::rights(prot, writable);
+            let new = old & !Prot::MASK | rights;
             // The walker may set accessed and dirty meanwhile. AcqRel: as in `remove`.
             match entry.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
-                    let rights = pte::USER | pte::WRITABLE;
-                    let lost = old & !new & rights | new & !old & pte::NO_EXECUTE;
+                    let given = pte::USER | pte::WRITABLE;
+                    let lost = old & !new & given | new & !old & pte::NO_EXECUTE;
                     return lost != 0;
                 }
                 Err(other) => old = other,
@@ -101,8 +113,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             Access::Write => pte::ACCESSED | pte::DIRTY,
         };
         // Relaxed: who takes the entry away does so under the slot's lock, as we are.
-        self.entry(leaf, 0, part.range().start)
-            .fetch_or(bits, Ordering::Relaxed);
+        self.mapping(part, leaf).fetch_or(bits, Ordering::Relaxed);
     }
 
     /// Forgets this CPU's translation of `address`, after a fault that the entry does

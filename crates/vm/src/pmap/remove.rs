@@ -6,11 +6,11 @@ use super::flush::Gather;
 use crate::error::Error;
 use crate::page::Page;
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Kind, Locked, Mapped, Part};
+use crate::tree::{Kind, Locked, Mapped, Part, Size};
 use core::ptr;
 use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
 
-type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
+pub(super) type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
 
 /// A range locked so that pages may be taken away from it.
 ///
@@ -128,6 +128,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if part.is_vacant() {
             return;
         }
+        if part.size() == Size::Superpage && part.is_all() {
+            self.take_superpage(&mut part, block, gather);
+            return self.settle_if_full(gather);
+        }
+        self.split(&mut part);
         for (address, bits) in self.used(part.leaf(), part.range()) {
             if let Entry::Swapped(slot) = Entry::decode(bits) {
                 self.clear(&mut part, address, 0);
@@ -136,9 +141,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             }
             let old = self.take_mapping(&mut part, address, block);
             gather.page(address, pte::frame(old));
-            if gather.is_full() {
-                self.settle(gather);
-            }
+            self.settle_if_full(gather);
+        }
+    }
+
+    fn settle_if_full(&self, gather: &mut Gather) {
+        if gather.is_full() {
+            self.settle(gather);
         }
     }
 
@@ -168,8 +177,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
-    /// which says something; returns what it was.
+    /// which says something and is no superpage's; returns what it was.
     pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
+        debug_assert!(part.size() != Size::Superpage);
+        self.split(part);
         let leaf = part.leaf().get().expect("a mapping has a table");
         // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
         // the walker's exchange: bits set before are seen, a later one fails.

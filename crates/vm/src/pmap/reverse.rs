@@ -33,6 +33,14 @@ pub(crate) struct How {
     pub(crate) spare_locked: bool,
 }
 
+impl How {
+    /// Whether the mapping at the start of `part` is left alone.
+    fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
+        let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
+        self.spare_locked && part.first().is_some_and(stays)
+    }
+}
+
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Removes every mapping of a page. When it returns, no page table and no TLB
     /// translates to it, whoever removed the mapping; the page's dirty and referenced
@@ -67,6 +75,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             let (now, slot) = unsafe { (&*pmap, &*owner.slot.cast::<Slot<M, P>>()) };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
+                && now.is_ready(&mut locked, how)
             {
                 match now.take_away(&mut locked, &mut list, pv, how) {
                     true => mappings += 1,
@@ -74,8 +83,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 }
                 continue;
             }
-            // The order is slot first. Keep the pmap alive, let the list go, lock both
-            // in order, and look again: the mapping may have gone meanwhile.
+            // The order is slot first, and the pages of a superpage ascending. Keep the pmap
+            // alive, let the list go, lock all in order, and look again: the mapping may
+            // have gone meanwhile, and others may have come.
             // SAFETY: pmaps live in an `Arc`, which can not go while its PV entry is here.
             let pmap = unsafe {
                 Arc::increment_strong_count(pmap);
@@ -118,9 +128,21 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _lock = self.locking.pmap();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
+        for mut part in locked.parts() {
+            if !how.spares(&part) {
+                self.demote(&mut part);
+            }
+        }
         let mut list = page.lock_pv();
         let pv = list.find(ptr::from_ref(place.slot).cast(), at.start)?;
         Some(self.take_away(&mut locked, &mut list, pv, how))
+    }
+
+    /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list
+    /// of its page is locked.
+    fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
+        let mut parts = locked.parts();
+        parts.all(|mut part| how.spares(&part) || self.try_demote(&mut part))
     }
 
     /// Clears and flushes the mapping of `pv`, which is all that is locked, under both
@@ -133,8 +155,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         how: How,
     ) -> bool {
         for mut part in locked.parts() {
-            let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
-            if how.spare_locked && part.first().is_some_and(stays) {
+            if how.spares(&part) {
                 return false;
             }
             if let Some(slot) = how.slot {

@@ -13,7 +13,7 @@ use machine::{Atomic, Frame, Ordering, Platform, pte};
 
 /// What an entry that leads to a table looks like. Marked accessed, so that walkers
 /// only read it.
-const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::ACCESSED;
+pub(super) const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::ACCESSED;
 
 /// A slot's leaf table, or none. 4 bytes.
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// The table below `table` on the way to `address`.
-    fn below(&self, table: Frame, level: u32, address: usize) -> Option<Frame> {
+    pub(super) fn below(&self, table: Frame, level: u32, address: usize) -> Option<Frame> {
         // Acquire: pairs with the release in `step`.
         let entry = self.entry(table, level, address).load(Ordering::Acquire);
         (entry & pte::PRESENT != 0).then(|| pte::frame(entry))

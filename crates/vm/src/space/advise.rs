@@ -94,6 +94,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Err(Error::Invalid { reason });
         }
         for mut part in locked.parts() {
+            if !part.is_all() || more.has(Flags::NO_HUGE) {
+                self.pmap.split(&mut part);
+            }
             part.update(|attributes| attributes.flags = attributes.flags.without(less).with(more));
         }
         Ok(())

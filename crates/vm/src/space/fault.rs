@@ -2,7 +2,8 @@
 //!
 //! What may take long (zeroing, waiting for a pager) is done without a lock: a fault looks
 //! under the lock of the page's slot what it needs, lets go, gets it, and looks again. A
-//! first touch of private memory needs a page of zeroes, which is brought at once.
+//! first touch of private memory needs a page of zeroes, which is brought at once; in a
+//! slot that is to become a superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The fault lists its mapping first and then
 //! asks whether the page is still the object's, or within its end; the truncation changes
@@ -113,6 +114,12 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
 
     /// Maps a page of zeroes.
     fn zeroes(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+        let (vm, pmap) = (&self.space.vm, &self.space.pmap);
+        if vm.superpages().wanted(self.flags)
+            && pmap.fill_in_place(&mut self.part, self.flags.prot())?
+        {
+            return Ok(None);
+        }
         if !supply.has_zeroes()? {
             return Ok(Some(Need::Zeroes));
         }
@@ -165,9 +172,11 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
     /// Lets the task write a page that is mapped read-only.
     fn write(&mut self, frame: Frame, kind: Kind, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
+        pmap.demote(&mut self.part);
         let ours = kind == Kind::Private && self.space.vm.is_exclusive(frame);
         if ours || self.flags.has(Flags::SHARED) {
             pmap.permit(&mut self.part, prot);
+            pmap.promote(&mut self.part);
             return Ok(None);
         }
         let Some(copy) = supply.take_frame() else {

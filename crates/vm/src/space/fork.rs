@@ -37,7 +37,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             };
             let mut walk = self.pmap.tree.walk();
             while let Some(part) = walk.next() {
-                copy.part(&part)?;
+                copy.part(part)?;
             }
         }
         child.arenas.follow(&self.arenas)?;
@@ -57,7 +57,12 @@ struct Copy<'a, M: Platform, P: Policies<M>> {
 
 impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     /// Copies a slot, which is locked.
-    fn part(&mut self, part: &Part<'_, M, P>) -> Result<(), Error> {
+    fn part(&mut self, mut part: Part<'_, M, P>) -> Result<(), Error> {
+        // What is in superpages is one mapping.
+        let first = part.first().map_or(Flags::NONE, |mapped| mapped.flags);
+        if !first.has(Flags::DONT_FORK) && !first.has(Flags::WIPE_ON_FORK) {
+            self.forking.demote(&mut part);
+        }
         let (leaf, mut copied) = (part.leaf(), Ok(()));
         part.for_each(|mapped| {
             if copied.is_ok() && !mapped.flags.has(Flags::DONT_FORK) {

@@ -37,6 +37,7 @@ pub use flags::Flags;
 pub(crate) use locked::{Locked, Two};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
+pub(crate) use state::Size;
 
 use crate::policy::Policies;
 use core::{array, iter};

@@ -3,7 +3,7 @@
 use super::extent::{Attributes, Extent, Mapped};
 use super::flags::Flags;
 use super::slot::{Inside, Kind};
-use super::state::State;
+use super::state::{Size, State};
 use super::{Place, Slot};
 use crate::error::Error;
 use crate::pmap::Leaf;
@@ -51,6 +51,31 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// Whether the slot has no entry that says anything.
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
+    }
+
+    /// How the slot's pages are mapped.
+    #[inline]
+    pub(crate) fn size(&self) -> Size {
+        self.place.slot.size()
+    }
+
+    /// Says how the slot's pages are mapped.
+    pub(crate) fn set_size(&mut self, size: Size) {
+        self.place.slot.set_size(size);
+    }
+
+    /// The addresses that the slot covers.
+    pub(crate) fn slot_range(&self) -> VaRange {
+        self.place.range
+    }
+
+    /// Whether all of the slot is mapped alike, as memory that is nobody else's.
+    pub(crate) fn is_uniform_private(&self) -> bool {
+        // SAFETY: the slot's lock is held, and nothing writes during the look.
+        let mapped = unsafe { &*self.place.slot.inside() }.whole(self.place.range);
+        self.place.slot.state() == State::Whole
+            && mapped.attachment.is_none()
+            && !mapped.flags.has(Flags::SHARED)
     }
 
     /// The slot has one entry of `kind` more, or less.
@@ -204,7 +229,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Whether the range covers all of the slot.
-    fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         self.range == self.place.range
     }
 }

@@ -3,7 +3,7 @@
 use super::extent::{Attributes, Mapped};
 use super::extents::Extents;
 use super::flags::Flags;
-use super::state::State;
+use super::state::{Size, State};
 use crate::error::{Error, Resource};
 use crate::lock::SlotLock;
 use crate::object::Attached;
@@ -30,7 +30,8 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
     /// release under `lock`; whoever finds it goes there and leaves this line alone.
     child: M::AtomicPtr,
-    /// A [`State`] as a byte. Written under `lock`.
+    /// A [`State`] and a [`Size`] as a byte. Written under `lock`; to and from
+    /// [`Size::Superpage`] also under the PV locks of all of its pages.
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
     /// Entries of each [`Kind`]; 0 above level 0. Written under `lock`, read by anybody.
@@ -134,7 +135,32 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// Under the lock.
     #[inline]
     pub(super) fn set_state(&self, state: State) {
-        self.state.store(state as u8, Ordering::Release);
+        self.set_byte(State::MASK, state as u8);
+    }
+
+    /// How its pages are mapped. Exact under the lock; whether it is [`Size::Superpage`] also
+    /// under the PV lock of a page that is mapped here.
+    #[inline]
+    pub(crate) fn size(&self) -> Size {
+        // Relaxed: exact only under locks, which order it.
+        Size::from_byte(self.state.load(Ordering::Relaxed))
+    }
+
+    /// Under the lock.
+    pub(super) fn set_size(&self, size: Size) {
+        self.set_byte(Size::MASK, size as u8);
+    }
+
+    #[inline]
+    fn set_byte(&self, mask: u8, bits: u8) {
+        let rest = self.state.load(Ordering::Relaxed) & !mask;
+        self.state.store(rest | bits, Ordering::Release);
+    }
+
+    /// Whether somebody has the lock, a moment ago.
+    #[cfg(test)]
+    pub(crate) fn is_locked(&self) -> bool {
+        self.lock.is_locked()
     }
 
     /// Entries of a kind, a moment ago.

@@ -1,4 +1,4 @@
-//! What is mapped in a slot, in a byte.
+//! What is mapped in a slot, and how, in a byte.
 
 /// How much of a slot that has no node is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,38 @@ pub(super) enum State {
 }
 
 impl State {
+    pub(super) const MASK: u8 = 0b0011;
+
     pub(super) const fn from_byte(byte: u8) -> Self {
-        match byte {
+        match byte & Self::MASK {
             1 => State::Whole,
             2 => State::Parts,
             _ => State::Empty,
+        }
+    }
+}
+
+/// How the pages of a slot of level 0 are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Size {
+    /// One by one, wherever they are.
+    Pages = 0,
+    /// One by one, each at its place of one block of frames. The slot is [`State::Whole`],
+    /// and has a page.
+    Run = 1 << 2,
+    /// All by one entry.
+    Superpage = 2 << 2,
+}
+
+impl Size {
+    pub(super) const MASK: u8 = 0b1100;
+
+    pub(super) const fn from_byte(byte: u8) -> Self {
+        match byte & Self::MASK {
+            0b0100 => Size::Run,
+            0b1000 => Size::Superpage,
+            _ => Size::Pages,
         }
     }
 }

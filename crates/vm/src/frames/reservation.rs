@@ -1,0 +1,187 @@
+//! Blocks of frames that are to become superpages.
+//!
+//! A slot reserves a block when its first page comes, and takes from it the frame that
+//! belongs to each further page's place, so that the 512 lie side by side in the end. What
+//! it has not used yet is free: it counts as free, and when no other frame is, the
+//! allocator breaks a reservation up, without asking the slot, which finds out when it next
+//! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
+//!
+//! # Protocol
+//! The lock of a block's reservation protects who has it and what is unused. An unused
+//! frame moves to the pool under both locks, and from the pool to a reservation while
+//! `live` counts that one, so who finds no frame in pool and caches, and before that no
+//! reservation live, knows that none was free.
+
+use super::block::BLOCK;
+use super::{Frames, frames_of};
+use crate::lock::ReservationLock;
+use alloc::boxed::Box;
+use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+use sync::Padded;
+
+const WORDS: usize = BLOCK / 64;
+
+/// What is known of each block: 128 bytes, 0.006 % of memory.
+pub(super) struct Reservations<M: Platform> {
+    blocks: Box<[Padded<ReservationLock<M, Reservation>>]>,
+    /// Reservations that have unused frames, or are being made or broken up. Changes twice for
+    /// each.
+    live: Padded<M::AtomicUsize>,
+    /// The block at which the search for one to break up goes on.
+    hand: Padded<M::AtomicUsize>,
+}
+
+/// Who has a block, and what he has not used of it.
+#[derive(Default)]
+struct Reservation {
+    /// The leaf table of the slot that has it; none if nothing is unused.
+    owner: Option<Frame>,
+    /// A bit for each unused frame.
+    unused: [u64; WORDS],
+}
+
+impl Reservation {
+    /// Takes the frame at `index` for `owner`, if it is his and unused.
+    fn take(&mut self, owner: Frame, index: usize) -> bool {
+        let bit = 1 << (index % 64);
+        let is_his = self.owner == Some(owner) && self.unused[index / 64] & bit != 0;
+        if is_his {
+            self.unused[index / 64] &= !bit;
+        }
+        is_his
+    }
+}
+
+impl<M: Platform> Reservations<M> {
+    pub(super) fn new(frames: usize) -> Self {
+        const {
+            let plain = size_of::<M::AtomicU8>() == 1;
+            assert!(!plain || size_of::<Padded<ReservationLock<M, Reservation>>>() == 128);
+        }
+        let new = |_| Padded(ReservationLock::<M, _>::new(Reservation::default()));
+        Reservations {
+            blocks: (0..frames.div_ceil(BLOCK)).map(new).collect(),
+            live: Padded(M::AtomicUsize::new(0)),
+            hand: Padded(M::AtomicUsize::new(0)),
+        }
+    }
+
+    pub(super) fn label(&self) {
+        let blocks = self.blocks.as_ptr().cast();
+        M::label(blocks, size_of_val(&*self.blocks), "Frames.reservations");
+        M::label_value(&self.live, "Frames.reservations.live");
+        M::label_value(&self.hand, "Frames.reservations.hand");
+    }
+
+    /// Reservations that may have unused frames.
+    pub(super) fn live(&self) -> usize {
+        // Acquire: pairs with the release of who has put the last of them into the pool.
+        self.live.load(Ordering::Acquire)
+    }
+
+    /// Unused frames. O(blocks) if there are reservations.
+    pub(super) fn unused(&self) -> usize {
+        if self.live() == 0 {
+            return 0;
+        }
+        let unused = |block: &Padded<ReservationLock<M, Reservation>>| {
+            let words = block.lock().unused;
+            words
+                .iter()
+                .map(|bits| bits.count_ones() as usize)
+                .sum::<usize>()
+        };
+        self.blocks.iter().map(unused).sum()
+    }
+
+    fn of(&self, first: Frame) -> &ReservationLock<M, Reservation> {
+        &self.blocks[first.index() / BLOCK]
+    }
+
+    fn end(&self) {
+        // Release: pairs with the acquire in `live`.
+        self.live.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl<M: Platform> Frames<M> {
+    /// Reserves a block for the slot with the leaf table `owner`; its first frame. `None` if
+    /// no block is whole. O(1).
+    pub(crate) fn reserve(&self, owner: Frame) -> Option<Frame> {
+        if self.must_fail() {
+            return None;
+        }
+        // Before the frames leave the pool. Relaxed: the pool's lock orders it.
+        self.reservations.live.fetch_add(1, Ordering::Relaxed);
+        let Some(first) = self.pool.lock().take_block() else {
+            self.reservations.end();
+            return None;
+        };
+        *self.reservations.of(first).lock() = Reservation {
+            owner: Some(owner),
+            unused: [u64::MAX; WORDS],
+        };
+        Some(first)
+    }
+
+    /// Takes the frame at `index` of the block of `first` if `owner` has it reserved and not
+    /// used; its content is unknown. O(1).
+    pub(crate) fn take_reserved(
+        &self,
+        machine: &M,
+        owner: Frame,
+        first: Frame,
+        index: usize,
+    ) -> Option<Frame> {
+        let mut reservation = self.reservations.of(first).lock();
+        if !reservation.take(owner, index) {
+            return None;
+        }
+        if reservation.unused == [0; WORDS] {
+            reservation.owner = None;
+            self.reservations.end();
+        }
+        drop(reservation);
+        let frame = Frame(first.0 + index as u32);
+        machine.allocated(frame);
+        Some(frame)
+    }
+
+    /// Gives back what `owner` has reserved of the block of `first`, if anything, and not used.
+    pub(crate) fn break_up(&self, owner: Frame, first: Frame) {
+        let mut reservation = self.reservations.of(first).lock();
+        if reservation.owner == Some(owner) {
+            self.give_unused(&mut reservation, first);
+        }
+    }
+
+    /// Breaks one reservation up. If none has unused frames, somebody is making or ending one:
+    /// waits a little, for the `round`th time. O(blocks).
+    pub(super) fn break_up_any(&self, round: u32) {
+        let Reservations { blocks, hand, .. } = &self.reservations;
+        let from = hand.load(Ordering::Relaxed);
+        for step in 0..blocks.len() {
+            let block = (from + step) % blocks.len();
+            let mut reservation = blocks[block].lock();
+            if reservation.owner.is_some() {
+                hand.store(block + 1, Ordering::Relaxed);
+                let first = Frame((block * BLOCK) as u32);
+                return self.give_unused(&mut reservation, first);
+            }
+        }
+        M::relax(round);
+    }
+
+    /// Puts the unused frames of a reservation that has some into the pool, and ends it.
+    fn give_unused(&self, reservation: &mut Reservation, first: Frame) {
+        let Reservation { unused, .. } = core::mem::take(reservation);
+        let mut pool = self.pool.lock();
+        for (index, frame) in frames_of(first).enumerate() {
+            if unused[index / 64] & 1 << (index % 64) != 0 {
+                pool.put(frame);
+            }
+        }
+        drop(pool);
+        self.reservations.end();
+    }
+}

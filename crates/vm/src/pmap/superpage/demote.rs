@@ -1,0 +1,85 @@
+//! From a superpage to pages.
+
+use super::{Pages, PvRun, Run, piece, table};
+use crate::pmap::Pmap;
+use crate::policy::Policies;
+use crate::tree::{Part, Size};
+use machine::{Atomic, Frame, Ordering, Platform, pte};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Maps the slot of `part` by pages, which are mapped as before. They may become a
+    /// superpage again.
+    #[inline]
+    pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
+        if part.size() == Size::Superpage {
+            self.demote_locked(part);
+        }
+    }
+
+    #[cold]
+    fn demote_locked(&self, part: &mut Part<'_, M, P>) {
+        let run = self.lock_run(self.superpage_frame(part));
+        self.put_table_back(part, &run);
+    }
+
+    /// As [`Pmap::demote`], for who also has the PV list of the page at the start of `part`;
+    /// `false` if that would need waiting.
+    #[must_use]
+    pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, M, P>) -> bool {
+        if part.size() != Size::Superpage {
+            return true;
+        }
+        let pages: Pages<'_, M, P> = self.pages_from(self.superpage_frame(part));
+        let but = pte::index(part.range().start, 0);
+        let Some(run) = PvRun::try_around(pages, pte::ENTRIES, but) else {
+            return false;
+        };
+        self.put_table_back(part, &run);
+        true
+    }
+
+    /// Makes the slot of `part` one of pages for good: what happens to it concerns a part of
+    /// it only. What it has reserved is given back.
+    #[inline]
+    pub(crate) fn split(&self, part: &mut Part<'_, M, P>) {
+        if part.size() != Size::Pages {
+            self.split_run(part);
+        }
+    }
+
+    #[cold]
+    fn split_run(&self, part: &mut Part<'_, M, P>) {
+        self.demote(part);
+        self.end_reservation(part);
+        part.set_size(Size::Pages);
+    }
+
+    /// The first frame of the superpage that the slot of `part` is mapped by.
+    pub(super) fn superpage_frame(&self, part: &Part<'_, M, P>) -> Frame {
+        let superpage = self.superpage(part.range().start);
+        pte::frame(superpage.load(Ordering::Relaxed))
+    }
+
+    /// Puts the leaf table in the superpage's place, with its bits in each entry.
+    fn put_table_back(&self, part: &mut Part<'_, M, P>, _locked: &Run<'_, M, P>) {
+        let leaf = part.leaf().get().expect("a superpage has a table");
+        let superpage = self.superpage(part.range().start);
+        let mut old = superpage.load(Ordering::Relaxed);
+        loop {
+            debug_assert!(old & pte::HUGE != 0);
+            // No walker reaches the table yet.
+            for index in 0..pte::ENTRIES {
+                let entry = self.vm.machine().word(leaf, index);
+                entry.store(piece(old, index), Ordering::Relaxed);
+            }
+            // Release: who finds the table finds its entries. The walker may have marked the
+            // superpage meanwhile: then again.
+            let table = table(part.leaf());
+            match superpage.compare_exchange(old, table, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(marked) => old = marked,
+            }
+        }
+        part.set_size(Size::Run);
+    }
+}

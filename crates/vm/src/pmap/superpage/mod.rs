@@ -1,0 +1,162 @@
+//! Superpages: 2 MiB of private memory mapped by one entry.
+//!
+//! FreeBSD's way: reserve, promote, demote. The first page of a slot that wants superpages
+//! reserves an aligned block of frames ([`reserve`]), further pages take their places in it,
+//! and when all 512 are there, with equal rights, the entry of level 1 that led to the
+//! leaf table maps the block instead ([`promote`]). A change of a part puts the table back
+//! ([`demote`]).
+//!
+//! # What stays
+//! The leaf table stays with the slot, so demotion needs no memory and can not fail. It goes
+//! on saying which frames are mapped; rights, accessed and dirty bits are the superpage's
+//! alone. Each page keeps its PV entry: promotion saves no memory there, and demotion needs
+//! none. (FreeBSD has one PV entry for a superpage and must find 511 to demote it.) Counts
+//! of pages do not change either.
+//!
+//! # Protocol
+//! [`Size`] says how a slot is mapped. It is exact under the slot's lock; to and from
+//! [`Size::Superpage`] it changes also under the PV locks of all 512 pages ([`PvRun`], seed
+//! 002), so under any one of them it is known which entry maps a page, and that stays so:
+//! [`crate::Vm::test_referenced`] needs no slot.
+//!
+//! - **promote**: run locked; exchange the table for the superpage; flush the 2 MiB; what CPUs
+//!   have marked in the table until then goes into the superpage. A dirty page makes all
+//!   of it dirty.
+//! - **demote**: run locked; write the table with the superpage's bits in each entry, and
+//!   exchange it for the superpage, again if the walker has marked that meanwhile. No flush:
+//!   the translation stays the same, and who then changes a page flushes its address, which
+//!   forgets the superpage too. What a CPU writes through a superpage it has cached as dirty
+//!   is dirty in the table.
+//! - **removal by the reverse map** has one page's lock and needs the slot's and the run's: it
+//!   tries for them, and if it fails lets go, takes the slot, then the run, demotes, takes
+//!   the page again, and looks anew.
+//!
+//! Changes of the whole slot (unmap, discard, other rights) concern the superpage's entry
+//! and need no demotion. Fork demotes: a child needs an entry and a PV entry for each page
+//! anyway, and the first store on either side would demote. When the pages are alone and
+//! writable again they are promoted again. Moving demotes; what has moved stays so.
+//!
+//! # Lock order
+//! Slots, then the run's pages in ascending order. Who has a page's lock and waits for
+//! another is such a run; who has one and needs a slot only tries.
+
+mod demote;
+mod promote;
+mod protect;
+mod remove;
+mod reserve;
+mod run;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+use super::bits;
+use super::tables::TABLE;
+use super::{Entry, Leaf, Pmap};
+use crate::page::Page;
+use crate::policy::Policies;
+use crate::tree::{Part, Size};
+use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, Platform, pte};
+pub(crate) use run::PvRun;
+
+/// Bits that the walker sets.
+const USED: u64 = pte::ACCESSED | pte::DIRTY;
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Slots that are mapped by superpages, a moment ago. O(slots).
+    pub fn superpages(&self) -> usize {
+        let places = self.tree.places(crate::tree::ALL);
+        let is_superpage =
+            |place: &crate::tree::Place<'_, M, P>| place.slot.size() == Size::Superpage;
+        places.filter(is_superpage).count()
+    }
+
+    /// The word that maps the page at the start of `part`, whose slot has a table.
+    pub(in crate::pmap) fn mapping(&self, part: &Part<'_, M, P>, leaf: Frame) -> &M::AtomicU64 {
+        let address = part.range().start;
+        match part.size() {
+            Size::Superpage => self.superpage(address),
+            Size::Pages | Size::Run => self.entry(leaf, 0, address),
+        }
+    }
+
+    /// What the entry at the start of `part` says.
+    pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
+        let Some(leaf) = part.leaf().get() else {
+            return Entry::Empty;
+        };
+        let bits = self.mapping(part, leaf).load(Ordering::Relaxed);
+        Entry::decode(match part.size() {
+            Size::Superpage => piece(bits, pte::index(part.range().start, 0)),
+            Size::Pages | Size::Run => bits,
+        })
+    }
+
+    /// The entry of level 1 at `address`, whose leaf table is there.
+    pub(in crate::pmap) fn superpage(&self, address: usize) -> &M::AtomicU64 {
+        let mut table = self.root;
+        for level in (2..pte::LEVELS).rev() {
+            let below = self.below(table, level, address);
+            table = below.expect("a leaf table has tables above");
+        }
+        self.entry(table, 1, address)
+    }
+
+    /// Whether the superpage that maps `frame` at `address` has been used. One bit stands for
+    /// 512 pages, so it is cleared for one of them only, another one in each superpage; else
+    /// the other 511 would look unused (FreeBSD's way). Under the page's PV lock.
+    pub(in crate::pmap) fn test_superpage(&self, address: usize, frame: Frame) -> bool {
+        let superpage = self.superpage(address);
+        let first = Frame(frame.0 - pte::index(address, 0) as u32);
+        let number = address >> (PAGE_SHIFT + pte::ENTRIES.ilog2());
+        if number % pte::ENTRIES == pte::index(address, 0) {
+            return bits::take(superpage, first, pte::ACCESSED);
+        }
+        superpage.load(Ordering::Relaxed) & pte::ACCESSED != 0
+    }
+
+    /// Locks the PV lists of the pages of the block that begins with `first`, for who holds
+    /// the slot that they are mapped in.
+    #[track_caller]
+    fn lock_run(&self, first: Frame) -> Run<'_, M, P> {
+        PvRun::lock(self.pages_from(first), pte::ENTRIES)
+    }
+
+    /// The descriptors of the block that begins with `first`.
+    fn pages_from(&self, first: Frame) -> Pages<'_, M, P> {
+        Pages { pmap: self, first }
+    }
+}
+
+/// The PV lists of a superpage's pages.
+type Run<'a, M, P> = PvRun<'a, M, <P as Policies<M>>::Invalidation, Pages<'a, M, P>>;
+
+/// The pages of a block.
+#[derive(Clone, Copy)]
+struct Pages<'a, M: Platform, P: Policies<M>> {
+    pmap: &'a Pmap<M, P>,
+    first: Frame,
+}
+
+impl<'a, M: Platform, P: Policies<M>> run::PageAt<'a, M, P::Invalidation> for Pages<'a, M, P> {
+    fn at(&self, index: usize) -> &'a Page<M, P::Invalidation> {
+        self.pmap.vm.page(frame_at(self.first, index))
+    }
+}
+
+/// The frame at `index` of the block that begins with `first`.
+const fn frame_at(first: Frame, index: usize) -> Frame {
+    Frame(first.0 + index as u32)
+}
+
+/// What `superpage` says of its page at `index`, as an entry of a leaf table.
+const fn piece(superpage: u64, index: usize) -> u64 {
+    (superpage & !pte::HUGE) + ((index as u64) << PAGE_SHIFT)
+}
+
+/// The entry that leads to `leaf`.
+fn table(leaf: Leaf) -> u64 {
+    leaf.get().expect("a mapping has a table").address() | TABLE
+}

@@ -1,0 +1,66 @@
+//! From pages to a superpage.
+
+use super::{USED, piece, table};
+use crate::pmap::{Pmap, entry};
+use crate::policy::Policies;
+use crate::tree::{Kind, Part, Size};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, Platform, pte};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Maps the slot of `part` by a superpage, if all its pages are at their places and alike.
+    /// O(1) as long as some are missing.
+    #[inline]
+    pub(crate) fn promote(&self, part: &mut Part<'_, M, P>) {
+        if part.size() == Size::Run && part.slot().count(Kind::Private) == pte::ENTRIES {
+            self.promote_full(part);
+        }
+    }
+
+    #[cold]
+    fn promote_full(&self, part: &mut Part<'_, M, P>) {
+        let leaf = part.leaf();
+        let Some(leaf_frame) = leaf.get() else {
+            return;
+        };
+        let Some(alike) = self.alike(leaf_frame) else {
+            return;
+        };
+        let range = part.slot_range();
+        let run = self.lock_run(pte::frame(alike));
+        let superpage = self.superpage(range.start);
+        // Release: a walker that finds the superpage finds its pages' content.
+        let old = superpage.swap(alike | pte::HUGE, Ordering::AcqRel);
+        debug_assert_eq!(old, table(leaf));
+        self.flush(Flush::Range(range));
+        // Nobody reaches the table any more; what was marked there until now counts.
+        let used = self.entries(leaf_frame).fold(0, |used, bits| used | bits);
+        superpage.fetch_or(used & USED, Ordering::Relaxed);
+        part.set_size(Size::Superpage);
+        drop(run);
+    }
+
+    /// What the first entry of `leaf` says, with what the walker has marked in any, if all
+    /// say the same of one block.
+    fn alike(&self, leaf: Frame) -> Option<u64> {
+        let first = self.vm.machine().word(leaf, 0).load(Ordering::Relaxed);
+        let is_aligned = pte::frame(first).index().is_multiple_of(pte::ENTRIES);
+        if first & pte::PRESENT == 0 || entry::kind(first) != Kind::Private || !is_aligned {
+            return None;
+        }
+        let mut used = first;
+        // From the end: rights are mostly given back in ascending order.
+        for (index, bits) in self.entries(leaf).enumerate().rev() {
+            if (bits ^ piece(first, index)) & !USED != 0 {
+                return None;
+            }
+            used |= bits & USED;
+        }
+        Some(used)
+    }
+
+    /// All entries of `leaf`.
+    fn entries(&self, leaf: Frame) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
+        let machine = self.vm.machine();
+        (0..pte::ENTRIES).map(move |index| machine.word(leaf, index).load(Ordering::Relaxed))
+    }
+}

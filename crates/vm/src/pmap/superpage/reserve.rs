@@ -1,0 +1,71 @@
+//! Filling a slot so that it can become a superpage.
+
+use crate::error::Error;
+use crate::pmap::Pmap;
+use crate::policy::Policies;
+use crate::prot::Prot;
+use crate::tree::{Kind, Part, Size};
+use machine::{Atomic, Frame, Ordering, Platform, pte};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Maps a page of zeroes at the start of `part`, where nothing is, from the block that its
+    /// slot has reserved: with its first page it reserves one. `false` if it has none; then any
+    /// frame will do. With the last page the slot becomes a superpage.
+    ///
+    /// The page is zeroed under the slot's lock: its frame is nobody else's to map here, so
+    /// whoever faults on the same page would have to wait for it or spoil the run.
+    pub(crate) fn fill_in_place(
+        &self,
+        part: &mut Part<'_, M, P>,
+        prot: Prot,
+    ) -> Result<bool, Error> {
+        let begins = part.is_vacant() && part.is_uniform_private();
+        if part.size() == Size::Pages && !begins {
+            return Ok(false);
+        }
+        self.prepare(part)?;
+        let leaf = part.leaf().get().expect("it is prepared");
+        let index = pte::index(part.range().start, 0);
+        let first = if part.is_vacant() {
+            self.vm.frames().reserve(leaf)
+        } else {
+            self.block_of(leaf, index)
+        };
+        let taken = first.and_then(|first| {
+            let frames = self.vm.frames();
+            frames.take_reserved(self.vm.machine(), leaf, first, index)
+        });
+        let Some(frame) = taken else {
+            part.set_size(Size::Pages);
+            return Ok(false);
+        };
+        part.set_size(Size::Run);
+        self.vm.machine().zero(frame);
+        self.vm.page(frame).begin();
+        self.make(part, frame, Kind::Private, prot, prot.writes());
+        self.promote(part);
+        Ok(true)
+    }
+
+    /// Gives back what the slot of `part` has reserved and not used.
+    pub(super) fn end_reservation(&self, part: &Part<'_, M, P>) {
+        let leaf = part.leaf().get().expect("a run has a table");
+        let index = pte::index(part.range().start, 0);
+        if let Some(first) = self.block_of(leaf, index) {
+            self.vm.frames().break_up(leaf, first);
+        }
+    }
+
+    /// The block of a run, by the pages it has: looked for beside `index` first. O(1) as a
+    /// rule, O(512) where pages come in no order.
+    fn block_of(&self, leaf: Frame, index: usize) -> Option<Frame> {
+        let near = [index, index.wrapping_sub(1), index + 1];
+        let near = near.into_iter().filter(|&at| at < pte::ENTRIES);
+        let word = |at| (at, self.vm.machine().word(leaf, at).load(Ordering::Relaxed));
+        let found = near.map(word).find(|(_, bits)| bits & pte::PRESENT != 0);
+        let machine = self.vm.machine();
+        let anywhere = || machine.find_word(leaf, 0, pte::ENTRIES, pte::PRESENT);
+        let (at, bits) = found.or_else(anywhere)?;
+        Some(Frame(pte::frame(bits).0 - at as u32))
+    }
+}
