@@ -2,11 +2,12 @@
 //!
 //! First steps are dropped, in runs of half the sequence, then of a quarter, and so on (delta
 //! debugging: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input",
-//! 2002); then each step is made simpler; and again, until nothing helps.
+//! 2002); then children do what they do in their parents' place; then each step is made simpler;
+//! and again, until nothing helps.
 
 use super::simpler::simpler;
 use super::{Divergence, play};
-use crate::step::Step;
+use crate::step::{Call, ProcessId, Step};
 use crate::system::{Broken, System};
 
 /// Trials after which a sequence is short enough.
@@ -25,8 +26,9 @@ pub fn shrink(found: Divergence, systems: &mut [&mut dyn System]) -> Result<Dive
     };
     loop {
         let dropped = search.drop_steps()?;
+        let merged = search.merge_processes()?;
         let simplified = search.simplify()?;
-        if !(dropped || simplified) || search.trials == 0 {
+        if !(dropped || merged || simplified) || search.trials == 0 {
             return Ok(search.best);
         }
     }
@@ -67,6 +69,24 @@ impl Search<'_, '_> {
         Ok(self.best.steps.len() < before)
     }
 
+    /// Replaces forks by nothing, and what the children do by the same of their parents.
+    fn merge_processes(&mut self) -> Result<bool, Broken> {
+        let mut helped = false;
+        let mut index = 0;
+        while let Some(step) = self.best.steps.get(index).copied() {
+            let merged = match step.call {
+                Call::Fork(child) => {
+                    let steps = merged(&self.best.steps, index, step.process, child);
+                    self.works(&steps)?
+                }
+                _ => false,
+            };
+            helped |= merged;
+            index += usize::from(!merged);
+        }
+        Ok(helped)
+    }
+
     fn simplify(&mut self) -> Result<bool, Broken> {
         let mut helped = false;
         let mut index = 0;
@@ -86,4 +106,21 @@ impl Search<'_, '_> {
         }
         Ok(helped)
     }
+}
+
+/// The steps without the fork at `index`; `parent` does what `child` does, up to its exit.
+fn merged(steps: &[Step], index: usize, parent: ProcessId, child: ProcessId) -> Vec<Step> {
+    let (before, after) = (&steps[..index], &steps[index + 1..]);
+    let mut lives = true;
+    let after = after.iter().filter_map(|step| match step {
+        Step { process, call } if lives && *process == child => {
+            lives = *call != Call::Exit;
+            lives.then_some(Step {
+                process: parent,
+                call: *call,
+            })
+        }
+        step => Some(*step),
+    });
+    before.iter().copied().chain(after).collect()
 }

@@ -20,6 +20,10 @@
 //! - writing behind a file's end, in its last page: POSIX leaves open what becomes of that;
 //! - `brk` that shrinks a heap of which nothing is mapped any more.
 //!
+//! Beside Linux and systems that undo calls which fail half-way ([`Halfway`]), or for the latter
+//! alone, it also does not define which of two errors comes first, and, where both are
+//! compared, calls that leave something behind when they fail.
+//!
 //! Outcomes leave open what systems may do as they like: contents after `MADV_FREE`, and which
 //! pages are in memory, where neither a touch nor a lock nor the dropping of pages decides
 //! it: pages of files, of memory that asked for huge pages, after `MADV_PAGEOUT`, after
