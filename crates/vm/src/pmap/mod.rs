@@ -35,6 +35,7 @@ mod remove;
 mod reverse;
 mod superpage;
 mod tables;
+mod trim;
 mod truncate;
 
 pub(crate) use copy::Forking;
@@ -43,6 +44,7 @@ pub(crate) use pv::{Chunks, Pv, PvHead};
 pub(crate) use reverse::How;
 pub use reverse::Removed;
 pub(crate) use tables::Leaf;
+pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
 use crate::frames::Content;

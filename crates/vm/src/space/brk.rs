@@ -36,6 +36,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 end: old,
             };
             self.replace(shrunk, None)?;
+            self.left(shrunk);
         }
         *heap_end = end;
         Ok(())

@@ -89,10 +89,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             start: old.start + bytes,
             end: old.end,
         };
-        if rest.start == rest.end {
-            return Ok(());
+        if rest.start < rest.end {
+            self.replace(rest, None)?;
+            self.left(rest);
         }
-        self.replace(rest, None)
+        Ok(())
     }
 
     /// Lets `old` be `bytes` long if there is room behind it.
@@ -194,6 +195,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 },
                 None,
             )?;
+        }
+        if !leave {
+            self.left(old);
         }
         Ok(true)
     }

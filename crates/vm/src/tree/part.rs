@@ -48,6 +48,11 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.place.slot
     }
 
+    /// Whether nothing is mapped in the slot.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.place.slot.is_empty()
+    }
+
     /// Whether the slot has no entry that says anything.
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
