@@ -7,8 +7,10 @@ use crate::model::Known;
 use crate::outcome::Region;
 use crate::step::{ProcessId, Prot};
 
+/// Pages of a large page.
+const LARGE: u64 = 512;
 /// Pages around which much happens: borders of 2 MiB.
-const HOT: [u64; 3] = [512, 1024, 1536];
+const HOT: [u64; 3] = [LARGE, 2 * LARGE, 3 * LARGE];
 /// How far around.
 const NEAR: u64 = 6;
 
@@ -86,6 +88,12 @@ impl Generator<'_> {
 
     /// A part of the window, whatever is there.
     fn anywhere(&mut self) -> Range {
+        if self.chance(3) {
+            // Room for one large page, or for two.
+            let block = self.below(3);
+            let blocks = 1 + self.below(2);
+            return Range::pages(Address::window(block * LARGE), blocks * LARGE);
+        }
         let page = self.hot();
         let pages = self.pages().min(WINDOW_PAGES - page);
         Range::pages(Address::window(page), pages)
