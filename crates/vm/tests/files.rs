@@ -1,11 +1,13 @@
 //! Files and shared memory in spaces, on hosted memory.
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
+use machine::{PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
+use vm::pager::MemoryPager;
 use vm::policy::Reservation;
-use vm::{Advice, Best, Error, Flags, Move, Prot, Request, Space, Vm};
+use vm::swap::SwapSpace;
+use vm::{Advice, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm};
 
 mod store;
 
@@ -319,4 +321,30 @@ fn the_last_addresses_are_nobodys() {
         space.copy_in(last, &mut [0; 8]),
         Err(Error::Segv(_))
     ));
+}
+
+#[test]
+fn what_is_in_the_swap_space_moves_without_a_page() {
+    let machine = Hosted::with_memory(2, 16 * MIB).expect("memory");
+    machine.attach(0);
+    let pager = Box::new(MemoryPager::new());
+    let swap = SwapSpace::new(machine.cpus(), pager, 64).expect("swap space");
+    let options = Options {
+        swap_space: Some(Arc::new(swap)),
+        ..Options::default()
+    };
+    let vm: System = Vm::with_options(machine, options);
+    let before = vm.frames().free_count();
+    let space = space(&vm);
+    space.activate();
+    let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    let page = VaRange::sized(at, PAGE_SIZE);
+    store(&space, at, 9);
+    space.advise(page, Advice::PageOut).expect("page out");
+    assert_eq!(space.incore(page), Ok(vec![false]));
+    // Into another slot, from where it never comes back.
+    let to = at + 64 * MIB;
+    assert_eq!(space.remap(page, PAGE_SIZE, Move::To(to)), Ok(to));
+    drop(space);
+    assert_eq!(vm.frames().free_count(), before, "frames leaked");
 }
