@@ -255,7 +255,7 @@ fn moving_to_and_fro_uses_nothing_up() {
         store(&space, at + page * PAGE_SIZE, page as u64);
     }
     let used = (vm.frames().free_count(), vm.swap().reserved());
-    for round in 0..3_000 {
+    for round in 0..60_000 {
         let old = at;
         let moved = space.remap(VaRange::sized(at, MIB), 2 * MIB, Move::IfNeeded);
         at = moved.unwrap_or_else(|error| panic!("round {round}: {error}"));
