@@ -65,6 +65,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             }
         }
         self.settle(&mut gather);
+        // What is in the swap space takes no PV entry.
+        for mut part in self.tree.parts_of(locked, to) {
+            self.trim_chunks(&mut part);
+        }
     }
 
     /// Moves the entry at `address` of `part` to the start of `target`.

@@ -4,7 +4,7 @@ use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Flags, Usage};
-use machine::{Access, Platform, VaRange};
+use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 /// An advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,13 +107,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
+    /// Whether anything is mapped at `address`, as of an instant.
+    fn is_mapped(&self, address: usize) -> bool {
+        let _read = self.pmap.locking.read();
+        let page = VaRange::sized(address, PAGE_SIZE);
+        let locked = self.pmap.tree.lock(page);
+        locked.is_ok_and(|mut locked| locked.parts().all(|part| part.covered().is_ok()))
+    }
+
     /// Brings all pages, each as an access would.
     fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         self.bring(range, access).map_err(|error| match error {
-            Error::Segv(fault) => Error::NotMapped {
-                address: fault.address,
+            Error::Segv(PageFault { address, .. }) if self.is_mapped(address) => Error::Invalid {
+                reason: "the memory may not be used so",
             },
+            Error::Segv(PageFault { address, .. }) => Error::NotMapped { address },
             other => other,
         })
     }

@@ -42,7 +42,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// As [`Space::fault`], but that a hole is [`Error::NotMapped`].
     fn try_fault(&self, fault: PageFault) -> Result<(), Error> {
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        if page.start < LOWEST || page.end > HIGHEST {
+        if !(LOWEST..HIGHEST).contains(&page.start) {
             return Err(Error::Segv(fault));
         }
         let _read = self.pmap.locking.read();

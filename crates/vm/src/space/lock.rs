@@ -4,7 +4,7 @@ use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Flags, Locked, Usage};
-use machine::{Platform, VaRange};
+use machine::{PageFault, Platform, VaRange};
 
 /// All that says that memory stays.
 const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
@@ -14,12 +14,24 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// at once, or with `on_fault` as they are used.
     ///
     /// If part of the range is not mapped, or the limit does not allow it, nothing changes.
+    ///
+    /// # Errors
+    /// [`Error::NotMapped`] also for a page that can not be brought, since tasks may do nothing
+    /// with it, or since it lies behind its object's end; all of the range is locked then,
+    /// and what lies before that page is in memory.
     pub fn lock(&self, range: VaRange, on_fault: bool) -> Result<(), Error> {
         self.reflag(range, ALL_LOCKS, locked(on_fault))?;
-        if !on_fault {
-            self.populate(Self::in_pages(range)?);
+        if on_fault {
+            return Ok(());
         }
-        Ok(())
+        self.bring_usable(Self::in_pages(range)?)
+            .map_err(|error| match error {
+                Error::Segv(PageFault { address, .. }) => Error::NotMapped { address },
+                Error::Bus { .. } => Error::NotMapped {
+                    address: range.start,
+                },
+                other => other,
+            })
     }
 
     /// Lets the pages of `range` go if memory is short.

@@ -1,6 +1,7 @@
 //! Changing rights.
 
 use super::Space;
+use super::populate::pages;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
@@ -12,9 +13,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// returns, no CPU can use a right that was taken away.
     ///
     /// Memory that becomes writable for the first time reserves swap space. If part of
-    /// the range is not mapped, nothing changes.
+    /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
+        if self.protect_whole(range, prot)? {
+            pages(range).for_each(|page| self.populate_locked(page));
+        }
+        Ok(())
+    }
+
+    /// As [`Space::protect`], but brings nothing; says whether that is to be done.
+    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<bool, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
@@ -22,12 +31,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         // What was charged once stays so.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
+        let mut brings = false;
         let mut denied = false;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
             part.for_each(|mapped| {
-                denied |= prot.writes() && mapped.flags.has(Flags::SHARED | Flags::READ_ONLY);
+                let flags = mapped.flags;
+                let becomes = prot.writes() && !flags.prot().writes();
+                brings |= becomes && flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT);
+                denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
             });
             before += part.usage();
             after += part.usage_if(change);
@@ -43,7 +56,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts() {
             part.update(|attributes| attributes.flags = change(attributes.flags));
         }
-        Ok(())
+        Ok(brings)
     }
 
     /// An error if `range` is known to be a hole.

@@ -56,7 +56,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let _write = self.pmap.locking.write();
             self.remap_whole(old, bytes, place)
         })?;
-        self.populate_locked(VaRange::sized(at, bytes));
+        if bytes > old.len() {
+            self.populate_locked(VaRange {
+                start: at + old.len(),
+                end: at + bytes,
+            });
+        }
         Ok(at)
     }
 
@@ -113,12 +118,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !is_free {
             return Ok(false);
         }
+        // The attachment is of what was there: the object must find what is new, too.
+        let added = self.moved(&attributes, old.end, more)?;
         self.charging(more.len(), attributes.flags, || {
             let grown = Usage::of(attributes.flags, more.pages());
             self.rules(&two).count_new(Usage::NONE, grown)
         })?;
         for mut part in tree.parts_of(&two, more) {
-            part.set(Some(attributes.clone()));
+            part.set(Some(added.clone()));
         }
         Ok(true)
     }
@@ -159,7 +166,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !is_free {
             return Ok(false);
         }
-        let moved = self.moved(&attributes, old, to)?;
+        let moved = self.moved(&attributes, old.start, to)?;
         for mut part in tree.parts_of(&two, old) {
             part.make_room()?;
         }
@@ -191,7 +198,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.set(Some(moved.clone()));
         }
         for mut part in tree.parts_of(&two, source) {
-            part.set(stays.clone());
+            match leave {
+                true => part.update(|left| {
+                    left.flags = left.flags.without(Flags::LOCKED | Flags::ON_FAULT);
+                }),
+                false => part.set(None),
+            }
         }
         drop(two);
         drop(pmap);
@@ -211,15 +223,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(true)
     }
 
-    /// The attributes of `old` when it is at `to`.
+    /// What is mapped at `old` when it is mapped at `to`.
     fn moved(
         &self,
         attributes: &Attributes<M, P>,
-        old: VaRange,
+        old: usize,
         to: VaRange,
     ) -> Result<Attributes<M, P>, Error> {
         let attachment = attributes.attachment.as_ref();
-        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old.start)));
+        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old)));
         Ok(Attributes {
             flags: attributes.flags,
             attachment: moved.transpose()?,
@@ -239,7 +251,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.for_each(|mapped| {
                 alike &= mapped.range.start == to;
                 let first = found.get_or_insert_with(|| mapped.attributes());
-                alike &= *first == mapped.attributes();
+                alike &= first.go_on_in(&mapped.attributes());
                 if alike {
                     to = mapped.range.end;
                 }
@@ -252,7 +264,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Brings the pages of `range` if what begins there is locked in memory.
-    fn populate_locked(&self, range: VaRange) {
+    pub(super) fn populate_locked(&self, range: VaRange) {
         let first = VaRange::sized(range.start, PAGE_SIZE);
         let Ok(mut locked) = self.pmap.tree.lock(first) else {
             return;
