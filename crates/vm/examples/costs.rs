@@ -227,7 +227,11 @@ fn remap_moving(vm: &System) -> Case<'_> {
     touch(&space, at, PAGES);
     let places = [at, at + 4 * MIB];
     Box::new(move || {
-        let to = if at == places[0] { places[1] } else { places[0] };
+        let to = if at == places[0] {
+            places[1]
+        } else {
+            places[0]
+        };
         let old = VaRange::sized(at, MIB);
         at = counted(|| space.remap(old, MIB, Move::To(to))).expect("remap");
     })

@@ -127,8 +127,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut charged = 0;
         for mut part in removal.locked.parts() {
             part.make_room()?;
-            charged += part.charged();
-            keep_attachments(&part, &mut gone)?;
+            charged += keep_attachments(&part, &mut gone)?;
         }
         removal.pages();
         let parts = removal.locked.parts();
@@ -182,13 +181,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// Keeps what `part` is attached to in `kept`.
+/// Keeps what `part` is attached to in `kept`; how many of its pages are charged.
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,
-) -> Result<(), Error> {
-    let mut room = Ok(());
+) -> Result<u64, Error> {
+    let (mut charged, mut room) = (0, Ok(()));
     part.for_each(|mapped| {
+        if mapped.flags.has(Flags::CHARGED) {
+            charged += mapped.range.pages() as u64;
+        }
         let Some(attached) = mapped.attachment else {
             return;
         };
@@ -200,7 +202,7 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
             Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
         }
     });
-    room
+    room.map(|()| charged)
 }
 
 impl Flags {
