@@ -68,6 +68,7 @@ pub(super) const fn kind(bits: u64) -> Kind {
 }
 
 /// The entry of a page that is mapped with these rights, if its walker may write it.
+#[inline]
 pub(super) const fn page(frame: Frame, kind: Kind, prot: Prot, writable: bool) -> u64 {
     let object = match kind {
         Kind::Object => OBJECT,
@@ -77,6 +78,7 @@ pub(super) const fn page(frame: Frame, kind: Kind, prot: Prot, writable: bool) -
 }
 
 /// The rights that an entry gives.
+#[inline]
 pub(super) const fn rights(prot: Prot, writable: bool) -> u64 {
     if writable {
         prot.bits()

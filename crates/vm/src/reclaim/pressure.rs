@@ -16,22 +16,26 @@ pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Does `operation`, which changes nothing if it fails, as often as it fails for want of
     /// frames and some could be freed. The caller holds no lock of the VM's.
+    #[inline]
     pub(crate) fn with_frames<R>(
         &self,
         operation: impl Fn() -> Result<R, Error>,
     ) -> Result<R, Error> {
         loop {
             let before = self.hand().freed();
-            let result = operation();
-            if result.as_ref().err() != Some(&Error::OutOfMemory(Resource::Frames)) {
-                return result;
-            }
-            // What is not to be had may be on its way out already, by others.
-            let relieved = self.reclaim(DIRECT) > 0 || self.hand().wait(before) || self.ask();
-            if !relieved {
-                return result;
+            match operation() {
+                Err(Error::OutOfMemory(Resource::Frames)) if self.relieve(before) => {}
+                result => return result,
             }
         }
+    }
+
+    /// Frees frames, or waits for who does; `false` if there is no way. `before` is how many
+    /// were freed before the caller tried.
+    #[cold]
+    fn relieve(&self, before: usize) -> bool {
+        // What is not to be had may be on its way out already, by others.
+        self.reclaim(DIRECT) > 0 || self.hand().wait(before) || self.ask()
     }
 
     /// What a page daemon does: frees frames until `target` are free, or no more can be;

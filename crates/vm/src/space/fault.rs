@@ -2,8 +2,9 @@
 //!
 //! What may take long (zeroing, waiting for a pager) is done without a lock: a fault looks
 //! under the lock of the page's slot what it needs, lets go, gets it, and looks again. A
-//! first touch of private memory needs a page of zeroes, which is brought at once; in a
-//! slot that is to become a superpage the page's frame is given, and zeroed under the lock.
+//! first touch of private memory needs a page of zeroes, which is brought at once where
+//! the slot looks as if that were so ([`Supply::guess`]); in a slot that is to become a
+//! superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The fault lists its mapping first and then
 //! asks whether the page is still the object's, or within its end; the truncation changes
@@ -12,11 +13,11 @@
 use super::supply::{Need, Supply};
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
-use crate::object::{Advice, Attached};
+use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Kind, Mapped, Part};
-use core::mem;
+use crate::tree::{Flags, Kind, Part};
+use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -46,10 +47,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Err(Error::Segv(fault));
         }
         let _read = self.pmap.locking.read();
-        self.refuse_hole(page)?;
+        let place = self.pmap.tree.find(page.start);
+        let address = page.start;
+        if place.is_hole(page) {
+            return Err(Error::NotMapped { address });
+        }
         let mut supply = Supply::new(&self.vm);
         if !fault.present {
-            supply.try_zeroes();
+            supply.guess(place.slot, fault.access);
         }
         while let Some(need) = self.resolve(fault, page, &mut supply)? {
             supply.get(need)?;
@@ -71,7 +76,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let address = page.start;
         let hole = Error::NotMapped { address };
         let part = locked.parts().next().ok_or(hole)?;
-        let flags = part.first().ok_or(hole)?.flags;
+        let mapped = part.first().ok_or(hole)?;
+        let flags = mapped.flags;
+        let object = mapped.attachment.map(|at| {
+            let attachment: &Attachment<M, P> = at;
+            (ptr::from_ref(attachment), at.index(page.start))
+        });
         let writes = fault.access == Access::Write;
         let allowed = match fault.access {
             Access::Read => flags.prot().reads(),
@@ -85,9 +95,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part,
             flags,
             writes,
+            object,
         };
         match self.pmap.entry_at(&place.part) {
-            Entry::Empty if place.is_attached() => place.object(supply),
+            Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),
             // The entry allows it by now: this CPU's translation is an old one.
             Entry::Page { writable, .. } if writable || !writes => {
@@ -106,20 +117,26 @@ struct Faulting<'a, M: Platform, P: Policies<M>> {
     part: Part<'a, M, P>,
     flags: Flags,
     writes: bool,
+    /// The attachment that is mapped, which the mapping keeps, and the index of the
+    /// object's page.
+    object: Option<(*const Attachment<M, P>, u64)>,
 }
 
 type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
 
 impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
-    fn is_attached(&self) -> bool {
-        let attached = |at: Mapped<'_, M, P>| at.attachment.is_some();
-        self.part.first().is_some_and(attached)
+    /// The object that is mapped, if there is one, and the index of its page.
+    fn mapped_object(&self) -> Option<(&Object<M, P>, u64)> {
+        let (attachment, index) = self.object?;
+        // SAFETY: the mapping has a reference, and the slot is locked while this lives.
+        Some((unsafe { &*attachment }.object(), index))
     }
 
-    /// Calls `with` with the attachment and the index of the object's page, if there is one.
-    fn with_object<R>(&self, with: impl FnOnce(&Attached<M, P>, u64) -> R) -> Option<R> {
-        let attached = self.part.first()?.attachment?;
-        Some(with(attached, attached.index(self.part.range().start)))
+    /// What a fault needs whose object's page is not in memory.
+    fn need_object(&self) -> Option<Need<M, P>> {
+        let (_, index) = self.object?;
+        let attached = self.part.first()?.attachment?.clone();
+        Some(Need::Object(attached, index, self.advice()))
     }
 
     /// Maps a page of zeroes.
@@ -147,23 +164,13 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
             return Ok(Some(Need::Room));
         }
         let vm = &self.space.vm;
-        let advice = self.advice();
-        let found = self.with_object(|attached, index| {
-            let page = attached.object().page_in_memory(index)?;
-            // The object keeps its page while its mapping is made; or sees that mapping.
-            Ok(match page {
-                Some(page) => {
-                    let frame = page.frame();
-                    mem::forget(page);
-                    Ok(frame)
-                }
-                None => Err(Need::Object(attached.clone(), index, advice)),
-            })
-        });
-        let page = match found.expect("an attached page")? {
-            Ok(frame) => frame,
-            Err(need) => return Ok(Some(need)),
+        let (object, index) = self.mapped_object().expect("an attached page");
+        let Some(held) = object.page_in_memory(index)? else {
+            return Ok(self.need_object());
         };
+        // The object keeps its page while its mapping is made; or sees that mapping.
+        let page = held.frame();
+        mem::forget(held);
         let prepared = self.space.pmap.prepare(&mut self.part);
         prepared.inspect_err(|_| vm.release_page(page))?;
         if !self.writes || shared {
@@ -230,12 +237,9 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
     /// Takes the mapping back if the object's page `of`, or the place of a private copy, has
     /// gone from the object meanwhile.
     fn confirm(&mut self, of: Option<Frame>) -> Option<Need<M, P>> {
-        let holds = self.with_object(|attached, index| {
-            let object = attached.object();
-            match of {
-                Some(frame) => object.still_has(index, frame),
-                None => index < object.pages(),
-            }
+        let holds = self.mapped_object().map(|(object, index)| match of {
+            Some(frame) => object.still_has(index, frame),
+            None => index < object.pages(),
         });
         if holds.unwrap_or(true) {
             return None;

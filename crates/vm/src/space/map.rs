@@ -140,8 +140,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut before = Usage::NONE;
         for mut part in removal.locked.parts() {
             part.make_room()?;
-            before += part.usage();
-            keep_attachments(&part, &mut gone)?;
+            before += keep_attachments(&part, &mut gone)?;
         }
         match new.zip(attributes.as_mut()) {
             Some((new, attributes)) => {
@@ -202,13 +201,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// Keeps what `part` is attached to in `kept`.
+/// Keeps what `part` is attached to in `kept`; what it counts as.
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,
-) -> Result<(), Error> {
-    let mut room = Ok(());
+) -> Result<Usage, Error> {
+    let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
+        usage += Usage::of(mapped.flags, mapped.range.pages());
         let Some(attached) = mapped.attachment else {
             return;
         };
@@ -220,7 +220,7 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
             Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
         }
     });
-    room
+    room.map(|()| usage)
 }
 
 impl Flags {

@@ -4,8 +4,9 @@ use crate::error::Error;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
 use crate::policy::Policies;
+use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
-use machine::{Frame, Platform};
+use machine::{Access, Frame, Platform};
 
 /// What a fault can not go on without.
 pub(super) enum Need<M: Platform, P: Policies<M>> {
@@ -42,9 +43,18 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         }
     }
 
-    /// Gets a page of zeroes. Without memory it may still be that none is needed.
-    pub(super) fn try_zeroes(&mut self) {
-        self.failed = self.frame(Content::Zeroed).err();
+    /// Gets what a first touch in `slot` probably needs, which a look without its lock
+    /// tells. A wrong guess costs another look. Without memory it may still be that nothing
+    /// is needed.
+    #[inline]
+    pub(super) fn guess(&mut self, slot: &Slot<M, P>, access: Access) {
+        let content = match slot.likely() {
+            Likely::Zeroes => Content::Zeroed,
+            // A private store goes to a copy.
+            Likely::Object if access == Access::Write => Content::Any,
+            Likely::Object | Likely::Other => return,
+        };
+        self.failed = self.frame(content).err();
     }
 
     /// Gets what is needed. May sleep.

@@ -39,7 +39,7 @@ pub use flags::Flags;
 pub(crate) use locked::{Holding, Locked, Two};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
-pub(crate) use state::Size;
+pub(crate) use state::{Likely, Size};
 pub use usage::Usage;
 
 use crate::policy::Policies;
@@ -80,6 +80,18 @@ impl<M: Platform, P: Policies<M>> Clone for Place<'_, M, P> {
     }
 }
 impl<M: Platform, P: Policies<M>> Copy for Place<'_, M, P> {}
+
+impl<M: Platform, P: Policies<M>> Place<'_, M, P> {
+    /// As [`Tree::is_hole`], of a range that begins here.
+    #[inline]
+    pub(crate) fn is_hole(&self, range: VaRange) -> bool {
+        // Without a child after the state was read is without one when it was read.
+        self.level > 0
+            && range.end <= self.range.end
+            && self.slot.state() == State::Empty
+            && self.slot.child().is_none()
+    }
+}
 
 impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// A tree with nothing mapped.
@@ -129,12 +141,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// Whether `range` was one empty slot above level 0, or within one, at an instant
     /// during the call. (`false` does not say that something is mapped there.)
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
-        let place = self.find(range.start);
-        // Without a child after the state was read is without one when it was read.
-        place.level > 0
-            && range.end <= place.range.end
-            && place.slot.state() == State::Empty
-            && place.slot.child().is_none()
+        self.find(range.start).is_hole(range)
     }
 
     /// The end of the last mapping that was found in `range`, perhaps only of a part of

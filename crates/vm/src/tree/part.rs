@@ -102,6 +102,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Calls `visit` with each mapping in the range, cut to it, in order.
+    #[inline]
     pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
         // SAFETY: the slot's lock is held, and nothing writes during the visit.
         let inside = || unsafe { &*self.place.slot.inside() };
@@ -117,6 +118,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// What is mapped at the range's start.
+    #[inline]
     pub(crate) fn first(&self) -> Option<Mapped<'_, M, P>> {
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
         // which borrows the part.
@@ -173,6 +175,12 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
             return self.become_uniform(attributes);
         }
         let range = self.range;
+        if attributes
+            .as_ref()
+            .is_some_and(|of| of.attachment.is_some())
+        {
+            self.place.slot.set_attached(true);
+        }
         self.divide().replace(range, attributes);
         self.settle();
     }
@@ -229,10 +237,14 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
             Some(_) => State::Whole,
             None => State::Empty,
         };
+        let attached = attributes
+            .as_ref()
+            .is_some_and(|of| of.attachment.is_some());
         let inside = self.inside();
         inside.extents.clear();
         inside.set_whole(attributes);
         self.place.slot.set_state(state);
+        self.place.slot.set_attached(attached);
     }
 
     /// Whether the range covers all of the slot.

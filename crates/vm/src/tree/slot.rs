@@ -3,7 +3,7 @@
 use super::extent::{Attributes, Mapped};
 use super::extents::Extents;
 use super::flags::Flags;
-use super::state::{Size, State};
+use super::state::{ATTACHED, Likely, Size, State};
 use crate::error::{Error, Resource};
 use crate::lock::SlotLock;
 use crate::object::Attached;
@@ -30,7 +30,7 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
     /// release under `lock`; whoever finds it goes there and leaves this line alone.
     child: M::AtomicPtr,
-    /// A [`State`] and a [`Size`] as a byte. Written under `lock`; to and from
+    /// A [`State`], a [`Size`] and [`ATTACHED`] as a byte. Written under `lock`; to and from
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
@@ -94,9 +94,9 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
             // A checker's atomics are larger than what they stand for.
             assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 64);
         }
-        let state = match attributes {
-            Some(_) => State::Whole,
-            None => State::Empty,
+        let state = match &attributes {
+            Some(of) => State::Whole as u8 | attached_bit(of.attachment.is_some()),
+            None => State::Empty as u8,
         };
         let mut inside = Inside {
             leaf: Leaf::NONE,
@@ -108,7 +108,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         inside.set_whole(attributes);
         Slot {
             child: M::AtomicPtr::new(ptr::null_mut()),
-            state: M::AtomicU8::new(state as u8),
+            state: M::AtomicU8::new(state),
             lock: RawLock::new(),
             counts: array::from_fn(|_| M::AtomicU16::new(0)),
             inside: M::Cell::new(inside),
@@ -136,6 +136,26 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     #[inline]
     pub(super) fn set_state(&self, state: State) {
         self.set_byte(State::MASK, state as u8);
+    }
+
+    /// Says whether something here is attached. Under the lock.
+    #[inline]
+    pub(super) fn set_attached(&self, attached: bool) {
+        self.set_byte(ATTACHED, attached_bit(attached));
+    }
+
+    /// What a first touch here probably finds, a moment ago.
+    #[inline]
+    pub(crate) fn likely(&self) -> Likely {
+        // Relaxed: a guess.
+        let byte = self.state.load(Ordering::Relaxed);
+        if byte & ATTACHED != 0 {
+            Likely::Object
+        } else if Size::from_byte(byte) == Size::Pages && self.count(Kind::Swapped) == 0 {
+            Likely::Zeroes
+        } else {
+            Likely::Other
+        }
     }
 
     /// How its pages are mapped. Exact under the lock; whether it is [`Size::Superpage`] also
@@ -231,4 +251,9 @@ impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
             drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, FAN_OUT)) });
         }
     }
+}
+
+/// [`ATTACHED`], or nothing.
+const fn attached_bit(attached: bool) -> u8 {
+    if attached { ATTACHED } else { 0 }
 }

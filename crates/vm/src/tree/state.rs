@@ -24,6 +24,20 @@ impl State {
     }
 }
 
+/// What a first touch in a slot probably finds, as somebody sees it who has no lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Likely {
+    /// Nothing: it needs a page of zeroes.
+    Zeroes,
+    /// A page of an object.
+    Object,
+    /// A page in the swap space, or a place in a run that is reserved.
+    Other,
+}
+
+/// Something in the slot is, or lately was, attached to an object: a hint, for [`Likely`].
+pub(super) const ATTACHED: u8 = 1 << 4;
+
 /// How the pages of a slot of level 0 are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

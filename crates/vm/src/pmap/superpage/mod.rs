@@ -84,6 +84,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// What the entry at the start of `part` says.
+    #[inline]
     pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
         let Some(leaf) = part.leaf().get() else {
             return Entry::Empty;
