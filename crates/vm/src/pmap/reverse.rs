@@ -20,7 +20,7 @@ pub struct Removed {
     pub mappings: usize,
     /// How often a slot's lock was taken and the page looked at anew.
     pub retries: usize,
-    /// A mapping was found in locked memory, and left there.
+    /// A mapping was found in locked memory and left there: never by [`Vm::remove_all`].
     pub is_locked: bool,
 }
 
