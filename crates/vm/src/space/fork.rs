@@ -44,7 +44,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
         }
         child.arenas.follow(&self.arenas)?;
-        *child.heap_end.lock() = *self.heap_end.lock();
+        let heap_end = self.current_break();
+        *child.heap_end.lock() = heap_end;
         drop(write);
         child.inherit_limits(self, limits)?;
         Ok(child)
