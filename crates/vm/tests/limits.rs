@@ -344,7 +344,7 @@ fn a_limit_is_exact_beside_others() {
             Box::new(move || {
                 let _ended = Ended(ended);
                 space.activate();
-                for round in 0..4_000 {
+                for round in 0..40_000 {
                     match space.map(P, Prot::READ_WRITE) {
                         Ok(at) => {
                             let now = mapped.fetch_add(1, Ordering::SeqCst) + 1;
