@@ -28,6 +28,7 @@ mod copy;
 mod enter;
 mod entry;
 mod flush;
+mod inspect;
 mod moved;
 mod protect;
 mod pv;
@@ -40,6 +41,7 @@ mod truncate;
 
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
+pub(crate) use inspect::{Seen, SeenPage};
 pub(crate) use pv::{Chunks, Pv, PvHead};
 pub(crate) use reverse::How;
 pub use reverse::Removed;

@@ -22,13 +22,20 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let at = part.range().start - to.start + from.start;
             let source = VaRange::sized(at, part.range().len());
             let pages = self.tree.parts_of(locked, source).map(|part| {
-                let range = part.range();
-                self.used(part.leaf(), range).count()
+                let mut counts = (0, 0);
+                for (_, bits) in self.used(part.leaf(), part.range()) {
+                    counts.0 += 1;
+                    counts.1 += usize::from(matches!(Entry::decode(bits), Entry::Page { .. }));
+                }
+                counts
             });
-            match pages.sum() {
-                0 => Ok(()),
-                count => self.prepare_many(&mut part, count),
+            let (used, mapped) = pages.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            if used > 0 {
+                self.prepare_leaf(&mut part)?;
+                // What is in the swap space is on no list; a chunk without entries would stay.
+                self.prepare_many(&mut part, mapped)?;
             }
+            Ok(())
         });
         if prepared.is_err() {
             for mut part in self.tree.parts_of(locked, to) {

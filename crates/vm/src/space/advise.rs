@@ -3,7 +3,7 @@
 use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::Flags;
+use crate::tree::{Flags, Usage};
 use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 /// An advice.
@@ -81,10 +81,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
+        let change = |flags: Flags| flags.without(less).with(more);
+        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut is_private = true;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
+            before += part.usage();
+            after += part.usage_if(change);
             part.for_each(|mapped| {
                 is_private &= mapped.attachment.is_none() && !mapped.flags.has(Flags::SHARED);
             });
@@ -93,11 +97,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "only private anonymous memory can be wiped on fork";
             return Err(Error::Invalid { reason });
         }
+        self.rules(&locked).count(before, after)?;
         for mut part in locked.parts() {
             if !part.is_all() || more.has(Flags::NO_HUGE) {
                 self.pmap.split(&mut part);
             }
-            part.update(|attributes| attributes.flags = attributes.flags.without(less).with(more));
+            part.update(|attributes| attributes.flags = change(attributes.flags));
         }
         Ok(())
     }

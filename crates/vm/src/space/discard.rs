@@ -10,7 +10,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Drops the pages of `range` (its end rounded up to pages): the next access finds
     /// zeroes. When it returns, no CPU can reach the old pages. The regions stay.
     ///
-    /// If part of the range is not mapped or locked in memory, nothing changes.
+    /// If part of the range is not mapped, or locked in memory, nothing changes.
     pub fn discard(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();

@@ -5,7 +5,7 @@ use super::populate::pages;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Flags;
+use crate::tree::{Flags, Usage};
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -28,7 +28,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
-        let mut uncharged = 0;
+        // What was charged once stays so.
+        let change = |flags: Flags| flags.with_prot(prot).charged();
+        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut brings = false;
         let mut denied = false;
         for mut part in locked.parts() {
@@ -39,21 +41,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 let becomes = prot.writes() && !mapped.flags.prot().writes();
                 brings |= becomes && next.has(Flags::LOCKED) && !next.has(Flags::ON_FAULT);
                 denied |= prot.writes() && next.has(Flags::SHARED | Flags::READ_ONLY);
-                if next.charged() != next {
-                    uncharged += mapped.range.pages() as u64;
-                }
             });
+            before += part.usage();
+            after += part.usage_if(change);
         }
         if denied {
             return Err(Error::Denied);
         }
-        // What was charged once stays so.
-        self.reserve(uncharged)?;
+        let uncharged = after.charged - before.charged;
+        self.vm.commit(uncharged)?;
+        let counted = self.rules(&locked).count(before, after);
+        counted.inspect_err(|_| self.vm.uncommit(uncharged))?;
         self.pmap.protect_locked(&mut locked, prot);
         for mut part in locked.parts() {
-            part.update(|attributes| {
-                attributes.flags = attributes.flags.with_prot(prot).charged();
-            });
+            part.update(|attributes| attributes.flags = change(attributes.flags));
         }
         Ok(brings)
     }

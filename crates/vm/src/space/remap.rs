@@ -3,7 +3,7 @@
 use super::{Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Attributes, Flags, Two};
+use crate::tree::{Attributes, Flags, Two, Usage};
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// Where a mapping may go.
@@ -20,6 +20,9 @@ pub enum Move {
     /// Here, and leaves an empty mapping behind.
     LeavingTo(usize),
 }
+
+/// What is locked to be remapped, and what the mapping has.
+type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
 
 impl Move {
     fn leaves(self) -> bool {
@@ -117,7 +120,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         // The attachment is of what was there: the object must find what is new, too.
         let added = self.moved(&attributes, old.end, more)?;
-        self.charging(more.len(), attributes.flags, || Ok(()))?;
+        self.charging(more.len(), attributes.flags, || {
+            let grown = Usage::of(attributes.flags, more.pages());
+            self.rules(&two).count_new(Usage::NONE, grown)
+        })?;
         for mut part in tree.parts_of(&two, more) {
             part.set(Some(added.clone()));
         }
@@ -166,11 +172,26 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         let target = VaRange::sized(to.start, kept);
         let source = VaRange::sized(old.start, kept);
+        let stays = leave.then(|| Attributes {
+            flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
+            ..attributes.clone()
+        });
+        let before = Usage::of(attributes.flags, source.pages());
+        let left = stays.as_ref();
+        let left = left.map_or(Usage::NONE, |left| Usage::of(left.flags, source.pages()));
+        let after = Usage::of(attributes.flags, to.pages()) + left;
         // What stays behind is charged as the mapping that has gone, so a move that leaves
         // nothing behind is charged for what is new only.
         let more = if leave { to.len() } else { to.len() - kept };
         self.charging(more, attributes.flags, || {
-            self.pmap.prepare_move(&two, source, target)
+            let rules = self.rules(&two);
+            rules.count_new(before, after)?;
+            let prepared = self.pmap.prepare_move(&two, source, target);
+            // Nothing has shrunk, so nothing that others could have taken is to be had back.
+            prepared.inspect_err(|_| {
+                let back = rules.count(after, before);
+                debug_assert!(back.is_ok(), "less is within all limits");
+            })
         })?;
         self.pmap.move_pages(&two, source, target);
         for mut part in tree.parts_of(&two, to) {
@@ -218,11 +239,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Locks `old`, which must be mapped with the same attributes everywhere, and `more`.
-    fn lock_one(
-        &self,
-        old: VaRange,
-        more: Option<VaRange>,
-    ) -> Result<(Two<'_, M, P>, Attributes<M, P>), Error> {
+    fn lock_one(&self, old: VaRange, more: Option<VaRange>) -> Result<One<'_, M, P>, Error> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,
@@ -257,7 +274,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             .next()
             .and_then(|part| Some(part.first()?.flags));
         drop(locked);
-        if flags.is_some_and(|flags| flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT)) {
+        if flags.is_some_and(Flags::is_brought) {
             self.populate(range);
         }
     }

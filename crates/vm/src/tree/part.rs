@@ -4,6 +4,7 @@ use super::extent::{Attributes, Extent, Mapped};
 use super::flags::Flags;
 use super::slot::{Inside, Kind};
 use super::state::{Size, State};
+use super::usage::Usage;
 use super::{Place, Slot};
 use crate::error::Error;
 use crate::pmap::Leaf;
@@ -145,15 +146,16 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         Ok(())
     }
 
-    /// Pages in the range that are charged.
-    pub(crate) fn charged(&self) -> u64 {
-        let mut pages = 0;
-        self.for_each(|mapped| {
-            if mapped.flags.has(Flags::CHARGED) {
-                pages += mapped.range.pages() as u64;
-            }
-        });
-        pages
+    /// What the range counts as.
+    pub(crate) fn usage(&self) -> Usage {
+        self.usage_if(|flags| flags)
+    }
+
+    /// What the range would count as if it had other flags.
+    pub(crate) fn usage_if(&self, change: impl Fn(Flags) -> Flags) -> Usage {
+        let mut usage = Usage::NONE;
+        self.for_each(|mapped| usage += Usage::of(change(mapped.flags), mapped.range.pages()));
+        usage
     }
 
     /// Makes room for one [`Part::set`] or [`Part::update`], which then can not fail.
