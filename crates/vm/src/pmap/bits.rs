@@ -6,7 +6,7 @@
 
 use super::Pmap;
 use crate::page::Page;
-use crate::policy::Policies;
+use crate::policy::{Invalidation, Policies};
 use crate::vm::{Hold, Vm};
 use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
@@ -33,10 +33,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Whether the page has been written since this was asked last. From then on a task that
-    /// writes it marks it again: what TLBs knew as dirty is flushed. O(mappings).
+    /// writes it marks it again: what TLBs knew as dirty is flushed. O(mappings), plus the wait
+    /// for removals under way. The caller holds no lock and is in no delayed-invalidation
+    /// block.
     pub fn test_modified(&self, hold: &Hold<M, P>) -> bool {
         let frame = hold.frame();
-        let mut list = self.page(frame).lock_pv();
+        let page = self.page(frame);
+        let reverse = self.invalidation().reverse();
+        let mut list = page.lock_pv();
         let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
         let mut modified = flags != 0;
         for pv in list.iter() {
@@ -50,6 +54,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
             }
         }
+        drop(list);
+        // Mappings that others have taken off the list may be written through still.
+        self.invalidation()
+            .wait(&reverse, frame, &page.invalidation);
         modified
     }
 }

@@ -29,8 +29,9 @@ pub struct Removed {
 pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
-    /// Whether memory that a task has locked is left alone, and the removal ended there.
-    pub(crate) spare_locked: bool,
+    /// Whether memory that a task has locked is left alone, and the removal ended there; and
+    /// the page stays dirty if it is: who writes it back beside must see that at any time.
+    pub(crate) reclaims: bool,
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
@@ -43,7 +44,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn remove_all(&self, hold: &Hold<M, P>) -> Removed {
         let how = How {
             slot: None,
-            spare_locked: false,
+            reclaims: false,
         };
         self.remove_as(hold.frame(), how)
     }
@@ -100,7 +101,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             Page::<M, P::Invalidation>::DIRTY,
             Page::<M, P::Invalidation>::REFERENCED,
         );
-        let flags = page.lock_pv().take_flags(dirty | referenced);
+        let mut list = page.lock_pv();
+        let flags = list.take_flags(dirty | referenced);
+        if how.reclaims {
+            list.set_flags(flags & dirty);
+        }
+        drop(list);
         drop(reverse);
         Removed {
             dirty: flags & dirty != 0,
@@ -134,7 +140,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     ) -> bool {
         for mut part in locked.parts() {
             let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
-            if how.spare_locked && part.first().is_some_and(stays) {
+            if how.reclaims && part.first().is_some_and(stays) {
                 return false;
             }
             if let Some(slot) = how.slot {
