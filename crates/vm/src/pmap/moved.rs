@@ -1,17 +1,18 @@
 //! Moving pages to other addresses of the space.
 
 use super::Pmap;
-use super::entry::Entry;
+use super::entry::{self, Entry};
 use super::flush::Gather;
 use crate::error::Error;
 use crate::policy::Policies;
-use crate::tree::{Part, Two};
+use crate::tree::{Kind, Part, Two};
 use core::ptr;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gets the memory that it takes to move the pages of `from` to `to`, which is as long;
-    /// both are locked. After an error nothing has changed.
+    /// both are locked. After an error nothing has changed, but that tables made so far
+    /// stay with their slots, as tables do.
     pub(crate) fn prepare_move(
         &self,
         locked: &Two<'_, M, P>,
@@ -21,13 +22,20 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let prepared = self.tree.parts_of(locked, to).try_for_each(|mut part| {
             let at = part.range().start - to.start + from.start;
             let source = VaRange::sized(at, part.range().len());
-            let pages = self.tree.parts_of(locked, source).map(|part| {
-                let range = part.range();
-                self.used(part.leaf(), range).count()
-            });
-            match pages.sum() {
-                0 => Ok(()),
-                count => self.prepare_many(&mut part, count),
+            let (mut pages, mut slots) = (0, 0);
+            for source in self.tree.parts_of(locked, source) {
+                for (_, bits) in self.used(source.leaf(), source.range()) {
+                    match entry::kind(bits) {
+                        Kind::Swapped => slots += 1,
+                        Kind::Private | Kind::Object => pages += 1,
+                    }
+                }
+            }
+            // A chunk that nothing is put into would never be given back.
+            match (pages, slots) {
+                (0, 0) => Ok(()),
+                (0, _) => self.prepare_leaf(&mut part).map(drop),
+                _ => self.prepare_many(&mut part, pages),
             }
         });
         if prepared.is_err() {

@@ -6,7 +6,7 @@ use crate::error::{Error, Resource};
 use crate::object::{Attached, ObjectRef};
 use crate::policy::{MapLocking, Policies, Reservation};
 use crate::prot::Prot;
-use crate::tree::{Attributes, Flags, Part};
+use crate::tree::{ALL, Attributes, Flags, Part};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use machine::{PAGE_SIZE, Platform, VaRange};
@@ -127,7 +127,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut charged = 0;
         for mut part in removal.locked.parts() {
             part.make_room()?;
-            charged += keep_attachments(&part, &mut gone)?;
+            let (pages, kept) = keep_attachments(&part, &mut gone);
+            charged += pages;
+            // Who clears all can not be refused: then an object may end, which waits for no
+            // lock, while the slots are locked, for which nobody waits any more.
+            if range != ALL {
+                kept?;
+            }
         }
         removal.pages();
         let parts = removal.locked.parts();
@@ -181,11 +187,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// Keeps what `part` is attached to in `kept`; how many of its pages are charged.
+/// Keeps what `part` is attached to in `kept`, as far as there is room for it; how many of its
+/// pages are charged, and whether there was.
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,
-) -> Result<u64, Error> {
+) -> (u64, Result<(), Error>) {
     let (mut charged, mut room) = (0, Ok(()));
     part.for_each(|mapped| {
         if mapped.flags.has(Flags::CHARGED) {
@@ -202,7 +209,7 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
             Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
         }
     });
-    room.map(|()| charged)
+    (charged, room)
 }
 
 impl Flags {
