@@ -412,7 +412,6 @@ fn frames_that_are_not_to_be_had() {
     let failures = calls.map(|call| {
         for nth in 1.. {
             let before = (space.regions(), vm.swap().reserved());
-            let resident = space.pmap().resident();
             vm.frames().fail_after(nth);
             let result = call();
             vm.frames().fail_after(0);
@@ -421,15 +420,12 @@ fn frames_that_are_not_to_be_had() {
                 Err(error) => assert_eq!(error, Error::OutOfMemory(Resource::Frames)),
             }
             assert_eq!((space.regions(), vm.swap().reserved()), before);
-            assert_eq!(space.pmap().resident(), resident);
         }
         unreachable!()
     });
-    // A copy; a page, table and chunk of the first of another arena's slot; tables and chunks.
-    assert_eq!(failures[0], 1);
-    assert!(failures[1] >= 1 && failures[2] >= 4, "{failures:?}");
-    assert_eq!(failures[3], 0);
-    assert!(failures[4] >= 3, "{failures:?}");
+    // A copy; nothing, since a failed guess does no harm; tables and chunks.
+    assert_eq!(failures[..2], [1, 0]);
+    assert!(failures[2] >= 4 && failures[4] >= 3, "{failures:?}");
     assert_eq!(space.load(far), Ok(3));
     assert_eq!(space.load(far + 3 * MIB), Ok(2));
     child.activate();

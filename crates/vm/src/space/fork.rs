@@ -41,7 +41,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
         }
         child.arenas.follow(&self.arenas)?;
-        *child.heap_end.lock() = *self.heap_end.lock();
+        // One after the other: locks of heap ends do not nest.
+        let heap_end = *self.heap_end.lock();
+        *child.heap_end.lock() = heap_end;
         Ok(child)
     }
 }
