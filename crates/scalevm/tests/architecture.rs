@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("profile", &["stats"]),
     ("perf", &["profile"]),
     ("report", &["stats", "profile"]),
+    ("oracle", &[]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

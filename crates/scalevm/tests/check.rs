@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::Value;
 use support::command::{failure, json, scalevm};
+use support::scratch::Scratch;
 
 /// Runs to the exit code `code`; what is on stdout.
 fn exits(code: i32, arguments: &str) -> String {
@@ -108,4 +109,58 @@ fn a_baselines_conflicts_are_named_and_no_failure() {
     let pair = pair.split("two processes").next().expect("text");
     assert!(pair.contains("crates/baselines/src/di.rs:"), "{pair}");
     assert!(pair.contains("unmap: "), "{pair}");
+}
+
+#[test]
+fn the_vm_does_what_the_model_says() {
+    for tasks in [1, 4] {
+        let records = json(&exits(
+            0,
+            &format!("model --steps 15000 --tasks {tasks} --json"),
+        ));
+        let summary = of_kind(&records, "summary")[0];
+        assert_eq!(summary["good"], true, "{summary}");
+        assert!(summary["compared"].as_u64() >= Some(15_000), "{summary}");
+        assert_eq!(summary["systems"], serde_json::json!(["scalevm", "model"]));
+    }
+}
+
+#[test]
+fn the_vm_does_what_the_kernel_does() {
+    let records = json(&exits(0, "oracle --steps 10000 --seed 500 --json"));
+    let summary = of_kind(&records, "summary")[0];
+    assert_eq!(summary["good"], true, "{summary}");
+    assert!(summary["compared"].as_u64() >= Some(10_000), "{summary}");
+    assert!(!summary["lacks"].as_array().expect("a list").is_empty());
+}
+
+#[test]
+fn bugs_planted_in_operations_are_found_with_few_steps() {
+    let records = json(&exits(0, "model --planted all --json"));
+    let bugs = of_kind(&records, "planted");
+    assert!(bugs.len() >= 7, "{}", bugs.len());
+    for bug in bugs {
+        let steps = bug["steps"].as_array().expect("a sequence");
+        assert!(steps.len() <= 6, "{bug}");
+    }
+    let stdout = exits(0, "model --planted dontneed-keeps");
+    assert!(stdout.contains("advise"), "{stdout}");
+    assert!(stdout.contains("1 of 1 planted bugs found"), "{stdout}");
+}
+
+#[test]
+fn a_sequence_in_a_file_is_played_again() {
+    let good = "# two processes\n0: map fixed w10 1p rw- private anonymous\n\
+                0: store word w10 0x5\n0: fork 1\n1: store word w10 0x6\n0: load word w10\n";
+    let good = Scratch::file("good.txt", good);
+    for command in ["model", "oracle"] {
+        let stdout = exits(0, &format!("{command} --replay {}", good.path()));
+        assert!(stdout.contains("5 operations in 1 sequences"), "{stdout}");
+    }
+    let bad = Scratch::file("bad.txt", "0: exit\n0: jump\n");
+    let errors = failure(&format!("check model --replay {}", bad.path()), 2);
+    assert!(
+        errors.contains("bad.txt: line 2: `jump` is no call"),
+        "{errors}"
+    );
 }

@@ -71,10 +71,7 @@ fn our_own_vm_says_what_it_lacks() {
     for (workload, lacking) in [
         ("futex1", "futexes"),
         ("open1", "files with names"),
-        ("fork1", "fork"),
         ("context_switch1", "pipes"),
-        ("mremap1", "mremap"),
-        ("reclaim1", "paging out"),
     ] {
         for on in ["--on hosted", "--topology 1x2x1"] {
             let (_, errors) = run(&folder, 2, &format!("run {workload} {on}"));
@@ -88,10 +85,21 @@ fn our_own_vm_says_what_it_lacks() {
 }
 
 #[test]
-fn our_own_vm_protects_and_drops_pages() {
+fn our_own_vm_runs_what_is_about_memory() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Scratch::folder("ours");
-    for workload in ["madvise1", "mprotect1"] {
+    for workload in [
+        "exec1",
+        "fork1",
+        "madvise1",
+        "mmap2",
+        "mprotect1",
+        "mremap1",
+        "page_fault2",
+        "page_fault3",
+        "reclaim1",
+        "tlb_flush1",
+    ] {
         for on in [
             "--on hosted --duration 0.05 --warmup 0",
             "--on hosted --duration 0.05 --warmup 0 --vm freebsd-di",

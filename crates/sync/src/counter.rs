@@ -11,6 +11,8 @@
 //!   enough and is not *closed*.
 //! - **release** adds to the CPU's own stock likewise, closed or not, if that stays
 //!   within its cap.
+//! - A counter that begins above its limit ([`Limited::try_with_used`]) owes units to its pool,
+//!   and has stocks of nothing: all is under the lock.
 //! - What does not fit takes the lock. A release adds to the pool, and takes half of
 //!   its full stock there, too. A reservation takes from the pool (and some more for the stock); if the
 //!   pool is short it *closes and empties* one stock after the other; if all
@@ -41,6 +43,7 @@
 //! found done is seen by the second round.
 
 use crate::{Padded, PerCpu};
+use alloc::collections::TryReserveError;
 use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, SharedCell};
 
 /// A number of units, at most a limit, reserved and released on many CPUs.
@@ -58,8 +61,9 @@ pub struct Limited<M: Machine, const ROUNDS: usize = 2> {
     stocks: PerCpu<M::AtomicU64, M>,
     /// 1 while somebody is at `pool`. Taken with the CPU pinned.
     lock: Padded<M::AtomicU32>,
-    /// Free units in no stock. Guarded by `lock`.
-    pool: Padded<M::Cell<u64>>,
+    /// Free units in no stock; negative as long as more is used than the limit. Guarded by
+    /// `lock`.
+    pool: Padded<M::Cell<i64>>,
 }
 
 /// In a stock: no reservations but under the lock.
@@ -76,21 +80,42 @@ impl<M: Machine> Limited<M> {
     pub fn with_stock(cpus: CpuRange, limit: u64, cap: u64) -> Self {
         Self::with_rounds(cpus, limit, cap)
     }
+
+    /// A counter at `used`, which may be above the limit: then nothing is granted until so
+    /// much is released that it fits, and every call takes the lock. Both below 2^62.
+    pub fn try_with_used(cpus: CpuRange, limit: u64, used: u64) -> Result<Self, TryReserveError> {
+        let most = (CLOSED >> 1) - 1;
+        let (limit, used) = (limit.min(most), used.min(most));
+        let cap = match used <= limit {
+            true => limit / (2 * cpus.len() as u64),
+            false => 0,
+        };
+        let stocks = PerCpu::try_new(cpus, |_| M::AtomicU64::new(0))?;
+        let counter = Self::of(stocks, limit, cap);
+        // SAFETY: nobody else knows the counter.
+        unsafe { *counter.pool.write() -= used as i64 };
+        Ok(counter)
+    }
 }
 
 impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     /// A counter that empties stocks `ROUNDS` times before it refuses; 2 is right.
     #[doc(hidden)]
     pub fn with_rounds(cpus: CpuRange, limit: u64, cap: u64) -> Self {
-        let limit = limit.min(CLOSED - 1);
         let stocks = PerCpu::new(cpus, |_| M::AtomicU64::new(0));
+        Self::of(stocks, limit, cap)
+    }
+
+    /// A counter at 0 with these stocks, which are empty.
+    fn of(stocks: PerCpu<M::AtomicU64, M>, limit: u64, cap: u64) -> Self {
+        let limit = limit.min(CLOSED - 1);
         stocks.label("Limited.stock");
         Limited {
             limit,
             cap: cap.min(limit),
             stocks,
             lock: Padded(M::AtomicU32::new(0)),
-            pool: Padded(M::Cell::new(limit)),
+            pool: Padded(M::Cell::new(limit as i64)),
         }
     }
 
@@ -140,13 +165,13 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     pub fn used(&self) -> u64 {
         let pin = M::pin();
         self.with_pool(&pin, |pool| {
-            let stock = |s: &M::AtomicU64| s.load(Ordering::Acquire) & !CLOSED;
+            let stock = |s: &M::AtomicU64| (s.load(Ordering::Acquire) & !CLOSED) as i64;
             let free = self
                 .stocks
                 .iter()
                 .map(stock)
-                .fold(*pool, u64::saturating_add);
-            self.limit.saturating_sub(free)
+                .fold(*pool, i64::saturating_add);
+            (self.limit as i64).saturating_sub(free).max(0) as u64
         })
     }
 
@@ -161,6 +186,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         if n > self.limit {
             return false;
         }
+        let n = n as i64;
         self.with_pool(pin, |pool| {
             if *pool < n {
                 self.gather(pool, n);
@@ -175,10 +201,10 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     }
 
     /// Brings free units from the stocks to the pool, until it has `n`.
-    fn gather(&self, pool: &mut u64, n: u64) {
+    fn gather(&self, pool: &mut i64, n: i64) {
         // The second round is what makes a refusal exact.
         for stock in (0..ROUNDS).flat_map(|_| self.stocks.iter()) {
-            *pool += stock.swap(CLOSED, Ordering::AcqRel) & !CLOSED;
+            *pool += (stock.swap(CLOSED, Ordering::AcqRel) & !CLOSED) as i64;
             if *pool >= n {
                 break;
             }
@@ -190,13 +216,13 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
 
     /// Fills this CPU's stock to half its cap, with no more than a CPU's share of
     /// the pool.
-    fn refill(&self, pin: &M::Pin, pool: &mut u64) {
+    fn refill(&self, pin: &M::Pin, pool: &mut i64) {
         let stock = self.stocks.get(pin);
         // Relaxed: only this CPU and the lock's holder add, and that is the caller.
         let missing = (self.cap / 2).saturating_sub(stock.load(Ordering::Relaxed));
-        let share = missing.min(*pool / self.stocks.cpus().len() as u64);
+        let share = missing.min(*pool as u64 / self.stocks.cpus().len() as u64);
         if share > 0 {
-            *pool -= share;
+            *pool -= share as i64;
             stock.fetch_add(share, Ordering::AcqRel);
         }
     }
@@ -206,7 +232,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     fn release_slow(&self, pin: &M::Pin, n: u64) {
         let sound = self.with_pool(pin, |pool| {
             // At once visible to all who hold the lock: the release's instant.
-            *pool = pool.saturating_add(n);
+            *pool = pool.saturating_add_unsigned(n);
             // Half of a full stock goes back, so that the next releases are cheap.
             let stock = self.stocks.get(pin);
             let free = stock.load(Ordering::Relaxed);
@@ -214,15 +240,15 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
                 // The stock is open, and only reservations of this CPU and the
                 // lock's holder take from it: it is what was read.
                 stock.fetch_sub(free - self.cap / 2, Ordering::AcqRel);
-                *pool += free - self.cap / 2;
+                *pool += (free - self.cap / 2) as i64;
             }
-            *pool <= self.limit
+            *pool <= self.limit as i64
         });
         assert!(sound, "counter: more released than was reserved");
     }
 
     /// Runs `f`, which must not panic, on the pool under the lock.
-    fn with_pool<R>(&self, _pin: &M::Pin, f: impl FnOnce(&mut u64) -> R) -> R {
+    fn with_pool<R>(&self, _pin: &M::Pin, f: impl FnOnce(&mut i64) -> R) -> R {
         M::spin_until(|| {
             // Acquire: pairs with the release below.
             self.lock

@@ -2,6 +2,8 @@
 
 use crate::Padded;
 use alloc::boxed::Box;
+use alloc::collections::TryReserveError;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 use machine::{Atomics, CpuRange, Cpus, Pinned};
 
@@ -23,6 +25,18 @@ impl<T, C: Cpus> PerCpu<T, C> {
             values: (0..cpus.len()).map(make).map(Padded).collect(),
             on: PhantomData,
         }
+    }
+
+    /// As [`PerCpu::new`], where memory may be out.
+    pub fn try_new(cpus: CpuRange, make: impl FnMut(usize) -> T) -> Result<Self, TryReserveError> {
+        let mut values = Vec::new();
+        values.try_reserve_exact(cpus.len())?;
+        values.extend((0..cpus.len()).map(make).map(Padded));
+        Ok(PerCpu {
+            cpus,
+            values: values.into_boxed_slice(),
+            on: PhantomData,
+        })
     }
 
     /// The value of the CPU that `pin` holds.

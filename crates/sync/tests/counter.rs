@@ -172,6 +172,27 @@ fn odd_amounts() {
     machine.on_cpu(0, || assert!(nothing.reserve(0) && !nothing.reserve(1)));
 }
 
+/// What is used above the limit stays; nothing is granted until it fits, and all that fits.
+#[test]
+fn above_the_limit_from_the_beginning() {
+    let machine = Hosted::new(2);
+    let counter = Limited::<Hosted>::try_with_used(machine.cpus(), 10, 13).expect("a counter");
+    machine.on_cpu(0, || {
+        assert_eq!(counter.used(), 13);
+        assert!(!counter.reserve(1));
+        counter.release(3);
+        assert!(!counter.reserve(1) && counter.reserve(0));
+        counter.release(2);
+        assert!(!counter.reserve(3) && counter.reserve(2) && !counter.reserve(1));
+        counter.release(10);
+        assert_eq!(counter.used(), 0);
+    });
+    let below = Limited::<Hosted>::try_with_used(machine.cpus(), 10, 4).expect("a counter");
+    machine.on_cpu(1, || {
+        assert!(below.used() == 4 && !below.reserve(7) && below.reserve(6))
+    });
+}
+
 #[test]
 #[should_panic(expected = "more released than was reserved")]
 fn releasing_too_much_is_caught() {

@@ -1,5 +1,6 @@
 //! What can go wrong, and the errno a POSIX system gives for it.
 
+use crate::space::Limit;
 use core::fmt;
 use machine::{PageFault, PagerError};
 
@@ -13,6 +14,10 @@ pub enum Error {
         /// Pages asked for.
         pages: u64,
     },
+    /// More than a limit of the space allows. `ENOMEM`.
+    OverLimit(Limit),
+    /// New memory would be locked, beyond [`Limit::Locked`]. `EAGAIN`, as `mmap` says.
+    LockLimit,
     /// No gap of this size is left in the address space. `ENOMEM`.
     NoAddresses {
         /// Bytes asked for.
@@ -68,8 +73,10 @@ impl Error {
         match self {
             Error::OutOfMemory(_)
             | Error::OverCommit { .. }
+            | Error::OverLimit(_)
             | Error::NoAddresses { .. }
             | Error::NotMapped { .. } => 12,
+            Error::LockLimit => 11,
             Error::Exists { .. } => 17,
             Error::Denied => 13,
             Error::Invalid { .. } => 22,
@@ -86,6 +93,11 @@ impl fmt::Display for Error {
             Error::OutOfMemory(Resource::Heap) => write!(f, "out of kernel memory"),
             Error::OutOfMemory(Resource::Asids) => write!(f, "out of address-space identifiers"),
             Error::OverCommit { pages } => write!(f, "no swap space to reserve for {pages} pages"),
+            Error::OverLimit(Limit::AddressSpace) => write!(f, "over the limit of mapped memory"),
+            Error::OverLimit(Limit::Data) => write!(f, "over the limit of private memory"),
+            Error::OverLimit(Limit::Locked) => write!(f, "over the limit of locked memory"),
+            Error::OverLimit(Limit::Stack) => write!(f, "over the limit of stacks"),
+            Error::LockLimit => write!(f, "new memory would be over the limit of locked memory"),
             Error::NoAddresses { bytes } => write!(f, "no free range of {bytes} bytes"),
             Error::NotMapped { address } => write!(f, "{address:#x} is not mapped"),
             Error::Invalid { reason } => write!(f, "invalid request: {reason}"),

@@ -8,16 +8,19 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod asids;
 mod error;
 mod frames;
 mod heap;
 pub mod invalidation;
 pub mod lock;
 pub mod object;
+mod overcommit;
 mod page;
 pub mod pager;
 mod pmap;
 pub mod policy;
+pub mod proc;
 mod prot;
 mod reclaim;
 mod space;
@@ -28,12 +31,16 @@ mod vm;
 
 pub use error::{Error, Resource};
 pub use frames::{Content, Frames};
+pub use overcommit::Overcommit;
 pub use page::Page;
 pub use pmap::{Pmap, Removed};
 pub use policy::{Best, Policies};
 pub use prot::Prot;
 pub use reclaim::OutOfMemory;
-pub use space::{Advice, At, HEAP_START, HIGHEST, LOWEST, MAP_START, Move, Region, Request, Space};
+pub use space::{
+    Advice, At, Footprint, HEAP_START, HIGHEST, LOWEST, Limit, MAP_START, MappedObject, Move,
+    PagePlace, Region, Request, Space, Stats,
+};
 pub use superpages::Superpages;
-pub use tree::Flags;
+pub use tree::{Flags, Usage};
 pub use vm::{Hold, Options, Vm};

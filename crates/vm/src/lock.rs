@@ -13,7 +13,6 @@
 //! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | the global frame pool | 45, 50 |
-//! | 60 | [`AsidPool`] | free address-space tags | nothing |
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
@@ -71,10 +70,6 @@ lock_class!(
     pub FramePool = "frame pool", rank 60
 );
 lock_class!(
-    /// The unused address-space tags.
-    pub AsidPool = "asid pool", rank 60
-);
-lock_class!(
     /// A part of a store in memory. Held while a page is copied.
     pub MemoryStore = "memory pager", rank 70
 );
@@ -88,5 +83,4 @@ pub(crate) type ReservationLock<M, T> =
     sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;
 pub(crate) type PoolLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, FramePool>, T>;
-pub(crate) type AsidLock<M, T> = sync::Mutex<M, Watched<M, Ticket<M>, AsidPool>, T>;
 pub(crate) type StoreLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, MemoryStore>, T>;

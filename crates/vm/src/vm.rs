@@ -1,8 +1,9 @@
 //! The machine's memory as one whole: frames, pages, and the policies' state.
 
+use crate::asids::Asids;
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
-use crate::lock::AsidLock;
+use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::policy::{Invalidation, Policies, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
@@ -10,25 +11,24 @@ use crate::superpages::Superpages;
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::array;
 use machine::{Asid, Frame, Platform};
 use sync::Padded;
 
 /// The VM of one machine.
 ///
-/// What is written lies behind pointers or on lines of its own, but for the tags, which
-/// change when a space is made or dropped.
+/// What is written lies behind pointers or on lines of its own.
 pub struct Vm<M: Platform, P: Policies<M>> {
     machine: M,
     frames: Frames<M>,
     pages: Box<[Run<M, P>]>,
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
-    asids: Padded<AsidLock<M, Asids>>,
+    asids: Asids<M>,
     swap_space: Option<Arc<SwapSpace<M>>>,
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
+    overcommit: Overcommit,
     superpages: Superpages,
 }
 
@@ -55,6 +55,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap_space: Option<Arc<SwapSpace<M>>>,
     /// Who knows a way when memory is out.
     pub out_of_memory: Option<OutOfMemory>,
+    /// Whether more may be committed than `swap_pages`.
+    pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,
 }
@@ -67,6 +69,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
+            overcommit: Overcommit::default(),
             superpages: Superpages::default(),
         }
     }
@@ -82,16 +85,18 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn with_options(machine: M, options: Options<M, P>) -> Arc<Self> {
         let (cpus, frames) = (machine.cpus(), machine.frame_count());
         let swap_pages = options.swap_pages.unwrap_or(2 * frames as u64);
+        let swap_pages = options.overcommit.account(swap_pages);
         let invalidation = P::Invalidation::new(&options.invalidation, cpus, frames);
         let vm = Arc::new(Vm {
             frames: Frames::new(&machine),
             pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
-            asids: Padded(AsidLock::<M, _>::new(Asids::default())),
+            asids: Asids::new(cpus),
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
+            overcommit: options.overcommit,
             superpages: options.superpages,
             machine,
         });
@@ -108,7 +113,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.invalidation.label();
         M::label_value(&self.swap, "swap account");
         self.swap.label();
-        M::label_value(&self.asids, "Vm.asids");
+        self.asids.label();
         M::label_value(&self.hand, "Vm.hand");
     }
 
@@ -141,6 +146,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The account of swap space.
     pub fn swap(&self) -> &P::Swap {
         &self.swap
+    }
+
+    /// When memory that is asked for is refused.
+    pub fn overcommit(&self) -> Overcommit {
+        self.overcommit
     }
 
     /// Where pages go when memory is short.
@@ -214,12 +224,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     pub(crate) fn allocate_asid(&self) -> Result<Asid, Error> {
-        self.asids.lock().take()
+        self.asids.take()
     }
 
     /// Gives a tag back. No TLB has an entry of it any more.
     pub(crate) fn free_asid(&self, asid: Asid) {
-        self.asids.lock().free.push(asid);
+        self.asids.give(asid);
     }
 }
 
@@ -239,27 +249,5 @@ impl<M: Platform, P: Policies<M>> Hold<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Hold<M, P> {
     fn drop(&mut self) {
         self.vm.release_page(self.frame);
-    }
-}
-
-/// Tags of TLB entries; 0 is never given out.
-#[derive(Default)]
-struct Asids {
-    free: Vec<Asid>,
-    last: u16,
-}
-
-impl Asids {
-    fn take(&mut self) -> Result<Asid, Error> {
-        if let Some(asid) = self.free.pop() {
-            return Ok(asid);
-        }
-        // Room for every tag handed out, so that giving one back can not fail.
-        self.free
-            .try_reserve(usize::from(self.last) + 1)
-            .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
-        let next = self.last.checked_add(1);
-        self.last = next.ok_or(Error::OutOfMemory(Resource::Asids))?;
-        Ok(Asid(self.last))
     }
 }

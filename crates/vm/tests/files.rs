@@ -1,11 +1,13 @@
 //! Files and shared memory in spaces, on hosted memory.
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
+use machine::{PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
+use vm::pager::MemoryPager;
 use vm::policy::Reservation;
-use vm::{Advice, Best, Error, Flags, Prot, Request, Space, Vm};
+use vm::swap::SwapSpace;
+use vm::{Advice, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm};
 
 mod store;
 
@@ -225,4 +227,124 @@ fn the_kernel_reads_and_writes_what_tasks_do() {
     assert_eq!(back, text);
     let gone = one.copy_out(shared + 2 * PAGE_SIZE - 4, &text);
     assert!(matches!(gone, Err(Error::Segv(_))), "{gone:?}");
+}
+
+#[test]
+fn a_shorter_file_spares_what_is_in_front_of_its_end_wherever_it_moved() {
+    let vm = system(16);
+    let space = space(&vm);
+    let (_, object) = file(&vm, 8);
+    let first = map(&space, &object, 1, false);
+    store(&space, first, 77);
+    // Page 0's copy takes the place of page 2 of another mapping of the file.
+    let other = map(&space, &object, 4, false);
+    let old = VaRange::sized(first, PAGE_SIZE);
+    let to = other + 2 * PAGE_SIZE;
+    space.activate();
+    let moved = space.remap(old, PAGE_SIZE, Move::To(to));
+    assert_eq!(moved, Ok(to));
+    object.set_size(PAGE_SIZE as u64).expect("set_size");
+    assert_eq!(load(&space, to), 77);
+    assert!(matches!(
+        space.load(other + PAGE_SIZE),
+        Err(Error::Bus { .. })
+    ));
+}
+
+#[test]
+fn a_shorter_file_takes_copies_of_a_mapping_that_grew() {
+    let vm = system(16);
+    let space = space(&vm);
+    let (_, object) = file(&vm, 8);
+    let at = map(&space, &object, 2, false);
+    space.activate();
+    let whole = VaRange::sized(at, 6 * PAGE_SIZE);
+    let old = VaRange::sized(at, 2 * PAGE_SIZE);
+    assert_eq!(space.remap(old, 6 * PAGE_SIZE, Move::Never), Ok(at));
+    store(&space, at + 5 * PAGE_SIZE, 5);
+    object.set_size(PAGE_SIZE as u64).expect("set_size");
+    assert!(matches!(
+        space.load(at + 5 * PAGE_SIZE),
+        Err(Error::Bus { page: 5 })
+    ));
+    assert_eq!(load(&space, at), 0);
+    // It still is one mapping, and moves as one.
+    assert!(space.remap(whole, 6 * PAGE_SIZE, Move::Leaving).is_ok());
+}
+
+#[test]
+fn regions_name_the_object_and_its_page() {
+    let vm = system(16);
+    let space = space(&vm);
+    let (_, object) = file(&vm, 8);
+    let at = map(&space, &object, 4, true);
+    let hole = VaRange::sized(at + PAGE_SIZE, PAGE_SIZE);
+    space.unmap(hole).expect("unmap");
+    let objects: Vec<_> = space.regions().iter().map(|region| region.object).collect();
+    assert_eq!(objects, [Some((object.id(), 0)), Some((object.id(), 2))]);
+}
+
+#[test]
+fn locked_memory_is_there_and_is_not_dropped() {
+    let vm = system(16);
+    let space = space(&vm);
+    let (_, object) = file(&vm, 1);
+    let at = map(&space, &object, 2, false);
+    let range = VaRange::sized(at, 2 * PAGE_SIZE);
+    let invalid = |result| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
+    // The second page lies behind the file's end, but the first is locked and there.
+    let failed = space.lock(range, false);
+    assert!(matches!(failed, Err(Error::NotMapped { .. })), "{failed:?}");
+    let first = VaRange::sized(at, PAGE_SIZE);
+    invalid(space.advise(first, Advice::DontNeed));
+    space.unlock(range).expect("unlock");
+    space.advise(first, Advice::DontNeed).expect("discard");
+    // What nobody may use comes when it may be written.
+    let none = space.map(PAGE_SIZE, Prot::NONE).expect("map");
+    let none = VaRange::sized(none, PAGE_SIZE);
+    assert!(space.lock(none, false).is_err());
+    invalid(space.advise(none, Advice::PopulateRead));
+    assert_eq!(space.incore(none), Ok(vec![false]));
+    space.protect(none, Prot::READ_WRITE).expect("protect");
+    assert_eq!(space.incore(none), Ok(vec![true]));
+}
+
+#[test]
+fn the_last_addresses_are_nobodys() {
+    let vm = system(16);
+    let space = space(&vm);
+    space.activate();
+    let last = usize::MAX - 7;
+    assert!(matches!(space.load(last), Err(Error::Segv(_))));
+    assert!(matches!(space.store(last, 1), Err(Error::Segv(_))));
+    assert!(matches!(
+        space.copy_in(last, &mut [0; 8]),
+        Err(Error::Segv(_))
+    ));
+}
+
+#[test]
+fn what_is_in_the_swap_space_moves_without_a_page() {
+    let machine = Hosted::with_memory(2, 16 * MIB).expect("memory");
+    machine.attach(0);
+    let pager = Box::new(MemoryPager::new());
+    let swap = SwapSpace::new(machine.cpus(), pager, 64).expect("swap space");
+    let options = Options {
+        swap_space: Some(Arc::new(swap)),
+        ..Options::default()
+    };
+    let vm: System = Vm::with_options(machine, options);
+    let before = vm.frames().free_count();
+    let space = space(&vm);
+    space.activate();
+    let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    let page = VaRange::sized(at, PAGE_SIZE);
+    store(&space, at, 9);
+    space.advise(page, Advice::PageOut).expect("page out");
+    assert_eq!(space.incore(page), Ok(vec![false]));
+    // Into another slot, from where it never comes back.
+    let to = at + 64 * MIB;
+    assert_eq!(space.remap(page, PAGE_SIZE, Move::To(to)), Ok(to));
+    drop(space);
+    assert_eq!(vm.frames().free_count(), before, "frames leaked");
 }

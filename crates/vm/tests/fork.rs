@@ -219,6 +219,32 @@ fn a_mapping_can_leave_an_empty_one_behind() {
 }
 
 #[test]
+fn tables_go_with_what_they_led_to() {
+    let vm = system(64);
+    let space = space(&vm);
+    // The tables above, which stay.
+    let at = space.map(64 * MIB, Prot::READ_WRITE).expect("map");
+    store(&space, at, 1);
+    space.unmap(VaRange::sized(at, 64 * MIB)).expect("unmap");
+    let free = vm.frames().free_count();
+    let all = space.map(64 * MIB, Prot::READ_WRITE).expect("map");
+    for slot in 0..32 {
+        store(&space, all + slot * 2 * MIB, slot as u64);
+    }
+    assert!(vm.frames().free_count() + 3 * 32 <= free);
+    space.unmap(VaRange::sized(all, 64 * MIB)).expect("unmap");
+    assert_eq!(vm.frames().free_count(), free);
+    // One by one, a few are kept.
+    let all = space.map(64 * MIB, Prot::READ_WRITE).expect("map");
+    for slot in 0..32 {
+        store(&space, all + slot * 2 * MIB, slot as u64);
+        let one = VaRange::sized(all + slot * 2 * MIB, 2 * MIB);
+        space.unmap(one).expect("unmap");
+    }
+    assert!(vm.frames().free_count() + 10 > free);
+}
+
+#[test]
 fn moving_to_and_fro_uses_nothing_up() {
     let vm = system(16);
     let space = space(&vm);
@@ -229,7 +255,7 @@ fn moving_to_and_fro_uses_nothing_up() {
         store(&space, at + page * PAGE_SIZE, page as u64);
     }
     let used = (vm.frames().free_count(), vm.swap().reserved());
-    for round in 0..3_000 {
+    for round in 0..60_000 {
         let old = at;
         let moved = space.remap(VaRange::sized(at, MIB), 2 * MIB, Move::IfNeeded);
         at = moved.unwrap_or_else(|error| panic!("round {round}: {error}"));

@@ -208,6 +208,20 @@ fn a_slot_that_is_mapped_in_part_gets_none() {
 }
 
 #[test]
+fn a_slot_of_several_mappings_gets_none() {
+    let vm = system(16);
+    let space = space(&vm, 1);
+    space.advise(page(7), Advice::Random).expect("advise");
+    fill(&space, 0..PAGES);
+    assert_eq!(space.pmap().superpages(), 0);
+    space.advise(page(7), Advice::Normal).expect("advise");
+    space.discard(whole()).expect("discard");
+    fill(&space, 0..PAGES);
+    assert_eq!(space.pmap().superpages(), 1);
+    end(&vm, space);
+}
+
+#[test]
 fn without_a_whole_block_there_are_pages() {
     let vm = system(6);
     let mut frames = Vec::new();

@@ -2,17 +2,19 @@
 //! discard and fork them, remove pages by the reverse map, and look whether they were used.
 
 use hosted::Hosted;
-use machine::{Execute, Job, PAGE_SIZE, VaRange};
+use machine::{Execute, Job, PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use vm::pager::MemoryPager;
 use vm::policy::Reservation;
+use vm::swap::SwapSpace;
 use vm::{Best, Error, Options, Prot, Resource, Space, Superpages, Vm};
 
 const HUGE: usize = 2 << 20;
 const PAGES: usize = HUGE / PAGE_SIZE;
 const SLOTS: usize = 2;
 const AT: usize = 1 << 42;
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 24;
 
 struct World {
     machine: Hosted,
@@ -23,10 +25,15 @@ struct World {
     seen: AtomicUsize,
 }
 
-fn world(cpus: usize, mib: usize) -> Arc<World> {
+fn world(cpus: usize, mib: usize, slots: u32) -> Arc<World> {
     let machine = Hosted::with_memory(cpus, mib << 20).expect("memory");
+    let swap = |slots| {
+        let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), slots);
+        Arc::new(swap.expect("a swap space"))
+    };
     let options = Options {
         superpages: Superpages::Always,
+        swap_space: (slots > 0).then(|| swap(slots)),
         ..Options::default()
     };
     let vm = Vm::<Hosted, Best>::with_options(machine.clone(), options);
@@ -106,6 +113,7 @@ fn reclaimer(world: &World) {
         let frame = world.space.pmap().lookup(at(page));
         if let Some(hold) = frame.and_then(|frame| world.vm.hold(frame)) {
             match page % 64 {
+                0 if world.vm.swap_space().is_some() => drop(world.vm.reclaim(16)),
                 0 => drop(world.vm.remove_all(&hold)),
                 _ => drop(world.vm.test_referenced(&hold)),
             }
@@ -119,8 +127,13 @@ fn changer(world: &World) {
     space.activate();
     for round in 0..ROUNDS {
         may_fail(space.map_fixed(whole(), Prot::READ_WRITE));
-        // Until there is one, or the others have taken what it needs.
-        for _ in 0..2000 {
+        // Until there is one; once there was, not for long: the others may have taken what
+        // it needs.
+        let patience = match world.seen.load(Ordering::Relaxed) {
+            0 => 20_000,
+            _ => 50,
+        };
+        for _ in 0..patience {
             if space.pmap().superpages() > 0 {
                 world.seen.fetch_add(1, Ordering::Relaxed);
                 break;
@@ -143,8 +156,8 @@ fn changer(world: &World) {
     world.stop.store(true, Ordering::Relaxed);
 }
 
-fn run(mib: usize) {
-    let world = world(4, mib);
+fn run(mib: usize, slots: u32) {
+    let world = world(4, mib, slots);
     let tasks: [fn(&World); 4] = [
         |world| filler(world, 1),
         |world| filler(world, 2 * PAGES - 1),
@@ -162,11 +175,17 @@ fn run(mib: usize) {
 
 #[test]
 fn superpages_come_and_go_under_everybodys_hands() {
-    run(64);
+    run(64, 0);
 }
 
 /// So little memory that reservations must give way, and calls fail.
 #[test]
 fn memory_is_short() {
-    run(7);
+    run(7, 0);
+}
+
+/// As before, but pages go to the swap space and come back.
+#[test]
+fn pages_go_out_and_come_back() {
+    run(8, 8_192);
 }

@@ -30,4 +30,7 @@ pub fn assert_unused<M: Platform, P: Policies<M>>(vm: &Arc<Vm<M, P>>) {
     let frames = vm.frames();
     assert_eq!(frames.free_count(), frames.total(), "frames leaked");
     assert_eq!(vm.swap().reserved(), 0, "swap space leaked");
+    if let Some(swap) = vm.swap_space() {
+        assert_eq!((swap.used(), swap.cached()), (0, 0), "slots leaked");
+    }
 }

@@ -1,9 +1,10 @@
 //! The command line of `check`.
 
 use super::preset;
-use crate::check::races;
+use crate::check::{races, sequences};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 /// What `check races --help` begins with.
 const RACES_ABOUT: &str = "\
@@ -23,6 +24,23 @@ Two CPUs of a simulated machine do one operation each on memory of their own, af
 warm-up; a conflict is a line that one of them has written and the other has touched.
 Exit code 1 if the default VM has one; conflicts of the baselines are known.";
 
+/// What `check model --help` begins with.
+const MODEL_ABOUT: &str = "\
+Compare the VM with a naive model, operation by operation
+
+Random sequences of mmap, munmap, mprotect, mremap, madvise, fork, loads, stores and so on, of
+several processes and files, played one operation at a time; each on some CPU of a
+machine whose TLBs are modelled. The first difference is made short and printed, as text that
+--replay plays again. Exit code 1 if something differs, or a planted bug is not found.";
+
+/// What `check oracle --help` begins with.
+const ORACLE_ABOUT: &str = "\
+Compare the VM with the kernel of this computer, operation by operation
+
+As `check model`, but real processes perform each operation, too. What the model leaves open
+is not compared. A difference that the kernel does not show again is counted apart:
+it may drop or move pages at any time. Exit code 1 if something differs.";
+
 /// `check`.
 #[derive(Args)]
 pub struct CheckArgs {
@@ -37,6 +55,12 @@ pub enum Check {
     /// Find cache lines that operations share although they commute
     #[command(long_about = CONFLICTS_ABOUT)]
     Conflicts(ConflictsArgs),
+    /// Compare the VM with a naive model, operation by operation
+    #[command(long_about = MODEL_ABOUT)]
+    Model(ModelArgs),
+    /// Compare the VM with the kernel of this computer, operation by operation
+    #[command(long_about = ORACLE_ABOUT)]
+    Oracle(SequencesArgs),
     /// Search for schedules that break locks, epochs or the VM
     #[command(long_about = RACES_ABOUT)]
     Races(RacesArgs),
@@ -51,6 +75,36 @@ pub struct ConflictsArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `check model` and `check oracle` have in common.
+#[derive(Args)]
+pub struct SequencesArgs {
+    /// Compare at least N operations [default: 100000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    pub steps: Option<u64>,
+    /// Begin with this sequence [default: 0]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// CPUs that perform the operations, in turn
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub tasks: u8,
+    /// Play the sequence in this file instead
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["steps", "seed"])]
+    pub replay: Option<PathBuf>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `check model`.
+#[derive(Args)]
+pub struct ModelArgs {
+    #[command(flatten)]
+    pub sequences: SequencesArgs,
+    /// Search a planted bug instead of the VM's, or all of them
+    #[arg(long, value_name = "NAME", value_parser = bug(), conflicts_with = "replay")]
+    pub planted: Option<String>,
 }
 
 /// `check races`.
@@ -83,4 +137,8 @@ fn scenario(name: &str) -> Result<String, String> {
 
 fn planted() -> PossibleValuesParser {
     PossibleValuesParser::new(races::planted_names().into_iter().chain(["all"]))
+}
+
+fn bug() -> PossibleValuesParser {
+    PossibleValuesParser::new(sequences::bug_names().chain(["all"]))
 }

@@ -74,6 +74,8 @@ pub enum Failure {
         /// How one can tell.
         why: String,
     },
+    /// A system that sequences are played on can not be used any more.
+    Sequences(oracle::Broken),
     /// What was measured does not work.
     Wrong {
         /// What was measured.
@@ -176,6 +178,7 @@ impl fmt::Display for Failure {
                 None => write!(f, "{workload}: {why}"),
             },
             Failure::Interrupted(_) => f.write_str("interrupted"),
+            Failure::Sequences(error) => error.fmt(f),
             Failure::Simulation { workload, why } => write!(f, "{workload}: {why}"),
             Failure::Wrong { name, threads, why } => {
                 let noun = if *threads == 1 { "thread" } else { "threads" };
@@ -192,6 +195,7 @@ impl std::error::Error for Failure {
             Failure::Task { error, .. } => Some(error),
             // Their texts are this one's, so their causes are too.
             Failure::Recording(error) => error.source(),
+            Failure::Sequences(error) => error.source(),
             Failure::Input(error) => error.source(),
             Failure::Unavailable(_)
             | Failure::Died { .. }

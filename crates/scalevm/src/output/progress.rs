@@ -29,6 +29,11 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// So many steps are done.
+    pub fn at(&self, steps: u64) {
+        self.bar.set_position(steps);
+    }
+
     /// Prints a line on stdout while the bar is out of the way.
     pub fn aside(&self, print: impl FnOnce()) {
         self.bar.suspend(print);

@@ -160,7 +160,8 @@ impl<M: Platform> Frames<M> {
     /// MiB) while blocks are reserved for superpages.
     pub fn free_count(&self) -> usize {
         let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
-        cached + self.pool.lock().len() + self.reservations.unused()
+        let pooled = self.pool.lock().len();
+        cached + pooled + self.reservations.unused()
     }
 
     /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
@@ -189,15 +190,15 @@ impl<M: Platform> Frames<M> {
     fn steal(&self, content: Content) -> Option<(Frame, bool)> {
         let mut round = 0;
         loop {
-            let live = self.reservations.live();
             let mut caches = self.caches.iter();
             if let Some(found) = caches.find_map(|cache| cache.lock().pop(content)) {
                 return Some(found);
             }
             let mut pooled = None;
-            self.pool
-                .lock()
-                .take(1, |frame| pooled = Some((frame, false)));
+            let mut pool = self.pool.lock();
+            pool.take(1, |frame| pooled = Some((frame, false)));
+            let live = self.reservations.live();
+            drop(pool);
             if pooled.is_some() || live == 0 {
                 return pooled;
             }

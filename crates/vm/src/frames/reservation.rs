@@ -7,10 +7,11 @@
 //! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
 //!
 //! # Protocol
-//! The lock of a block's reservation protects who has it and what is unused. An unused
-//! frame moves to the pool under both locks, and from the pool to a reservation while
-//! `live` counts that one, so who finds no frame in pool and caches, and before that no
-//! reservation live, knows that none was free.
+//! The lock of a block's reservation protects who has it and what is unused. `live` counts
+//! the reservations with unused frames; it grows under the pool's lock, with the taking of
+//! the block, and shrinks, if frames go back to the pool, under the same. So who finds the
+//! pool empty and, before he lets its lock go, nothing live, knows that none was free there
+//! or reserved. (It may count one for a moment whose last frame has just been used.)
 
 use super::block::BLOCK;
 use super::{Frames, frames_of};
@@ -24,8 +25,7 @@ const WORDS: usize = BLOCK / 64;
 /// What is known of each block: 128 bytes, 0.006 % of memory.
 pub(super) struct Reservations<M: Platform> {
     blocks: Box<[Padded<ReservationLock<M, Reservation>>]>,
-    /// Reservations that have unused frames, or are being made or broken up. Changes twice for
-    /// each.
+    /// Reservations that have unused frames, or are being made. Changes twice for each.
     live: Padded<M::AtomicUsize>,
     /// The block at which the search for one to break up goes on.
     hand: Padded<M::AtomicUsize>,
@@ -73,10 +73,10 @@ impl<M: Platform> Reservations<M> {
         M::label_value(&self.hand, "Frames.reservations.hand");
     }
 
-    /// Reservations that may have unused frames.
+    /// Reservations that may have unused frames. Not too few under the pool's lock.
     pub(super) fn live(&self) -> usize {
-        // Acquire: pairs with the release of who has put the last of them into the pool.
-        self.live.load(Ordering::Acquire)
+        // Relaxed, as all of it: what matters is ordered by the pool's lock.
+        self.live.load(Ordering::Relaxed)
     }
 
     /// Unused frames. O(blocks) if there are reservations.
@@ -99,8 +99,7 @@ impl<M: Platform> Reservations<M> {
     }
 
     fn end(&self) {
-        // Release: pairs with the acquire in `live`.
-        self.live.fetch_sub(1, Ordering::Release);
+        self.live.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -111,12 +110,10 @@ impl<M: Platform> Frames<M> {
         if self.must_fail() {
             return None;
         }
-        // Before the frames leave the pool. Relaxed: the pool's lock orders it.
+        let mut pool = self.pool.lock();
+        let first = pool.take_block()?;
         self.reservations.live.fetch_add(1, Ordering::Relaxed);
-        let Some(first) = self.pool.lock().take_block() else {
-            self.reservations.end();
-            return None;
-        };
+        drop(pool);
         *self.reservations.of(first).lock() = Reservation {
             owner: Some(owner),
             unused: [u64::MAX; WORDS],
@@ -181,7 +178,7 @@ impl<M: Platform> Frames<M> {
                 pool.put(frame);
             }
         }
-        drop(pool);
         self.reservations.end();
+        drop(pool);
     }
 }

@@ -65,6 +65,12 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         self.delta.wrapping_add((address >> PAGE_SHIFT) as u64)
     }
 
+    /// Whether both map the same object, the same page of it at the same address: then where
+    /// one ends and the other begins, the object goes on.
+    pub(crate) fn goes_on_in(&self, other: &Self) -> bool {
+        self.object == other.object && self.delta == other.delta
+    }
+
     /// Where the object's page `index` was mapped, if it was.
     pub fn address(&self, index: u64) -> Option<usize> {
         let page = index.wrapping_sub(self.index(self.range.start));

@@ -64,6 +64,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let mut resize = self.resize.lock();
         let end = at + part.len() as u64;
         let grows = end > self.size();
+        let growth = self.charge(end)?;
         let _tail = if grows {
             self.prepare_to_grow(&mut resize)?
         } else {
@@ -77,6 +78,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             // Publish: pairs with `Object::size`; what it reaches to is there.
             self.size.publish(end);
         }
+        growth.keep();
         Ok(())
     }
 

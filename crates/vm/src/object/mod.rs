@@ -36,6 +36,7 @@
 
 mod attachment;
 mod bytes;
+mod charge;
 mod entry;
 mod fill;
 mod home;
@@ -84,12 +85,18 @@ pub const MAX_SIZE: u64 = i64::MAX as u64;
 pub struct Object<M: Platform, P: Policies<M>> {
     vm: Arc<Vm<M, P>>,
     backing: Backing<M>,
+    /// Its size is charged to the account of swap space.
+    committed: bool,
     tree: Tree<M>,
     /// Bytes. Written under `resize`.
     size: M::AtomicU64,
     life: Life<M, P>,
     resize: Padded<ResizeLock<M, Resize>>,
 }
+
+/// Which object, among those that live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(usize);
 
 /// Where an object's content is when it is not in memory.
 enum Backing<M: Platform> {
@@ -111,7 +118,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         store: Arc<dyn Truncate<M>>,
         size: u64,
     ) -> Result<ObjectRef<M, P>, Error> {
-        Self::make(vm, Backing::Store(store), size)
+        Self::make(vm, Backing::Store(store), size, false)
     }
 
     /// Shared memory of `size` bytes, zero at first. Without `slots` it stays in memory.
@@ -120,19 +127,39 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         slots: Option<Arc<dyn Slots<M>>>,
         size: u64,
     ) -> Result<ObjectRef<M, P>, Error> {
-        Self::make(vm, Backing::Anonymous(slots), size)
+        Self::make(vm, Backing::Anonymous(slots), size, false)
     }
 
-    fn make(vm: &Arc<Vm<M, P>>, backing: Backing<M>, size: u64) -> Result<ObjectRef<M, P>, Error> {
+    /// As [`Object::anonymous`], and its size is charged to the account of swap space as
+    /// long as it lives ([`Error::OverCommit`]).
+    pub fn committed(
+        vm: &Arc<Vm<M, P>>,
+        slots: Option<Arc<dyn Slots<M>>>,
+        size: u64,
+    ) -> Result<ObjectRef<M, P>, Error> {
+        Self::make(vm, Backing::Anonymous(slots), size, true)
+    }
+
+    fn make(
+        vm: &Arc<Vm<M, P>>,
+        backing: Backing<M>,
+        size: u64,
+        committed: bool,
+    ) -> Result<ObjectRef<M, P>, Error> {
         check_size(size)?;
-        let object = try_box(Object {
+        let mut object = try_box(Object {
             vm: vm.clone(),
             backing,
+            committed: false,
             tree: Tree::new(),
             size: M::AtomicU64::new(size),
             life: Life::new(vm.machine().cpus())?,
             resize: Padded(ResizeLock::<M, _>::new(Resize::default())),
         })?;
+        if committed {
+            vm.commit(charge::pages(size))?;
+            object.committed = true;
+        }
         M::label_value(&*object, "Object");
         object.life.label();
         M::label_value(&object.resize, "Object.resize");
@@ -148,6 +175,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub fn size(&self) -> u64 {
         // Acquire: pairs with the release of who changes it; what grew is zero.
         self.size.load(Ordering::Acquire)
+    }
+
+    /// Which it is.
+    pub fn id(&self) -> ObjectId {
+        ObjectId(core::ptr::from_ref(self).addr())
     }
 
     /// Whether it is shared anonymous memory.
@@ -199,6 +231,7 @@ impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
         for (_, entry) in self.tree.entries(0..u64::MAX) {
             self.take_away(entry, &mut |_| {});
         }
+        self.uncharge(self.size(), 0);
     }
 }
 

@@ -27,9 +27,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let mut resize = self.resize.lock();
         let old = self.size();
         if size >= old {
+            let growth = self.charge(size)?;
             let _tail = self.prepare_to_grow(&mut resize)?;
             // Publish: pairs with `Object::size`; what it reaches to is zero.
             self.size.publish(size);
+            growth.keep();
             return Ok(());
         }
         let _tail = self.tail(size)?;
@@ -44,6 +46,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             self.take_away(entry, &mut remove);
         }
         self.zero_tail(size);
+        self.uncharge(old, size);
         Ok(())
     }
 

@@ -28,6 +28,7 @@ mod copy;
 mod enter;
 mod entry;
 mod flush;
+mod inspect;
 mod moved;
 mod protect;
 mod pv;
@@ -35,14 +36,17 @@ mod remove;
 mod reverse;
 mod superpage;
 mod tables;
+mod trim;
 mod truncate;
 
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
+pub(crate) use inspect::{Seen, SeenPage};
 pub(crate) use pv::{Chunks, Pv, PvHead};
 pub(crate) use reverse::How;
 pub use reverse::Removed;
 pub(crate) use tables::Leaf;
+pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
 use crate::frames::Content;

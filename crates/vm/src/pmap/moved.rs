@@ -1,18 +1,17 @@
 //! Moving pages to other addresses of the space.
 
 use super::Pmap;
-use super::entry::{self, Entry};
+use super::entry::Entry;
 use super::flush::Gather;
 use crate::error::Error;
 use crate::policy::Policies;
-use crate::tree::{Kind, Part, Two};
+use crate::tree::{Part, Two};
 use core::ptr;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gets the memory that it takes to move the pages of `from` to `to`, which is as long;
-    /// both are locked. After an error nothing has changed, but that tables made so far
-    /// stay with their slots, as tables do.
+    /// both are locked. After an error nothing has changed.
     pub(crate) fn prepare_move(
         &self,
         locked: &Two<'_, M, P>,
@@ -22,21 +21,21 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let prepared = self.tree.parts_of(locked, to).try_for_each(|mut part| {
             let at = part.range().start - to.start + from.start;
             let source = VaRange::sized(at, part.range().len());
-            let (mut pages, mut slots) = (0, 0);
-            for source in self.tree.parts_of(locked, source) {
-                for (_, bits) in self.used(source.leaf(), source.range()) {
-                    match entry::kind(bits) {
-                        Kind::Swapped => slots += 1,
-                        Kind::Private | Kind::Object => pages += 1,
-                    }
+            let pages = self.tree.parts_of(locked, source).map(|part| {
+                let mut counts = (0, 0);
+                for (_, bits) in self.used(part.leaf(), part.range()) {
+                    counts.0 += 1;
+                    counts.1 += usize::from(matches!(Entry::decode(bits), Entry::Page { .. }));
                 }
+                counts
+            });
+            let (used, mapped) = pages.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            if used > 0 {
+                self.prepare_leaf(&mut part)?;
+                // What is in the swap space is on no list; a chunk without entries would stay.
+                self.prepare_many(&mut part, mapped)?;
             }
-            // A chunk that nothing is put into would never be given back.
-            match (pages, slots) {
-                (0, 0) => Ok(()),
-                (0, _) => self.prepare_leaf(&mut part).map(drop),
-                _ => self.prepare_many(&mut part, pages),
-            }
+            Ok(())
         });
         if prepared.is_err() {
             for mut part in self.tree.parts_of(locked, to) {
@@ -66,6 +65,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             }
         }
         self.settle(&mut gather);
+        // What is in the swap space takes no PV entry.
+        for mut part in self.tree.parts_of(locked, to) {
+            self.trim_chunks(&mut part);
+        }
     }
 
     /// Moves the entry at `address` of `part` to the start of `target`.

@@ -10,7 +10,7 @@ use machine::{Access, Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, V
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the pages of `range` the rights `prot`, whoever else has them. Otherwise as
-    /// [`Pmap::protect_locked`]; locks one slot at a time.
+    /// `protect_locked`; locks one slot at a time.
     pub fn protect(&self, range: VaRange, prot: Prot) {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {

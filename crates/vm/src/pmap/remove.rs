@@ -39,7 +39,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     fn remove_slots(&self, range: VaRange, remove: impl Fn(&mut Removal<'_, M, P>)) {
         for place in self.tree.places(range) {
-            if !place.slot.is_vacant() {
+            // Also those that look vacant: a page may just be on its way to the swap space, or a
+            // fault under way that has asked for the object's size.
+            if place.level == 0 {
                 let lock = || Ok(self.tree.lock_small(place, range));
                 if let Ok(mut removal) = self.removal(lock) {
                     remove(&mut removal);

@@ -21,7 +21,7 @@ pub struct Removed {
     /// How often a slot's lock was taken and the page looked at anew.
     pub retries: usize,
     /// A mapping was found in locked memory, and left there.
-    pub(crate) is_locked: bool,
+    pub is_locked: bool,
 }
 
 /// How mappings are removed.

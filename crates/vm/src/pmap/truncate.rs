@@ -31,7 +31,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 end: range.end,
             };
             let copies = |at: Mapped<'_, M, P>| {
-                let ours = |to: &crate::object::Attached<M, P>| core::ptr::eq(to.object(), self);
+                // Another mapping of the object may stand there by now.
+                let ours = |to: &crate::object::Attached<M, P>| {
+                    core::ptr::eq(to.object(), self) && to.index(at.range.start) >= cut
+                };
                 !at.flags.has(Flags::SHARED) && at.attachment.is_some_and(ours)
             };
             if gone.start < gone.end {

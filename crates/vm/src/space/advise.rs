@@ -3,8 +3,8 @@
 use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::Flags;
-use machine::{Access, Platform, VaRange};
+use crate::tree::{Flags, Usage};
+use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 /// An advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +81,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
+        let change = |flags: Flags| flags.without(less).with(more);
+        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut is_private = true;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
+            before += part.usage();
+            after += part.usage_if(change);
             part.for_each(|mapped| {
                 is_private &= mapped.attachment.is_none() && !mapped.flags.has(Flags::SHARED);
             });
@@ -93,22 +97,32 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "only private anonymous memory can be wiped on fork";
             return Err(Error::Invalid { reason });
         }
+        self.rules(&locked).count(before, after)?;
         for mut part in locked.parts() {
             if !part.is_all() || more.has(Flags::NO_HUGE) {
                 self.pmap.split(&mut part);
             }
-            part.update(|attributes| attributes.flags = attributes.flags.without(less).with(more));
+            part.update(|attributes| attributes.flags = change(attributes.flags));
         }
         Ok(())
+    }
+
+    /// Whether anything is mapped at `address`, as of an instant.
+    fn is_mapped(&self, address: usize) -> bool {
+        let _read = self.pmap.locking.read();
+        let page = VaRange::sized(address, PAGE_SIZE);
+        let locked = self.pmap.tree.lock(page);
+        locked.is_ok_and(|mut locked| locked.parts().all(|part| part.covered().is_ok()))
     }
 
     /// Brings all pages, each as an access would.
     fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         self.bring(range, access).map_err(|error| match error {
-            Error::Segv(fault) => Error::NotMapped {
-                address: fault.address,
+            Error::Segv(PageFault { address, .. }) if self.is_mapped(address) => Error::Invalid {
+                reason: "the memory may not be used so",
             },
+            Error::Segv(PageFault { address, .. }) => Error::NotMapped { address },
             other => other,
         })
     }

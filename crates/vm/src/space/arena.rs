@@ -14,7 +14,7 @@ use super::MAP_START;
 use crate::error::{Error, Resource};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr;
+use core::{array, ptr};
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Pinned, VaRange};
 use sync::Padded;
 
@@ -24,7 +24,7 @@ const ARENA: usize = 64 << 30;
 const SLACK: usize = 1 << 30;
 
 /// Bytes that a leaf table covers.
-const TABLE: usize = 2 << 20;
+pub(super) const TABLE: usize = 2 << 20;
 /// Bytes that a node's smallest slots cover together.
 const NODE: usize = 128 << 20;
 
@@ -45,7 +45,14 @@ pub(super) struct Arena<M: Machine> {
     hole_end: M::AtomicUsize,
     /// Bytes mapped, but for what other CPUs unmapped.
     mapped: M::AtomicUsize,
+    /// Slots that this CPU has left empty lately, or 0; and which of them is the next to be
+    /// forgotten.
+    vacated: [M::AtomicUsize; VACATED],
+    oldest: M::AtomicUsize,
 }
+
+/// Empty slots that a CPU remembers.
+const VACATED: usize = 8;
 
 impl<M: Machine> Arenas<M> {
     /// Arenas for `cpus`, none of them made.
@@ -89,6 +96,13 @@ impl<M: Machine> Arenas<M> {
         {
             arena.give(range);
         }
+    }
+
+    /// The slot of 2 MiB at `address` has been left empty by the calling CPU, if it has an
+    /// arena. The slot that it forgets for it: its table is not worth keeping.
+    pub(super) fn vacated(&self, address: usize) -> Option<usize> {
+        let index = self.cpus.index_of(M::pin().cpu());
+        self.of(index)?.vacate(address)
     }
 
     /// The first address that is in nobody's arena.
@@ -149,7 +163,21 @@ impl<M: Machine> Arena<M> {
             hole_start: M::AtomicUsize::new(0),
             hole_end: M::AtomicUsize::new(0),
             mapped: M::AtomicUsize::new(0),
+            vacated: array::from_fn(|_| M::AtomicUsize::new(0)),
+            oldest: M::AtomicUsize::new(0),
         }
+    }
+
+    /// Remembers the slot at `address`; the one that is forgotten for it, if there is one.
+    fn vacate(&self, address: usize) -> Option<usize> {
+        let mut known = self.vacated.iter().map(|at| at.load(Ordering::Relaxed));
+        if known.any(|at| at == address) {
+            return None;
+        }
+        let oldest = self.oldest.load(Ordering::Relaxed);
+        self.oldest.store((oldest + 1) % VACATED, Ordering::Relaxed);
+        let forgotten = self.vacated[oldest].swap(address, Ordering::Relaxed);
+        (forgotten != 0).then_some(forgotten)
     }
 
     fn follow(&self, other: &Self) {

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::Flags;
+use core::cell::Cell;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -21,34 +22,50 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "the break is outside of the heap";
             return Err(Error::Invalid { reason });
         }
+        if let Some(grown) = self.move_break(end)? {
+            self.populate(grown);
+        }
+        Ok(())
+    }
+
+    /// Moves the heap's end; what it grew by, if that is to be brought.
+    fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         let mut heap_end = self.heap_end.lock();
+        let mut brought = None;
         let old = whole_pages(*heap_end).unwrap_or(*heap_end);
         let new = whole_pages(end).unwrap_or(end);
         if new > old {
-            self.grow_heap(VaRange {
+            let grown = VaRange {
                 start: old,
                 end: new,
-            })?;
+            };
+            let flags = self.grow_heap(grown)?;
+            brought = flags.is_brought().then_some(grown);
         } else if new < old {
             let shrunk = VaRange {
                 start: new,
                 end: old,
             };
             self.replace(shrunk, None)?;
+            self.left(shrunk);
         }
         *heap_end = end;
-        Ok(())
+        Ok(brought)
     }
 
-    /// Maps `grown`, which must be free.
-    fn grow_heap(&self, grown: VaRange) -> Result<(), Error> {
+    /// Maps `grown`, which must be free; as what.
+    fn grow_heap(&self, grown: VaRange) -> Result<Flags, Error> {
         let flags = Flags::new(Prot::READ_WRITE).charged();
         self.charging(grown.len(), flags, || {
             let bytes = grown.len();
-            let object = None;
-            let taken = self.take(grown, &New { flags, object })?;
-            taken.then_some(()).ok_or(Error::NoAddresses { bytes })
+            let new = New {
+                flags: Cell::new(flags),
+                object: None,
+            };
+            let taken = self.take(grown, &new)?;
+            let flags = taken.then(|| new.flags.get());
+            flags.ok_or(Error::NoAddresses { bytes })
         })
     }
 }

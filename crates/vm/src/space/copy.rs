@@ -71,7 +71,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         act: &mut impl FnMut(&M, Frame),
     ) -> Result<bool, Error> {
         let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        if page.end > HIGHEST {
+        if page.start >= HIGHEST {
             return Ok(false);
         }
         let _pmap = self.pmap.locking.pmap();

@@ -28,18 +28,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The page's slot is locked while the mapping is made, so an unmap waits for the
     /// faults in it, and faults in other slots do not.
     pub fn fault(&self, fault: PageFault) -> Result<(), Error> {
-        self.vm.with_frames(|| self.try_fault(fault))
+        let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        self.vm.with_frames(|| {
+            loop {
+                match self.try_fault(fault) {
+                    Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
+                    Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
+                    other => return other,
+                }
+            }
+        })
     }
 
+    /// As [`Space::fault`], but that a hole is [`Error::NotMapped`].
     fn try_fault(&self, fault: PageFault) -> Result<(), Error> {
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        if page.start < LOWEST || page.end > HIGHEST {
+        if !(LOWEST..HIGHEST).contains(&page.start) {
             return Err(Error::Segv(fault));
         }
         let _read = self.pmap.locking.read();
         let place = self.pmap.tree.find(page.start);
+        let address = page.start;
         if place.is_hole(page) {
-            return Err(Error::Segv(fault));
+            return Err(Error::NotMapped { address });
         }
         let mut supply = Supply::new(&self.vm);
         if !fault.present {
@@ -62,8 +73,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(page)?;
-        let part = locked.parts().next().ok_or(segv)?;
-        let mapped = part.first().ok_or(segv)?;
+        let address = page.start;
+        let hole = Error::NotMapped { address };
+        let part = locked.parts().next().ok_or(hole)?;
+        let mapped = part.first().ok_or(hole)?;
         let flags = mapped.flags;
         let object = mapped.attachment.map(|at| {
             let attachment: &Attachment<M, P> = at;

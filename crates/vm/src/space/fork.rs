@@ -16,7 +16,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// Each slot is copied under its lock, while others of the space go on working
     /// elsewhere: an operation of theirs is seen wholly or not at all, and of two on
-    /// ranges apart perhaps only the later one. One flush at the end. After an error (no
+    /// ranges apart perhaps only the later one (so a child may have what its parent unmapped
+    /// and what it mapped then, and be over a limit that the parent kept). One flush at the end. After an error (no
     /// memory, no swap space) nothing has changed.
     ///
     /// O(slots + private pages present).
@@ -26,7 +27,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::new(&self.vm)?;
-        let _write = self.pmap.locking.write();
+        let write = self.pmap.locking.write();
+        // The heap's end stays where it is while its pages are copied.
+        let heap_end = self.heap_end.lock();
+        let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
             let forking = self.pmap.fork();
@@ -37,13 +41,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             };
             let mut walk = self.pmap.tree.walk();
             while let Some(part) = walk.next() {
+                limits = self.rules(&part).set();
                 copy.part(part)?;
             }
         }
         child.arenas.follow(&self.arenas)?;
-        // One after the other: locks of heap ends do not nest.
-        let heap_end = *self.heap_end.lock();
-        *child.heap_end.lock() = heap_end;
+        // Two locks of one class are not held together.
+        let end = *heap_end;
+        drop(heap_end);
+        *child.heap_end.lock() = end;
+        drop(write);
+        child.inherit_limits(self, limits)?;
         Ok(child)
     }
 }
@@ -85,13 +93,13 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
         } else {
             0
         };
-        self.child.reserve(charge)?;
+        self.child.vm.commit(charge)?;
         let pmap = &self.child.pmap;
         // No slot of the child is anybody's who waits for one of the parent.
         let locked = pmap.tree.lock_more(mapped.range);
-        let mut locked = locked.inspect_err(|_| self.child.release(charge))?;
+        let mut locked = locked.inspect_err(|_| self.child.vm.uncommit(charge))?;
         let room = locked.parts().try_for_each(|mut part| part.make_room());
-        room.inspect_err(|_| self.child.release(charge))?;
+        room.inspect_err(|_| self.child.vm.uncommit(charge))?;
         for mut part in locked.parts() {
             part.set(Some(attributes.clone()));
         }

@@ -1,27 +1,105 @@
-//! Memory that stays (`mlock`).
+//! Memory that stays (`mlock`, `mlockall`).
 
 use super::Space;
 use crate::error::Error;
-use crate::policy::Policies;
-use crate::tree::Flags;
-use machine::{Platform, VaRange};
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Flags, Locked, Usage};
+use machine::{PageFault, Platform, VaRange};
+
+/// All that says that memory stays.
+const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Keeps the pages of `range` (its end rounded up to pages) in memory, and brings them:
     /// at once, or with `on_fault` as they are used.
     ///
-    /// If part of the range is not mapped, nothing changes.
+    /// If part of the range is not mapped, or the limit does not allow it, nothing changes.
+    ///
+    /// # Errors
+    /// [`Error::NotMapped`] also for a page that can not be brought, since tasks may do nothing
+    /// with it, or since it lies behind its object's end; all of the range is locked then,
+    /// and what lies before that page is in memory.
     pub fn lock(&self, range: VaRange, on_fault: bool) -> Result<(), Error> {
-        let how = Flags::LOCKED.with_if(on_fault, Flags::ON_FAULT);
-        self.reflag(range, Flags::LOCKED | Flags::ON_FAULT, how)?;
-        if !on_fault {
-            self.populate(Self::in_pages(range)?);
+        self.reflag(range, ALL_LOCKS, locked(on_fault))?;
+        if on_fault {
+            return Ok(());
         }
-        Ok(())
+        self.bring_usable(Self::in_pages(range)?)
+            .map_err(|error| match error {
+                Error::Segv(PageFault { address, .. }) => Error::NotMapped { address },
+                Error::Bus { .. } => Error::NotMapped {
+                    address: range.start,
+                },
+                other => other,
+            })
     }
 
     /// Lets the pages of `range` go if memory is short.
     pub fn unlock(&self, range: VaRange) -> Result<(), Error> {
-        self.reflag(range, Flags::LOCKED | Flags::ON_FAULT, Flags::NONE)
+        self.reflag(range, ALL_LOCKS, Flags::NONE)
     }
+
+    /// Keeps the pages of all that is mapped in memory (`current`), and of all that will be
+    /// (`future`; `false` ends what an earlier call said), as [`Space::lock`] does. Locks the
+    /// whole space: O(slots + regions), and the pages brought.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if neither is wanted; [`Error::OverLimit`] if the limit does not allow
+    /// it. Then nothing has changed.
+    pub fn lock_all(&self, current: bool, future: bool, on_fault: bool) -> Result<(), Error> {
+        if !current && !future {
+            let reason = "neither what is mapped nor what will be is to be locked";
+            return Err(Error::Invalid { reason });
+        }
+        let how = locked(on_fault);
+        self.set_all(
+            current.then_some(how),
+            if future { how } else { Flags::NONE },
+        )?;
+        if current && !on_fault {
+            for region in self.regions() {
+                self.populate(region.range);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets all pages go if memory is short, and those of new mappings (`munlockall`).
+    pub fn unlock_all(&self) {
+        let unlocked = self.set_all(Some(Flags::NONE), Flags::NONE);
+        debug_assert!(unlocked.is_ok(), "less is within all limits");
+    }
+
+    /// Gives all that is mapped the locks `current`, and says what new mappings get.
+    fn set_all(&self, current: Option<Flags>, future: Flags) -> Result<(), Error> {
+        let _write = self.pmap.locking.write();
+        let mut all = self.pmap.tree.lock_all();
+        if let Some(locks) = current {
+            self.relock(&mut all, |flags| flags.without(ALL_LOCKS).with(locks))?;
+        }
+        self.rules_mut(&mut all).future = future;
+        Ok(())
+    }
+
+    /// Changes the flags of all that is mapped. Whole slots need no room for that.
+    fn relock(
+        &self,
+        all: &mut Locked<'_, M, P>,
+        change: impl Fn(Flags) -> Flags,
+    ) -> Result<(), Error> {
+        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
+        for part in all.parts() {
+            before += part.usage();
+            after += part.usage_if(&change);
+        }
+        self.rules(all).count(before, after)?;
+        for mut part in all.parts() {
+            part.update(|attributes| attributes.flags = change(attributes.flags));
+        }
+        Ok(())
+    }
+}
+
+fn locked(on_fault: bool) -> Flags {
+    Flags::LOCKED.with_if(on_fault, Flags::ON_FAULT)
 }

@@ -4,16 +4,19 @@ use super::request::{At, Request};
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::{Error, Resource};
 use crate::object::{Attached, ObjectRef};
-use crate::policy::{MapLocking, Policies, Reservation};
+use crate::overcommit::Overcommit;
+use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{ALL, Attributes, Flags, Part};
+use crate::tree::{ALL, Attributes, Flags, Holding, Part, Usage};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// What is to be mapped, wherever it will be.
 pub(super) struct New<'a, M: Platform, P: Policies<M>> {
-    pub(super) flags: Flags,
+    /// What is asked for; what it is, once it is mapped.
+    pub(super) flags: Cell<Flags>,
     /// With the first page of it that is mapped.
     pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
 }
@@ -48,7 +51,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             Some(0) => return invalid("the length is zero"),
             Some(bytes) => bytes,
         };
-        let flags = request.flags.charged();
+        let flags = self.honoured(request.flags).charged();
         if flags.has(Flags::SHARED | Flags::READ_ONLY) && flags.prot().writes() {
             return Err(Error::Denied);
         }
@@ -65,13 +68,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             _ => None,
         };
         let object = request.object.or(own.as_ref().map(|object| (object, 0)));
-        let at = self.charging(bytes, flags, || {
-            self.map_new(bytes, request.at, &New { flags, object })
-        })?;
-        if request.populate || flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT) {
+        let new = New {
+            flags: Cell::new(flags),
+            object,
+        };
+        let at = self.charging(bytes, flags, || self.map_new(bytes, request.at, &new))?;
+        if request.populate || new.flags.get().is_brought() {
             self.populate(VaRange::sized(at, bytes));
         }
         Ok(at)
+    }
+
+    /// `flags` without what the VM does not listen to.
+    fn honoured(&self, flags: Flags) -> Flags {
+        match self.vm.overcommit() {
+            Overcommit::Never => flags.without(Flags::NO_RESERVE),
+            Overcommit::Heuristic | Overcommit::Always => flags,
+        }
     }
 
     fn map_new(&self, bytes: usize, at: At, new: &New<'_, M, P>) -> Result<usize, Error> {
@@ -113,39 +126,45 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Result<R, Error> {
         let pages = (bytes / PAGE_SIZE) as u64;
         let charge = if flags.has(Flags::CHARGED) { pages } else { 0 };
-        self.reserve(charge)?;
-        map().inspect_err(|_| self.release(charge))
+        self.vm.commit(charge)?;
+        map().inspect_err(|_| self.vm.uncommit(charge))
     }
 
     /// Puts a mapping, or nothing, in the place of all that is in `range`. When it
     /// returns, no CPU can reach the pages that were there.
     pub(super) fn replace(&self, range: VaRange, new: Option<&New<'_, M, P>>) -> Result<(), Error> {
-        let attributes = new.map(|new| self.attributes(new, range)).transpose()?;
+        let mut attributes = new.map(|new| self.attributes(new, range)).transpose()?;
         // An object may go with its last attachment, and write; so not while slots are locked.
         let mut gone = Vec::new();
         let mut removal = self.pmap.lock_to_remove(range)?;
-        let mut charged = 0;
+        let mut before = Usage::NONE;
         for mut part in removal.locked.parts() {
             part.make_room()?;
-            let (pages, kept) = keep_attachments(&part, &mut gone);
-            charged += pages;
+            let (usage, kept) = keep_attachments(&part, &mut gone);
+            before += usage;
             // Who clears all can not be refused: then an object may end, which waits for no
             // lock, while the slots are locked, for which nobody waits any more.
             if range != ALL {
                 kept?;
             }
         }
+        match new.zip(attributes.as_mut()) {
+            Some((new, attributes)) => {
+                self.admit(&removal.locked, new, attributes, before, range)?;
+            }
+            None => self.rules(&removal.locked).count(before, Usage::NONE)?,
+        }
         removal.pages();
         let parts = removal.locked.parts();
         parts.for_each(|mut part| part.set(attributes.clone()));
         drop(removal);
-        self.release(charged);
+        self.vm.uncommit(before.charged);
         Ok(())
     }
 
     /// Maps all of `range` if it is free.
     pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
-        let attributes = self.attributes(new, range)?;
+        let mut attributes = self.attributes(new, range)?;
         let mut locked = self.pmap.tree.lock(range)?;
         let mut is_free = true;
         for mut part in locked.parts() {
@@ -153,10 +172,27 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.make_room()?;
         }
         if is_free {
+            self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
             let parts = locked.parts();
             parts.for_each(|mut part| part.set(Some(attributes.clone())));
         }
         Ok(is_free)
+    }
+
+    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and makes it what new
+    /// mappings of the space are. The last step that can fail.
+    fn admit(
+        &self,
+        held: &impl Holding,
+        new: &New<'_, M, P>,
+        attributes: &mut Attributes<M, P>,
+        before: Usage,
+        range: VaRange,
+    ) -> Result<(), Error> {
+        let rules = self.rules(held);
+        attributes.flags = attributes.flags.with(rules.future);
+        new.flags.set(attributes.flags);
+        rules.count_new(before, Usage::of(attributes.flags, range.pages()))
     }
 
     /// What a mapping of `new` at `range` has.
@@ -165,39 +201,21 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             object.attach(Arc::as_ptr(&self.pmap).cast(), range, first)
         };
         Ok(Attributes {
-            flags: new.flags,
+            flags: new.flags.get(),
             attachment: new.object.map(attach).transpose()?,
         })
     }
-
-    /// Reserves swap space for `pages`.
-    pub(super) fn reserve(&self, pages: u64) -> Result<(), Error> {
-        if pages == 0 || self.vm.swap().reserve(pages) {
-            Ok(())
-        } else {
-            Err(Error::OverCommit { pages })
-        }
-    }
-
-    /// Gives back what was reserved for `pages`.
-    pub(super) fn release(&self, pages: u64) {
-        if pages > 0 {
-            self.vm.swap().release(pages);
-        }
-    }
 }
 
-/// Keeps what `part` is attached to in `kept`, as far as there is room for it; how many of its
-/// pages are charged, and whether there was.
+/// Keeps what `part` is attached to in `kept`, as far as there is room for it; what it
+/// counts as, and whether there was.
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,
-) -> (u64, Result<(), Error>) {
-    let (mut charged, mut room) = (0, Ok(()));
+) -> (Usage, Result<(), Error>) {
+    let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
-        if mapped.flags.has(Flags::CHARGED) {
-            charged += mapped.range.pages() as u64;
-        }
+        usage += Usage::of(mapped.flags, mapped.range.pages());
         let Some(attached) = mapped.attachment else {
             return;
         };
@@ -209,10 +227,15 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
             Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
         }
     });
-    (charged, room)
+    (usage, room)
 }
 
 impl Flags {
+    /// Whether pages are brought when the mapping is made or locked.
+    pub(super) fn is_brought(self) -> bool {
+        self.has(Flags::LOCKED) && !self.has(Flags::ON_FAULT)
+    }
+
     /// Charged, if it must be: whatever is writable and private.
     pub(super) fn charged(self) -> Self {
         let free = self.has(Flags::SHARED) || self.has(Flags::NO_RESERVE);

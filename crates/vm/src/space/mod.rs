@@ -12,8 +12,10 @@ mod copy;
 mod discard;
 mod exec;
 mod fault;
+mod footprint;
 mod fork;
 mod incore;
+mod limits;
 mod lock;
 mod map;
 mod pages;
@@ -23,14 +25,19 @@ mod protect;
 mod query;
 mod remap;
 mod request;
+mod stack;
+mod stats;
 mod supply;
 mod unmap;
 mod write_back;
 
 pub use advise::Advice;
-pub use query::Region;
+pub use footprint::{Footprint, PagePlace};
+pub use limits::Limit;
+pub use query::{MappedObject, Region};
 pub use remap::Move;
 pub use request::{At, Request};
+pub use stats::Stats;
 
 use crate::error::Error;
 use crate::heap::try_box;
@@ -41,6 +48,7 @@ use crate::vm::Vm;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use arena::Arenas;
+use limits::Limits;
 use machine::{PAGE_SIZE, Platform, VaRange, pte};
 use sync::Padded;
 
@@ -62,6 +70,7 @@ pub struct Space<M: Platform, P: Policies<M>> {
     arenas: Arenas<M>,
     /// The end of the heap.
     heap_end: Box<Padded<HeapLock<M, usize>>>,
+    limits: Box<Padded<Limits<M>>>,
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -71,11 +80,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let heap_end = try_box(Padded(HeapLock::<M, _>::new(HEAP_START)))?;
         let at = (&raw const *heap_end).cast();
         M::label(at, size_of_val(&*heap_end), "Space.heap_end");
+        let limits = Box::new(Padded(Limits::new()));
+        M::label_value(&*limits, "Space.limits");
         Ok(Space {
             vm: vm.clone(),
             pmap: vm.with_frames(|| Pmap::new(vm))?,
             arenas,
             heap_end,
+            limits,
         })
     }
 

@@ -9,10 +9,18 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Brings the pages of a new mapping, writable ones for writing; what can not be had
     /// comes when it is used.
     pub(super) fn populate(&self, range: VaRange) {
-        let brought = self.bring(range, Access::Write);
-        if matches!(brought, Err(Error::Segv(_))) {
-            let _ = self.bring(range, Access::Read);
+        for page in pages(range) {
+            let _ = self.bring_usable(page);
         }
+    }
+
+    /// Brings the pages of `range`, writable ones for writing, as far as the first that can
+    /// not be had.
+    pub(super) fn bring_usable(&self, range: VaRange) -> Result<(), Error> {
+        pages(range).try_for_each(|page| match self.bring(page, Access::Write) {
+            Err(Error::Segv(_)) => self.bring(page, Access::Read),
+            brought => brought,
+        })
     }
 
     /// Brings the pages of `range` as an access to each would.
@@ -27,4 +35,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 })
             })
     }
+}
+
+/// The pages of a range, one by one.
+pub(super) fn pages(range: VaRange) -> impl Iterator<Item = VaRange> {
+    let starts = (range.start..range.end).step_by(PAGE_SIZE);
+    starts.map(|start| VaRange::sized(start, PAGE_SIZE))
 }

@@ -1,10 +1,11 @@
 //! Changing rights.
 
 use super::Space;
+use super::populate::pages;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Flags;
+use crate::tree::{Flags, Usage};
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -12,38 +13,50 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// returns, no CPU can use a right that was taken away.
     ///
     /// Memory that becomes writable for the first time reserves swap space. If part of
-    /// the range is not mapped, nothing changes.
+    /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
+        if self.protect_whole(range, prot)? {
+            pages(range).for_each(|page| self.populate_locked(page));
+        }
+        Ok(())
+    }
+
+    /// As [`Space::protect`], but brings nothing; says whether that is to be done.
+    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<bool, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
-        let mut uncharged = 0;
+        // What was charged once stays so.
+        let change = |flags: Flags| flags.with_prot(prot).charged();
+        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
+        let mut brings = false;
         let mut denied = false;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
             part.for_each(|mapped| {
-                let next = mapped.flags.with_prot(prot);
-                denied |= prot.writes() && next.has(Flags::SHARED | Flags::READ_ONLY);
-                if next.charged() != next {
-                    uncharged += mapped.range.pages() as u64;
-                }
+                let flags = mapped.flags;
+                let becomes = prot.writes() && !flags.prot().writes();
+                brings |= becomes && flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT);
+                denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
             });
+            before += part.usage();
+            after += part.usage_if(change);
         }
         if denied {
             return Err(Error::Denied);
         }
-        // What was charged once stays so.
-        self.reserve(uncharged)?;
+        let uncharged = after.charged - before.charged;
+        self.vm.commit(uncharged)?;
+        let counted = self.rules(&locked).count(before, after);
+        counted.inspect_err(|_| self.vm.uncommit(uncharged))?;
         self.pmap.protect_locked(&mut locked, prot);
         for mut part in locked.parts() {
-            part.update(|attributes| {
-                attributes.flags = attributes.flags.with_prot(prot).charged();
-            });
+            part.update(|attributes| attributes.flags = change(attributes.flags));
         }
-        Ok(())
+        Ok(brings)
     }
 
     /// An error if `range` is known to be a hole.

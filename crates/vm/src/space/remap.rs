@@ -3,7 +3,7 @@
 use super::{Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Attributes, Flags, Two};
+use crate::tree::{Attributes, Flags, Two, Usage};
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// Where a mapping may go.
@@ -20,6 +20,9 @@ pub enum Move {
     /// Here, and leaves an empty mapping behind.
     LeavingTo(usize),
 }
+
+/// What is locked to be remapped, and what the mapping has.
+type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
 
 impl Move {
     fn leaves(self) -> bool {
@@ -53,7 +56,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let _write = self.pmap.locking.write();
             self.remap_whole(old, bytes, place)
         })?;
-        self.populate_locked(VaRange::sized(at, bytes));
+        if bytes > old.len() {
+            self.populate_locked(VaRange {
+                start: at + old.len(),
+                end: at + bytes,
+            });
+        }
         Ok(at)
     }
 
@@ -84,10 +92,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             start: old.start + bytes,
             end: old.end,
         };
-        if rest.start == rest.end {
-            return Ok(());
+        if rest.start < rest.end {
+            self.replace(rest, None)?;
+            self.left(rest);
         }
-        self.replace(rest, None)
+        Ok(())
     }
 
     /// Lets `old` be `bytes` long if there is room behind it.
@@ -109,9 +118,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !is_free {
             return Ok(false);
         }
-        self.charging(more.len(), attributes.flags, || Ok(()))?;
+        // The attachment is of what was there: the object must find what is new, too.
+        let added = self.moved(&attributes, old.end, more)?;
+        self.charging(more.len(), attributes.flags, || {
+            let grown = Usage::of(attributes.flags, more.pages());
+            self.rules(&two).count_new(Usage::NONE, grown)
+        })?;
         for mut part in tree.parts_of(&two, more) {
-            part.set(Some(attributes.clone()));
+            part.set(Some(added.clone()));
         }
         Ok(true)
     }
@@ -152,28 +166,44 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !is_free {
             return Ok(false);
         }
-        let moved = self.moved(&attributes, old, to)?;
+        let moved = self.moved(&attributes, old.start, to)?;
         for mut part in tree.parts_of(&two, old) {
             part.make_room()?;
         }
         let target = VaRange::sized(to.start, kept);
         let source = VaRange::sized(old.start, kept);
+        let stays = leave.then(|| Attributes {
+            flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
+            ..attributes.clone()
+        });
+        let before = Usage::of(attributes.flags, source.pages());
+        let left = stays.as_ref();
+        let left = left.map_or(Usage::NONE, |left| Usage::of(left.flags, source.pages()));
+        let after = Usage::of(attributes.flags, to.pages()) + left;
         // What stays behind is charged as the mapping that has gone, so a move that leaves
         // nothing behind is charged for what is new only.
         let more = if leave { to.len() } else { to.len() - kept };
         self.charging(more, attributes.flags, || {
-            self.pmap.prepare_move(&two, source, target)
+            let rules = self.rules(&two);
+            rules.count_new(before, after)?;
+            let prepared = self.pmap.prepare_move(&two, source, target);
+            // Nothing has shrunk, so nothing that others could have taken is to be had back.
+            prepared.inspect_err(|_| {
+                let back = rules.count(after, before);
+                debug_assert!(back.is_ok(), "less is within all limits");
+            })
         })?;
         self.pmap.move_pages(&two, source, target);
         for mut part in tree.parts_of(&two, to) {
             part.set(Some(moved.clone()));
         }
-        let stays = leave.then(|| Attributes {
-            flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
-            ..attributes.clone()
-        });
         for mut part in tree.parts_of(&two, source) {
-            part.set(stays.clone());
+            match leave {
+                true => part.update(|left| {
+                    left.flags = left.flags.without(Flags::LOCKED | Flags::ON_FAULT);
+                }),
+                false => part.set(None),
+            }
         }
         drop(two);
         drop(pmap);
@@ -187,18 +217,21 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 None,
             )?;
         }
+        if !leave {
+            self.left(old);
+        }
         Ok(true)
     }
 
-    /// The attributes of `old` when it is at `to`.
+    /// What is mapped at `old` when it is mapped at `to`.
     fn moved(
         &self,
         attributes: &Attributes<M, P>,
-        old: VaRange,
+        old: usize,
         to: VaRange,
     ) -> Result<Attributes<M, P>, Error> {
         let attachment = attributes.attachment.as_ref();
-        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old.start)));
+        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old)));
         Ok(Attributes {
             flags: attributes.flags,
             attachment: moved.transpose()?,
@@ -206,11 +239,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Locks `old`, which must be mapped with the same attributes everywhere, and `more`.
-    fn lock_one(
-        &self,
-        old: VaRange,
-        more: Option<VaRange>,
-    ) -> Result<(Two<'_, M, P>, Attributes<M, P>), Error> {
+    fn lock_one(&self, old: VaRange, more: Option<VaRange>) -> Result<One<'_, M, P>, Error> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,
@@ -222,7 +251,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.for_each(|mapped| {
                 alike &= mapped.range.start == to;
                 let first = found.get_or_insert_with(|| mapped.attributes());
-                alike &= *first == mapped.attributes();
+                alike &= first.go_on_in(&mapped.attributes());
                 if alike {
                     to = mapped.range.end;
                 }
@@ -235,7 +264,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Brings the pages of `range` if what begins there is locked in memory.
-    fn populate_locked(&self, range: VaRange) {
+    pub(super) fn populate_locked(&self, range: VaRange) {
         let first = VaRange::sized(range.start, PAGE_SIZE);
         let Ok(mut locked) = self.pmap.tree.lock(first) else {
             return;
@@ -245,7 +274,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             .next()
             .and_then(|part| Some(part.first()?.flags));
         drop(locked);
-        if flags.is_some_and(|flags| flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT)) {
+        if flags.is_some_and(Flags::is_brought) {
             self.populate(range);
         }
     }

@@ -1,7 +1,9 @@
 //! Unmapping memory.
 
 use super::Space;
+use super::arena::TABLE;
 use crate::error::Error;
+use crate::pmap::whole_lines;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::ALL;
 use machine::{Platform, VaRange};
@@ -14,9 +16,35 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _write = self.pmap.locking.write();
         if !self.pmap.tree.is_hole(range) {
             self.replace(range, None)?;
-            self.arenas.unmapped(range);
+            self.left(range);
         }
         Ok(())
+    }
+
+    /// `range` is mapped no more: its addresses are used again first, and tables that are
+    /// not needed go.
+    pub(super) fn left(&self, range: VaRange) {
+        self.arenas.unmapped(range);
+        let whole = whole_lines(range);
+        if whole.start < whole.end {
+            self.pmap.trim(whole);
+        }
+        let before = VaRange {
+            end: whole.start.min(range.end),
+            ..range
+        };
+        let after = VaRange {
+            start: whole.end.max(range.start),
+            ..range
+        };
+        for part in [before, after] {
+            for place in self.pmap.tree.places(part) {
+                let is_spare = place.level == 0 && place.slot.is_empty();
+                if is_spare && let Some(other) = self.arenas.vacated(place.range.start) {
+                    self.pmap.trim(VaRange::sized(other, TABLE));
+                }
+            }
+        }
     }
 
     /// Unmaps all.

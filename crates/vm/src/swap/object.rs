@@ -9,11 +9,12 @@ use alloc::sync::Arc;
 use machine::{Frame, PagerError, Platform};
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Shared anonymous memory of `bytes` bytes, in the swap space when memory is short.
+    /// Shared anonymous memory of `bytes` bytes, in the swap space when memory is short. Its
+    /// size is charged to the account of swap space as long as it lives.
     pub fn shared_memory(self: &Arc<Self>, bytes: u64) -> Result<ObjectRef<M, P>, Error> {
         let slots = self.swap_space().cloned();
         let slots = slots.map(|space| -> Arc<dyn Slots<M>> { space });
-        Object::anonymous(self, slots, bytes)
+        Object::committed(self, slots, bytes)
     }
 }
 

@@ -37,6 +37,18 @@ impl<M: Platform, P: Policies<M>> PartialEq for Attributes<M, P> {
     }
 }
 
+impl<M: Platform, P: Policies<M>> Attributes<M, P> {
+    /// Whether what has these and, behind it, what has `next` are one mapping to tasks.
+    pub(crate) fn go_on_in(&self, next: &Self) -> bool {
+        let object = match (&self.attachment, &next.attachment) {
+            (None, None) => true,
+            (Some(this), Some(next)) => this.goes_on_in(next),
+            _ => false,
+        };
+        self.flags == next.flags && object
+    }
+}
+
 /// What is mapped at `range`, as an operation that holds its slot sees it.
 pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
     pub(crate) range: VaRange,

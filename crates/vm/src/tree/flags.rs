@@ -14,7 +14,8 @@ impl Flags {
     pub const SHARED: Flags = Flags(1 << 3);
     /// Swap space is reserved for its pages.
     pub const CHARGED: Flags = Flags(1 << 4);
-    /// It never is charged (`MAP_NORESERVE`).
+    /// It never is charged (`MAP_NORESERVE`). Not where nothing is overcommitted
+    /// ([`crate::Overcommit::Never`]).
     pub const NO_RESERVE: Flags = Flags(1 << 5);
     /// It may not become writable: a shared mapping of what is only readable.
     pub const READ_ONLY: Flags = Flags(1 << 6);

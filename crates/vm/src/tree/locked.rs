@@ -12,6 +12,13 @@ use sync::RawLock;
 /// What the holder of a slot's lock gives back; `None` if it was taken unwatched.
 pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
+/// Whoever has one has a slot locked, at least.
+pub(crate) trait Holding {}
+
+impl<M: Platform, P: Policies<M>> Holding for Locked<'_, M, P> {}
+impl<M: Platform, P: Policies<M>> Holding for Two<'_, M, P> {}
+impl<M: Platform, P: Policies<M>> Holding for Part<'_, M, P> {}
+
 /// A range of addresses, locked: nobody else changes what is mapped there.
 ///
 /// The slots themselves remember that they are held: while they are they get no nodes,
@@ -142,6 +149,18 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
         let range = self.range;
         self.places().map(move |(place, _)| Part::new(place, range))
+    }
+
+    /// As [`Locked::parts`], with what `range`, which lies in what is locked, covers of them.
+    pub(crate) fn parts_in(&mut self, range: VaRange) -> impl Iterator<Item = Part<'_, M, P>> {
+        self.tree
+            .places(range)
+            .map(move |place| Part::new(place, range))
+    }
+
+    /// Whether this is the whole tree.
+    pub(crate) fn is_all(&self) -> bool {
+        self.range == ALL
     }
 
     /// The end of the last mapping in the range.

@@ -29,15 +29,18 @@ mod extents;
 mod flags;
 mod locked;
 mod part;
+mod run;
 mod slot;
 mod state;
+mod usage;
 
 pub(crate) use extent::{Attributes, Mapped};
 pub use flags::Flags;
-pub(crate) use locked::{Locked, Two};
+pub(crate) use locked::{Holding, Locked, Two};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
+pub use usage::Usage;
 
 use crate::policy::Policies;
 use core::{array, iter};

@@ -4,6 +4,7 @@ use super::extent::{Attributes, Extent, Mapped};
 use super::flags::Flags;
 use super::slot::{Inside, Kind};
 use super::state::{Size, State};
+use super::usage::Usage;
 use super::{Place, Slot};
 use crate::error::Error;
 use crate::pmap::Leaf;
@@ -46,6 +47,11 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// The slot.
     pub(crate) fn slot(&self) -> &'a Slot<M, P> {
         self.place.slot
+    }
+
+    /// Whether nothing is mapped in the slot.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.place.slot.is_empty()
     }
 
     /// Whether the slot has no entry that says anything.
@@ -140,6 +146,18 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
             return Err(Error::NotMapped { address: to });
         }
         Ok(())
+    }
+
+    /// What the range counts as.
+    pub(crate) fn usage(&self) -> Usage {
+        self.usage_if(|flags| flags)
+    }
+
+    /// What the range would count as if it had other flags.
+    pub(crate) fn usage_if(&self, change: impl Fn(Flags) -> Flags) -> Usage {
+        let mut usage = Usage::NONE;
+        self.for_each(|mapped| usage += Usage::of(change(mapped.flags), mapped.range.pages()));
+        usage
     }
 
     /// Makes room for one [`Part::set`] or [`Part::update`], which then can not fail.

@@ -195,6 +195,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.count(Kind::Private) + self.count(Kind::Object)
     }
 
+    /// Whether nothing is mapped, a moment ago.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state() == State::Empty && self.child().is_none()
+    }
+
     /// Whether no entry says anything, a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {

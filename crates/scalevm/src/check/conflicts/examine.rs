@@ -8,11 +8,13 @@ use super::commute::{Pair, Sharing};
 use super::operation::{Operation, Worker};
 use crate::check::sites::{self, Frame};
 use crate::check::vms;
-use machine::{Clock, Job};
+use machine::{Clock, Job, Topology};
 use sim::{Access, Options as MachineOptions, Progress, Sim};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use vm::pager::MemoryPager;
+use vm::swap::SwapSpace;
 use vm::{Options, Policies, Space, Vm};
 
 /// Sockets and cores a socket; the second CPU is the first of the second socket.
@@ -21,6 +23,8 @@ const CORES: usize = 2;
 const CPUS: [usize; 2] = [0, CORES];
 /// Bytes of physical memory.
 const MEMORY: usize = 64 << 20;
+/// Slots of swap space.
+const SLOTS: u32 = 512;
 /// Repetitions before the one that counts.
 const WARM_UP: usize = 8;
 /// What happens at one time takes less than this, in nanoseconds.
@@ -62,17 +66,24 @@ pub fn examine<P: Policies<Sim>>(
         memory: MEMORY,
         ..MachineOptions::new(vms::profile(SOCKETS, CORES, 1))
     })?;
-    let spaces = {
+    let (spaces, file) = {
         let (machine_of_vm, sharing) = (machine.clone(), pair.sharing);
         machine.on_cpu(0, move || {
+            let pager = Box::new(MemoryPager::new());
+            let swap = SwapSpace::new(machine_of_vm.cpus(), pager, SLOTS);
+            let options = Options {
+                swap_space: Some(Arc::new(swap.expect("a swap space"))),
+                ..options
+            };
             let vm = Vm::with_options(machine_of_vm, options);
+            let file = Worker::file(&vm).expect("a file");
             let space = || Arc::new(Space::new(&vm).expect("a space"));
             let first = space();
             let second = match sharing {
                 Sharing::Processes => space(),
                 Sharing::Threads => first.clone(),
             };
-            [first, second]
+            ([first, second], file)
         })
     };
     let begin = machine.time();
@@ -81,14 +92,15 @@ pub fn examine<P: Policies<Sim>>(
         .zip(spaces)
         .enumerate();
     let jobs = operations.map(|(index, (operation, space))| {
-        let placement = pair.placement;
+        let (placement, file) = (pair.placement, file.clone());
         let job = move || {
-            let worker = Worker::new(operation, space, placement, index);
+            let worker = Worker::new(operation, space, placement, index, file);
             work(worker, begin, index as u64);
         };
         (CPUS[index], Box::new(job) as Job)
     });
     machine.start_on(jobs.collect());
+    drop(file);
     run(&machine, begin + PERFORM * PHASE);
     machine.trace();
     run(&machine, begin + UNDO * PHASE);

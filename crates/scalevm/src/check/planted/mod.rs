@@ -4,11 +4,13 @@
 //! protocol broken, in the scenario that also runs the sound one.
 
 mod locks;
+mod machine;
 mod policies;
 mod wakeup;
 
 use super::races::play::Scenario;
-use super::races::scenarios::{alan_cox, counter, epoch, mutex};
+use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
+use machine::{COPIES_EARLY, FORGETS_FLUSH, Flawed};
 use vm::Options;
 
 /// A planted bug.
@@ -63,6 +65,21 @@ pub fn all() -> Vec<Planted> {
             "no-invalidation",
             "a VM without delayed invalidation",
             |name| alan_cox::named::<policies::NoInvalidation>(name, Options::default),
+        ),
+        bug(
+            "fork-no-flush",
+            "a fork that leaves other CPUs of the parent their writable translations",
+            fork::named::<Flawed<FORGETS_FLUSH>>,
+        ),
+        bug(
+            "copy-before-flush",
+            "a copy on write that is made before other CPUs have ceased to write the page",
+            fork::named::<Flawed<COPIES_EARLY>>,
+        ),
+        bug(
+            "reclaim-no-wait",
+            "a reclaimer that does not wait for those who unmap the page",
+            |name| write_out::named::<policies::NoInvalidation>(name, Options::default),
         ),
     ]
 }

@@ -47,7 +47,8 @@ mod remove;
 mod reserve;
 mod run;
 
-#[cfg(test)]
+// The checker's stacks are too small for code that is not optimised.
+#[cfg(all(test, not(debug_assertions)))]
 mod model;
 #[cfg(test)]
 mod tests;

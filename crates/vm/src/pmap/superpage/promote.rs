@@ -39,23 +39,18 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         drop(run);
     }
 
-    /// What the first entry of `leaf` says, with what the walker has marked in any, if all
-    /// say the same of one block.
+    /// What the first entry of `leaf` says, if all say the same of one block, but for what the
+    /// walker marks.
     fn alike(&self, leaf: Frame) -> Option<u64> {
         let first = self.vm.machine().word(leaf, 0).load(Ordering::Relaxed);
         let is_aligned = pte::frame(first).index().is_multiple_of(pte::ENTRIES);
         if first & pte::PRESENT == 0 || entry::kind(first) != Kind::Private || !is_aligned {
             return None;
         }
-        let mut used = first;
         // From the end: rights are mostly given back in ascending order.
-        for (index, bits) in self.entries(leaf).enumerate().rev() {
-            if (bits ^ piece(first, index)) & !USED != 0 {
-                return None;
-            }
-            used |= bits & USED;
-        }
-        Some(used)
+        let mut entries = self.entries(leaf).enumerate().rev();
+        let alike = entries.all(|(index, bits)| (bits ^ piece(first, index)) & !USED == 0);
+        alike.then_some(first)
     }
 
     /// All entries of `leaf`.

@@ -3,10 +3,16 @@
 pub mod alan_cox;
 pub mod counter;
 pub mod epoch;
+mod family;
+mod files;
+pub mod fork;
 pub mod mutex;
 pub mod queues;
+mod reclaim;
 mod rwlock;
 mod spaces;
+mod store;
+pub mod write_out;
 
 use super::play::Scenario;
 
@@ -20,6 +26,11 @@ pub fn all() -> Vec<Scenario> {
         epoch::all(),
         alan_cox::all(),
         spaces::all(),
+        fork::all(),
+        files::all(),
+        write_out::all(),
+        reclaim::all(),
+        family::all(),
     ];
     families.into_iter().flatten().collect()
 }

@@ -1,0 +1,98 @@
+//! Where the operations of a sequence play.
+//!
+//! Every process has a window of addresses at a fixed place, a heap, and what the system
+//! placed itself. The latter has no address in a sequence but a handle's name, since
+//! systems choose differently.
+
+use std::fmt;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// The window's first address: free in a Linux process, and whole 2 MiB pages.
+pub const WINDOW: u64 = 1 << 45;
+/// Pages of the window: four times 2 MiB.
+pub const WINDOW_PAGES: u64 = 4 * 512;
+/// Pages that the heap may have.
+pub const HEAP_PAGES: u64 = 64;
+/// The first address that no task of x86-64 Linux may map.
+pub const USER_END: u64 = (1 << 47) - PAGE;
+
+/// What the kernel chose the address of, by the number the sequence gives it.
+pub type Handle = u16;
+
+/// What an address is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The window's start.
+    Window,
+    /// The start of a mapping that the system placed.
+    Handle(Handle),
+    /// The heap's start.
+    Heap,
+    /// Zero: for absurd addresses.
+    Absolute,
+}
+
+/// An address: so many bytes from a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// What it is counted from.
+    pub place: Place,
+    /// Bytes.
+    pub offset: u64,
+}
+
+/// Some bytes from an address on; nothing says that they are pages, or that there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first address.
+    pub start: Address,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Address {
+    /// The window's page number `page`.
+    pub fn window(page: u64) -> Self {
+        Address {
+            place: Place::Window,
+            offset: page * PAGE,
+        }
+    }
+
+    /// The address `bytes` further on; the offset wraps around.
+    pub fn plus(self, bytes: u64) -> Self {
+        Address {
+            offset: self.offset.wrapping_add(bytes),
+            ..self
+        }
+    }
+}
+
+impl Range {
+    /// `pages` pages from `start` on.
+    pub fn pages(start: Address, pages: u64) -> Self {
+        Range {
+            start,
+            bytes: pages * PAGE,
+        }
+    }
+}
+
+/// `w512` is the window's page 512, `w512+8` a byte of it, `h3:2` the third page of a
+/// handle's mapping, `b0` the heap's first page.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let page = self.offset / PAGE;
+        match self.place {
+            Place::Window => write!(f, "w{page}")?,
+            Place::Handle(handle) => write!(f, "h{handle}:{page}")?,
+            Place::Heap => write!(f, "b{page}")?,
+            Place::Absolute => return write!(f, "{:#x}", self.offset),
+        }
+        match self.offset % PAGE {
+            0 => Ok(()),
+            byte => write!(f, "+{byte}"),
+        }
+    }
+}

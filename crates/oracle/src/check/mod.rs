@@ -1,0 +1,104 @@
+//! Systems side by side: where do they part, and how little does it take?
+//!
+//! The model goes first and says what any system should answer, or that a step is not defined; then
+//! nobody performs it. What a system answers must agree with the model.
+
+mod shrink;
+mod simpler;
+
+pub use shrink::shrink;
+
+use crate::generate::sequence;
+use crate::model::Model;
+use crate::outcome::Outcome;
+use crate::step::Step;
+use crate::system::{Broken, Halfway, System};
+use std::fmt;
+
+/// Systems that part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The sequence, up to the step in question.
+    pub steps: Vec<Step>,
+    /// What each has said to the last step, by name; the model first.
+    pub outcomes: Vec<(String, Outcome)>,
+}
+
+/// What a sequence has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// Steps that were performed and compared.
+    pub compared: u64,
+    /// Steps that are not defined, or that some system does not know.
+    pub left_out: u64,
+}
+
+/// The model that all of `systems` can be compared with.
+pub fn model_for(systems: &[&mut dyn System]) -> Model {
+    let mut ways = systems.iter().map(|system| system.halfway());
+    let first = ways.next().unwrap_or(Halfway::Kept);
+    Model::new(ways.all(|way| way == first).then_some(first))
+}
+
+/// The sequence of this seed that all of `systems` can play, of about `steps` steps.
+pub fn sequence_for(seed: u64, steps: usize, systems: &[&mut dyn System]) -> Vec<Step> {
+    let known = |step: &Step| systems.iter().all(|system| system.supports(step));
+    sequence(seed, steps, model_for(systems), &known)
+}
+
+/// Plays a sequence on all systems.
+///
+/// # Errors
+/// A system can not be used any more.
+pub fn play(
+    steps: &[Step],
+    systems: &mut [&mut dyn System],
+) -> Result<Result<Played, Divergence>, Broken> {
+    let mut model = model_for(systems);
+    for system in systems.iter_mut() {
+        system.reset()?;
+    }
+    let mut played = Played::default();
+    for (index, step) in steps.iter().enumerate() {
+        let known = systems.iter().all(|system| system.supports(step));
+        let judged = match known {
+            true => model.judge(step).ok(),
+            false => None,
+        };
+        let Some(expected) = judged else {
+            played.left_out += 1;
+            continue;
+        };
+        played.compared += 1;
+        let mut outcomes = vec![("model".to_owned(), expected)];
+        for system in systems.iter_mut() {
+            outcomes.push((system.name().to_owned(), system.perform(step)?));
+        }
+        let expected = &outcomes[0].1;
+        if !outcomes.iter().all(|(_, outcome)| outcome.agrees(expected)) {
+            return Ok(Err(Divergence {
+                steps: steps[..=index].to_vec(),
+                outcomes,
+            }));
+        }
+    }
+    for system in systems.iter_mut() {
+        if let Some(wrong) = system.finish()? {
+            let name = system.name().to_owned();
+            return Ok(Err(Divergence {
+                steps: steps.to_vec(),
+                outcomes: vec![(name, Outcome::Crashed(wrong))],
+            }));
+        }
+    }
+    Ok(Ok(played))
+}
+
+/// The sequence as text that can be played again, then what each has said.
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::text::print(&self.steps))?;
+        let mut outcomes = self.outcomes.iter();
+        outcomes.try_for_each(|(name, outcome)| writeln!(f, "# {name}: {outcome}"))
+    }
+}

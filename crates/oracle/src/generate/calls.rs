@@ -1,0 +1,269 @@
+//! Which call, with which arguments.
+
+use super::Generator;
+use crate::address::{HEAP_PAGES, PAGE, Place, Range};
+use crate::model::Known;
+use crate::step::{
+    Advice, Backing, Call, FILES, LockFlag, Map, MapFlag, ProcessId, Remap, RemapFlag, SyncFlag,
+    TRANSFER, Transfer, Where, Width,
+};
+
+/// Files have about so many pages.
+pub const FILE_PAGES: u64 = 12;
+
+/// What a step is about.
+#[derive(Clone, Copy)]
+enum Kind {
+    Map,
+    Unmap,
+    Protect,
+    Remap,
+    Advise,
+    Sync,
+    Lock,
+    LockOnFault,
+    Unlock,
+    LockAll,
+    UnlockAll,
+    InCore,
+    Break,
+    Fork,
+    Exit,
+    Replace,
+    Load,
+    Store,
+    Truncate,
+    Read,
+    Write,
+    Regions,
+    Dump,
+}
+
+/// How likely each is.
+const WEIGHTS: [(u64, Kind); 23] = [
+    (150, Kind::Map),
+    (50, Kind::Unmap),
+    (80, Kind::Protect),
+    (80, Kind::Remap),
+    (120, Kind::Advise),
+    (20, Kind::Sync),
+    (25, Kind::Lock),
+    (10, Kind::LockOnFault),
+    (25, Kind::Unlock),
+    (3, Kind::LockAll),
+    (6, Kind::UnlockAll),
+    (30, Kind::InCore),
+    (20, Kind::Break),
+    (25, Kind::Fork),
+    (12, Kind::Exit),
+    (3, Kind::Replace),
+    (120, Kind::Load),
+    (170, Kind::Store),
+    (30, Kind::Truncate),
+    (15, Kind::Read),
+    (40, Kind::Write),
+    (15, Kind::Regions),
+    (25, Kind::Dump),
+];
+
+impl Generator<'_> {
+    /// A call that `process` might make.
+    pub(super) fn call(&mut self, known: &Known, process: ProcessId) -> Call {
+        let kind = match self.has_little(known, process) && self.chance(50) {
+            true => Kind::Map,
+            false => self.weighted(&WEIGHTS),
+        };
+        match kind {
+            Kind::Map => Call::Map(self.map(known, process)),
+            Kind::Unmap => Call::Unmap(self.range(known, process)),
+            Kind::Protect => {
+                let prot = self.prot();
+                Call::Protect(self.range(known, process), prot)
+            }
+            Kind::Remap => Call::Remap(self.remap(known, process)),
+            Kind::Advise => {
+                let advice = Advice::ALL.map(|(advice, _)| (weight(advice), advice));
+                let advice = self.weighted(&advice);
+                Call::Advise(self.range(known, process), advice)
+            }
+            Kind::Sync => {
+                let chances = [
+                    (30, SyncFlag::Async),
+                    (50, SyncFlag::Sync),
+                    (30, SyncFlag::Invalidate),
+                ];
+                let flags = self.flags(&chances);
+                Call::Sync(self.range(known, process), flags)
+            }
+            Kind::Lock => Call::Lock(self.range(known, process)),
+            Kind::LockOnFault => Call::LockOnFault(self.range(known, process)),
+            Kind::Unlock => Call::Unlock(self.range(known, process)),
+            Kind::LockAll => Call::LockAll(self.flags(&[
+                (50, LockFlag::Current),
+                (50, LockFlag::Future),
+                (40, LockFlag::OnFault),
+            ])),
+            Kind::UnlockAll => Call::UnlockAll,
+            Kind::InCore => Call::InCore(self.range(known, process)),
+            Kind::Break => Call::Break(self.length(HEAP_PAGES / 4)),
+            Kind::Fork => Call::Fork(self.free_process(known)),
+            Kind::Exit => Call::Exit,
+            Kind::Replace => Call::Replace,
+            Kind::Load => {
+                let width = self.width();
+                Call::Load(self.access(known, process, width.bytes()), width)
+            }
+            Kind::Store => {
+                let width = self.width();
+                self.value += 1;
+                let address = self.access(known, process, width.bytes());
+                Call::Store(address, width, self.value)
+            }
+            Kind::Truncate => {
+                let file = self.file();
+                Call::Truncate(file, self.length(FILE_PAGES))
+            }
+            Kind::Read => Call::Read(self.transfer()),
+            Kind::Write => self.write(),
+            Kind::Regions => Call::Regions(self.whole_range(known, process, |_| true)),
+            Kind::Dump => {
+                let range = self.whole_range(known, process, |_| true);
+                let bytes = range.bytes.min(8 * PAGE);
+                Call::Dump(Range { bytes, ..range })
+            }
+        }
+    }
+
+    fn map(&mut self, known: &Known, process: ProcessId) -> Map {
+        let in_window = |place| place == Place::Window;
+        let range = match self.chance(85) {
+            true => self.whole_range(known, process, in_window),
+            false => self.range(known, process),
+        };
+        self.handle += 1;
+        let handle = self.handle;
+        let at = self.weighted(&[
+            (50, Where::Fixed(range.start)),
+            (10, Where::FixedNoReplace(range.start)),
+            (12, Where::Hint(range.start, handle)),
+            (28, Where::Anywhere(handle)),
+        ]);
+        Map {
+            at,
+            bytes: range.bytes,
+            prot: self.prot(),
+            shared: self.chance(35),
+            backing: self.backing(),
+            flags: self.flags(&[
+                (12, MapFlag::Populate),
+                (5, MapFlag::NoReserve),
+                (8, MapFlag::GrowsDown),
+                (4, MapFlag::Locked),
+            ]),
+        }
+    }
+
+    fn backing(&mut self) -> Backing {
+        if self.chance(55) {
+            return Backing::Anonymous;
+        }
+        let offset = match self.below(50) {
+            0 => self.below(3 * PAGE),
+            1 => self.absurd_length(),
+            2..40 => self.below(4) * PAGE,
+            _ => self.below(FILE_PAGES) * PAGE,
+        };
+        Backing::File {
+            file: self.file(),
+            offset,
+            read_only: self.chance(10),
+        }
+    }
+
+    fn remap(&mut self, known: &Known, process: ProcessId) -> Remap {
+        let mut old = match self.chance(90) {
+            true => self.whole_range(known, process, |place| place != Place::Heap),
+            false => self.range(known, process),
+        };
+        let bytes = match self.below(100) {
+            0..40 => old.bytes,
+            40..70 => old.bytes.saturating_add(self.pages() * PAGE),
+            70..90 => old.bytes.saturating_sub(self.pages() * PAGE).max(PAGE),
+            90..97 => self.pages() * PAGE,
+            _ => self.absurd_length(),
+        };
+        if self.chance(3) {
+            old.bytes = 0;
+        }
+        let fixed = match self.chance(45) {
+            true => Some(self.range(known, process).start),
+            false => None,
+        };
+        self.handle += 1;
+        Remap {
+            old,
+            bytes,
+            fixed,
+            handle: fixed.is_none().then_some(self.handle),
+            flags: self.flags(&[(80, RemapFlag::MayMove), (15, RemapFlag::DontUnmap)]),
+        }
+    }
+
+    pub(super) fn write(&mut self) -> Call {
+        self.value += 1;
+        Call::Write(self.transfer(), self.value as u8)
+    }
+
+    fn transfer(&mut self) -> Transfer {
+        let bytes = match self.chance(50) {
+            true => self.below(9),
+            false => self.below(TRANSFER),
+        };
+        let near = match self.chance(50) {
+            true => self.below(FILE_PAGES) * PAGE,
+            false => self.length(FILE_PAGES),
+        };
+        Transfer {
+            file: self.file(),
+            offset: near,
+            bytes,
+        }
+    }
+
+    /// So many bytes, mostly whole pages.
+    fn length(&mut self, pages: u64) -> u64 {
+        let whole = self.below(pages + 1) * PAGE;
+        match self.chance(70) {
+            true => whole,
+            false => whole + self.below(PAGE),
+        }
+    }
+
+    /// The first file most of the time, so that operations meet.
+    fn file(&mut self) -> u8 {
+        let file = self.below(u64::from(FILES) * 2);
+        if file < u64::from(FILES) {
+            file as u8
+        } else {
+            0
+        }
+    }
+
+    fn width(&mut self) -> Width {
+        match self.chance(50) {
+            true => Width::Byte,
+            false => Width::Word,
+        }
+    }
+}
+
+/// Advice that changes contents is the most interesting.
+fn weight(advice: Advice) -> u64 {
+    match advice {
+        Advice::DontNeed => 8,
+        Advice::Free | Advice::Remove | Advice::DontFork | Advice::WipeOnFork => 4,
+        Advice::PopulateRead | Advice::PopulateWrite => 3,
+        Advice::Normal | Advice::Random | Advice::Sequential | Advice::WillNeed => 1,
+        _ => 2,
+    }
+}

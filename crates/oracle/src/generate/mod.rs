@@ -1,0 +1,133 @@
+//! Random sequences in which operations meet.
+//!
+//! The same seed gives the same sequence. A model runs along, so that most steps are about
+//! what is mapped: a few places around borders of 2 MiB, files of a few pages, some processes.
+//! One step in ten or so is about nothing, or asks for something absurd.
+
+mod calls;
+mod pick;
+
+use crate::address::{Address, HEAP_PAGES, Handle, PAGE, Place, Range, WINDOW_PAGES};
+use crate::model::{Known, Model};
+use crate::step::{Call, DUMP_PAGES, FILES, PROCESSES, ProcessId, Step};
+use calls::FILE_PAGES;
+use oorandom::Rand64;
+
+/// Draws for one step before it is given up.
+const DRAWS: usize = 100;
+
+/// A sequence of about `steps` steps, and then some that look at all there is.
+///
+/// All are defined by `model`, which is as it was made; steps of which `supports` says no are
+/// left out.
+pub fn sequence(
+    seed: u64,
+    steps: usize,
+    model: Model,
+    supports: &dyn Fn(&Step) -> bool,
+) -> Vec<Step> {
+    let mut generator = Generator {
+        random: Rand64::new(u128::from(seed)),
+        model,
+        steps: Vec::new(),
+        supports,
+        handle: 0,
+        value: 0,
+    };
+    generator.fill_files();
+    for _ in 0..steps {
+        generator.step();
+    }
+    generator.look();
+    generator.steps
+}
+
+/// A sequence in the making.
+struct Generator<'a> {
+    random: Rand64,
+    model: Model,
+    steps: Vec<Step>,
+    supports: &'a dyn Fn(&Step) -> bool,
+    /// The last handle that was given.
+    handle: Handle,
+    /// The last value that was stored.
+    value: u64,
+}
+
+impl Generator<'_> {
+    /// Most files have some pages before anything else happens.
+    fn fill_files(&mut self) {
+        for file in 0..FILES {
+            if self.chance(80) {
+                let bytes = (1 + self.below(FILE_PAGES)) * PAGE;
+                let process = 0;
+                self.take(Step {
+                    process,
+                    call: Call::Truncate(file, bytes),
+                });
+                let call = self.write();
+                self.take(Step { process, call });
+            }
+        }
+    }
+
+    /// Draws until a step is defined.
+    fn step(&mut self) {
+        let known = self.model.known();
+        for _ in 0..DRAWS {
+            let Some((process, _)) = self.one_of(&known.processes) else {
+                return;
+            };
+            let process = *process;
+            let call = self.call(&known, process);
+            if self.take(Step { process, call }) {
+                return;
+            }
+        }
+    }
+
+    /// Takes the step if it is defined and supported.
+    fn take(&mut self, step: Step) -> bool {
+        let last = step.call == Call::Exit && self.model.known().processes.len() == 1;
+        let taken = !last && (self.supports)(&step) && self.model.judge(&step).is_ok();
+        if taken {
+            self.steps.push(step);
+        }
+        taken
+    }
+
+    /// Looks at all that all processes have.
+    fn look(&mut self) {
+        for (process, regions) in self.model.known().processes {
+            let mut look = |call| self.take(Step { process, call });
+            look(Call::Regions(Range::pages(
+                Address::window(0),
+                WINDOW_PAGES,
+            )));
+            let heap = Address {
+                place: Place::Heap,
+                offset: 0,
+            };
+            look(Call::Regions(Range::pages(heap, HEAP_PAGES)));
+            for region in regions {
+                let all = Range::pages(region.start, region.pages);
+                look(Call::InCore(all));
+                if matches!(region.start.place, Place::Handle(_)) {
+                    look(Call::Regions(all));
+                }
+                for first in (0..region.pages).step_by(DUMP_PAGES as usize) {
+                    let start = region.start.plus(first * PAGE);
+                    let pages = DUMP_PAGES.min(region.pages - first);
+                    look(Call::Dump(Range::pages(start, pages)));
+                }
+            }
+        }
+    }
+
+    /// A number that no child has.
+    fn free_process(&mut self, known: &Known) -> ProcessId {
+        let taken = |id: &ProcessId| known.processes.iter().any(|(taken, _)| taken == id);
+        let free = (0..PROCESSES).find(|id| !taken(id));
+        free.unwrap_or(0)
+    }
+}

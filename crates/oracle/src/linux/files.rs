@@ -1,0 +1,60 @@
+//! The files of the sequences: without a name, in memory.
+
+use crate::step::FILES;
+use crate::system::Broken;
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+
+/// What the kernel calls them, but for the number.
+const NAME: &str = "scalevm-oracle-";
+
+/// All files, each opened for reading and writing, and for reading only.
+pub struct Files(Vec<[File; 2]>);
+
+impl Files {
+    /// Empty files.
+    pub fn new() -> Result<Self, Broken> {
+        let files = (0..FILES).map(open).collect::<io::Result<_>>();
+        files.map(Files).map_err(Broken::host("memfd_create"))
+    }
+
+    /// Makes them empty again.
+    pub fn clear(&self) -> Result<(), Broken> {
+        let mut files = self.0.iter();
+        let cleared = files.try_for_each(|[file, _]| file.set_len(0));
+        cleared.map_err(Broken::host("ftruncate"))
+    }
+
+    /// The descriptor of a file.
+    pub fn descriptor(&self, file: u8, read_only: bool) -> RawFd {
+        self.0[usize::from(file)][usize::from(read_only)].as_raw_fd()
+    }
+
+    /// All descriptors.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.0.iter().flatten().map(AsRawFd::as_raw_fd)
+    }
+}
+
+/// The file that `/proc/PID/maps` calls so.
+pub fn named(path: &str) -> Option<u8> {
+    let rest = path.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+fn open(number: u8) -> io::Result<[File; 2]> {
+    let name = CString::new(format!("{NAME}{number}"))?;
+    // SAFETY: a string that ends in zero.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and nobody else knows of it.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    let again = OpenOptions::new()
+        .read(true)
+        .open(format!("/proc/self/fd/{descriptor}"))?;
+    Ok([file, again])
+}

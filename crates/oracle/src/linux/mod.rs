@@ -1,0 +1,234 @@
+//! The kernel of this computer.
+//!
+//! Each process of a sequence is a real one, forked off its parent as the sequence says; the
+//! first off a *keeper*, which is forked off this program and plays no part. They are asked
+//! through shared memory to make one system call or one access, and survive the signals that
+//! accesses raise. What is mapped is read from `/proc/PID/maps`.
+//!
+//! Transparent huge pages are switched off for them: with them, pages come in that nobody has
+//! touched.
+
+mod access;
+mod area;
+mod calls;
+mod files;
+mod maps;
+mod processes;
+mod worker;
+
+use crate::address::{Address, HEAP_PAGES, PAGE, Range, WINDOW, WINDOW_PAGES};
+use crate::outcome::{Content, Core, Outcome};
+use crate::places::Places;
+use crate::step::{Call, MapFlag, ProcessId, Step};
+use crate::system::{Broken, System};
+use area::{Command, Reply, Slot};
+use calls::Terms;
+use files::Files;
+use processes::Processes;
+use std::{fs, slice};
+
+/// The kernel of this computer, with processes to try it with.
+///
+/// Dropping it ends them; they also end if this process does.
+pub struct Linux {
+    processes: Processes,
+    files: Files,
+    /// Where a process's heap begins, page-aligned.
+    heap: u64,
+    places: Places,
+    /// Whether memory may be locked without a limit.
+    locks: bool,
+}
+
+impl Linux {
+    /// Starts the keeper. Best while this program is small: the processes are copies of it.
+    ///
+    /// # Errors
+    /// Something that is needed is not there.
+    pub fn new() -> Result<Self, Broken> {
+        let maps = fs::read_to_string("/proc/self/maps");
+        let maps = maps.map_err(Broken::host("/proc/self/maps"))?;
+        if !maps::is_free(&maps, WINDOW..WINDOW + WINDOW_PAGES * PAGE) {
+            return Err(Broken::Own(format!("{WINDOW:#x} is taken in this process")));
+        }
+        let files = Files::new()?;
+        let processes = Processes::new(files.descriptors())?;
+        let heap = processes.align_heap()?;
+        Ok(Linux {
+            processes,
+            files,
+            heap,
+            places: Places::default(),
+            locks: may_lock(),
+        })
+    }
+
+    /// Takes away all that the process has.
+    fn replace(&mut self, process: ProcessId) -> Result<(), Broken> {
+        let call = |number, [a, b]: [u64; 2]| {
+            let command = Command::Call(number, [a, b, 0, 0, 0, 0]);
+            self.processes.ask(process, command, "replace")
+        };
+        call(libc::SYS_munlockall, [0, 0])?;
+        let end = call(libc::SYS_brk, [self.heap, 0])?;
+        if let Reply::Value(end) = end
+            && end.cast_unsigned() > self.heap
+        {
+            // A heap of which nothing is mapped can not shrink, but then it can grow.
+            let more = end.cast_unsigned().next_multiple_of(PAGE) + PAGE;
+            call(libc::SYS_brk, [more, 0])?;
+            call(libc::SYS_brk, [self.heap, 0])?;
+        }
+        let heap = self.heap..self.heap + HEAP_PAGES * PAGE;
+        let (maps, keeper) = (
+            self.processes.maps(process)?,
+            self.processes.keepers_maps()?,
+        );
+        for range in maps::foreign(&maps, &keeper, &heap) {
+            call(libc::SYS_munmap, [range.start, range.end - range.start])?;
+        }
+        self.places.forget(process);
+        Ok(())
+    }
+
+    fn regions(&self, process: ProcessId, range: Range) -> Result<Outcome, Broken> {
+        let first = self.places.resolve(process, range.start);
+        let from = first & !(PAGE - 1);
+        let to = (first + range.bytes).next_multiple_of(PAGE);
+        let start = Address {
+            offset: range.start.offset - (first - from),
+            ..range.start
+        };
+        let maps = self.processes.maps(process)?;
+        Ok(Outcome::Regions(maps::regions(&maps, from..to, start)))
+    }
+
+    /// Makes a system call or an access.
+    fn call(&mut self, step: &Step) -> Result<Outcome, Broken> {
+        let slot = self.processes.slot(step.process);
+        if let Call::Write(transfer, byte) = step.call {
+            fill(slot, transfer.bytes as usize, byte);
+        }
+        let terms = Terms {
+            places: &self.places,
+            files: &self.files,
+            slot,
+            process: step.process,
+        };
+        let Some(command) = terms.command(step) else {
+            return Err(Broken::Own(format!("`{step}` is no call")));
+        };
+        let reply = self.processes.ask(step.process, command, step)?;
+        Ok(self.outcome(step, reply))
+    }
+
+    /// What a reply to a system call or an access means.
+    fn outcome(&mut self, step: &Step, reply: Reply) -> Outcome {
+        let value = match reply {
+            Reply::Signal(libc::SIGBUS) => return Outcome::Bus,
+            Reply::Signal(_) => return Outcome::Segv,
+            Reply::Value(value) => value,
+        };
+        if let Call::Load(..) = step.call {
+            return Outcome::Value(value.cast_unsigned());
+        }
+        if (-4095..0).contains(&value) {
+            return Outcome::Errno(-value as i32);
+        }
+        let value = value.cast_unsigned();
+        let slot = self.processes.slot(step.process);
+        match step.call {
+            Call::Map(_) | Call::Remap(_) => self.places.placed(step.process, &step.call, value),
+            Call::Break(_) => Outcome::Value(value.wrapping_sub(self.heap)),
+            Call::Write(..) => Outcome::Value(value),
+            Call::Read(_) => Outcome::Bytes(buffer(slot, value as usize).to_vec()),
+            Call::InCore(range) => {
+                let pages = range.bytes.div_ceil(PAGE) as usize;
+                let core = |byte: &u8| if byte & 1 == 1 { Core::In } else { Core::Out };
+                Outcome::Core(buffer(slot, pages).iter().map(core).collect())
+            }
+            Call::Dump(range) => Outcome::Pages(dumped(slot, range.bytes / PAGE)),
+            _ => Outcome::Done,
+        }
+    }
+}
+
+impl System for Linux {
+    fn name(&self) -> &str {
+        "linux"
+    }
+
+    /// Locks only if they are not limited: where a limit cuts in depends on what else the
+    /// process has.
+    fn supports(&self, step: &Step) -> bool {
+        let locks = match step.call {
+            Call::Lock(_) | Call::LockOnFault(_) | Call::LockAll(_) => true,
+            Call::Map(map) => map.flags.has(MapFlag::Locked),
+            _ => false,
+        };
+        self.locks || !locks
+    }
+
+    fn reset(&mut self) -> Result<(), Broken> {
+        self.processes.begin()?;
+        self.places = Places::new(self.heap);
+        self.files.clear()
+    }
+
+    fn perform(&mut self, step: &Step) -> Result<Outcome, Broken> {
+        let process = step.process;
+        match step.call {
+            Call::Fork(child) => {
+                self.processes.fork(process, child)?;
+                self.places.fork(process, child);
+                Ok(Outcome::Done)
+            }
+            Call::Exit => {
+                self.processes.end(process)?;
+                self.places.forget(process);
+                Ok(Outcome::Done)
+            }
+            Call::Replace => self.replace(process).map(|()| Outcome::Done),
+            Call::Regions(range) => self.regions(process, range),
+            _ => self.call(step),
+        }
+    }
+}
+
+/// The first bytes of a slot's buffer.
+fn buffer(slot: &Slot, bytes: usize) -> &[u8] {
+    assert!(bytes <= area::BUFFER);
+    // SAFETY: within the buffer; the process has replied, so it is the driver's until the next
+    // command.
+    unsafe { slice::from_raw_parts(slot.buffer(), bytes) }
+}
+
+fn fill(slot: &Slot, bytes: usize, byte: u8) {
+    assert!(bytes <= area::BUFFER);
+    // SAFETY: as in `buffer`.
+    unsafe { slot.buffer().write_bytes(byte, bytes) };
+}
+
+fn dumped(slot: &Slot, pages: u64) -> Vec<Content> {
+    let bytes = buffer(slot, (pages * PAGE) as usize);
+    let contents = bytes.chunks(PAGE as usize).enumerate();
+    let contents = contents.map(|(index, page)| {
+        // SAFETY: as in `buffer`; a dump has no more pages than signals.
+        match i32::from(unsafe { *slot.signals().add(index) }) {
+            0 => Content::Bytes(Content::of_page(page)),
+            libc::SIGBUS => Content::Bus,
+            _ => Content::Segv,
+        }
+    });
+    contents.collect()
+}
+
+/// Whether a process may lock as much as it likes.
+fn may_lock() -> bool {
+    // SAFETY: the limit is valid memory.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit);
+        limit.rlim_cur == libc::RLIM_INFINITY || libc::geteuid() == 0
+    }
+}

@@ -1,0 +1,185 @@
+//! The real processes, and how they are asked.
+
+use super::area::{Area, Command, Reply, Slot};
+use super::worker;
+use crate::address::PAGE;
+use crate::step::{PROCESSES, ProcessId};
+use crate::system::Broken;
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+use std::{fs, io, ptr};
+
+/// How long a call may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often one looks whether the process still lives.
+const LOOK: Duration = Duration::from_millis(200);
+/// The keeper's slot; those of the processes follow.
+const KEEPER: usize = 0;
+
+/// The keeper, and the processes of a sequence. Dropping it ends them.
+pub struct Processes {
+    area: Area,
+    /// The process that all others are forked off.
+    keeper: libc::pid_t,
+    alive: BTreeMap<ProcessId, libc::pid_t>,
+}
+
+impl Processes {
+    /// Starts the keeper, which closes all descriptors but the standard ones and `kept`.
+    pub fn new(kept: impl Iterator<Item = RawFd>) -> Result<Self, Broken> {
+        let area = Area::new(1 + usize::from(PROCESSES))?;
+        let driver = this_process().map_err(Broken::host("pidfd_open"))?;
+        let kept: Vec<_> = kept.chain([driver.as_raw_fd()]).collect();
+        // SAFETY: the child sets itself up by system calls, and serves until it exits.
+        match unsafe { libc::fork() } {
+            0 => {
+                worker::settle(&kept);
+                worker::serve(&area, KEEPER, driver.as_raw_fd())
+            }
+            -1 => Err(Broken::host("fork")(io::Error::last_os_error())),
+            keeper => Ok(Processes {
+                area,
+                keeper,
+                alive: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Moves the keeper's break to a page's end and says where that is: there the heaps of
+    /// the sequences' processes begin.
+    pub fn align_heap(&self) -> Result<u64, Broken> {
+        let brk = |to| self.ask_slot(KEEPER, Command::Call(libc::SYS_brk, [to, 0, 0, 0, 0, 0]));
+        let Some(Reply::Value(now)) = brk(0) else {
+            return Err(Broken::Own("the keeper does not answer".into()));
+        };
+        let aligned = now.cast_unsigned().next_multiple_of(PAGE);
+        match brk(aligned) {
+            Some(Reply::Value(end)) if end.cast_unsigned() == aligned => Ok(aligned),
+            other => Err(Broken::Own(format!("brk to {aligned:#x}: {other:?}"))),
+        }
+    }
+
+    /// Ends all processes of the last sequence, and begins process 0 of the next.
+    pub fn begin(&mut self) -> Result<(), Broken> {
+        let alive: Vec<_> = self.alive.keys().copied().collect();
+        alive
+            .into_iter()
+            .try_for_each(|process| self.end(process))?;
+        let pid = self.area_fork(KEEPER, 0);
+        self.born(0, pid)
+    }
+
+    /// `parent` forks `child`.
+    pub fn fork(&mut self, parent: ProcessId, child: ProcessId) -> Result<(), Broken> {
+        let pid = self.area_fork(index(parent), child);
+        self.born(child, pid)
+    }
+
+    /// The process ends.
+    pub fn end(&mut self, process: ProcessId) -> Result<(), Broken> {
+        self.ask(process, Command::Exit, "exit")?;
+        self.alive.remove(&process);
+        Ok(())
+    }
+
+    /// Asks a process, and waits for the answer. `step` names what it is about.
+    pub fn ask(
+        &self,
+        process: ProcessId,
+        command: Command,
+        step: impl ToString,
+    ) -> Result<Reply, Broken> {
+        let silent = || Broken::Silent {
+            process,
+            step: step.to_string(),
+        };
+        self.ask_slot(index(process), command).ok_or_else(silent)
+    }
+
+    /// A process's mailbox.
+    pub fn slot(&self, process: ProcessId) -> &Slot {
+        self.area.slot(index(process))
+    }
+
+    /// `/proc/PID/maps` of a process.
+    pub fn maps(&self, process: ProcessId) -> Result<String, Broken> {
+        read_maps(self.alive[&process])
+    }
+
+    /// `/proc/PID/maps` of the keeper.
+    pub fn keepers_maps(&self) -> Result<String, Broken> {
+        read_maps(self.keeper)
+    }
+
+    fn area_fork(&self, parent: usize, child: ProcessId) -> Option<Reply> {
+        self.slot(child).reset();
+        self.ask_slot(parent, Command::Fork(index(child)))
+    }
+
+    fn born(&mut self, child: ProcessId, pid: Option<Reply>) -> Result<(), Broken> {
+        match pid {
+            Some(Reply::Value(pid)) if pid > 0 => {
+                self.alive.insert(child, pid as libc::pid_t);
+                Ok(())
+            }
+            Some(Reply::Value(errno)) => {
+                let errno = io::Error::from_raw_os_error(-errno as i32);
+                Err(Broken::host("fork")(errno))
+            }
+            _ => Err(Broken::Own(format!("process {child} was not born"))),
+        }
+    }
+
+    /// Asks whoever has the slot; nothing if he is dead, or takes too long.
+    fn ask_slot(&self, slot: usize, command: Command) -> Option<Reply> {
+        let pid = match slot {
+            KEEPER => self.keeper,
+            slot => self.alive[&(slot as ProcessId - 1)],
+        };
+        let mailbox = self.area.slot(slot);
+        mailbox.ask(command);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(reply) = mailbox.answer(LOOK) {
+                return Some(reply);
+            }
+            // SAFETY: signal 0 does nothing.
+            let lives = unsafe { libc::kill(pid, 0) } == 0;
+            if !lives || Instant::now() >= deadline {
+                return None;
+            }
+        }
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for pid in self.alive.values().chain([&self.keeper]) {
+            // SAFETY: ours; they are gone only if something went wrong, and then their
+            // numbers are most likely nobody's.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
+        }
+        // SAFETY: the keeper is a child of this process that nobody else waits for.
+        unsafe { libc::waitpid(self.keeper, ptr::null_mut(), 0) };
+    }
+}
+
+fn index(process: ProcessId) -> usize {
+    usize::from(process) + 1
+}
+
+fn read_maps(pid: libc::pid_t) -> Result<String, Broken> {
+    fs::read_to_string(format!("/proc/{pid}/maps")).map_err(Broken::host("/proc/PID/maps"))
+}
+
+/// A descriptor that tells when this process has ended.
+fn this_process() -> io::Result<OwnedFd> {
+    // SAFETY: no arguments in memory.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
+    match descriptor {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: just opened, and nobody else knows of it.
+        descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
+    }
+}

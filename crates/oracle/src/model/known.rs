@@ -1,0 +1,50 @@
+//! What the model knows, for whoever wants operations to meet.
+
+use super::Model;
+use super::process::place;
+use crate::address::{Address, PAGE};
+use crate::outcome::Region;
+use crate::step::ProcessId;
+
+/// What there is at some moment.
+pub struct Known {
+    /// Processes that are alive, and what each has mapped, in order.
+    pub processes: Vec<(ProcessId, Vec<Region>)>,
+}
+
+impl Model {
+    /// What there is now.
+    pub fn known(&self) -> Known {
+        let processes = self.processes.iter().map(|(&id, process)| {
+            let mut regions: Vec<Region> = Vec::new();
+            for &number in process.pages.keys() {
+                let start = place(number * PAGE);
+                let next = Region {
+                    pages: 1,
+                    ..Region::nothing(start)
+                };
+                let last = regions.last_mut();
+                if !last.is_some_and(|last| last.absorb(&next)) {
+                    regions.push(next);
+                }
+            }
+            (id, regions)
+        });
+        Known {
+            processes: processes.collect(),
+        }
+    }
+}
+
+impl Region {
+    /// No pages, from here on.
+    pub fn nothing(start: Address) -> Self {
+        Region {
+            start,
+            pages: 0,
+            prot: crate::step::Prot::NONE,
+            shared: false,
+            file: None,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! `mremap`.
+
+use super::Model;
+use super::answer::{Answer, fails, undefined};
+use super::map::handle_start;
+use super::page::{Lock, Page};
+use super::process::{Process, address, aligned, in_window, next, pages, place, whole};
+use crate::address::{PAGE, Place, Range, USER_END};
+use crate::outcome::Outcome;
+use crate::step::{ProcessId, Remap, RemapFlag};
+use std::ops;
+
+/// Whether a range is of one mapping.
+#[derive(PartialEq)]
+enum Unity {
+    One,
+    Several,
+    /// It depends on what the system merges.
+    Unclear,
+}
+
+/// A request with its lengths in whole pages.
+struct Request {
+    start: u64,
+    old: u64,
+    new: u64,
+    fixed: Option<u64>,
+    may_move: bool,
+    dont_unmap: bool,
+}
+
+impl Request {
+    fn source(&self) -> ops::Range<u64> {
+        pages(self.start, self.old)
+    }
+
+    /// Whether it asks for another place.
+    fn implies_move(&self) -> bool {
+        self.fixed.is_some() || self.dont_unmap
+    }
+}
+
+impl Model {
+    pub(super) fn remap(&mut self, id: ProcessId, remap: &Remap) -> Answer {
+        let request = self.process(id).request(remap)?;
+        let Request {
+            start, old, new, ..
+        } = request;
+        if !request.implies_move() && new <= old {
+            // Only what is cut off matters.
+            self.process(id).remove(pages(start + new, old - new));
+            return Ok(Outcome::At(place(start)));
+        }
+        if !request.implies_move() && self.process(id).can_grow(&request)? {
+            self.grow(id, &request);
+            return Ok(Outcome::At(place(start)));
+        }
+        if !request.may_move {
+            return fails(libc::ENOMEM);
+        }
+        let target = match (request.fixed, remap.handle) {
+            (Some(target), _) => target,
+            (None, Some(handle)) => {
+                self.process(id).is_new(handle)?;
+                address(handle_start(handle))
+            }
+            (None, None) => return undefined("a mapping that moves needs a handle"),
+        };
+        self.transfer(id, &request, target);
+        Ok(match in_window(target) || remap.fixed.is_some() {
+            true => Outcome::At(place(target)),
+            false => Outcome::Somewhere,
+        })
+    }
+
+    /// Appends pages where the mapping is.
+    fn grow(&mut self, id: ProcessId, request: &Request) {
+        let serial = &mut self.serial;
+        let process = self.processes.get_mut(&id).expect("it is alive");
+        let added = request.source().end..pages(request.start, request.new).end;
+        let last = process.pages[&(added.start - 1)].clone();
+        process.rename(added.end..u64::MAX, last.mapping, serial);
+        process.extend(added.clone(), &last, 1);
+        self.populate_locked(id, last.attributes.lock, added);
+    }
+
+    /// Moves pages, cut or lengthened, to `target`, in place of what is there.
+    fn transfer(&mut self, id: ProcessId, request: &Request, target: u64) {
+        let mapping = next(&mut self.serial);
+        let left = next(&mut self.serial);
+        let process = self.process(id);
+        let first = process.pages[&(request.start / PAGE)].clone();
+        process.remove(pages(target, request.new));
+        let source = request.source();
+        let mut moved: Vec<Page> = Vec::new();
+        for number in source.clone().take((request.new / PAGE) as usize) {
+            moved.extend(process.pages.get(&number).cloned());
+        }
+        if request.dont_unmap {
+            for (_, page) in process.pages.range_mut(source) {
+                page.forget();
+                page.mapping = left;
+                page.attributes.lock = Lock::No;
+            }
+        } else {
+            process.remove(source);
+        }
+        let goal = pages(target, request.new);
+        for (number, page) in goal.clone().zip(&moved) {
+            let page = Page {
+                mapping,
+                ..page.clone()
+            };
+            process.pages.insert(number, page);
+        }
+        let rest = goal.start + moved.len() as u64..goal.end;
+        let first = Page { mapping, ..first };
+        process.extend(rest.clone(), &first, moved.len() as u64);
+        self.populate_locked(id, first.attributes.lock, rest);
+    }
+
+    fn populate_locked(&mut self, id: ProcessId, lock: Lock, pages: ops::Range<u64>) {
+        if lock == Lock::Yes {
+            self.try_to_populate(id, pages);
+        }
+    }
+}
+
+impl Process {
+    /// The request, if nothing speaks against it.
+    fn request(&self, remap: &Remap) -> Answer<Request> {
+        let request = self.understood(remap)?;
+        let Request {
+            start, old, new, ..
+        } = request;
+        let first = self.pages.get(&(start / PAGE));
+        let unity = self.unity(request.source());
+        let Some(first) = first else {
+            return fails(libc::EFAULT);
+        };
+        if new <= old && unity != Unity::One {
+            return undefined("moving or cutting what is not one mapping");
+        }
+        if new > old || request.implies_move() {
+            if old == 0 && !first.attributes.shared {
+                return fails(libc::EINVAL);
+            }
+            match unity {
+                Unity::One => {}
+                Unity::Several => return fails(libc::EFAULT),
+                Unity::Unclear => return undefined("whether the range is one mapping"),
+            }
+        }
+        let beyond = start.checked_add(old).is_none_or(|end| end > USER_END);
+        if beyond && request.implies_move() {
+            return undefined("moving the beginning of more than there can be");
+        }
+        if beyond && new <= old {
+            return fails(libc::EINVAL);
+        }
+        if request.dont_unmap && first.is_locked() {
+            return undefined("what stays locked where moved pages were");
+        }
+        let onto = request.fixed.map(|target| pages(target, new));
+        if onto.is_some_and(|target| target.contains(&(start / PAGE))) {
+            return undefined("a second mapping in place of the first");
+        }
+        Ok(request)
+    }
+
+    /// What is wrong with the request whatever is mapped.
+    fn understood(&self, remap: &Remap) -> Answer<Request> {
+        if remap.old.start.place == Place::Heap {
+            return undefined("the heap is not moved");
+        }
+        let start = self.start(remap.old)?;
+        if let Some(at) = remap.fixed {
+            self.may_place(at, remap.bytes)?;
+        }
+        let request = Request {
+            start,
+            old: whole(remap.old.bytes),
+            new: whole(remap.bytes),
+            fixed: remap.fixed.map(address),
+            may_move: remap.flags.has(RemapFlag::MayMove),
+            dont_unmap: remap.flags.has(RemapFlag::DontUnmap),
+        };
+        let Request { old, new, .. } = request;
+        if !aligned(start) || new == 0 || new > USER_END {
+            return fails(libc::EINVAL);
+        }
+        if request.implies_move() {
+            let target = request.fixed.unwrap_or(0);
+            let resizes = request.dont_unmap && old != new;
+            if target > USER_END - new || !aligned(target) || !request.may_move || resizes {
+                return fails(libc::EINVAL);
+            }
+            let overlaps = |start: u64, target: u64| {
+                start.saturating_add(old) > target && target + new > start
+            };
+            if overlaps(start, target) {
+                return fails(libc::EINVAL);
+            }
+        }
+        if remap.old.bytes > 0 && old == 0 {
+            return undefined("a length that wraps around");
+        }
+        Ok(request)
+    }
+
+    /// Whether there is room behind the mapping.
+    fn can_grow(&self, request: &Request) -> Answer<bool> {
+        if request.old == 0 {
+            return Ok(false);
+        }
+        if let Place::Handle(_) = place(request.start).place {
+            return match request.may_move {
+                true => Ok(false),
+                false => undefined("whether there is room behind a mapping that was placed"),
+            };
+        }
+        let old = Range::pages(place(request.start), 1);
+        let whole = Range {
+            bytes: request.new,
+            ..old
+        };
+        self.start(whole)?;
+        let added = request.source().end..pages(request.start, request.new).end;
+        Ok(self.is_free(added))
+    }
+
+    /// New pages that go on what `page` begins, `from` pages from there.
+    fn extend(&mut self, pages: ops::Range<u64>, page: &Page, from: u64) {
+        for (index, number) in pages.enumerate() {
+            let far = from + index as u64;
+            let offset = page.attributes.object.map_or(0, |_| page.offset + far);
+            let next = Page::new(page.mapping, page.attributes, offset);
+            self.pages.insert(number, next);
+        }
+    }
+
+    fn unity(&self, range: ops::Range<u64>) -> Unity {
+        let mut unity = Unity::One;
+        for number in range.clone().skip(1) {
+            let pair = (self.pages.get(&(number - 1)), self.pages.get(&number));
+            let (Some(before), Some(page)) = pair else {
+                return Unity::Several;
+            };
+            let goes_on = page.attributes.object.is_none() || page.offset == before.offset + 1;
+            if page.attributes != before.attributes || !goes_on {
+                return Unity::Several;
+            }
+            if page.mapping != before.mapping {
+                unity = Unity::Unclear;
+            }
+        }
+        unity
+    }
+}

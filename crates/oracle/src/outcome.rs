@@ -1,0 +1,261 @@
+//! What a step leads to, and when two outcomes agree.
+
+use crate::address::Address;
+use crate::step::Prot;
+use std::{fmt, slice};
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Success without a value.
+    Done,
+    /// A mapping is at this address of the window.
+    At(Address),
+    /// A mapping is where the system wanted it.
+    Somewhere,
+    /// A number: what was loaded, bytes transferred, the heap's end.
+    Value(u64),
+    /// One of these numbers, as the system likes.
+    OneOf(Vec<u64>),
+    /// The call failed.
+    Errno(i32),
+    /// The access was refused.
+    Segv,
+    /// There is no page to access: it lies beyond the file's end.
+    Bus,
+    /// What was read.
+    Bytes(Vec<u8>),
+    /// For each page whether it is in memory.
+    Core(Vec<Core>),
+    /// What is mapped.
+    Regions(Vec<Region>),
+    /// The content of each page.
+    Pages(Vec<Content>),
+    /// The system has broken down, so; it can be reset.
+    Crashed(String),
+}
+
+/// Whether a page is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Core {
+    /// It is.
+    In,
+    /// It is not.
+    Out,
+    /// As the system likes.
+    Maybe,
+}
+
+/// What is in a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// It must not be read.
+    Segv,
+    /// There is no page.
+    Bus,
+    /// Zeroes but for these bytes, by offset.
+    Bytes(Vec<(u16, u8)>),
+    /// One of these, as the system likes.
+    OneOf(Vec<Vec<(u16, u8)>>),
+}
+
+/// Pages in a row with equal rights and one backing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Where it begins.
+    pub start: Address,
+    /// How many pages it has.
+    pub pages: u64,
+    /// The rights.
+    pub prot: Prot,
+    /// Whether writes are seen by other processes.
+    pub shared: bool,
+    /// The file, and the page of it that is mapped first.
+    pub file: Option<(u8, u64)>,
+}
+
+impl Region {
+    /// Takes `next` in, if it goes on where this one ends with the same of everything.
+    pub fn absorb(&mut self, next: &Region) -> bool {
+        let goes_on = Region {
+            start: self.start.plus(self.pages * crate::address::PAGE),
+            file: self.file.map(|(file, page)| (file, page + self.pages)),
+            pages: next.pages,
+            ..*self
+        };
+        let same = goes_on == *next;
+        self.pages += if same { next.pages } else { 0 };
+        same
+    }
+}
+
+impl Outcome {
+    /// Whether both may come of one step: they are equal as far as they are defined.
+    pub fn agrees(&self, other: &Outcome) -> bool {
+        match (self, other) {
+            (Outcome::Core(a), Outcome::Core(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.agrees(*b))
+            }
+            (Outcome::Pages(a), Outcome::Pages(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.agrees(b))
+            }
+            _ => self == other || meet(self.numbers(), other.numbers()),
+        }
+    }
+
+    fn numbers(&self) -> &[u64] {
+        match self {
+            Outcome::Value(value) => slice::from_ref(value),
+            Outcome::OneOf(values) => values,
+            _ => &[],
+        }
+    }
+}
+
+impl Core {
+    fn agrees(self, other: Core) -> bool {
+        self == other || self == Core::Maybe || other == Core::Maybe
+    }
+}
+
+impl Content {
+    fn agrees(&self, other: &Content) -> bool {
+        self == other || meet(self.contents(), other.contents())
+    }
+
+    fn contents(&self) -> &[Vec<(u16, u8)>] {
+        match self {
+            Content::Segv | Content::Bus => &[],
+            Content::Bytes(bytes) => slice::from_ref(bytes),
+            Content::OneOf(contents) => contents,
+        }
+    }
+
+    /// The content of a whole page.
+    pub fn of_page(bytes: &[u8]) -> Vec<(u16, u8)> {
+        let bytes = (0..).zip(bytes.iter().copied());
+        bytes.filter(|&(_, byte)| byte != 0).collect()
+    }
+}
+
+/// Whether something is in both.
+fn meet<T: PartialEq>(these: &[T], those: &[T]) -> bool {
+    these.iter().any(|one| those.contains(one))
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Done => f.write_str("ok"),
+            Outcome::At(address) => write!(f, "at {address}"),
+            Outcome::Somewhere => f.write_str("somewhere"),
+            Outcome::Value(value) => write!(f, "{value:#x}"),
+            Outcome::OneOf(values) => {
+                let values: Vec<_> = values.iter().map(|value| format!("{value:#x}")).collect();
+                f.write_str(&values.join(" or "))
+            }
+            Outcome::Errno(number) => f.write_str(&errno(*number)),
+            Outcome::Segv => f.write_str("SIGSEGV"),
+            Outcome::Bus => f.write_str("SIGBUS"),
+            Outcome::Bytes(bytes) => write!(f, "bytes {}", hex(bytes)),
+            Outcome::Core(pages) => {
+                let letters = pages.iter().map(|core| match core {
+                    Core::In => '1',
+                    Core::Out => '0',
+                    Core::Maybe => '?',
+                });
+                write!(f, "in core {}", letters.collect::<String>())
+            }
+            Outcome::Regions(regions) => list(f, "regions", regions),
+            Outcome::Pages(pages) => list(f, "pages", pages),
+            Outcome::Crashed(how) => f.write_str(how),
+        }
+    }
+}
+
+fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, what: &str, items: &[T]) -> fmt::Result {
+    let items: Vec<_> = items.iter().map(T::to_string).collect();
+    write!(f, "{what} [{}]", items.join(", "))
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sharing = if self.shared { 's' } else { 'p' };
+        let Region {
+            start, pages, prot, ..
+        } = self;
+        write!(f, "{start} {pages}p {prot}{sharing}")?;
+        match self.file {
+            Some((file, page)) => write!(f, " file {file} @{page}p"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Content::Segv => f.write_str("SIGSEGV"),
+            Content::Bus => f.write_str("SIGBUS"),
+            Content::Bytes(bytes) => f.write_str(&runs(bytes)),
+            Content::OneOf(contents) => {
+                let contents: Vec<_> = contents.iter().map(|bytes| runs(bytes)).collect();
+                f.write_str(&contents.join(" or "))
+            }
+        }
+    }
+}
+
+/// Runs of bytes as `offset:hex`; long ones are cut.
+fn runs(bytes: &[(u16, u8)]) -> String {
+    let mut runs: Vec<(u16, Vec<u8>)> = Vec::new();
+    for &(offset, byte) in bytes {
+        match runs.last_mut() {
+            Some((start, run)) if usize::from(offset - *start) == run.len() => run.push(byte),
+            _ => runs.push((offset, vec![byte])),
+        }
+    }
+    let runs: Vec<_> = runs
+        .iter()
+        .map(|(start, run)| format!("{start}:{}", hex(run)))
+        .collect();
+    match runs.is_empty() {
+        true => "zero".into(),
+        false => runs.join(" "),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const SHOWN: usize = 24;
+    let mut text: String = bytes
+        .iter()
+        .take(SHOWN)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    if bytes.len() > SHOWN {
+        text += &format!("… ({} bytes)", bytes.len());
+    }
+    text
+}
+
+/// An errno by its name, if it is one of those that memory operations give.
+fn errno(number: i32) -> String {
+    let name = match number {
+        libc::EPERM => "EPERM",
+        libc::EBADF => "EBADF",
+        libc::EAGAIN => "EAGAIN",
+        libc::ENOMEM => "ENOMEM",
+        libc::EACCES => "EACCES",
+        libc::EFAULT => "EFAULT",
+        libc::EBUSY => "EBUSY",
+        libc::EEXIST => "EEXIST",
+        libc::ENODEV => "ENODEV",
+        libc::EINVAL => "EINVAL",
+        libc::EFBIG => "EFBIG",
+        libc::EOVERFLOW => "EOVERFLOW",
+        libc::ENOSYS => "ENOSYS",
+        libc::EOPNOTSUPP => "EOPNOTSUPP",
+        _ => return format!("errno {number}"),
+    };
+    name.into()
+}

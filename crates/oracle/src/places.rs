@@ -1,0 +1,159 @@
+//! Where a system has put what a sequence knows by handles.
+
+use crate::address::{Address, Handle, PAGE, Place, Range, WINDOW, WINDOW_PAGES};
+use crate::outcome::Outcome;
+use crate::step::{Call, Map, ProcessId, Remap, RemapFlag, Where};
+use std::collections::BTreeMap;
+
+/// The real addresses of one sequence's handles, by process.
+#[derive(Default)]
+pub struct Places {
+    /// The first address of a process's heap.
+    heap: u64,
+    handles: BTreeMap<(ProcessId, Handle), u64>,
+}
+
+impl Places {
+    /// Nothing is placed yet; every process's heap begins at `heap`.
+    pub fn new(heap: u64) -> Self {
+        Places {
+            heap,
+            handles: BTreeMap::new(),
+        }
+    }
+
+    /// Where this is.
+    ///
+    /// # Panics
+    /// If the handle names nothing; [`crate::System::perform`] promises that it does.
+    pub fn resolve(&self, process: ProcessId, address: Address) -> u64 {
+        let base = match address.place {
+            Place::Window => WINDOW,
+            Place::Heap => self.heap,
+            Place::Absolute => 0,
+            Place::Handle(handle) => self.handles[&(process, handle)],
+        };
+        base.wrapping_add(address.offset)
+    }
+
+    /// What is said of a mapping that `call` has put at `at`.
+    pub fn placed(&mut self, process: ProcessId, call: &Call, at: u64) -> Outcome {
+        let window = WINDOW..WINDOW + WINDOW_PAGES * PAGE;
+        if window.contains(&at) {
+            return Outcome::At(Address::window(0).plus(at - WINDOW));
+        }
+        let (handle, named) = names(call);
+        match (handle, named) {
+            // Where the step has said, unless the system is wrong.
+            (_, Some(named)) if self.resolve(process, named) == at => Outcome::At(named),
+            (Some(handle), None) => {
+                self.handles.insert((process, handle), at);
+                Outcome::Somewhere
+            }
+            _ => Outcome::At(Address {
+                place: Place::Absolute,
+                offset: at,
+            }),
+        }
+    }
+
+    /// What is said of regions at real addresses, in the terms of `call`, which was `resolved`.
+    pub fn named(&self, call: &Call, resolved: &Call, mut outcome: Outcome) -> Outcome {
+        if let (Call::Regions(asked), Call::Regions(real)) = (call, resolved)
+            && let Outcome::Regions(regions) = &mut outcome
+        {
+            for region in regions {
+                let further = region.start.offset.wrapping_sub(real.start.offset);
+                region.start = asked.start.plus(further);
+            }
+        }
+        outcome
+    }
+
+    /// A child has what its parent has.
+    pub fn fork(&mut self, parent: ProcessId, child: ProcessId) {
+        self.forget(child);
+        let theirs = self.handles.range((parent, 0)..=(parent, Handle::MAX));
+        let copies: Vec<_> = theirs
+            .map(|(&(_, handle), &at)| ((child, handle), at))
+            .collect();
+        self.handles.extend(copies);
+    }
+
+    /// A process has ended or begins anew.
+    pub fn forget(&mut self, process: ProcessId) {
+        self.handles.retain(|&(whose, _), _| whose != process);
+    }
+}
+
+/// The handle that `call` gives what it places, or the address that it names for it.
+fn names(call: &Call) -> (Option<Handle>, Option<Address>) {
+    match *call {
+        Call::Map(map) => match map.at {
+            Where::Hint(_, handle) | Where::Anywhere(handle) => (Some(handle), None),
+            Where::Fixed(at) | Where::FixedNoReplace(at) => (None, Some(at)),
+        },
+        Call::Remap(remap) => {
+            let pages = |bytes: u64| bytes.div_ceil(PAGE);
+            let grows = pages(remap.bytes) > pages(remap.old.bytes);
+            let moves = grows || remap.flags.has(RemapFlag::DontUnmap);
+            match remap.fixed {
+                None if moves && remap.handle.is_some() => (remap.handle, None),
+                None => (None, Some(remap.old.start)),
+                fixed => (None, fixed),
+            }
+        }
+        _ => (None, None),
+    }
+}
+
+impl Places {
+    /// The call with all its addresses as they really are.
+    pub fn resolved(&self, process: ProcessId, call: &Call) -> Call {
+        let at = |address| Address {
+            place: Place::Absolute,
+            offset: self.resolve(process, address),
+        };
+        let range = |range: Range| Range {
+            start: at(range.start),
+            ..range
+        };
+        match *call {
+            Call::Map(map) => Call::Map(Map {
+                at: match map.at {
+                    Where::Fixed(address) => Where::Fixed(at(address)),
+                    Where::FixedNoReplace(address) => Where::FixedNoReplace(at(address)),
+                    Where::Hint(address, handle) => Where::Hint(at(address), handle),
+                    Where::Anywhere(handle) => Where::Anywhere(handle),
+                },
+                ..map
+            }),
+            Call::Remap(remap) => Call::Remap(Remap {
+                old: range(remap.old),
+                fixed: remap.fixed.map(at),
+                ..remap
+            }),
+            Call::Unmap(it) => Call::Unmap(range(it)),
+            Call::Protect(it, prot) => Call::Protect(range(it), prot),
+            Call::Advise(it, advice) => Call::Advise(range(it), advice),
+            Call::Sync(it, flags) => Call::Sync(range(it), flags),
+            Call::Lock(it) => Call::Lock(range(it)),
+            Call::LockOnFault(it) => Call::LockOnFault(range(it)),
+            Call::Unlock(it) => Call::Unlock(range(it)),
+            Call::InCore(it) => Call::InCore(range(it)),
+            Call::Regions(it) => Call::Regions(range(it)),
+            Call::Dump(it) => Call::Dump(range(it)),
+            Call::Load(address, width) => Call::Load(at(address), width),
+            Call::Store(address, width, value) => Call::Store(at(address), width, value),
+            Call::LockAll(_)
+            | Call::UnlockAll
+            | Call::Break(_)
+            | Call::Fork(_)
+            | Call::Exit
+            | Call::Replace
+            | Call::Truncate(..)
+            | Call::Read(_)
+            | Call::Write(..) => *call,
+        }
+    }
+}

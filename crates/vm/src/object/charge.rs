@@ -1,0 +1,53 @@
+//! What an object commits: its size, if it is memory that the system gives, as long as it
+//! lives. (Linux's shmem does the same.)
+
+use super::Object;
+use crate::error::Error;
+use crate::policy::Policies;
+use crate::vm::Vm;
+use core::mem;
+use machine::{PAGE_SIZE, Platform};
+
+/// What is charged for an object that is to grow; given back unless it is kept.
+pub(super) struct Growth<'a, M: Platform, P: Policies<M>> {
+    vm: &'a Vm<M, P>,
+    pages: u64,
+}
+
+impl<M: Platform, P: Policies<M>> Object<M, P> {
+    /// Charges what `size` bytes take more than the object has. Under the lock of the size.
+    pub(super) fn charge(&self, size: u64) -> Result<Growth<'_, M, P>, Error> {
+        let more = pages(size).saturating_sub(self.pages());
+        let more = if self.committed { more } else { 0 };
+        self.vm.commit(more)?;
+        Ok(Growth {
+            vm: &self.vm,
+            pages: more,
+        })
+    }
+
+    /// Gives back what the object was charged for beyond `size` bytes when it had `old`.
+    pub(super) fn uncharge(&self, old: u64, size: u64) {
+        if self.committed {
+            self.vm.uncommit(pages(old) - pages(size));
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Growth<'_, M, P> {
+    /// The object has grown.
+    pub(super) fn keep(self) {
+        mem::forget(self);
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Growth<'_, M, P> {
+    fn drop(&mut self) {
+        self.vm.uncommit(self.pages);
+    }
+}
+
+/// Pages that `size` bytes take.
+pub(super) fn pages(size: u64) -> u64 {
+    size.div_ceil(PAGE_SIZE as u64)
+}

@@ -1,0 +1,60 @@
+//! What entries say, told.
+
+use super::Pmap;
+use super::entry::{self, Entry};
+use crate::page::Page;
+use crate::policy::Policies;
+use crate::tree::{Kind, Part};
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+
+/// An entry that says something, and what is known of its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// A page is mapped.
+    Page(SeenPage),
+    /// The page is in this slot of the swap space.
+    Swapped(u32),
+}
+
+/// A page that is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeenPage {
+    pub(crate) frame: Frame,
+    pub(crate) kind: Kind,
+    /// In how many places, in all spaces.
+    pub(crate) mappings: usize,
+    /// Written since it was last taken for clean.
+    pub(crate) dirty: bool,
+    /// Used since it was last looked at.
+    pub(crate) referenced: bool,
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// The entries of `part`, in order, with their addresses. Takes the PV lock of each page for
+    /// a moment.
+    pub(crate) fn inspect(&self, part: Part<'_, M, P>) -> impl Iterator<Item = (usize, Seen)> {
+        let entries = self.used(part.leaf(), part.range());
+        entries.map(move |(address, bits)| (address, self.see(&part, address, bits)))
+    }
+
+    /// What `bits`, the entry at `address` of `part`, says.
+    fn see(&self, part: &Part<'_, M, P>, address: usize, bits: u64) -> Seen {
+        if let Entry::Swapped(slot) = Entry::decode(bits) {
+            return Seen::Swapped(slot);
+        }
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let page = part.again(VaRange::sized(address, PAGE_SIZE));
+        // Of a superpage the table tells the frames only. Relaxed: marks are hints.
+        let marks = self.mapping(&page, leaf).load(Ordering::Relaxed);
+        let frame = pte::frame(bits);
+        let list = self.vm.page(frame).lock_pv();
+        let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
+        Seen::Page(SeenPage {
+            frame,
+            kind: entry::kind(bits),
+            mappings: list.iter().count(),
+            dirty: known & Page::<M, P::Invalidation>::DIRTY != 0,
+            referenced: known & Page::<M, P::Invalidation>::REFERENCED != 0,
+        })
+    }
+}

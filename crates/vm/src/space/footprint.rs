@@ -1,0 +1,172 @@
+//! What regions take, page by page.
+
+use super::query::push;
+use super::{Region, Space};
+use crate::error::{Error, Resource};
+use crate::pmap::{Seen, SeenPage};
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Kind, Mapped, Part, Size};
+use alloc::vec::Vec;
+use machine::{Frame, PAGE_SIZE, Platform};
+
+/// What a region takes, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Where it is, and what.
+    pub region: Region,
+    /// In memory.
+    pub resident: u64,
+    /// In memory, each page divided by its mappings: in bytes / [`Footprint::FRACTION`], rounded
+    /// down page by page.
+    pub proportional: u64,
+    /// Mapped elsewhere too, and not written since they were last taken for clean.
+    pub shared_clean: u64,
+    /// Mapped elsewhere too, and written.
+    pub shared_dirty: u64,
+    /// Mapped here only, and not written.
+    pub private_clean: u64,
+    /// Mapped here only, and written.
+    pub private_dirty: u64,
+    /// Used since they were last looked at.
+    pub referenced: u64,
+    /// Of no object.
+    pub anonymous: u64,
+    /// Of these, mapped by superpages.
+    pub in_superpages: u64,
+    /// In the swap space.
+    pub swapped: u64,
+}
+
+/// A page's place, as seen from an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagePlace {
+    /// No entry: nothing is mapped, or nothing was used yet, or an object has it.
+    Nowhere,
+    /// In memory.
+    Present {
+        /// Where.
+        frame: Frame,
+        /// An object's page, not a private one.
+        of_object: bool,
+        /// Mapped nowhere else.
+        is_exclusive: bool,
+    },
+    /// In this slot of the swap space.
+    Swapped(u32),
+}
+
+impl Footprint {
+    /// What a byte is in [`Footprint::proportional`].
+    pub const FRACTION: u64 = 1 << 12;
+
+    fn new(region: Region) -> Self {
+        Footprint {
+            region,
+            resident: 0,
+            proportional: 0,
+            shared_clean: 0,
+            shared_dirty: 0,
+            private_clean: 0,
+            private_dirty: 0,
+            referenced: 0,
+            anonymous: 0,
+            in_superpages: 0,
+            swapped: 0,
+        }
+    }
+
+    fn add(&mut self, seen: Seen, size: Size) {
+        match seen {
+            Seen::Page(page) => self.add_page(page, size),
+            Seen::Swapped(_) => self.swapped += 1,
+        }
+    }
+
+    fn add_page(&mut self, page: SeenPage, size: Size) {
+        let anonymous = page.kind == Kind::Private;
+        self.resident += 1;
+        self.proportional += PAGE_SIZE as u64 * Self::FRACTION / page.mappings as u64;
+        *match (page.mappings > 1, page.dirty) {
+            (true, false) => &mut self.shared_clean,
+            (true, true) => &mut self.shared_dirty,
+            (false, false) => &mut self.private_clean,
+            (false, true) => &mut self.private_dirty,
+        } += 1;
+        self.referenced += u64::from(page.referenced);
+        self.anonymous += u64::from(anonymous);
+        self.in_superpages += u64::from(size == Size::Superpage);
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// What each region takes, at one instant. Locks the whole space: O(slots + regions + pages
+    /// in memory), and the other mappings of these.
+    pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
+        let _read = self.pmap.locking.read();
+        let mut locked = self.pmap.tree.lock_all();
+        let mut footprints = Vec::new();
+        for part in locked.parts() {
+            let mut added = Ok(());
+            part.for_each(|mapped| {
+                if added.is_ok() {
+                    added = self.add_footprint(&mut footprints, &part, &mapped);
+                }
+            });
+            added?;
+        }
+        Ok(footprints)
+    }
+
+    fn add_footprint(
+        &self,
+        footprints: &mut Vec<Footprint>,
+        part: &Part<'_, M, P>,
+        mapped: &Mapped<'_, M, P>,
+    ) -> Result<(), Error> {
+        let region = Region::of(mapped);
+        let last = footprints.last_mut();
+        if !last.is_some_and(|last| last.region.absorb(&region)) {
+            push(footprints, Footprint::new(region))?;
+        }
+        if let Some(last) = footprints.last_mut() {
+            for (_, seen) in self.pmap.inspect(part.again(mapped.range)) {
+                last.add(seen, part.size());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where each page of `range` (its end rounded up to pages) is, at one instant; holes are
+    /// nowhere. O(slots + pages).
+    pub fn page_places(&self, range: machine::VaRange) -> Result<Vec<PagePlace>, Error> {
+        let range = Self::in_pages(range)?;
+        let mut places = Vec::new();
+        let room = places.try_reserve_exact(range.pages());
+        room.map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+        places.resize(range.pages(), PagePlace::Nowhere);
+        let _read = self.pmap.locking.read();
+        if self.pmap.tree.is_hole(range) {
+            return Ok(places);
+        }
+        let mut locked = self.pmap.tree.lock(range)?;
+        for part in locked.parts() {
+            for (address, seen) in self.pmap.inspect(part) {
+                places[(address - range.start) / PAGE_SIZE] = seen.into();
+            }
+        }
+        Ok(places)
+    }
+}
+
+impl From<Seen> for PagePlace {
+    fn from(seen: Seen) -> Self {
+        match seen {
+            Seen::Swapped(slot) => PagePlace::Swapped(slot),
+            Seen::Page(page) => PagePlace::Present {
+                frame: page.frame,
+                of_object: page.kind == Kind::Object,
+                is_exclusive: page.mappings == 1,
+            },
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Limits of what a space may have (`setrlimit`), and what new mappings are.
+//!
+//! # Protocol
+//! Operations on different 2 MiB write no common line, so without a limit nothing is counted.
+//! Setting one locks the whole space, sums what is there, and leaves a counter
+//! ([`sync::counter::Limited`]: a stock of pages a CPU). The [`Rules`] are written with all
+//! slots locked and read with one, so every operation is either in the sum or finds the counter.
+//!
+//! An operation counts what it changes under the locks of its slots, by before and after, as
+//! its last step that can fail: what shrinks is free for others at once.
+
+use super::Space;
+use crate::error::{Error, Resource};
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Flags, Holding, Locked, Usage};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Platform, SharedCell};
+use sync::counter::Limited;
+
+/// What a space may have of something, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Memory mapped (`RLIMIT_AS`).
+    AddressSpace,
+    /// Private writable memory, stacks apart (`RLIMIT_DATA`).
+    Data,
+    /// Memory locked (`RLIMIT_MEMLOCK`).
+    Locked,
+    /// How large a stack grows by itself (`RLIMIT_STACK`).
+    Stack,
+}
+
+impl Limit {
+    /// What is counted; a stack's size is known.
+    const COUNTED: [Limit; 3] = [Limit::AddressSpace, Limit::Data, Limit::Locked];
+
+    fn count(self, usage: Usage) -> u64 {
+        match self {
+            Limit::AddressSpace => usage.mapped,
+            Limit::Data => usage.data,
+            Limit::Locked => usage.locked,
+            Limit::Stack => 0,
+        }
+    }
+}
+
+/// How large a stack grows unless something else is said.
+const STACK: usize = 8 << 20;
+
+/// A space's limits.
+pub(super) struct Limits<M: Machine> {
+    /// Bytes; the largest number is no limit. A number: relaxed.
+    stack: M::AtomicUsize,
+    /// Written with all slots of the space locked, read with one of them locked.
+    rules: M::Cell<Rules<M>>,
+}
+
+/// What operations that map memory look at.
+pub(super) struct Rules<M: Machine> {
+    /// What new mappings are beside what they are asked to be: [`Flags::LOCKED`],
+    /// [`Flags::ON_FAULT`].
+    pub(super) future: Flags,
+    counters: [Option<Box<Counter<M>>>; 3],
+}
+
+/// A limit that is set.
+struct Counter<M: Machine> {
+    bytes: usize,
+    pages: Limited<M>,
+}
+
+/// The limits that are set, of those that are counted.
+pub(super) type Set = [Option<usize>; 3];
+
+impl<M: Machine> Limits<M> {
+    /// The limits of a new space.
+    pub(super) fn new() -> Self {
+        Limits {
+            stack: M::AtomicUsize::new(STACK),
+            rules: M::Cell::new(Rules {
+                future: Flags::NONE,
+                counters: [None, None, None],
+            }),
+        }
+    }
+
+    /// How large a stack grows, in bytes.
+    pub(super) fn stack(&self) -> usize {
+        self.stack.load(Ordering::Relaxed)
+    }
+}
+
+impl<M: Machine> Rules<M> {
+    /// Counts a change from `before` to `after`, unless a limit refuses what grows.
+    pub(super) fn count(&self, before: Usage, after: Usage) -> Result<(), Error> {
+        let change = |limit: Limit| (limit.count(before), limit.count(after));
+        for (nth, (counter, limit)) in self.counters.iter().zip(Limit::COUNTED).enumerate() {
+            let (from, to) = change(limit);
+            let fits = |counter: &Counter<M>| to <= from || counter.pages.reserve(to - from);
+            if !counter.as_deref().is_none_or(fits) {
+                self.shrink(nth, |limit| {
+                    let (from, to) = change(limit);
+                    (to, from)
+                });
+                return Err(Error::OverLimit(limit));
+            }
+        }
+        self.shrink(self.counters.len(), change);
+        Ok(())
+    }
+
+    /// As [`Rules::count`] where memory that is new would be locked, which is another error.
+    pub(super) fn count_new(&self, before: Usage, after: Usage) -> Result<(), Error> {
+        self.count(before, after).map_err(|error| match error {
+            Error::OverLimit(Limit::Locked) => Error::LockLimit,
+            other => other,
+        })
+    }
+
+    /// Releases in the first counters what a change takes away.
+    fn shrink(&self, counters: usize, change: impl Fn(Limit) -> (u64, u64)) {
+        for (counter, limit) in self.counters.iter().zip(Limit::COUNTED).take(counters) {
+            let (from, to) = change(limit);
+            if let Some(counter) = counter.as_deref().filter(|_| to < from) {
+                counter.pages.release(from - to);
+            }
+        }
+    }
+
+    /// The limits that are set.
+    pub(super) fn set(&self) -> Set {
+        let bytes = |counter: &Option<Box<Counter<M>>>| counter.as_ref().map(|c| c.bytes);
+        self.counters.each_ref().map(bytes)
+    }
+}
+
+impl<M: Machine> Counter<M> {
+    /// A limit of `bytes`, of which `used` pages are used.
+    fn new(cpus: CpuRange, bytes: usize, used: u64) -> Result<Box<Self>, Error> {
+        let heap = |_| Error::OutOfMemory(Resource::Heap);
+        let limit = (bytes / PAGE_SIZE) as u64;
+        let pages = Limited::try_with_used(cpus, limit, used).map_err(heap)?;
+        let mut place = Vec::new();
+        place.try_reserve_exact(1).map_err(heap)?;
+        place.push(Counter { bytes, pages });
+        let one: *mut [Self] = Box::into_raw(place.into_boxed_slice());
+        // SAFETY: a boxed slice of one has the layout of a boxed value.
+        Ok(unsafe { Box::from_raw(one.cast::<Self>()) })
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Limits what the space may have to `bytes` (whole pages of it count), or lifts the limit.
+    ///
+    /// What is more than that already stays; nothing is added until it fits. A limit is exact:
+    /// never passed, and nothing refused that fits. It costs a counter of 128 bytes a CPU;
+    /// setting it locks the whole space: O(slots + regions). A limit of stacks counts nothing.
+    pub fn set_limit(&self, limit: Limit, bytes: Option<usize>) -> Result<(), Error> {
+        if limit == Limit::Stack {
+            let bytes = bytes.unwrap_or(usize::MAX);
+            self.limits.stack.store(bytes, Ordering::Relaxed);
+            return Ok(());
+        }
+        let _write = self.pmap.locking.write();
+        let mut locked = self.pmap.tree.lock_all();
+        let used = limit.count(locked.parts().map(|part| part.usage()).sum());
+        let cpus = self.vm.machine().cpus();
+        let counter = bytes.map(|bytes| Counter::new(cpus, bytes, used));
+        let counter = counter.transpose()?;
+        self.rules_mut(&mut locked).counters[limit as usize] = counter;
+        Ok(())
+    }
+
+    /// The limit in bytes, if one is set.
+    pub fn limit(&self, limit: Limit) -> Option<usize> {
+        if limit == Limit::Stack {
+            return Some(self.limits.stack()).filter(|&bytes| bytes != usize::MAX);
+        }
+        let mut walk = self.pmap.tree.walk();
+        let first = walk.next()?;
+        self.rules(&first).set()[limit as usize]
+    }
+
+    /// Limits this space, a child's, as its parent.
+    pub(super) fn inherit_limits(&self, parent: &Self, set: Set) -> Result<(), Error> {
+        let stack = parent.limits.stack();
+        self.limits.stack.store(stack, Ordering::Relaxed);
+        let mut set = set.iter().zip(Limit::COUNTED).filter(|(b, _)| b.is_some());
+        set.try_for_each(|(&bytes, limit)| self.set_limit(limit, bytes))
+    }
+
+    /// The rules, under the lock of a slot of this space.
+    pub(super) fn rules<'a>(&'a self, _held: &'a impl Holding) -> &'a Rules<M> {
+        // SAFETY: who writes them has all slots locked, and the caller has one meanwhile.
+        unsafe { &*self.limits.rules.read() }
+    }
+
+    /// The rules, to change them, with all slots of this space locked.
+    pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, M, P>) -> &'a mut Rules<M> {
+        debug_assert!(all.is_all());
+        // SAFETY: who reads them has a slot locked, and the caller has all meanwhile.
+        unsafe { &mut *self.limits.rules.write() }
+    }
+}

@@ -1,0 +1,111 @@
+//! Stacks that grow when they are used.
+
+use super::{HIGHEST, LOWEST, Space};
+use crate::error::Error;
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Attributes, Flags, Locked, Usage};
+use machine::{PAGE_SIZE, Platform, VaRange};
+
+/// How far a stack stays away from what is mapped below it: Linux's `stack_guard_gap`.
+const GUARD: usize = 256 * PAGE_SIZE;
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Lets the stack above `page`, where nothing is mapped, grow down to it; `false` if there
+    /// is none or it may not. `true` too if what is mapped has changed meanwhile.
+    ///
+    /// A stack is private anonymous memory with [`Flags::GROWS_DOWN`]. Without one in reach no
+    /// lock of an empty slot is taken, and no memory.
+    pub(super) fn grow_stack(&self, page: VaRange) -> Result<bool, Error> {
+        let limit = self.limits.stack();
+        let reach = VaRange {
+            start: page.end,
+            end: page.start.saturating_add(limit).min(HIGHEST),
+        };
+        let Some(stack) = self.pmap.tree.first_run(reach) else {
+            return Ok(false);
+        };
+        let (end, flags) = (stack.range.end, stack.attributes.flags);
+        if !is_stack(flags, stack.attributes.attachment.as_ref()) || end - page.start > limit {
+            return Ok(false);
+        }
+        let grown = VaRange {
+            start: page.start,
+            end: stack.range.start,
+        };
+        match self.grow_down(grown, flags) {
+            Err(Error::OverLimit(_) | Error::LockLimit | Error::OverCommit { .. }) => Ok(false),
+            other => other,
+        }
+    }
+
+    /// Maps `grown` like the stack with `flags` at its end.
+    fn grow_down(&self, grown: VaRange, flags: Flags) -> Result<bool, Error> {
+        let around = VaRange {
+            start: grown.start.saturating_sub(GUARD).max(LOWEST),
+            end: grown.end + PAGE_SIZE,
+        };
+        let _write = self.pmap.locking.write();
+        let mut locked = self.pmap.tree.lock(around)?;
+        match surroundings(&mut locked, grown, flags) {
+            Surroundings::Clear => {}
+            Surroundings::Changed => return Ok(true),
+            Surroundings::TooClose => return Ok(false),
+        }
+        for mut part in locked.parts_in(grown) {
+            part.make_room()?;
+        }
+        self.charging(grown.len(), flags, || {
+            let after = Usage::of(flags, grown.pages());
+            self.rules(&locked).count_new(Usage::NONE, after)
+        })?;
+        for mut part in locked.parts_in(grown) {
+            part.set(Some(Attributes::private(flags)));
+        }
+        Ok(true)
+    }
+}
+
+/// What is around a stack that is to grow.
+enum Surroundings {
+    /// Nothing that hinders it.
+    Clear,
+    /// Something below that it must stay away from.
+    TooClose,
+    /// Not the stack that was seen.
+    Changed,
+}
+
+/// What is in `locked`: `grown`, the first page of a stack with `flags` above it, and as much
+/// below as it stays away from.
+fn surroundings<M: Platform, P: Policies<M>>(
+    locked: &mut Locked<'_, M, P>,
+    grown: VaRange,
+    flags: Flags,
+) -> Surroundings {
+    let (mut below, mut is_free, mut is_there) = (None, true, false);
+    for part in locked.parts() {
+        part.for_each(|mapped| {
+            if mapped.range.start < grown.start {
+                below = Some(mapped.flags);
+                is_free &= mapped.range.end <= grown.start;
+            } else if mapped.range.start < grown.end {
+                is_free = false;
+            } else {
+                is_there = is_stack(mapped.flags, mapped.attachment) && mapped.flags == flags;
+            }
+        });
+    }
+    // As Linux: only the next mapping below matters.
+    let hinders = |below: Flags| below.prot().reads() && !below.has(Flags::GROWS_DOWN);
+    if !is_free || !is_there {
+        Surroundings::Changed
+    } else if below.is_some_and(hinders) {
+        Surroundings::TooClose
+    } else {
+        Surroundings::Clear
+    }
+}
+
+fn is_stack<T>(flags: Flags, attachment: Option<T>) -> bool {
+    flags.has(Flags::GROWS_DOWN) && attachment.is_none()
+}

@@ -1,0 +1,76 @@
+//! Looking for what is mapped next.
+
+use super::extent::{Extent, Mapped};
+use super::state::State;
+use super::{ALL, Tree};
+use crate::policy::Policies;
+use machine::{Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Tree<M, P> {
+    /// The first mapping that reaches into `range`, from there on as far as it goes with the same
+    /// attributes, also beyond; as of a moment ago. Holds one lock at a time, and none of
+    /// an empty slot; needs no memory.
+    pub(crate) fn first_run(&self, range: VaRange) -> Option<Extent<M, P>> {
+        let mut run: Option<Extent<M, P>> = None;
+        let upwards = VaRange {
+            start: range.start,
+            end: ALL.end,
+        };
+        for place in self.places(upwards) {
+            let is_empty = place.slot.state() == State::Empty;
+            if run.is_some() && is_empty {
+                break;
+            }
+            let mut is_over = false;
+            if !is_empty {
+                let locked = self.lock(place.range);
+                let locked = locked.map(|mut locked| {
+                    for part in locked.parts() {
+                        part.for_each(|mapped| is_over |= !extend(&mut run, range, &mapped));
+                    }
+                });
+                debug_assert!(locked.is_ok(), "whole slots need no memory");
+            }
+            let to = place.range.end;
+            let goes_on = match &run {
+                Some(run) => run.range.end == to,
+                None => to < range.end,
+            };
+            if is_over || !goes_on {
+                break;
+            }
+        }
+        run
+    }
+}
+
+/// Lets `mapped` begin the run in `range`, or go on with it; `false` if it ends it. What
+/// comes after the end is not to be given.
+fn extend<M: Platform, P: Policies<M>>(
+    run: &mut Option<Extent<M, P>>,
+    range: VaRange,
+    mapped: &Mapped<'_, M, P>,
+) -> bool {
+    match run {
+        _ if mapped.range.end <= range.start => true,
+        None if mapped.range.start < range.end => {
+            let start = mapped.range.start.max(range.start);
+            *run = Some(Extent {
+                range: VaRange {
+                    start,
+                    end: mapped.range.end,
+                },
+                attributes: mapped.attributes(),
+            });
+            true
+        }
+        Some(run) if run.range.end == mapped.range.start => {
+            let alike = run.attributes == mapped.attributes();
+            if alike {
+                run.range.end = mapped.range.end;
+            }
+            alike
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,66 @@
+//! What limits count of what is mapped.
+
+use super::flags::Flags;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign};
+
+/// Pages of a space, or of a part of it, by what limits and the account of swap space count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Mapped at all.
+    pub mapped: u64,
+    /// Private and writable, but for stacks.
+    pub data: u64,
+    /// Locked in memory.
+    pub locked: u64,
+    /// Charged to the account of swap space.
+    pub charged: u64,
+}
+
+impl Usage {
+    /// Nothing.
+    pub const NONE: Usage = Usage {
+        mapped: 0,
+        data: 0,
+        locked: 0,
+        charged: 0,
+    };
+
+    /// What `pages` mapped with `flags` count as.
+    pub(crate) fn of(flags: Flags, pages: usize) -> Self {
+        let pages_if = |counts| if counts { pages as u64 } else { 0 };
+        let writes = flags.prot().writes();
+        let other = flags.has(Flags::SHARED) || flags.has(Flags::GROWS_DOWN);
+        Usage {
+            mapped: pages as u64,
+            data: pages_if(writes && !other),
+            locked: pages_if(flags.has(Flags::LOCKED)),
+            charged: pages_if(flags.has(Flags::CHARGED)),
+        }
+    }
+}
+
+impl Add for Usage {
+    type Output = Usage;
+
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            mapped: self.mapped + other.mapped,
+            data: self.data + other.data,
+            locked: self.locked + other.locked,
+            charged: self.charged + other.charged,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Usage>>(all: I) -> Usage {
+        all.fold(Usage::NONE, Add::add)
+    }
+}

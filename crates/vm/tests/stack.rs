@@ -1,0 +1,250 @@
+//! Stacks that grow, on hosted memory.
+
+mod refusing;
+
+use hosted::Hosted;
+use machine::{Execute, Job, PAGE_SIZE, VaRange};
+use std::sync::Arc;
+use vm::policy::Reservation;
+use vm::{At, Best, Error, Flags, Limit, Options, Prot, Request, Space, Vm};
+
+const P: usize = PAGE_SIZE;
+const SLOT: usize = 2 << 20;
+/// Where the tests' stacks end: at the border of what a node of the tree covers.
+const TOP: usize = 1 << 39;
+
+type TestSpace = Space<Hosted, Best>;
+
+fn space_with(swap_pages: u64) -> TestSpace {
+    let machine = Hosted::with_memory(2, 16 << 20).expect("memory");
+    machine.attach(0);
+    let options = Options {
+        swap_pages: Some(swap_pages),
+        ..Options::default()
+    };
+    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options);
+    let space = Space::new(&vm).expect("a space");
+    space.activate();
+    space
+}
+
+fn map(space: &TestSpace, at: usize, pages: usize, prot: Prot, flags: Flags) {
+    let request = Request::anonymous(pages * P, prot)
+        .at(At::Fixed(at))
+        .with(flags);
+    space.map_as(&request).expect("map");
+}
+
+/// A space with a stack of two pages below [`TOP`].
+fn space() -> TestSpace {
+    let space = space_with(1 << 20);
+    map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
+    space
+}
+
+/// As [`space`], in the place of another.
+fn again(old: TestSpace) -> TestSpace {
+    let space = Space::new(old.vm()).expect("a space");
+    drop(old);
+    space.activate();
+    map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
+    space
+}
+
+fn start(space: &TestSpace) -> usize {
+    space.regions().last().expect("the stack").range.start
+}
+
+fn is_segv<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Segv(_)))
+}
+
+#[test]
+fn a_stack_grows_to_where_it_is_used() {
+    let space = space();
+    space.store(TOP - 8, 1).expect("store");
+    space.store(TOP - 3 * P, 2).expect("the next page");
+    assert_eq!(start(&space), TOP - 3 * P);
+    // Over slots and within one, with charged pages all the way.
+    for offset in [700 * P, 2 * SLOT + 5 * P, 8 << 20] {
+        assert_eq!(space.load(TOP - offset), Ok(0));
+        assert_eq!(start(&space), TOP - offset);
+        assert_eq!(space.vm().swap().reserved(), (offset / P) as u64);
+    }
+    assert_eq!(space.regions().len(), 1);
+    assert!(is_segv(space.store(TOP - (8 << 20) - 8, 1)), "the limit");
+    assert_eq!(space.load(TOP - 3 * P), Ok(2));
+    // The kernel's accesses are as the task's.
+    let other = again(space);
+    other.copy_out(TOP - 10 * P, &[7; 16]).expect("copy_out");
+    assert_eq!(start(&other), TOP - 10 * P);
+}
+
+#[test]
+fn the_limit_counts_from_the_end() {
+    let space = space();
+    space.set_limit(Limit::Stack, Some(4 * P)).expect("a limit");
+    assert!(is_segv(space.store(TOP - 5 * P, 1)));
+    space.store(TOP - 4 * P, 1).expect("as large as it may be");
+    assert!(is_segv(space.store(TOP - 5 * P, 1)));
+    space.set_limit(Limit::Stack, None).expect("no limit");
+    space.store(TOP - (1 << 30), 1).expect("without a limit");
+    space.set_limit(Limit::Stack, Some(0)).expect("a limit");
+    assert!(is_segv(space.store(TOP - (1 << 30) - 8, 1)));
+}
+
+#[test]
+fn a_stack_stays_away_from_what_is_below() {
+    let space = space();
+    let below = TOP - 400 * P;
+    map(&space, below - P, 1, Prot::READ, Flags::NONE);
+    assert!(is_segv(space.store(below + 255 * P, 1)));
+    assert!(is_segv(space.store(below, 1)));
+    space
+        .store(below + 256 * P, 1)
+        .expect("as near as it may be");
+    assert!(is_segv(space.store(below + 255 * P, 1)));
+    // What has no rights, or grows itself, is a neighbour like any hole.
+    let fault = below + 100 * P;
+    space
+        .protect(VaRange::sized(below - P, P), Prot::NONE)
+        .expect("protect");
+    space.store(fault, 1).expect("a guard");
+    assert_eq!(start(&space), fault);
+    let other = again(space);
+    map(&other, below - P, 1, Prot::READ, Flags::GROWS_DOWN);
+    other.store(fault, 1).expect("another stack");
+    assert_eq!(start(&other), fault);
+    // Something between the fault and the stack hides it.
+    let other = again(other);
+    map(&other, TOP - 300 * P, 1, Prot::NONE, Flags::NONE);
+    assert!(is_segv(other.store(TOP - 301 * P, 1)));
+}
+
+#[test]
+fn only_stacks_grow() {
+    let space = space_with(1 << 20);
+    map(&space, TOP - P, 1, Prot::READ_WRITE, Flags::NONE);
+    assert!(is_segv(space.store(TOP - 2 * P, 1)));
+    let vm = space.vm().clone();
+    let (free, live) = (vm.frames().free_count(), refusing::live());
+    for offset in [2 * P, SLOT, SLOT + 8, 100 * SLOT, 1 << 36] {
+        assert!(is_segv(space.load(TOP - offset)));
+    }
+    assert!(is_segv(space.load(1 << 20)));
+    assert_eq!(vm.frames().free_count(), free);
+    assert_eq!(refusing::live(), live, "a hole took kernel memory");
+}
+
+#[test]
+fn growth_is_charged_like_any() {
+    let space = space_with(4);
+    map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
+    assert!(is_segv(space.store(TOP - 5 * P, 1)), "no swap space");
+    assert_eq!(space.vm().swap().reserved(), 2);
+    space.store(TOP - 4 * P, 1).expect("what fits");
+}
+
+#[test]
+fn growth_is_limited_like_any() {
+    let space = space();
+    space
+        .set_limit(Limit::AddressSpace, Some(4 * P))
+        .expect("a limit");
+    space.set_limit(Limit::Data, Some(0)).expect("a limit");
+    assert!(is_segv(space.store(TOP - 5 * P, 1)));
+    assert_eq!(space.vm().swap().reserved(), 2);
+    space
+        .store(TOP - 4 * P, 1)
+        .expect("what fits; a stack is no data");
+    let space = again(space);
+    space
+        .set_limit(Limit::Locked, Some(3 * P))
+        .expect("a limit");
+    space.lock_all(true, false, false).expect("lock");
+    assert!(is_segv(space.store(TOP - 4 * P, 1)));
+    space.store(TOP - 3 * P, 1).expect("what fits");
+}
+
+#[test]
+fn growth_that_fails_changes_nothing() {
+    let space = space();
+    let (regions, reserved) = (space.regions(), space.vm().swap().reserved());
+    let fault = TOP - 2 * SLOT - 3 * P;
+    let mut refused = 0;
+    for nth in 1.. {
+        refusing::refuse_after(nth);
+        let stored = space.store(fault, 1);
+        refusing::refuse_after(0);
+        if stored.is_ok() {
+            break;
+        }
+        assert!(matches!(stored, Err(Error::OutOfMemory(_))), "{stored:?}");
+        assert_eq!(space.regions(), regions);
+        assert_eq!(space.vm().swap().reserved(), reserved);
+        refused += 1;
+    }
+    assert!(refused > 0);
+    assert_eq!(start(&space), fault);
+}
+
+#[test]
+fn a_child_has_a_stack_of_its_own() {
+    let space = space();
+    space.store(TOP - 8, 1).expect("store");
+    let child = space.fork().expect("fork");
+    child.activate();
+    child.store(TOP - 9 * P, 2).expect("store");
+    assert_eq!(start(&child), TOP - 9 * P);
+    assert_eq!(start(&space), TOP - 2 * P);
+    assert_eq!(child.load(TOP - 8), Ok(1));
+}
+
+/// Tasks that use one stack at all depths beside each other, and one that maps and unmaps
+/// in its way: what is stored stays, and every page is charged once.
+#[test]
+fn a_stack_grows_under_several_tasks() {
+    const TASKS: usize = 3;
+    const PAGES: usize = 1_500;
+    let machine = Hosted::with_memory(TASKS + 1, 32 << 20).expect("memory");
+    let vm = Vm::<Hosted, Best>::new(machine.clone());
+    let space = machine.on_cpu(0, || {
+        let space = Space::new(&vm).expect("a space");
+        map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
+        space
+    });
+    let space = Arc::new(space);
+    let user = |task: usize| {
+        let space = space.clone();
+        Box::new(move || {
+            space.activate();
+            for page in (task..PAGES).step_by(TASKS) {
+                let at = TOP - (page + 1) * P;
+                space.store(at, page as u64 + 1).expect("store");
+            }
+        }) as Job
+    };
+    let mapper = {
+        let space = space.clone();
+        Box::new(move || {
+            let below = VaRange::sized(TOP - (PAGES + 300) * P, P);
+            for _ in 0..500 {
+                space.map_fixed(below, Prot::READ).expect("map");
+                space.unmap(below).expect("unmap");
+            }
+        }) as Job
+    };
+    machine.execute((0..TASKS).map(user).chain([mapper]).collect());
+    machine.on_cpu(0, || {
+        space.activate();
+        for page in 0..PAGES {
+            assert_eq!(space.load(TOP - (page + 1) * P), Ok(page as u64 + 1));
+        }
+        assert_eq!(start(&space), TOP - PAGES * P);
+        assert_eq!(space.regions().len(), 1);
+        assert_eq!(vm.swap().reserved(), PAGES as u64);
+        drop(Arc::into_inner(space).expect("all jobs have ended"));
+        assert_eq!(vm.swap().reserved(), 0);
+        assert_eq!(vm.frames().free_count(), vm.frames().total());
+    });
+}
