@@ -12,3 +12,15 @@ pub(crate) fn filled<T>(count: usize, make: impl FnMut() -> T) -> Result<Box<[T]
     all.extend(core::iter::repeat_with(make).take(count));
     Ok(all.into_boxed_slice())
 }
+
+/// `value` on the heap, if there is room.
+pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, Error> {
+    let mut place = Vec::new();
+    place
+        .try_reserve_exact(1)
+        .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+    place.push(value);
+    let one: *mut [T] = Box::into_raw(place.into_boxed_slice());
+    // SAFETY: a boxed slice of one has the layout of a boxed value.
+    Ok(unsafe { Box::from_raw(one.cast::<T>()) })
+}

@@ -1,4 +1,5 @@
 //! Counting instructions of the examples beside a test's own binary.
+#![allow(dead_code)] // each test uses a part of it
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,10 +10,12 @@ fn binary(example: &str) -> PathBuf {
     profile.join("examples").join(example)
 }
 
-/// Instructions of a run, as callgrind counts them.
-fn instructions(example: &str, case: &str, iterations: u64) -> u64 {
+/// Instructions of a run, as callgrind counts them: within functions whose name matches
+/// `within`, if that is given.
+pub fn instructions(example: &str, case: &str, iterations: u64, within: Option<&str>) -> u64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(within.map(|name| format!("--toggle-collect={name}")))
         .arg(binary(example))
         .args([case, &iterations.to_string()])
         .output()
@@ -30,7 +33,8 @@ fn instructions(example: &str, case: &str, iterations: u64) -> u64 {
 /// (a few dozen instructions that depend on addresses or print the time) rounds away.
 pub fn per_iteration(example: &str, case: &str) -> u64 {
     const N: u64 = 100_000;
-    let delta = instructions(example, case, N + 1_000) - instructions(example, case, 1_000);
+    let run = |iterations| instructions(example, case, iterations, None);
+    let delta = run(N + 1_000) - run(1_000);
     let each = (delta + N / 2) / N;
     println!("{case}: {each} instructions");
     each

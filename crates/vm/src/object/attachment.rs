@@ -1,8 +1,9 @@
 //! Attachments: who maps an object, and where.
 
 use super::life::Mapper;
-use super::{Object, life, try_box};
+use super::{Object, life};
 use crate::error::Error;
+use crate::heap::try_box;
 use crate::pmap::Pmap;
 use crate::policy::Policies;
 use alloc::sync::Arc;

@@ -20,8 +20,9 @@
 //! may be the last but one.
 
 use super::attachment::{Attached, Attachment};
-use super::{HEAP, Object, try_box};
+use super::{HEAP, Object};
 use crate::error::Error;
+use crate::heap::try_box;
 use crate::lock::ShardLock;
 use crate::pmap::Pmap;
 use crate::policy::Policies;

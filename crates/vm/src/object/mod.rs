@@ -54,12 +54,11 @@ pub use life::ObjectRef;
 pub use page::{Advice, PageRef};
 
 use crate::error::{Error, Resource};
+use crate::heap::try_box;
 use crate::lock::ResizeLock;
 use crate::policy::Policies;
 use crate::vm::Vm;
-use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ptr::NonNull;
 use entry::Content;
 use life::Life;
@@ -249,13 +248,3 @@ fn check_size(size: u64) -> Result<(), Error> {
 }
 
 const HEAP: Error = Error::OutOfMemory(Resource::Heap);
-
-/// `value` on the heap, if there is room.
-fn try_box<T>(value: T) -> Result<Box<T>, Error> {
-    let mut place = Vec::new();
-    place.try_reserve_exact(1).map_err(|_| HEAP)?;
-    place.push(value);
-    let one: *mut [T] = Box::into_raw(place.into_boxed_slice());
-    // SAFETY: a boxed slice of one has the layout of a boxed value.
-    Ok(unsafe { Box::from_raw(one.cast::<T>()) })
-}

@@ -12,8 +12,8 @@
 
 use super::entry::Entry;
 use super::leaf::{ENTRIES, Leaf};
-use super::try_box;
 use crate::error::Error;
+use crate::heap::try_box;
 use alloc::boxed::Box;
 use core::ops::Range;
 use core::ptr::NonNull;

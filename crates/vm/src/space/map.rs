@@ -7,7 +7,7 @@ use crate::object::{Attached, ObjectRef};
 use crate::overcommit::Overcommit;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Attributes, Flags, Holding, Part, Usage};
+use crate::tree::{ALL, Attributes, Flags, Holding, Part, Usage};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -140,7 +140,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut before = Usage::NONE;
         for mut part in removal.locked.parts() {
             part.make_room()?;
-            before += keep_attachments(&part, &mut gone)?;
+            let (usage, kept) = keep_attachments(&part, &mut gone);
+            before += usage;
+            // Who clears all can not be refused: then an object may end, which waits for no
+            // lock, while the slots are locked, for which nobody waits any more.
+            if range != ALL {
+                kept?;
+            }
         }
         match new.zip(attributes.as_mut()) {
             Some((new, attributes)) => {
@@ -201,11 +207,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// Keeps what `part` is attached to in `kept`; what it counts as.
+/// Keeps what `part` is attached to in `kept`, as far as there is room for it; what it
+/// counts as, and whether there was.
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,
-) -> Result<Usage, Error> {
+) -> (Usage, Result<(), Error>) {
     let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
         usage += Usage::of(mapped.flags, mapped.range.pages());
@@ -220,7 +227,7 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
             Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
         }
     });
-    room.map(|()| usage)
+    (usage, room)
 }
 
 impl Flags {

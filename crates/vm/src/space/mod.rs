@@ -40,6 +40,7 @@ pub use request::{At, Request};
 pub use stats::Stats;
 
 use crate::error::Error;
+use crate::heap::try_box;
 use crate::lock::HeapLock;
 use crate::pmap::Pmap;
 use crate::policy::Policies;
@@ -76,7 +77,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// An empty space.
     pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
         let arenas = Arenas::new(vm.machine().cpus())?;
-        let heap_end = Box::new(Padded(HeapLock::<M, _>::new(HEAP_START)));
+        let heap_end = try_box(Padded(HeapLock::<M, _>::new(HEAP_START)))?;
         let at = (&raw const *heap_end).cast();
         M::label(at, size_of_val(&*heap_end), "Space.heap_end");
         let limits = Box::new(Padded(Limits::new()));

@@ -8,6 +8,10 @@ struct Refusing;
 thread_local! {
     /// Allocations until the refused one; 0 means none is.
     static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
+    /// All allocations are refused.
+    static REFUSE_ALL: Cell<bool> = const { Cell::new(false) };
+    /// Allocations of so many bytes are never refused.
+    static SPARED: Cell<usize> = const { Cell::new(0) };
     /// Bytes that the thread has allocated and not freed.
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
@@ -17,17 +21,37 @@ pub fn refuse_after(nth: u64) {
     REFUSE_IN.set(nth);
 }
 
+/// Never refuses this thread an `Arc` of a `T`, which the standard library can not take.
+#[allow(dead_code)] // not all tests need it
+pub fn spare_arc<T>() {
+    let counts = Layout::new::<[usize; 2]>();
+    let (inner, _) = counts.extend(Layout::new::<T>()).expect("a layout");
+    SPARED.set(inner.pad_to_align().size());
+}
+
 /// Bytes that this thread has allocated and nobody else but it has freed.
 #[allow(dead_code)] // not all tests count
 pub fn live() -> isize {
     LIVE.get()
 }
 
+/// Refuses this thread all allocations, or none.
+#[allow(dead_code)] // not all tests do
+pub fn refuse_all(all: bool) {
+    REFUSE_ALL.set(all);
+}
+
 fn count(bytes: usize, freed: usize) {
     LIVE.with(|live| live.set(live.get() + bytes as isize - freed as isize));
 }
 
-fn refused() -> bool {
+fn refused(bytes: usize) -> bool {
+    if REFUSE_ALL.get() {
+        return true;
+    }
+    if bytes == SPARED.get() {
+        return false;
+    }
     REFUSE_IN.with(|left| {
         let now = left.get();
         left.set(now.saturating_sub(1));
@@ -38,7 +62,7 @@ fn refused() -> bool {
 // SAFETY: defers to the system's allocator, or returns null as an allocator may.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if refused() {
+        if refused(layout.size()) {
             return std::ptr::null_mut();
         }
         // SAFETY: the caller's promise is passed on.
@@ -54,7 +78,7 @@ unsafe impl GlobalAlloc for Refusing {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if refused() {
+        if refused(size) {
             return std::ptr::null_mut();
         }
         // SAFETY: as above.
