@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let heap_end = try_box(Padded(HeapLock::<M, _>::new(HEAP_START)))?;
         let at = (&raw const *heap_end).cast();
         M::label(at, size_of_val(&*heap_end), "Space.heap_end");
-        let limits = Box::new(Padded(Limits::new()));
+        let limits = try_box(Padded(Limits::new()))?;
         M::label_value(&*limits, "Space.limits");
         Ok(Space {
             vm: vm.clone(),
