@@ -112,8 +112,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 let hold = self.vm.hold(frame).expect("an owned entry keeps its page");
                 owned.hide();
                 let page = self.vm.page(frame);
-                let list = page.lock_pv();
+                let mut list = page.lock_pv();
                 page.set_identity(Identity::Private);
+                // No reclaimer takes it for private memory and puts a slot in its mappings' place.
+                list.begin_laundry();
                 drop(list);
                 remove(&hold);
                 self.vm.release_page(frame);

@@ -150,11 +150,13 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         };
         let vm = &self.object.vm;
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
-        let mapped = clean(&hold);
+        // First: what comes to be known as dirty while `clean` waits for those who unmap the
+        // page may be written through their translations still.
         let own = {
             let dirty = Page::<M, P::Invalidation>::DIRTY;
             vm.page(frame).lock_pv().take_flags(dirty) != 0
         };
+        let mapped = clean(&hold);
         if !(mapped || own) {
             return false;
         }
