@@ -277,8 +277,8 @@ fn remap() {
         world.space.remap(old, BYTES, Move::To(far(world)))
     };
     let shrinking = |world: &World| world.space.remap(old(world), PAGE_SIZE, Move::Never);
-    let forms: [&(dyn Fn(&World) -> Result<usize, Error> + Sync); 5] =
-        [&elsewhere, &away, &leaving, &of_file, &shrinking];
+    type Form<'a> = &'a (dyn Fn(&World) -> Result<usize, Error> + Sync);
+    let forms: [Form<'_>; 5] = [&elsewhere, &away, &leaving, &of_file, &shrinking];
     for form in forms {
         let [_, heap, file, swap] = all(|world| form(world).map(drop));
         assert_eq!((file, swap), (0, 0));
