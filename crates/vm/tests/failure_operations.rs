@@ -265,6 +265,9 @@ fn fork() {
     assert_eq!((file, swap), (0, 0));
 }
 
+/// A way to move something.
+type Remap<'a> = dyn Fn(&World) -> Result<usize, Error> + Sync + 'a;
+
 #[test]
 fn remap() {
     let far = |world: &World| world.private + 256 * MIB;
@@ -277,8 +280,7 @@ fn remap() {
         world.space.remap(old, BYTES, Move::To(far(world)))
     };
     let shrinking = |world: &World| world.space.remap(old(world), PAGE_SIZE, Move::Never);
-    let forms: [&(dyn Fn(&World) -> Result<usize, Error> + Sync); 5] =
-        [&elsewhere, &away, &leaving, &of_file, &shrinking];
+    let forms: [&Remap<'_>; 5] = [&elsewhere, &away, &leaving, &of_file, &shrinking];
     for form in forms {
         let [_, heap, file, swap] = all(|world| form(world).map(drop));
         assert_eq!((file, swap), (0, 0));
