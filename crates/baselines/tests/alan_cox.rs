@@ -168,6 +168,7 @@ fn in_time() -> Verdict {
         referenced: true,
         mappings: 0,
         retries: 0,
+        is_locked: false,
     })
 }
 

@@ -265,9 +265,6 @@ fn fork() {
     assert_eq!((file, swap), (0, 0));
 }
 
-/// A way to move something.
-type Remap<'a> = dyn Fn(&World) -> Result<usize, Error> + Sync + 'a;
-
 #[test]
 fn remap() {
     let far = |world: &World| world.private + 256 * MIB;
@@ -280,7 +277,8 @@ fn remap() {
         world.space.remap(old, BYTES, Move::To(far(world)))
     };
     let shrinking = |world: &World| world.space.remap(old(world), PAGE_SIZE, Move::Never);
-    let forms: [&Remap<'_>; 5] = [&elsewhere, &away, &leaving, &of_file, &shrinking];
+    type Form<'a> = &'a (dyn Fn(&World) -> Result<usize, Error> + Sync);
+    let forms: [Form<'_>; 5] = [&elsewhere, &away, &leaving, &of_file, &shrinking];
     for form in forms {
         let [_, heap, file, swap] = all(|world| form(world).map(drop));
         assert_eq!((file, swap), (0, 0));
@@ -427,7 +425,7 @@ fn frames_that_are_not_to_be_had() {
     });
     // A copy; nothing, since a failed guess does no harm; tables and chunks.
     assert_eq!(failures[..2], [1, 0]);
-    assert!(failures[2] >= 3 && failures[4] >= 3, "{failures:?}");
+    assert!(failures[2] >= 4 && failures[4] >= 3, "{failures:?}");
     assert_eq!(space.load(far), Ok(3));
     assert_eq!(space.load(far + 3 * MIB), Ok(2));
     child.activate();

@@ -311,6 +311,15 @@ fn a_refusal_by_the_heap_changes_no_count() {
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
 }
 
+/// Counts a task when it ends, also by a panic.
+struct Ended(Arc<AtomicUsize>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 /// Tasks that map and unmap under a limit that is enough for what they ask for at once, or
 /// for one less, while the limit is set anew: none is refused, or no more fit than may.
 #[test]
@@ -333,8 +342,9 @@ fn a_limit_is_exact_beside_others() {
             let (space, mapped) = (space.clone(), mapped.clone());
             let (ended, refused) = (ended.clone(), refused.clone());
             Box::new(move || {
+                let _ended = Ended(ended);
                 space.activate();
-                for round in 0..4_000 {
+                for round in 0..40_000 {
                     match space.map(P, Prot::READ_WRITE) {
                         Ok(at) => {
                             let now = mapped.fetch_add(1, Ordering::SeqCst) + 1;
@@ -351,7 +361,6 @@ fn a_limit_is_exact_beside_others() {
                         }
                     }
                 }
-                ended.fetch_add(1, Ordering::SeqCst);
             }) as Job
         };
         let setter = {

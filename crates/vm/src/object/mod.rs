@@ -90,6 +90,8 @@ pub struct Object<M: Platform, P: Policies<M>> {
     tree: Tree<M>,
     /// Bytes. Written under `resize`.
     size: M::AtomicU64,
+    /// 1 while the store is to be cut off still ([`Resize::cut`]). Written under `resize`.
+    is_cut_due: M::AtomicU32,
     life: Life<M, P>,
     resize: Padded<ResizeLock<M, Resize>>,
 }
@@ -153,6 +155,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             committed: false,
             tree: Tree::new(),
             size: M::AtomicU64::new(size),
+            is_cut_due: M::AtomicU32::new(0),
             life: Life::new(vm.machine().cpus())?,
             resize: Padded(ResizeLock::<M, _>::new(Resize::default())),
         })?;

@@ -9,7 +9,7 @@ use crate::policy::Policies;
 use crate::vm::Hold;
 use core::mem;
 use core::ops::Range;
-use machine::{Atomic, PAGE_SIZE, Platform};
+use machine::{Atomic, Ordering, PAGE_SIZE, Platform};
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Makes the object `size` bytes large. What it grows by is zero; what is cut off is
@@ -37,6 +37,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let _tail = self.tail(size)?;
         if let Backing::Store(_) = self.backing {
             resize.cut = Some(resize.cut.map_or(size, |cut| cut.min(size)));
+            // Relaxed: the size is published behind it.
+            self.is_cut_due.store(1, Ordering::Relaxed);
         }
         // Then a fence: whoever owns an entry from here on sees the size, and who owned
         // one before is seen below. Pairs with those in `fill` and `write_back`.
@@ -110,8 +112,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 let hold = self.vm.hold(frame).expect("an owned entry keeps its page");
                 owned.hide();
                 let page = self.vm.page(frame);
-                let list = page.lock_pv();
+                let mut list = page.lock_pv();
                 page.set_identity(Identity::Private);
+                // No reclaimer takes it for private memory and puts a slot in its mappings' place.
+                list.begin_laundry();
                 drop(list);
                 remove(&hold);
                 self.vm.release_page(frame);

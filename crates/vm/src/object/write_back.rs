@@ -8,7 +8,7 @@ use crate::policy::Policies;
 use crate::vm::Hold;
 use core::array;
 use core::ops::Range;
-use machine::{Frame, Ordering, PAGE_SIZE, Platform, Truncate};
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, Truncate};
 
 /// Pages that are written at once, at most.
 const RUN: usize = 32;
@@ -39,7 +39,12 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         range: Range<u64>,
         clean: impl FnMut(&Hold<M, P>) -> bool,
     ) -> Result<(), Error> {
-        let settled = self.settle(&mut self.resize.lock());
+        // Acquire: pairs with the release in `settle`; what was cut off is. Most find that, and
+        // write no line of each other's.
+        let settled = match self.is_cut_due.load(Ordering::Acquire) {
+            0 => Ok(()),
+            _ => self.settle(&mut self.resize.lock()),
+        };
         let written = self.write_dirty(range, clean);
         settled.and(written)
     }
@@ -82,6 +87,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             let cut = store.truncate(self.vm.machine(), bytes);
             cut.map_err(Error::Io)?;
             resize.cut = None;
+            self.is_cut_due.store(0, Ordering::Release);
         }
         Ok(())
     }
@@ -144,11 +150,13 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         };
         let vm = &self.object.vm;
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
-        let mapped = clean(&hold);
+        // First: what comes to be known as dirty while `clean` waits for those who unmap the
+        // page may be written through their translations still.
         let own = {
             let dirty = Page::<M, P::Invalidation>::DIRTY;
             vm.page(frame).lock_pv().take_flags(dirty) != 0
         };
+        let mapped = clean(&hold);
         if !(mapped || own) {
             return false;
         }

@@ -7,7 +7,7 @@
 use super::Pmap;
 use super::pv::Owner;
 use crate::page::Page;
-use crate::policy::Policies;
+use crate::policy::{Invalidation, Policies};
 use crate::tree::{Size, Slot};
 use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
@@ -42,10 +42,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Whether the page has been written since this was asked last. From then on a task that
     /// writes it marks it again: what TLBs knew as dirty is flushed. What is mapped by a
-    /// superpage stays modified with it: its one bit is 512 pages'. O(mappings).
+    /// superpage stays modified with it: its one bit is 512 pages'. O(mappings), plus the wait
+    /// for removals under way. The caller holds no lock and is in no delayed-invalidation
+    /// block.
     pub fn test_modified(&self, hold: &Hold<M, P>) -> bool {
         let frame = hold.frame();
-        let mut list = self.page(frame).lock_pv();
+        let page = self.page(frame);
+        let reverse = self.invalidation().reverse();
+        let mut list = page.lock_pv();
         let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
         let mut modified = flags != 0;
         for pv in list.iter() {
@@ -65,6 +69,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
             }
         }
+        drop(list);
+        // Mappings that others have taken off the list may be written through still.
+        self.invalidation()
+            .wait(&reverse, frame, &page.invalidation);
         modified
     }
 

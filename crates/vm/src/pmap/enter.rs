@@ -100,6 +100,29 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.link(part, pv, entry::page(frame, kind, prot, writable));
     }
 
+    /// As [`Pmap::make`] with an object's page, unless `holds` denies it when the mapping is on
+    /// the page's list and not in the table yet; whether it was made. If not, the reference is
+    /// the caller's.
+    pub(crate) fn make_if(
+        &self,
+        part: &mut Part<'_, M, P>,
+        frame: Frame,
+        (prot, writable): (Prot, bool),
+        holds: impl FnOnce(&Part<'_, M, P>) -> bool,
+    ) -> bool {
+        let pv = self.take_pv(part);
+        // SAFETY: the entry is fresh.
+        unsafe { self.vm.page(frame).lock_pv().insert(pv) };
+        if holds(part) {
+            self.write(part, entry::page(frame, Kind::Object, prot, writable));
+            return true;
+        }
+        // SAFETY: inserted above, and who removes it otherwise locks the slot, which is held.
+        unsafe { self.vm.page(frame).lock_pv().remove(pv) };
+        self.free_pv(part, pv);
+        false
+    }
+
     /// A PV entry for a mapping at the start of `part`, which is prepared.
     pub(super) fn take_pv(&self, part: &mut Part<'_, M, P>) -> Pv<M> {
         let address = part.range().start;

@@ -20,7 +20,7 @@ pub struct Removed {
     pub mappings: usize,
     /// How often a slot's lock was taken and the page looked at anew.
     pub retries: usize,
-    /// A mapping was found in locked memory, and left there.
+    /// A mapping was found in locked memory and left there: never by [`Vm::remove_all`].
     pub is_locked: bool,
 }
 
@@ -29,15 +29,16 @@ pub struct Removed {
 pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
-    /// Whether memory that a task has locked is left alone, and the removal ended there.
-    pub(crate) spare_locked: bool,
+    /// Whether memory that a task has locked is left alone, and the removal ended there; and
+    /// the page stays dirty if it is: who writes it back beside must see that at any time.
+    pub(crate) reclaims: bool,
 }
 
 impl How {
     /// Whether the mapping at the start of `part` is left alone.
     fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
         let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
-        self.spare_locked && part.first().is_some_and(stays)
+        self.reclaims && part.first().is_some_and(stays)
     }
 }
 
@@ -51,7 +52,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn remove_all(&self, hold: &Hold<M, P>) -> Removed {
         let how = How {
             slot: None,
-            spare_locked: false,
+            reclaims: false,
         };
         self.remove_as(hold.frame(), how)
     }
@@ -110,7 +111,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             Page::<M, P::Invalidation>::DIRTY,
             Page::<M, P::Invalidation>::REFERENCED,
         );
-        let flags = page.lock_pv().take_flags(dirty | referenced);
+        let mut list = page.lock_pv();
+        let flags = list.take_flags(dirty | referenced);
+        if how.reclaims {
+            list.set_flags(flags & dirty);
+        }
+        drop(list);
         drop(reverse);
         Removed {
             dirty: flags & dirty != 0,

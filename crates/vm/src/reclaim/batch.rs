@@ -128,7 +128,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let Some(slot) = page.slot else { return };
         let how = How {
             slot: Some(slot),
-            spare_locked: true,
+            reclaims: true,
         };
         let removed = self.remove_as(page.held.frame(), how);
         // A page that its only mapping keeps may be written all the time: it stays private.

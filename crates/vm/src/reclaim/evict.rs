@@ -14,13 +14,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub(super) fn evict(&self, held: PageRef<'_, M, P>) -> bool {
         let how = How {
             slot: None,
-            spare_locked: true,
+            reclaims: true,
         };
         let removed = self.remove_as(held.frame(), how);
-        if removed.dirty {
-            let page = self.page(held.frame());
-            page.lock_pv().set_flags(Page::<M, P::Invalidation>::DIRTY);
-        }
         if removed.is_locked {
             return false;
         }
@@ -32,8 +28,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             return home.evict();
         }
         if !home.object().is_anonymous() {
-            // What was unmapped above is dirty by its flag alone.
-            let written = home.write_back(|_| false);
+            // It may have been mapped and written anew.
+            let written = home.write_back(|hold| self.test_modified(hold));
             return written.is_ok() && self.home(&held).is_some_and(Home::evict);
         }
         match self.swap_space() {

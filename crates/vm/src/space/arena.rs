@@ -12,6 +12,7 @@
 
 use super::MAP_START;
 use crate::error::{Error, Resource};
+use crate::heap::filled;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::{array, ptr};
@@ -23,6 +24,9 @@ const ARENA: usize = 64 << 30;
 /// What the cursor may leave behind beside a few times what is mapped.
 const SLACK: usize = 1 << 30;
 
+/// Pointers that fill the lines of a [`Padded`].
+const IN_LINES: usize = 16;
+
 /// Bytes that a leaf table covers.
 pub(super) const TABLE: usize = 2 << 20;
 /// Bytes that a node's smallest slots cover together.
@@ -31,8 +35,8 @@ const NODE: usize = 128 << 20;
 /// The arenas of a space, made when their CPU first maps something.
 pub(super) struct Arenas<M: Machine> {
     cpus: CpuRange,
-    /// An [`Arena`] for each CPU, or null. Written once each.
-    arenas: Box<[M::AtomicPtr]>,
+    /// An [`Arena`] for each CPU, or null. Written once each; on lines of the space's own.
+    arenas: Box<[Padded<[M::AtomicPtr; IN_LINES]>]>,
 }
 
 /// One CPU's addresses. Written by that CPU's tasks; relaxed, since hints order nothing.
@@ -57,10 +61,8 @@ const VACATED: usize = 8;
 impl<M: Machine> Arenas<M> {
     /// Arenas for `cpus`, none of them made.
     pub(super) fn new(cpus: CpuRange) -> Result<Self, Error> {
-        let mut arenas = Vec::new();
-        arenas.try_reserve_exact(cpus.len()).map_err(|_| HEAP)?;
-        arenas.extend((0..cpus.len()).map(|_| M::AtomicPtr::new(ptr::null_mut())));
-        let arenas = arenas.into_boxed_slice();
+        let none = || Padded(array::from_fn(|_| M::AtomicPtr::new(ptr::null_mut())));
+        let arenas = filled(cpus.len().div_ceil(IN_LINES), none)?;
         M::label(arenas.as_ptr().cast(), size_of_val(&*arenas), "Arenas");
         Ok(Arenas { cpus, arenas })
     }
@@ -79,7 +81,7 @@ impl<M: Machine> Arenas<M> {
 
     /// Looks for room where `others` would, whose mappings are here too.
     pub(super) fn follow(&self, others: &Self) -> Result<(), Error> {
-        for index in 0..self.arenas.len() {
+        for index in 0..self.cpus.len() {
             if let Some(other) = others.of(index) {
                 self.make(index)?.follow(other);
             }
@@ -110,11 +112,13 @@ impl<M: Machine> Arenas<M> {
         MAP_START + self.cpus.len() * ARENA
     }
 
+    fn place(&self, index: usize) -> &M::AtomicPtr {
+        &self.arenas[index / IN_LINES].0[index % IN_LINES]
+    }
+
     fn of(&self, index: usize) -> Option<&Arena<M>> {
         // Acquire: pairs with the release in `make`.
-        let arena = self.arenas[index]
-            .load(Ordering::Acquire)
-            .cast::<Arena<M>>();
+        let arena = self.place(index).load(Ordering::Acquire).cast::<Arena<M>>();
         // SAFETY: an arena that was published stays until `self` is dropped.
         unsafe { arena.as_ref() }
     }
@@ -128,7 +132,7 @@ impl<M: Machine> Arenas<M> {
         let made: *mut [Padded<Arena<M>>] = Box::into_raw(place.into_boxed_slice());
         // Release: who finds the arena finds it whole. Another task on this CPU may have
         // been faster.
-        let won = self.arenas[index].compare_exchange(
+        let won = self.place(index).compare_exchange(
             ptr::null_mut(),
             made.cast(),
             Ordering::Release,
@@ -145,8 +149,11 @@ impl<M: Machine> Arenas<M> {
 
 impl<M: Machine> Drop for Arenas<M> {
     fn drop(&mut self) {
-        for arena in &self.arenas {
-            let arena = arena.load(Ordering::Relaxed).cast::<Padded<Arena<M>>>();
+        for index in 0..self.cpus.len() {
+            let arena = self
+                .place(index)
+                .load(Ordering::Relaxed)
+                .cast::<Padded<Arena<M>>>();
             if !arena.is_null() {
                 // SAFETY: a boxed slice of one, from `make`; nobody else is left.
                 drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(arena, 1)) });

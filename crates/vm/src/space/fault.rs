@@ -7,8 +7,9 @@
 //! superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The fault lists its mapping first and then
-//! asks whether the page is still the object's, or within its end; the truncation changes
-//! the object first and then removes mappings. So one of them sees the other.
+//! asks whether the page is still the object's; only then it writes the table. The truncation
+//! changes the object first and then removes mappings. So one of them sees the other. Of
+//! private copies it locks the slots, whatever it sees there.
 
 use super::supply::{Need, Supply};
 use super::{HIGHEST, LOWEST, Space};
@@ -174,16 +175,32 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         let prepared = self.space.pmap.prepare(&mut self.part);
         prepared.inspect_err(|_| vm.release_page(page))?;
         if !self.writes || shared {
-            let writable = shared && self.flags.prot().writes();
-            self.make(page, Kind::Object, writable);
-            return Ok(self.confirm(Some(page)));
+            return Ok(self.object_page(page));
         }
         if let Some(copy) = supply.take_frame() {
             vm.machine().copy(page, copy);
             self.make(copy, Kind::Private, true);
         }
         vm.release_page(page);
-        Ok(self.confirm(None))
+        Ok(self.confirm())
+    }
+
+    /// Maps the object's page of which the caller gives a reference, if it still is the
+    /// object's when the mapping is listed. No CPU reaches it before that.
+    fn object_page(&mut self, page: Frame) -> Option<Need<M, P>> {
+        let prot = self.flags.prot();
+        let writable = self.flags.has(Flags::SHARED) && prot.writes();
+        let at = self.part.range().start;
+        let holds = |part: &Part<'_, M, P>| {
+            let attached = part.first().and_then(|mapped| mapped.attachment);
+            attached.is_some_and(|to| to.object().still_has(to.index(at), page))
+        };
+        let pmap = &self.space.pmap;
+        if pmap.make_if(&mut self.part, page, (prot, writable), holds) {
+            return None;
+        }
+        self.space.vm.release_page(page);
+        Some(Need::Nothing)
     }
 
     /// Lets the task write a page that is mapped read-only.
@@ -201,7 +218,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         };
         let replaced = pmap.replace(&mut self.part, copy, prot);
         replaced.inspect_err(|_| self.space.vm.release_page(copy))?;
-        Ok(self.confirm(None))
+        Ok(self.confirm())
     }
 
     /// Maps the page that is in a slot of the swap space. For writing it takes another fault,
@@ -234,13 +251,10 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         pmap.make(&mut self.part, frame, kind, prot, writable);
     }
 
-    /// Takes the mapping back if the object's page `of`, or the place of a private copy, has
-    /// gone from the object meanwhile.
-    fn confirm(&mut self, of: Option<Frame>) -> Option<Need<M, P>> {
-        let holds = self.mapped_object().map(|(object, index)| match of {
-            Some(frame) => object.still_has(index, frame),
-            None => index < object.pages(),
-        });
+    /// Takes a private copy back if its place has gone from the object meanwhile.
+    fn confirm(&mut self) -> Option<Need<M, P>> {
+        let mapped = self.mapped_object();
+        let holds = mapped.map(|(object, index)| index < object.pages());
         if holds.unwrap_or(true) {
             return None;
         }

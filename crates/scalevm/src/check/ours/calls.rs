@@ -187,9 +187,10 @@ fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
             continue;
         }
         let cut = (start - mapped.range.start as u64) / page;
-        let file = mapped
-            .object
-            .and_then(|object| Some((files.named(object.id)?, object.offset / page + cut)));
+        let file = mapped.object.and_then(|object| {
+            let first = object.offset / page;
+            Some((files.named(object.id)?, first + cut))
+        });
         let (prot, offset) = (mapped.prot(), start);
         let next = Region {
             start: Address {

@@ -2,7 +2,7 @@
 
 mod worker;
 
-pub use worker::{File, Worker};
+pub use worker::Worker;
 
 /// What a CPU does to its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
 use baselines::selected::{Preset, Selected};
-use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, PAGE_SIZE, Topology, VaRange};
+use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE, Topology, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
@@ -22,7 +22,7 @@ const AT: VaRange = VaRange {
 const WRITER: usize = 0;
 const PAGEOUT: usize = 1;
 /// How often the page goes out.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
@@ -50,8 +50,6 @@ struct World<P: Policies<Sim>> {
     spaces: Vec<Space<Sim, P>>,
     /// What was written last.
     last: <Sim as Atomics>::AtomicU64,
-    /// CPUs that have not unmapped.
-    mapped: <Sim as Atomics>::AtomicUsize,
 }
 
 fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>) -> Play {
@@ -69,7 +67,6 @@ fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>) -> Play {
     };
     let spaces: Vec<_> = (PAGEOUT..machine.cpus().len()).map(space).collect();
     let world = World {
-        mapped: Atomic::new(spaces.len() - 1),
         vm,
         file,
         spaces,
@@ -118,19 +115,20 @@ impl<P: Policies<Sim>> World<P> {
         Sim::spin_until(|| self.last.load(Ordering::Acquire) > 0);
         pause(20_000);
         self.spaces[cpu - PAGEOUT].unmap(AT).expect("unmap");
-        self.mapped.fetch_sub(1, Ordering::Release);
     }
 
-    /// Sends the page out by way of a mapping of its own, until nobody writes it.
+    /// Sends the page out by way of a mapping of its own.
     fn page_out(&self) {
         let space = &self.spaces[0];
         space.activate();
-        let mut rounds = 0;
-        while self.mapped.load(Ordering::Acquire) > 0 || rounds < ROUNDS {
+        for _ in 0..ROUNDS {
             space.load(AT.start).expect("mapped");
-            space.advise(AT, Advice::PageOut).expect("mapped");
-            pause(1_000);
-            rounds += 1;
+            let written = match sim::dice(3) {
+                0 => space.sync(AT),
+                _ => space.advise(AT, Advice::PageOut),
+            };
+            written.expect("mapped");
+            pause(3_000);
         }
     }
 }

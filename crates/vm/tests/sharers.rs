@@ -1,0 +1,103 @@
+//! A page with a hundred thousand mappings, on hosted memory.
+
+use hosted::Hosted;
+use machine::{PAGE_SIZE, VaRange};
+use std::sync::Arc;
+use vm::object::ObjectRef;
+use vm::policy::Reservation;
+use vm::{At, Best, Error, Prot, Request, Space, Vm};
+
+const MIB: usize = 1 << 20;
+const SPACES: usize = 4;
+/// Mappings in each space.
+const MAPPINGS: usize = 25_000;
+const START: usize = 1 << 42;
+
+type System = Arc<Vm<Hosted, Best>>;
+type TestSpace = Space<Hosted, Best>;
+
+fn system() -> System {
+    let machine = Hosted::with_memory(2, 64 * MIB).expect("memory");
+    machine.attach(0);
+    Vm::new(machine)
+}
+
+/// The `index`th mapping's place.
+fn place(index: usize) -> usize {
+    START + index * PAGE_SIZE
+}
+
+/// A space that has mapped and used the object's page in all places.
+fn sharer(vm: &System, object: &ObjectRef<Hosted, Best>) -> TestSpace {
+    let space = Space::new(vm).expect("a space");
+    space.activate();
+    let request = || Request::object(object, 0, PAGE_SIZE, Prot::READ_WRITE).expect("a request");
+    for index in 0..MAPPINGS {
+        let request = request().shared().at(At::Free(place(index)));
+        space.map_as(&request).expect("map");
+        assert_eq!(space.load(place(index)), Ok(7), "mapping {index}");
+    }
+    space
+}
+
+/// A page with content, and all who share it.
+fn sharers(vm: &System) -> (ObjectRef<Hosted, Best>, Vec<TestSpace>) {
+    let object = vm.shared_memory(PAGE_SIZE as u64).expect("an object");
+    object.write(0, &7u64.to_le_bytes()).expect("written");
+    let spaces = (0..SPACES).map(|_| sharer(vm, &object)).collect();
+    (object, spaces)
+}
+
+#[test]
+fn all_mappings_are_removed_at_once_and_come_back() {
+    let vm = system();
+    let (object, spaces) = sharers(&vm);
+    let frame = object.resident(0).expect("in memory");
+    let hold = vm.hold(frame).expect("a page");
+    let removed = vm.remove_all(&hold);
+    assert_eq!(removed.mappings, SPACES * MAPPINGS);
+    assert!(!removed.dirty);
+    drop(hold);
+    for space in &spaces {
+        space.activate();
+        for index in [0, 1, MAPPINGS / 2, MAPPINGS - 1] {
+            assert_eq!(space.pmap().lookup(place(index)), None);
+            assert_eq!(space.load(place(index)), Ok(7));
+            assert_eq!(space.pmap().lookup(place(index)), Some(frame));
+        }
+    }
+}
+
+#[test]
+fn the_page_goes_with_the_last_of_them() {
+    let vm = system();
+    let before = vm.frames().free_count();
+    let (object, spaces) = sharers(&vm);
+    let frame = object.resident(0).expect("in memory");
+    drop(object);
+    for space in spaces.into_iter().rev() {
+        assert!(vm.hold(frame).is_some(), "a mapping keeps the page");
+        // The newest first: a mapping is found from there on.
+        for index in (0..MAPPINGS).rev() {
+            let page = VaRange::sized(place(index), PAGE_SIZE);
+            space.unmap(page).expect("unmap");
+        }
+    }
+    assert!(vm.hold(frame).is_none(), "nobody has the page any more");
+    assert_eq!(vm.frames().free_count(), before);
+    assert_eq!(vm.swap().reserved(), 0);
+}
+
+#[test]
+fn truncation_takes_it_from_all() {
+    let vm = system();
+    let (object, spaces) = sharers(&vm);
+    object.set_size(0).expect("truncated");
+    for space in &spaces {
+        space.activate();
+        for index in [0, MAPPINGS / 2, MAPPINGS - 1] {
+            assert_eq!(space.pmap().lookup(place(index)), None);
+            assert_eq!(space.load(place(index)), Err(Error::Bus { page: 0 }));
+        }
+    }
+}
