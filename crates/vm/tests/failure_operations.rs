@@ -423,9 +423,10 @@ fn frames_that_are_not_to_be_had() {
         }
         unreachable!()
     });
-    // A copy; nothing, since a failed guess does no harm; tables and chunks.
+    // A copy; nothing, since a failed guess does no harm; tables, which stay for the next try,
+    // and chunks.
     assert_eq!(failures[..2], [1, 0]);
-    assert!(failures[2] >= 4 && failures[4] >= 3, "{failures:?}");
+    assert!(failures[2] >= 3 && failures[4] >= 3, "{failures:?}");
     assert_eq!(space.load(far), Ok(3));
     assert_eq!(space.load(far + 3 * MIB), Ok(2));
     child.activate();
