@@ -24,7 +24,14 @@ fn the_real_code_survives() {
     let records = json(&exits(0, "races --seeds 20 --json"));
     let scenarios = of_kind(&records, "scenario");
     assert!(scenarios.len() > 70, "{}", scenarios.len());
-    for family in ["fork-fault", "fork-change", "file-truncate", "write-out", "reclaim", "family"] {
+    for family in [
+        "fork-fault",
+        "fork-change",
+        "file-truncate",
+        "write-out",
+        "reclaim",
+        "family",
+    ] {
         let of_family = format!("{family}.scalevm");
         let mut named = scenarios.iter().filter(|one| one["name"] == of_family);
         assert!(named.next().is_some(), "{of_family}");
