@@ -224,10 +224,14 @@ impl<P: Policies<Sim>> Worker<'_, P> {
             0 => space
                 .protect(whole, Prot::READ)
                 .and_then(|()| space.protect(whole, Prot::READ_WRITE)),
-            1 => {
-                process.words[page] = 0;
-                space.discard(range)
-            }
+            1 => match space.discard(range) {
+                // What is locked stays.
+                Err(Error::Invalid { .. }) => Ok(()),
+                dropped => {
+                    process.words[page] = 0;
+                    dropped
+                }
+            },
             2 => {
                 process.words[page] = 0;
                 space
