@@ -130,7 +130,7 @@ fn the_vms_own_locks_are_checked() {
     let here = format!("{}:{line}:", file!());
     assert!(report.contains("(rank 60, then 30)"), "{report}");
     assert!(
-        report.contains(&here) && report.contains("space/place.rs:"),
+        report.contains(&here) && report.contains("src/space/map.rs:"),
         "{report}"
     );
 }
