@@ -198,6 +198,15 @@ fn a_mapping_moves_with_its_content() {
 }
 
 #[test]
+fn what_no_task_may_map_can_not_move() {
+    let vm = system(16);
+    let space = space(&vm);
+    let far = VaRange::sized(1 << 41, 1 << 47);
+    let moved = space.remap(far, PAGE_SIZE, Move::Never);
+    assert_eq!(moved, Err(Error::NotOne { address: 1 << 41 }));
+}
+
+#[test]
 fn a_mapping_can_leave_an_empty_one_behind() {
     let vm = system(32);
     let space = space(&vm);

@@ -1,6 +1,6 @@
 //! Changing the size or the place of a mapping (`mremap`).
 
-use super::{Space, whole_pages};
+use super::{HIGHEST, Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Attributes, Flags, Two, Usage};
@@ -40,6 +40,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has changed, but
     /// that a place given by [`Move::To`] may have been cleared.
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
+        // What no task may map is not mapped.
+        if old.start.is_multiple_of(PAGE_SIZE) && old.start < old.end && old.end > HIGHEST {
+            return Err(Error::NotOne { address: old.start });
+        }
         let old = Self::in_pages(old)?;
         let bytes = match whole_pages(bytes) {
             Some(0) | None => {
