@@ -1,6 +1,7 @@
 //! What can go wrong, and the errno a POSIX system gives for it.
 
 use crate::space::Limit;
+use alloc::collections::TryReserveError;
 use core::fmt;
 use machine::{PageFault, PagerError};
 
@@ -118,5 +119,11 @@ impl core::error::Error for Error {
             Error::Io(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl From<TryReserveError> for Error {
+    fn from(_: TryReserveError) -> Self {
+        Error::OutOfMemory(Resource::Heap)
     }
 }

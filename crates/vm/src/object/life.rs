@@ -19,8 +19,8 @@
 //! The shards' locks spin, and are not touched after they are released: who releases one
 //! may be the last but one.
 
+use super::Object;
 use super::attachment::{Attached, Attachment};
-use super::{HEAP, Object};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::ShardLock;
@@ -72,7 +72,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
     /// The life of an object with one handle.
     pub(super) fn new(cpus: CpuRange) -> Result<Self, Error> {
         let mut shards = Vec::new();
-        shards.try_reserve_exact(cpus.len()).map_err(|_| HEAP)?;
+        shards.try_reserve_exact(cpus.len())?;
         shards.extend((0..cpus.len()).map(|_| M::AtomicPtr::new(ptr::null_mut())));
         Ok(Life {
             cpus,
@@ -290,7 +290,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let mut mappers = Vec::new();
         for shard in (0..self.life.shards.len()).filter_map(|index| self.life.shard(index)) {
             loop {
-                mappers.try_reserve(1).map_err(|_| HEAP)?;
+                mappers.try_reserve(1)?;
                 let room = mappers.capacity() - mappers.len();
                 let list = shard.0.lock();
                 let count = list.iter().count();
@@ -299,7 +299,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                     break;
                 }
                 drop(list);
-                mappers.try_reserve(count).map_err(|_| HEAP)?;
+                mappers.try_reserve(count)?;
             }
         }
         Ok(mappers)

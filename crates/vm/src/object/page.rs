@@ -5,6 +5,7 @@ use super::entry::{Content, Entry};
 use crate::error::Error;
 use crate::policy::Policies;
 use crate::vm::Vm;
+use core::mem;
 use machine::{Frame, Platform};
 
 /// What the caller will want next, so that it may be read at once.
@@ -36,6 +37,11 @@ impl<'a, M: Platform, P: Policies<M>> PageRef<'a, M, P> {
     /// The page's frame.
     pub fn frame(&self) -> Frame {
         self.frame
+    }
+
+    /// The page's frame; the reference is the caller's from now on.
+    pub(crate) fn into_frame(self) -> Frame {
+        mem::ManuallyDrop::new(self).frame
     }
 }
 

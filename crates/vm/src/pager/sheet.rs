@@ -1,6 +1,6 @@
 //! The pages a [`super::MemoryPager`] keeps, sparse.
 
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::heap::filled;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -100,9 +100,7 @@ impl Sheet {
             Ok(place) => place,
             Err(place) => {
                 let pages = filled(CHUNK as usize, || None)?;
-                self.chunks
-                    .try_reserve(1)
-                    .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+                self.chunks.try_reserve(1)?;
                 self.chunks.insert(place, (number / CHUNK, pages));
                 place
             }

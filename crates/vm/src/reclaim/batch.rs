@@ -185,8 +185,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             evicted = written && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
         }
         if evicted {
-            mem::forget(held);
-            self.free(frame, false);
+            self.free(held.into_frame(), false);
         } else {
             let mut list = self.page(frame).lock_pv();
             list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);

@@ -11,10 +11,9 @@
 //!   when it has left much more behind than is mapped.
 
 use super::MAP_START;
-use crate::error::{Error, Resource};
-use crate::heap::filled;
+use crate::error::Error;
+use crate::heap::{filled, try_box};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::{array, ptr};
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Pinned, VaRange};
 use sync::Padded;
@@ -125,11 +124,8 @@ impl<M: Machine> Arenas<M> {
 
     #[cold]
     fn make(&self, index: usize) -> Result<&Arena<M>, Error> {
-        let mut place = Vec::new();
-        place.try_reserve_exact(1).map_err(|_| HEAP)?;
         let window = VaRange::sized(MAP_START + index * ARENA, ARENA);
-        place.push(Padded(Arena::new(window)));
-        let made: *mut [Padded<Arena<M>>] = Box::into_raw(place.into_boxed_slice());
+        let made: *mut Padded<Arena<M>> = Box::into_raw(try_box(Padded(Arena::new(window)))?);
         // Release: who finds the arena finds it whole. Another task on this CPU may have
         // been faster.
         let won = self.place(index).compare_exchange(
@@ -155,8 +151,8 @@ impl<M: Machine> Drop for Arenas<M> {
                 .load(Ordering::Relaxed)
                 .cast::<Padded<Arena<M>>>();
             if !arena.is_null() {
-                // SAFETY: a boxed slice of one, from `make`; nobody else is left.
-                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(arena, 1)) });
+                // SAFETY: a box from `make`; nobody else is left.
+                drop(unsafe { Box::from_raw(arena) });
             }
         }
     }
@@ -259,5 +255,3 @@ pub(super) fn alignment(bytes: usize) -> usize {
         _ => PAGE_SIZE,
     }
 }
-
-const HEAP: Error = Error::OutOfMemory(Resource::Heap);

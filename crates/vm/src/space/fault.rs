@@ -18,7 +18,7 @@ use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Flags, Kind, Part};
-use core::{mem, ptr};
+use core::ptr;
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -32,7 +32,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
         self.vm.with_frames(|| {
             loop {
-                match self.try_fault(fault) {
+                match self.try_fault(fault, page) {
                     Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
                     Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
                     other => return other,
@@ -42,8 +42,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// As [`Space::fault`], but that a hole is [`Error::NotMapped`].
-    fn try_fault(&self, fault: PageFault) -> Result<(), Error> {
-        let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
+    fn try_fault(&self, fault: PageFault, page: VaRange) -> Result<(), Error> {
         if !(LOWEST..HIGHEST).contains(&page.start) {
             return Err(Error::Segv(fault));
         }
@@ -170,8 +169,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
             return Ok(self.need_object());
         };
         // The object keeps its page while its mapping is made; or sees that mapping.
-        let page = held.frame();
-        mem::forget(held);
+        let page = held.into_frame();
         let prepared = self.space.pmap.prepare(&mut self.part);
         prepared.inspect_err(|_| vm.release_page(page))?;
         if !self.writes || shared {
@@ -235,7 +233,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         }
         space.pmap.prepare(&mut self.part)?;
         space.pmap.forget_slot(&mut self.part);
-        mem::forget(page);
+        page.into_frame();
         self.make(frame, Kind::Private, false);
         vm.release_swapped(slot);
         if self.flags.prot().writes() && vm.is_exclusive(frame) {

@@ -1,8 +1,8 @@
 //! What regions take, page by page.
 
-use super::query::push;
 use super::{Region, Space};
-use crate::error::{Error, Resource};
+use crate::error::Error;
+use crate::heap::push;
 use crate::pmap::{Seen, SeenPage};
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Kind, Mapped, Part, Size};
@@ -141,8 +141,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub fn page_places(&self, range: machine::VaRange) -> Result<Vec<PagePlace>, Error> {
         let range = Self::in_pages(range)?;
         let mut places = Vec::new();
-        let room = places.try_reserve_exact(range.pages());
-        room.map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+        places.try_reserve_exact(range.pages())?;
         places.resize(range.pages(), PagePlace::Nowhere);
         let _read = self.pmap.locking.read();
         if self.pmap.tree.is_hole(range) {

@@ -1,7 +1,7 @@
 //! Which pages are in memory (`mincore`).
 
 use super::Space;
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
 use alloc::vec::Vec;
@@ -13,9 +13,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub fn incore(&self, range: VaRange) -> Result<Vec<bool>, Error> {
         let range = Self::in_pages(range)?;
         let mut incore = Vec::new();
-        incore
-            .try_reserve_exact(range.pages())
-            .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+        incore.try_reserve_exact(range.pages())?;
         let _read = self.pmap.locking.read();
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;

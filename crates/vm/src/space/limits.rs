@@ -10,11 +10,11 @@
 //! its last step that can fail: what shrinks is free for others at once.
 
 use super::Space;
-use crate::error::{Error, Resource};
+use crate::error::Error;
+use crate::heap::try_box;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Flags, Holding, Locked, Usage};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Platform, SharedCell};
 use sync::counter::Limited;
 
@@ -138,15 +138,9 @@ impl<M: Machine> Rules<M> {
 impl<M: Machine> Counter<M> {
     /// A limit of `bytes`, of which `used` pages are used.
     fn new(cpus: CpuRange, bytes: usize, used: u64) -> Result<Box<Self>, Error> {
-        let heap = |_| Error::OutOfMemory(Resource::Heap);
         let limit = (bytes / PAGE_SIZE) as u64;
-        let pages = Limited::try_with_used(cpus, limit, used).map_err(heap)?;
-        let mut place = Vec::new();
-        place.try_reserve_exact(1).map_err(heap)?;
-        place.push(Counter { bytes, pages });
-        let one: *mut [Self] = Box::into_raw(place.into_boxed_slice());
-        // SAFETY: a boxed slice of one has the layout of a boxed value.
-        Ok(unsafe { Box::from_raw(one.cast::<Self>()) })
+        let pages = Limited::try_with_used(cpus, limit, used)?;
+        try_box(Counter { bytes, pages })
     }
 }
 

@@ -39,7 +39,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.for_each(|mapped| {
                 let flags = mapped.flags;
                 let becomes = prot.writes() && !flags.prot().writes();
-                brings |= becomes && flags.has(Flags::LOCKED) && !flags.has(Flags::ON_FAULT);
+                brings |= becomes && flags.is_brought();
                 denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
             });
             before += part.usage();

@@ -1,7 +1,6 @@
 //! What is mapped, told.
 
 use super::{HEAP_START, Space, whole_pages};
-use crate::error::{Error, Resource};
 use crate::object::{Attached, ObjectId};
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
@@ -94,12 +93,4 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             end: whole_pages(end).unwrap_or(end),
         }
     }
-}
-
-/// Puts `item` on `list`, if there is room for it.
-pub(super) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), Error> {
-    let room = list.try_reserve(1);
-    room.map_err(|_| Error::OutOfMemory(Resource::Heap))?;
-    list.push(item);
-    Ok(())
 }

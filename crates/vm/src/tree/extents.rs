@@ -5,7 +5,7 @@
 //! begins, so a change that has begun can not fail.
 
 use super::extent::{Attributes, Extent};
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::policy::Policies;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
@@ -52,9 +52,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         const {
             assert!(size_of::<Extent<M, P>>() == 32);
         }
-        self.sorted
-            .try_reserve(3)
-            .map_err(|_| Error::OutOfMemory(Resource::Heap))
+        Ok(self.sorted.try_reserve(3)?)
     }
 
     /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.

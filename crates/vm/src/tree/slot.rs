@@ -4,7 +4,7 @@ use super::extent::{Attributes, Mapped};
 use super::extents::Extents;
 use super::flags::Flags;
 use super::state::{ATTACHED, Likely, Size, State};
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::lock::SlotLock;
 use crate::object::Attached;
 use crate::pmap::{Chunks, Leaf};
@@ -225,8 +225,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     #[cold]
     pub(super) fn subdivide(&self, range: VaRange) -> Result<(), Error> {
         let mut node = Vec::new();
-        node.try_reserve_exact(FAN_OUT)
-            .map_err(|_| Error::OutOfMemory(Resource::Heap))?;
+        node.try_reserve_exact(FAN_OUT)?;
         // SAFETY: the lock is held.
         let inside = unsafe { &mut *self.inside() };
         let whole = self.state() == State::Whole;
