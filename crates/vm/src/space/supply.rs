@@ -12,8 +12,6 @@ use machine::{Access, Frame, Platform};
 pub(super) enum Need<M: Platform, P: Policies<M>> {
     /// A page of zeroes.
     Zeroes,
-    /// A page to copy to.
-    Room,
     /// This page of an object, in memory.
     Object(Attached<M, P>, u64, Advice),
     /// The content of this slot of the swap space.
@@ -61,7 +59,6 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     pub(super) fn get(&mut self, need: Need<M, P>) -> Result<(), Error> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
-            Need::Room => self.frame(Content::Any),
             Need::Object(attached, index, advice) => {
                 // It stays in memory long enough for the next look, or is brought again.
                 attached.object().page(index, advice).map(drop)
@@ -82,9 +79,12 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         }
     }
 
-    /// Whether there is a page to copy to.
-    pub(super) fn has_room(&self) -> bool {
-        self.frame.is_some()
+    /// A page to copy to, which is the caller's now. Never sleeps.
+    pub(super) fn room(&mut self) -> Result<Frame, Error> {
+        match self.take_frame() {
+            Some(frame) => Ok(frame),
+            None => self.vm.allocate_page(Content::Any),
+        }
     }
 
     /// The page, which is the caller's now.
