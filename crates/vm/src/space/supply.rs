@@ -29,6 +29,8 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     failed: Option<Error>,
     /// The content of a slot of the swap space.
     swapped: Option<(u32, PageRef<'a, M, P>)>,
+    /// An object's page that stays in memory for the next look.
+    kept: Option<PageRef<'a, M, P>>,
 }
 
 impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
@@ -38,6 +40,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
             frame: None,
             failed: None,
             swapped: None,
+            kept: None,
         }
     }
 
@@ -60,8 +63,9 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
             Need::Object(attached, index, advice) => {
-                // It stays in memory long enough for the next look, or is brought again.
-                attached.object().page(index, advice).map(drop)
+                let page = attached.object().page(index, advice)?;
+                self.kept = Some(PageRef::new(self.vm, page.into_frame()));
+                Ok(())
             }
             Need::Slot(slot) => {
                 self.swapped = self.vm.swap_in(slot)?.map(|page| (slot, page));
