@@ -7,11 +7,12 @@ use crate::error::Error;
 use crate::policy::Policies;
 use crate::tree::{Part, Two};
 use core::ptr;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{Flush, PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gets the memory that it takes to move the pages of `from` to `to`, which is as long;
-    /// both are locked. After an error nothing has changed.
+    /// both are locked, and `to` has slots of its own for the pages
+    /// ([`Pmap::has_slots_for`]). After an error nothing has changed.
     pub(crate) fn prepare_move(
         &self,
         locked: &Two<'_, M, P>,
@@ -40,9 +41,44 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if prepared.is_err() {
             for mut part in self.tree.parts_of(locked, to) {
                 self.trim_chunks(&mut part);
+                let range = part.slot_range();
+                if let Some(table) = self.unlink(part) {
+                    self.flush(Flush::Range(range));
+                    self.vm.free(table, true);
+                }
             }
         }
         prepared
+    }
+
+    /// Whether each page of `from` that is to move to `to` finds a slot of 2 MiB there; both are
+    /// locked. Larger slots have no table.
+    pub(crate) fn has_slots_for(&self, locked: &Two<'_, M, P>, from: VaRange, to: VaRange) -> bool {
+        self.tree.parts_of(locked, to).all(|part| {
+            let at = part.range().start - to.start + from.start;
+            let source = VaRange::sized(at, part.range().len());
+            part.is_smallest()
+                || self
+                    .tree
+                    .parts_of(locked, source)
+                    .all(|part| part.is_vacant())
+        })
+    }
+
+    /// Sees to it that [`Pmap::has_slots_for`] is so, while nobody brings pages.
+    pub(crate) fn make_slots_for(&self, from: VaRange, to: VaRange) -> Result<(), Error> {
+        for place in self.tree.places(from) {
+            if place.level > 0 || place.slot.is_vacant() {
+                continue;
+            }
+            let source = place.range.common(from);
+            let first = VaRange::sized(source.start - from.start + to.start, PAGE_SIZE);
+            let last = VaRange::sized(source.end - from.start + to.start - PAGE_SIZE, PAGE_SIZE);
+            // A part of a slot is locked in a slot of the smallest size.
+            drop(self.tree.lock(first)?);
+            drop(self.tree.lock(last)?);
+        }
+        Ok(())
     }
 
     /// Moves what `from` has to `to`, which has nothing. It is prepared. When it returns, no

@@ -58,7 +58,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Takes the leaf table away from a slot that is held and empty, if it has one. It may
     /// be freed when it is flushed; until then a walker finds nothing in it.
-    fn unlink(&self, mut part: Part<'_, M, P>) -> Option<Frame> {
+    pub(super) fn unlink(&self, mut part: Part<'_, M, P>) -> Option<Frame> {
         if !part.is_empty() || !part.is_vacant() {
             return None;
         }

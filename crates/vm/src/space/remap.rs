@@ -38,7 +38,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// # Errors
     /// [`Error::NotOne`] if `old` is not mapped, or with several attributes;
     /// [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has changed, but
-    /// that a place given by [`Move::To`] may have been cleared.
+    /// that a place given by [`Move::To`] may have been cleared, and what of `old` lies beyond
+    /// `bytes` may have gone (as on Linux).
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         // What no task may map is not mapped.
         if old.start.is_multiple_of(PAGE_SIZE) && old.start < old.end && old.end > HIGHEST {
@@ -56,9 +57,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "what leaves its mapping behind must keep its length";
             return Err(Error::Invalid { reason });
         }
+        let moved = self.cut_before_move(old, bytes, place)?;
         let at = self.vm.with_frames(|| {
             let _write = self.pmap.locking.write();
-            self.remap_whole(old, bytes, place)
+            self.remap_whole(moved, bytes, place)
         })?;
         if bytes > old.len() {
             self.populate_locked(VaRange {
@@ -67,6 +69,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             });
         }
         Ok(at)
+    }
+
+    /// Makes what is to move no longer than it will be; what there is to move then.
+    fn cut_before_move(&self, old: VaRange, bytes: usize, place: Move) -> Result<VaRange, Error> {
+        match place {
+            Move::To(at) if bytes < old.len() => {
+                Self::target(old, at, bytes)?;
+                let _write = self.pmap.locking.write();
+                self.shrink(old, bytes)?;
+                Ok(VaRange::sized(old.start, bytes))
+            }
+            _ => Ok(old),
+        }
+    }
+
+    /// The place of `bytes` at `at`, which `old` may be moved to.
+    fn target(old: VaRange, at: usize, bytes: usize) -> Result<VaRange, Error> {
+        let to = Self::in_pages_at(at, bytes)?;
+        if to.start < old.end && old.start < to.end {
+            let reason = "the old and the new place overlap";
+            return Err(Error::Invalid { reason });
+        }
+        Ok(to)
     }
 
     fn remap_whole(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
@@ -136,11 +161,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Moves `old` to `at`, in the place of whatever is there.
     fn remap_to(&self, old: VaRange, at: usize, bytes: usize, leave: bool) -> Result<usize, Error> {
-        let to = Self::in_pages_at(at, bytes)?;
-        if to.start < old.end && old.start < to.end {
-            let reason = "the old and the new place overlap";
-            return Err(Error::Invalid { reason });
-        }
+        let to = Self::target(old, at, bytes)?;
         drop(self.lock_one(old, None)?);
         loop {
             self.replace(to, None)?;
@@ -151,11 +172,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// Moves the mapping at `old` to `to` if that is free.
+    /// Locks `old` and `to`, which is at least as long and has slots for the pages of `old`.
+    fn lock_to_move(&self, old: VaRange, to: VaRange) -> Result<One<'_, M, P>, Error> {
+        let target = VaRange::sized(to.start, old.len());
+        loop {
+            self.pmap.make_slots_for(old, target)?;
+            let (two, attributes) = self.lock_one(old, Some(to))?;
+            // Somebody may have brought pages meanwhile.
+            if self.pmap.has_slots_for(&two, old, target) {
+                return Ok((two, attributes));
+            }
+        }
+    }
+
+    /// Moves the mapping at `old` to `to`, which is at least as long, if that is free.
     fn move_to(&self, old: VaRange, to: VaRange, leave: bool) -> Result<bool, Error> {
-        let kept = old.len().min(to.len());
         let pmap = self.pmap.locking.pmap();
-        let (two, attributes) = self.lock_one(old, Some(to))?;
+        let (two, attributes) = self.lock_to_move(old, to)?;
         let tree = &self.pmap.tree;
         if !Part::make_room_if_free(tree.parts_of(&two, to))? {
             return Ok(false);
@@ -163,34 +196,37 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let moved = self.moved(&attributes, old.start, to)?;
         tree.parts_of(&two, old)
             .try_for_each(|mut part| part.make_room())?;
-        let target = VaRange::sized(to.start, kept);
-        let source = VaRange::sized(old.start, kept);
+        let target = VaRange::sized(to.start, old.len());
         let stays = leave.then(|| Attributes {
             flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
             ..attributes.clone()
         });
-        let before = Usage::of(attributes.flags, source.pages());
+        let before = Usage::of(attributes.flags, old.pages());
         let left = stays.as_ref();
-        let left = left.map_or(Usage::NONE, |left| Usage::of(left.flags, source.pages()));
+        let left = left.map_or(Usage::NONE, |left| Usage::of(left.flags, old.pages()));
         let after = Usage::of(attributes.flags, to.pages()) + left;
         // What stays behind is charged as the mapping that has gone, so a move that leaves
         // nothing behind is charged for what is new only.
-        let more = if leave { to.len() } else { to.len() - kept };
+        let more = if leave {
+            to.len()
+        } else {
+            to.len() - old.len()
+        };
         self.charging(more, attributes.flags, || {
             let rules = self.rules(&two);
             rules.count_new(before, after)?;
-            let prepared = self.pmap.prepare_move(&two, source, target);
+            let prepared = self.pmap.prepare_move(&two, old, target);
             // Nothing has shrunk, so nothing that others could have taken is to be had back.
             prepared.inspect_err(|_| {
                 let back = rules.count(after, before);
                 debug_assert!(back.is_ok(), "less is within all limits");
             })
         })?;
-        self.pmap.move_pages(&two, source, target);
+        self.pmap.move_pages(&two, old, target);
         for mut part in tree.parts_of(&two, to) {
             part.set(Some(moved.clone()));
         }
-        for mut part in tree.parts_of(&two, source) {
+        for mut part in tree.parts_of(&two, old) {
             match leave {
                 true => part.update(|left| {
                     left.flags = left.flags.without(Flags::LOCKED | Flags::ON_FAULT);
@@ -200,16 +236,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         drop(two);
         drop(pmap);
-        if old.len() > kept {
-            // Nobody else has reason to change it meanwhile; who does has his way.
-            self.replace(
-                VaRange {
-                    start: old.start + kept,
-                    end: old.end,
-                },
-                None,
-            )?;
-        }
         if !leave {
             self.left(old);
         }

@@ -48,6 +48,11 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.place.slot
     }
 
+    /// Whether the slot is of the smallest size, and so may have pages.
+    pub(crate) fn is_smallest(&self) -> bool {
+        self.place.level == 0
+    }
+
     /// Whether nothing is mapped in the slot.
     pub(crate) fn is_empty(&self) -> bool {
         self.place.slot.is_empty()
