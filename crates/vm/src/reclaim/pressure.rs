@@ -19,7 +19,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub(crate) fn with_frames<R>(
         &self,
-        operation: impl Fn() -> Result<R, Error>,
+        mut operation: impl FnMut() -> Result<R, Error>,
     ) -> Result<R, Error> {
         loop {
             let before = self.hand().freed();
