@@ -30,6 +30,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The page's slot is locked while the mapping is made, so an unmap waits for the
     /// faults in it, and faults in other slots do not.
     pub fn fault(&self, fault: PageFault) -> Result<(), Error> {
+        if !(LOWEST..HIGHEST).contains(&fault.address) {
+            return Err(Error::Segv(fault));
+        }
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
         self.vm.with_frames(|| {
             loop {
@@ -44,9 +47,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// As [`Space::fault`], but that a hole is [`Error::NotMapped`].
     fn try_fault(&self, fault: PageFault, page: VaRange) -> Result<(), Error> {
-        if !(LOWEST..HIGHEST).contains(&page.start) {
-            return Err(Error::Segv(fault));
-        }
         let _read = self.pmap.locking.read();
         let place = self.pmap.tree.find(page.start);
         let address = page.start;
