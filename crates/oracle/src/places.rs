@@ -153,7 +153,8 @@ impl Places {
             | Call::Replace
             | Call::Truncate(..)
             | Call::Read(_)
-            | Call::Write(..) => *call,
+            | Call::Write(..)
+            | Call::Scarce(_) => *call,
         }
     }
 }

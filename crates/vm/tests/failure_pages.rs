@@ -16,8 +16,8 @@ fn moving(calls: &[&Call<'_, Mixed>]) {
 #[test]
 fn faults() {
     let failures = all(Pages::Move, |world: &Mixed| {
-        let out = (5..8).map(|page| world.private + page * PAGE_SIZE);
-        out.map(|at| world.space.load(at).map(drop)).collect()
+        let mut out = (5..8).map(|page| world.private + page * PAGE_SIZE);
+        out.try_for_each(|at| world.space.load(at).map(drop))
     });
     assert_eq!(failures.swap, 3, "each is read");
     let failures = all(Pages::Stay, |world: &Mixed| {
