@@ -68,6 +68,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(table)
     }
 
+    /// Whether there is a leaf table at `address`, a moment ago.
+    pub(super) fn has_leaf(&self, address: usize) -> bool {
+        self.missing(address) == 0
+    }
+
     /// The tables that are not there yet on the way to `address`.
     fn missing(&self, address: usize) -> usize {
         let mut table = self.root;
