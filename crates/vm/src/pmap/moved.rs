@@ -1,8 +1,8 @@
 //! Moving pages to other addresses of the space.
 
-use super::Pmap;
 use super::entry::Entry;
 use super::flush::Gather;
+use super::{Pmap, PvTables};
 use crate::error::Error;
 use crate::policy::Policies;
 use crate::tree::{Part, Two};
@@ -17,15 +17,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         from: VaRange,
         to: VaRange,
     ) -> Result<(), Error> {
+        // Up to here all is prepared.
+        let mut ready = to.start;
         for part in self.tree.parts_of(locked, from) {
             for (address, bits) in self.used(part.leaf(), part.range()) {
                 let at = address - from.start + to.start;
+                if at < ready {
+                    continue;
+                }
                 let page = VaRange::sized(at, PAGE_SIZE);
                 for mut target in self.tree.parts_of(locked, page) {
-                    match Entry::decode(bits) {
-                        Entry::Page { .. } => self.prepare(&mut target)?,
+                    if let Entry::Swapped(_) = Entry::decode(bits) {
                         // What is in the swap space is on no list.
-                        _ => self.prepare_leaf(&mut target).map(drop)?,
+                        self.prepare_leaf(&mut target)?;
+                    } else {
+                        self.prepare(&mut target)?;
+                        ready = (at + 1).next_multiple_of(PvTables::SPAN);
                     }
                 }
             }

@@ -234,6 +234,9 @@ pub(crate) struct PvTables([Table; TABLES]);
 impl PvTables {
     pub(crate) const NONE: Self = PvTables([Table::NONE; TABLES]);
 
+    /// Bytes of addresses that a table is for.
+    pub(super) const SPAN: usize = ENTRIES * PAGE_SIZE;
+
     /// The entry of the page at `address`, if its table is there.
     #[inline]
     pub(crate) fn entry(&self, address: usize) -> Option<Pv> {
@@ -259,7 +262,7 @@ impl PvTables {
             assert!(size_of::<PvTable<M>>() <= PAGE_SIZE);
             assert!(offset_of!(PvTable<M>, header) == 0);
         }
-        let first = address & !(ENTRIES * PAGE_SIZE - 1);
+        let first = address & !(Self::SPAN - 1);
         let header = Header { owner, first };
         // SAFETY: the frame is ours alone, page-aligned and large enough; entries are written
         // when they come to a list.
