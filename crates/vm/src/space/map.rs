@@ -55,6 +55,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if flags.has(Flags::SHARED | Flags::READ_ONLY) && flags.prot().writes() {
             return Err(Error::Denied);
         }
+        if flags.has(Flags::GROWS_DOWN) {
+            if flags.has(Flags::SHARED) || request.object.is_some() {
+                return invalid("only private anonymous memory grows down");
+            }
+            self.limits.expect_stacks();
+        }
         let pages = (bytes / PAGE_SIZE) as u64;
         if request
             .object
@@ -73,7 +79,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             object,
         };
         let at = self.charging(bytes, flags, || self.map_new(bytes, request.at, &new))?;
-        if request.populate || new.flags.get().is_brought() {
+        let flags = new.flags.get();
+        if (request.populate || flags.has(Flags::LOCKED)) && !flags.has(Flags::ON_FAULT) {
             self.populate(VaRange::sized(at, bytes));
         }
         Ok(at)
@@ -93,7 +100,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         match at {
             At::Anywhere => self.place(bytes, &mut take),
             At::Hint(at) => match Self::hinted(at, bytes) {
-                Some(range) if take(range)? => Ok(range.start),
+                Some(range) if self.stack_above(range).is_none() && take(range)? => Ok(range.start),
                 _ => self.place(bytes, &mut take),
             },
             At::Fixed(at) => {

@@ -34,6 +34,31 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         result
     }
+
+    /// Gives up what this space has of objects in `range` (its end rounded up to pages) and others
+    /// might have changed (`MS_INVALIDATE`). All mappings of an object show the same pages, so
+    /// there is nothing to give up.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if part of the range is locked in memory; otherwise [`Error::NotMapped`] if
+    /// part of it is not mapped.
+    pub fn invalidate(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut covered = Ok(());
+        let mut busy = Ok(());
+        for part in self.pmap.tree.lock(range)?.parts() {
+            covered = covered.and(part.covered());
+            part.for_each(|mapped| {
+                if mapped.flags.has(Flags::LOCKED) {
+                    let address = mapped.range.start;
+                    busy = busy.and(Err(Error::Busy { address }));
+                }
+            });
+        }
+        busy.and(covered)
+    }
 }
 
 /// The parts of objects that are mapped shared in the range.

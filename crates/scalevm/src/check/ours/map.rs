@@ -34,7 +34,7 @@ pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
     {
         return fails(libc::ENOMEM);
     }
-    let prot = rights(asked.prot).unwrap_or_default();
+    let prot = rights(asked.prot);
     let length = asked.bytes as usize;
     let memory = match asked.backing {
         Backing::File { file, .. } => Some(files.file(file).clone()),
