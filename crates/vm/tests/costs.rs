@@ -36,7 +36,7 @@ const CASES: [Case; 19] = [
     case("first-touch", 20, 256, 1_370, 2_441),
     case("read-shared", 20, 256, 872, 1_617),
     case("read-private", 20, 256, 866, 1_611),
-    case("copy-on-write", 20, 256, 2_368, 4_171),
+    case("copy-on-write", 20, 256, 1_976, 3_450),
     case("reuse", 20, 256, 802, 1_139),
     case("fork-exit", 2, 25_600, 506, 1_320),
     case("fork-exit-empty", 50, 1, 24_737, 27_562),

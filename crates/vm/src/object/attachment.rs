@@ -7,7 +7,7 @@ use crate::heap::try_box;
 use crate::pmap::Pmap;
 use crate::policy::Policies;
 use alloc::sync::Arc;
-use core::ops::{Deref, Range};
+use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use machine::{Atomic, AtomicInt, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange};
 
@@ -63,12 +63,6 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
     /// The object's page at `address`.
     pub fn index(&self, address: usize) -> u64 {
         self.delta.wrapping_add((address >> PAGE_SHIFT) as u64)
-    }
-
-    /// The object's pages at `range`.
-    pub(crate) fn pages(&self, range: VaRange) -> Range<u64> {
-        let first = self.index(range.start);
-        first..first + range.pages() as u64
     }
 
     /// Whether both map the same object, the same page of it at the same address: then where

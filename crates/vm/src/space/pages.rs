@@ -2,14 +2,12 @@
 
 use super::Space;
 use crate::error::Error;
-use crate::heap::push;
 use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
 use crate::reclaim::Batch;
 use crate::tree::{Flags, Mapped};
 use alloc::vec::Vec;
-use core::ops::Range;
 use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -36,25 +34,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Drops private pages.
-    pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
-        self.mapped(range, |mapped| match mapped.attachment {
-            None if !mapped.flags.has(Flags::SHARED) => Ok(()),
-            _ => invalid("only private anonymous memory can be freed"),
-        })?;
-        self.discard(range)
-    }
-
     /// Makes parts of objects zero.
     pub(super) fn punch(&self, range: VaRange) -> Result<(), Error> {
-        let mut pieces: Vec<(Attached<M, P>, Range<u64>)> = Vec::new();
+        let mut pieces = Vec::new();
         self.mapped(range, |mapped| {
             let shared = mapped.flags.has(Flags::SHARED);
             match mapped.attachment {
                 _ if mapped.flags.has(Flags::LOCKED) => invalid("the memory is locked"),
                 None => invalid("only memory of an object can be removed"),
                 Some(_) if !shared || mapped.flags.has(Flags::READ_ONLY) => Err(Error::Denied),
-                Some(to) => push(&mut pieces, (to.clone(), to.pages(mapped.range))),
+                Some(_) => Self::add_piece(&mut pieces, mapped),
             }
         })?;
         pieces.iter().try_for_each(|(attached, pages)| {
@@ -114,16 +103,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _read = self.pmap.locking.read();
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
-        for part in locked.parts() {
-            part.covered()?;
-            let mut checked = Ok(());
-            part.for_each(|mapped| {
-                if checked.is_ok() {
-                    checked = check(&mapped);
-                }
-            });
-            checked?;
-        }
+        locked.visit(|mapped| check(&mapped))?;
         Ok(range)
     }
 
