@@ -3,6 +3,7 @@
 use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
+use crate::tree::Flags;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
@@ -42,16 +43,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _read = self.pmap.locking.read();
         self.refuse_hole(range)?;
         let mut covered = Ok(());
-        let mut busy = Ok(());
         for part in self.pmap.tree.lock(range)?.parts() {
+            part.try_for_each(|mapped| match mapped.flags.has(Flags::LOCKED) {
+                true => Err(Error::Busy {
+                    address: mapped.range.start,
+                }),
+                false => Ok(()),
+            })?;
             covered = covered.and(part.covered());
-            part.for_each(|mapped| {
-                if mapped.flags.has(Flags::LOCKED) {
-                    let address = mapped.range.start;
-                    busy = busy.and(Err(Error::Busy { address }));
-                }
-            });
         }
-        busy.and(covered)
+        covered
     }
 }
