@@ -23,11 +23,14 @@ impl Prot {
 
     /// The rights to read, to write and to execute.
     pub const fn new(reads: bool, writes: bool, executes: bool) -> Self {
-        Prot(
-            reads as u8 * Self::READ_BIT
-                | writes as u8 * Self::WRITE_BIT
-                | executes as u8 * Self::EXECUTE_BIT,
-        )
+        let mut bits = if reads { Self::READ_BIT } else { 0 };
+        if writes {
+            bits |= Self::WRITE_BIT;
+        }
+        if executes {
+            bits |= Self::EXECUTE_BIT;
+        }
+        Prot(bits)
     }
 
     /// Whether anything is allowed. Then tasks can read: x86 has no pages that may only be

@@ -174,7 +174,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
         let mut attributes = self.attributes(new, range)?;
         let mut locked = self.pmap.tree.lock(range)?;
-        let is_free = Part::make_room_if_free(locked.parts())?;
+        let is_free = Part::make_room_if_free(locked.parts(), 1)?;
         if is_free {
             self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
             let parts = locked.parts();

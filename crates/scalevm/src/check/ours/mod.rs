@@ -154,10 +154,6 @@ impl System for Ours {
         "scalevm"
     }
 
-    fn supports(&self, step: &Step) -> bool {
-        !matches!(step.call, Call::Remap(remap) if remap.old.bytes == 0)
-    }
-
     fn halfway(&self) -> Halfway {
         Halfway::Undone
     }
