@@ -84,6 +84,11 @@ impl System for Careless {
         self.neglect.name()
     }
 
+    /// Which pages are in memory is not what is lost.
+    fn supports(&self, step: &Step) -> bool {
+        !matches!(step.call, Call::InCore(_))
+    }
+
     fn may_refuse(&self) -> bool {
         true
     }

@@ -19,7 +19,7 @@ use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Flags, Kind, Part};
-use core::ptr;
+use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -34,9 +34,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Err(Error::Segv(fault));
         }
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let mut is_short = false;
         self.vm.with_frames(|| {
+            let was_short = mem::replace(&mut is_short, true);
             loop {
-                match self.try_fault(fault, page) {
+                match self.try_fault(fault, page, was_short) {
                     Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
                     Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
                     other => return other,
@@ -45,15 +47,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         })
     }
 
-    /// As [`Space::fault`], but that a hole is [`Error::NotMapped`].
-    fn try_fault(&self, fault: PageFault, page: VaRange) -> Result<(), Error> {
+    /// As [`Space::fault`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
+    /// no memory for it before.
+    fn try_fault(&self, fault: PageFault, page: VaRange, is_short: bool) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
         let place = self.pmap.tree.find(page.start);
         let address = page.start;
         if place.is_hole(page) {
             return Err(Error::NotMapped { address });
         }
-        let mut supply = Supply::new(&self.vm);
+        let mut supply = Supply::new(&self.vm, is_short);
         if !fault.present {
             supply.guess(place.slot, fault.access);
         }
@@ -85,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         });
         let writes = fault.access == Access::Write;
         let allowed = match fault.access {
-            Access::Read => flags.prot().reads(),
+            Access::Read => flags.prot().is_accessible(),
             Access::Write => flags.prot().writes(),
         };
         if !allowed {

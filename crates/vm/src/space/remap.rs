@@ -1,6 +1,6 @@
 //! Changing the size or the place of a mapping (`mremap`).
 
-use super::{HIGHEST, Space, whole_pages};
+use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Attributes, Flags, Part, Two, Usage};
@@ -25,8 +25,13 @@ pub enum Move {
 type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
 
 impl Move {
-    fn leaves(self) -> bool {
+    pub(super) fn leaves(self) -> bool {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
+    }
+
+    /// Whether what stays as long as it is need not be one mapping.
+    pub(super) fn takes_several(self) -> bool {
+        matches!(self, Move::To(_) | Move::LeavingTo(_))
     }
 }
 
@@ -35,32 +40,43 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// where it is then. Its pages keep their content; what is new is as a new mapping's.
     /// When it returns, no CPU reaches the pages where they were.
     ///
+    /// What goes to a given place as long as it is may be several mappings, with gaps between:
+    /// in these stays what is there. What is cut off may be anything. An empty `old` asks for
+    /// another mapping of the shared memory that is there.
+    ///
     /// # Errors
-    /// [`Error::NotOne`] if `old` is not mapped, or with several attributes;
-    /// [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has changed, but
-    /// that a place given by [`Move::To`] may have been cleared, and what of `old` lies beyond
-    /// `bytes` may have gone (as on Linux).
+    /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or what must be one mapping
+    /// is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has
+    /// changed, but that a place given by [`Move::To`] may have been cleared, and what is cut off
+    /// may have gone (as on Linux).
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
-        // What no task may map is not mapped.
-        if old.start.is_multiple_of(PAGE_SIZE) && old.start < old.end && old.end > HIGHEST {
-            return Err(Error::NotOne { address: old.start });
-        }
-        let old = Self::in_pages(old)?;
+        let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(bytes) {
-            Some(0) | None => {
-                let reason = "the new length is zero or too large";
-                return Err(Error::Invalid { reason });
-            }
+            Some(0) | None => return invalid("the new length is zero or too large"),
             Some(bytes) => bytes,
         };
+        if !old.start.is_multiple_of(PAGE_SIZE) || old.end < old.start {
+            return invalid("the address is not page-aligned, or the length wraps around");
+        }
+        // What no task may map is not mapped.
+        if !(LOWEST..HIGHEST).contains(&old.start) {
+            return Err(Error::NotOne { address: old.start });
+        }
+        let end = whole_pages(old.end).unwrap_or(usize::MAX);
+        let old = VaRange { end, ..old };
         if place.leaves() && bytes != old.len() {
-            let reason = "what leaves its mapping behind must keep its length";
-            return Err(Error::Invalid { reason });
+            return invalid("what leaves its mapping behind must keep its length");
         }
         let moved = self.cut_before_move(old, bytes, place)?;
         let at = self.vm.with_frames(|| {
             let _write = self.pmap.locking.write();
-            self.remap_whole(moved, bytes, place)
+            if old.end > HIGHEST {
+                self.refuse_beyond(old, bytes, place)
+            } else if old.start == old.end {
+                self.duplicate(old.start, bytes, place)
+            } else {
+                self.remap_whole(moved, bytes, place)
+            }
         })?;
         if bytes > old.len() {
             self.populate_locked(VaRange {
@@ -71,14 +87,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(at)
     }
 
-    /// Makes what is to move no longer than it will be; what there is to move then.
+    /// Makes what is to move no longer than it will be: when it has moved nothing may fail any
+    /// more. What there is to move then.
     fn cut_before_move(&self, old: VaRange, bytes: usize, place: Move) -> Result<VaRange, Error> {
         match place {
-            Move::To(at) if bytes < old.len() => {
+            Move::To(at) if bytes < old.len() && old.end <= HIGHEST => {
                 Self::target(old, at, bytes)?;
+                let kept = VaRange::sized(old.start, bytes);
                 let _write = self.pmap.locking.write();
+                drop(self.lock_one(kept, None)?);
                 self.shrink(old, bytes)?;
-                Ok(VaRange::sized(old.start, bytes))
+                Ok(kept)
             }
             _ => Ok(old),
         }
@@ -94,10 +113,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(to)
     }
 
+    /// What is wrong with `old`, which ends where nothing can be mapped.
+    fn refuse_beyond(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
+        drop(self.lock_one(VaRange::sized(old.start, PAGE_SIZE), None)?);
+        match place {
+            Move::Never | Move::IfNeeded if bytes <= old.len() => {
+                let reason = "what is to be cut off ends where nothing can be mapped";
+                Err(Error::Invalid { reason })
+            }
+            _ => Err(Error::NotOne { address: HIGHEST }),
+        }
+    }
+
     fn remap_whole(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         match place {
-            Move::To(at) | Move::LeavingTo(at) => self.remap_to(old, at, bytes, place.leaves()),
-            Move::Leaving => self.remap_elsewhere(old, bytes, true),
+            Move::To(at) | Move::LeavingTo(at) => self.remap_to(old, at, bytes, place),
+            Move::Leaving => self.remap_elsewhere(old, bytes, place),
             Move::Never | Move::IfNeeded if bytes <= old.len() => {
                 self.shrink(old, bytes)?;
                 Ok(old.start)
@@ -109,14 +140,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 if place == Move::Never {
                     return Err(Error::NoAddresses { bytes });
                 }
-                self.remap_elsewhere(old, bytes, false)
+                self.remap_elsewhere(old, bytes, place)
             }
         }
     }
 
-    /// Unmaps what `old` has beyond `bytes`.
+    /// Unmaps what `old` has beyond `bytes`, if there is something that stays.
     fn shrink(&self, old: VaRange, bytes: usize) -> Result<(), Error> {
-        drop(self.lock_one(old, None)?);
+        drop(self.lock_one(VaRange::sized(old.start, PAGE_SIZE), None)?);
         let rest = VaRange {
             start: old.start + bytes,
             end: old.end,
@@ -139,7 +170,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         };
         let (two, attributes) = self.lock_one(old, Some(more))?;
         let tree = &self.pmap.tree;
-        if !Part::make_room_if_free(tree.parts_of(&two, more))? {
+        if !Part::make_room_if_free(tree.parts_of(&two, more), 1)? {
             return Ok(false);
         }
         // The attachment is of what was there: the object must find what is new, too.
@@ -155,95 +186,26 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Moves `old` to where there is room for `bytes`.
-    fn remap_elsewhere(&self, old: VaRange, bytes: usize, leave: bool) -> Result<usize, Error> {
-        self.place(bytes, &mut |to| self.move_to(old, to, leave))
+    fn remap_elsewhere(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
+        self.place(bytes, &mut |to| self.move_to(old, to, place))
     }
 
     /// Moves `old` to `at`, in the place of whatever is there.
-    fn remap_to(&self, old: VaRange, at: usize, bytes: usize, leave: bool) -> Result<usize, Error> {
+    fn remap_to(&self, old: VaRange, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
         let to = Self::target(old, at, bytes)?;
-        drop(self.lock_one(old, None)?);
         loop {
-            self.replace(to, None)?;
+            for goal in self.goals(old, to, place)? {
+                self.replace(goal, None)?;
+            }
             // Somebody may map something there before it is locked again.
-            if self.move_to(old, to, leave)? {
+            if self.move_to(old, to, place)? {
                 return Ok(at);
             }
         }
     }
 
-    /// Locks `old` and `to`, which is at least as long and has slots for the pages of `old`.
-    fn lock_to_move(&self, old: VaRange, to: VaRange) -> Result<One<'_, M, P>, Error> {
-        let target = VaRange::sized(to.start, old.len());
-        loop {
-            self.pmap.make_slots_for(old, target)?;
-            let (two, attributes) = self.lock_one(old, Some(to))?;
-            // Somebody may have brought pages meanwhile.
-            if self.pmap.has_slots_for(&two, old, target) {
-                return Ok((two, attributes));
-            }
-        }
-    }
-
-    /// Moves the mapping at `old` to `to`, which is at least as long, if that is free.
-    fn move_to(&self, old: VaRange, to: VaRange, leave: bool) -> Result<bool, Error> {
-        let pmap = self.pmap.locking.pmap();
-        let (two, attributes) = self.lock_to_move(old, to)?;
-        let tree = &self.pmap.tree;
-        if !Part::make_room_if_free(tree.parts_of(&two, to))? {
-            return Ok(false);
-        }
-        let moved = self.moved(&attributes, old.start, to)?;
-        tree.parts_of(&two, old)
-            .try_for_each(|mut part| part.make_room())?;
-        let target = VaRange::sized(to.start, old.len());
-        let stays = leave.then(|| Attributes {
-            flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
-            ..attributes.clone()
-        });
-        let before = Usage::of(attributes.flags, old.pages());
-        let left = stays.as_ref();
-        let left = left.map_or(Usage::NONE, |left| Usage::of(left.flags, old.pages()));
-        let after = Usage::of(attributes.flags, to.pages()) + left;
-        // What stays behind is charged as the mapping that has gone, so a move that leaves
-        // nothing behind is charged for what is new only.
-        let more = if leave {
-            to.len()
-        } else {
-            to.len() - old.len()
-        };
-        self.charging(more, attributes.flags, || {
-            let rules = self.rules(&two);
-            rules.count_new(before, after)?;
-            let prepared = self.pmap.prepare_move(&two, old, target);
-            // Nothing has shrunk, so nothing that others could have taken is to be had back.
-            prepared.inspect_err(|_| {
-                let back = rules.count(after, before);
-                debug_assert!(back.is_ok(), "less is within all limits");
-            })
-        })?;
-        self.pmap.move_pages(&two, old, target);
-        for mut part in tree.parts_of(&two, to) {
-            part.set(Some(moved.clone()));
-        }
-        for mut part in tree.parts_of(&two, old) {
-            match leave {
-                true => part.update(|left| {
-                    left.flags = left.flags.without(Flags::LOCKED | Flags::ON_FAULT);
-                }),
-                false => part.set(None),
-            }
-        }
-        drop(two);
-        drop(pmap);
-        if !leave {
-            self.left(old);
-        }
-        Ok(true)
-    }
-
     /// What is mapped at `old` when it is mapped at `to`.
-    fn moved(
+    pub(super) fn moved(
         &self,
         attributes: &Attributes<M, P>,
         old: usize,
@@ -258,27 +220,26 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Locks `old`, which must be mapped with the same attributes everywhere, and `more`.
-    fn lock_one(&self, old: VaRange, more: Option<VaRange>) -> Result<One<'_, M, P>, Error> {
+    pub(super) fn lock_one(
+        &self,
+        old: VaRange,
+        more: Option<VaRange>,
+    ) -> Result<One<'_, M, P>, Error> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,
             None => tree.lock(old)?.into(),
         };
-        let mut found: Option<Attributes<M, P>> = None;
-        let (mut to, mut alike) = (old.start, true);
-        for part in tree.parts_of(&two, old) {
-            part.for_each(|mapped| {
-                alike &= mapped.range.start == to;
-                let first = found.get_or_insert_with(|| mapped.attributes());
-                alike &= first.go_on_in(&mapped.attributes());
-                if alike {
-                    to = mapped.range.end;
-                }
-            });
-        }
+        let (mut end, mut found) = (old.start, None);
+        self.each_run(&two, old, |run| {
+            if run.from.start == old.start {
+                (end, found) = (run.from.end, Some(run.attributes));
+            }
+            Ok(())
+        })?;
         match found {
-            Some(attributes) if to == old.end => Ok((two, attributes)),
-            _ => Err(Error::NotOne { address: to }),
+            Some(attributes) if end == old.end => Ok((two, attributes)),
+            _ => Err(Error::NotOne { address: end }),
         }
     }
 

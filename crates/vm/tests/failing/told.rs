@@ -60,6 +60,7 @@ impl Told {
 
     /// What is told when all that can be read has been: then it is in memory.
     pub fn settled(world: &impl World) -> Self {
+        super::free_tables(world.vm());
         for region in world.space().regions() {
             let starts = (region.range.start..region.range.end).step_by(PAGE_SIZE);
             for at in starts.filter(|_| region.prot().reads()) {

@@ -14,7 +14,7 @@ use calls::{Said, Space};
 use crew::Crew;
 use files::Files;
 use hosted::Hosted;
-use machine::Topology;
+use machine::{PAGE_SIZE, Topology};
 use oracle::outcome::Outcome;
 use oracle::places::Places;
 use oracle::step::Scarcity;
@@ -24,24 +24,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vm::policy::Reservation;
 use vm::swap::SwapSpace;
-use vm::{Best, HEAP_START, Options, Vm};
+use vm::{Best, HEAP_START, Options, Overcommit, Vm};
 
 /// Bytes of memory: more than any sequence needs.
 const MEMORY: usize = 256 << 20;
 /// Bytes of memory of a machine where it is to be scarce.
 const LITTLE: usize = 16 << 20;
+/// Pages that may be committed, however little memory there is.
+const COMMITTED: u64 = 2 * (MEMORY / PAGE_SIZE) as u64;
 /// Pages of swap space.
 const SWAP: u32 = 1 << 14;
-
-/// What `Ours` can not do, yet.
-const LACKS: [&str; 6] = [
-    "memory that grows down",
-    "mlockall and munlockall",
-    "mremap of no bytes",
-    "MADV_REMOVE of files",
-    "MS_INVALIDATE",
-    "rights with write or execute but without read, or with both",
-];
 
 /// The VM, its machine, and what a sequence has in it.
 pub struct Ours {
@@ -189,7 +181,15 @@ impl Ours {
         let Some((space, running)) = space.zip(self.running.as_ref()) else {
             return false;
         };
-        let call = self.places.resolved(step.process, &step.call);
+        let call = match step.call {
+            Call::Lock(range) | Call::Protect(range, _) | Call::Advise(range, _) => {
+                if !self.places.knows(step.process, range.start) {
+                    return false;
+                }
+                self.places.resolved(step.process, &step.call)
+            }
+            call => call,
+        };
         let copies = move || scarcity::makes_copies(&space, &call);
         running.crew.run(0, copies).unwrap_or(false)
     }
@@ -221,7 +221,9 @@ impl Ours {
             let swap = SwapSpace::new(cpus, Box::new(store.clone()), SWAP)?;
             let options = Options {
                 swap_space: Some(Arc::new(swap)),
-                swap_pages: Some(1 << 40),
+                swap_pages: Some(COMMITTED),
+                // As kernels are unless they are told: MAP_NORESERVE makes a difference.
+                overcommit: Overcommit::Heuristic,
                 ..Options::default()
             };
             let vm = Vm::with_options(machine, options);
@@ -251,18 +253,13 @@ impl System for Ours {
         "scalevm"
     }
 
-    fn lacks(&self) -> &[&'static str] {
-        &LACKS
-    }
-
     fn supports(&self, step: &Step) -> bool {
-        let known = match step.call {
+        match step.call {
             Call::Scarce(_) => self.may_be_scarce,
             // Reclaiming may take any page.
             Call::InCore(_) => !self.may_be_scarce,
             _ => !self.may_be_scarce || !self.makes_copies(step),
-        };
-        known && calls::supports(&step.call)
+        }
     }
 
     fn may_refuse(&self) -> bool {
