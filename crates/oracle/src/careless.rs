@@ -2,7 +2,7 @@
 //!
 //! Each is the model, which refuses the step after something was said to fail, and has a bug.
 
-use crate::address::{PAGE, Range};
+use crate::address::{Address, PAGE, Range};
 use crate::model::Model;
 use crate::outcome::Outcome;
 use crate::step::{Advice, Call, Scarcity, Step};
@@ -59,7 +59,7 @@ impl Careless {
     fn refuse(&mut self, step: &Step) -> Outcome {
         let instead = match (self.neglect, step.call) {
             (Neglect::RefusedIsDone, call) => Some(call),
-            (Neglect::RefusedLosesPage, Call::Store(at, ..)) => Some(forget(at.offset, at)),
+            (Neglect::RefusedLosesPage, Call::Store(at, ..)) => Some(forget(at)),
             _ => None,
         };
         if let Some(call) = instead {
@@ -71,9 +71,9 @@ impl Careless {
 }
 
 /// Drops the page of an address.
-fn forget(offset: u64, at: crate::address::Address) -> Call {
-    let start = crate::address::Address {
-        offset: offset / PAGE * PAGE,
+fn forget(at: Address) -> Call {
+    let start = Address {
+        offset: at.offset / PAGE * PAGE,
         ..at
     };
     Call::Advise(Range::pages(start, 1), Advice::DontNeed)
@@ -116,7 +116,7 @@ impl System for Careless {
         if let (Neglect::SwapLoses, Some(Scarcity::Swap(_)), Call::Store(at, ..)) =
             (self.neglect, scarce, step.call)
         {
-            let call = forget(at.offset, at);
+            let call = forget(at);
             let _ = self.model.judge(&Step { call, ..*step });
         }
         Ok(outcome)

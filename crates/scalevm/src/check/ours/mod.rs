@@ -298,7 +298,8 @@ impl System for Ours {
         self.steps += 1;
         let outcome = match step.call {
             Call::Scarce(scarcity) => self.make_scarce(scarcity),
-            _ if self.may_be_scarce => self.step_in_need(step),
+            // A space that ends is never refused, and nobody else may keep it.
+            _ if self.may_be_scarce && step.call != Call::Exit => self.step_in_need(step),
             _ => self.step(step),
         };
         Ok(outcome.unwrap_or_else(|outcome| outcome))
