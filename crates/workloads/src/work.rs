@@ -1,0 +1,16 @@
+//! Computing.
+
+use core::hint::black_box;
+
+/// Computes for `nanoseconds` at 3 GHz: steps that wait for each other, a multiplication (3 cycles on all
+/// usual cores) and an addition each.
+pub fn work(nanoseconds: u64) {
+    const CYCLES: u64 = 4;
+    let steps = nanoseconds.saturating_mul(3) / CYCLES;
+    let number = (0..steps).fold(black_box(1_u64), |number, step| {
+        number
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(step)
+    });
+    black_box(number);
+}
