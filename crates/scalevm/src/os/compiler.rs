@@ -13,14 +13,15 @@ const NAME: &str = "scalevm-compiler";
 /// Exit code of a compiler that was not started as [`arguments`] say.
 const MISUSED: u8 = 2;
 
-/// What it is started with: the unit's number, and those of the descriptors of the inputs and the output.
-pub fn arguments(unit: u64, files: [RawFd; 4]) -> Vec<CString> {
-    let numbers = files.map(|number| number.to_string());
-    let words = [NAME.to_owned(), unit.to_string()]
-        .into_iter()
-        .chain(numbers);
-    let word = |word| CString::new(word).expect("letters and digits");
-    words.map(word).collect()
+/// What it is started with: the unit's number, and those of the descriptors of the output and of the
+/// inputs, in the order of [`Files::iter`].
+pub fn arguments(unit: u64, output: RawFd, inputs: &[RawFd]) -> Vec<CString> {
+    let descriptors = [output].into_iter().chain(inputs.iter().copied());
+    let words = [NAME.to_owned(), unit.to_string()].into_iter();
+    let words = words.chain(descriptors.map(|number| number.to_string()));
+    words
+        .map(|word| CString::new(word).expect("letters and digits"))
+        .collect()
 }
 
 /// Compiles, if this process is a compiler; then its exit code.
@@ -29,21 +30,13 @@ pub fn run() -> Option<ExitCode> {
     if words.next()? != NAME {
         return None;
     }
-    let numbers: Result<Vec<u64>, _> = words.map(|word| word.parse()).collect();
-    let Ok(&[unit, program, library, sources, output]) = numbers.as_deref() else {
+    let Some((unit, output, inputs)) = taken_over(words) else {
         eprintln!("{NAME}: started by scalevm itself");
         return Some(ExitCode::from(MISUSED));
     };
-    // SAFETY: opened for this process by who has started it, and taken over once.
-    let file = |number: u64| unsafe { File::from_raw_fd(number as RawFd) };
-    let inputs = Files {
-        program: file(program),
-        library: file(library),
-        sources: file(sources),
-    };
     let mut system = Linux::new(std::env::temp_dir(), Mode::Processes, Prepared::default());
     Some(
-        match workloads::compile(&mut system, unit, &inputs, &file(output)) {
+        match workloads::compile(&mut system, unit, &inputs, &output) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{NAME}: unit {unit}: {error}");
@@ -51,4 +44,17 @@ pub fn run() -> Option<ExitCode> {
             }
         },
     )
+}
+
+/// What [`arguments`] has handed over.
+fn taken_over(mut words: impl Iterator<Item = String>) -> Option<(u64, File, Files<File>)> {
+    let unit = words.next()?.parse().ok()?;
+    let mut file = || {
+        let number: RawFd = words.next()?.parse().ok().filter(|number| *number >= 0)?;
+        // SAFETY: opened for this process by who has started it, and taken over once.
+        Some(unsafe { File::from_raw_fd(number) })
+    };
+    let output = file()?;
+    let inputs = Files::try_new(|_| file().ok_or(())).ok()?;
+    Some((unit, output, inputs))
 }

@@ -174,6 +174,7 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
         let account = &self.account;
         self.in_kernel(|| {
             self.process.with_child(|child| {
+                account.leave::<M>();
                 account.enter::<M>();
                 let mut compiler = Task {
                     process: Arc::new(child.exec()?),

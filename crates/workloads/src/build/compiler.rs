@@ -24,8 +24,7 @@ const TEXT_PAGES: usize = 6;
 /// Bytes of the program that are data, and pages of them that are written.
 const DATA: usize = 1 << 20;
 const DATA_PAGES: usize = 24;
-/// Libraries, and pages of each that are read.
-const LIBRARIES: usize = 8;
+/// Pages of a library that are read.
 const LIBRARY_PAGES: usize = 4;
 /// Bytes of a library that are data, pages of them that are relocated, and bytes that become read-only
 /// then.
@@ -114,19 +113,19 @@ impl<S: System> Compiler<'_, S> {
             .system
             .map(STACK, Prot::ReadWrite, Backing::Anonymous)?;
         self.fill(stack, STACK_PAGES, 1)?;
-        for _ in 0..LIBRARIES {
-            self.load_library(&inputs.library)?;
+        for (number, library) in inputs.libraries.iter().enumerate() {
+            self.load_library(Input::Library(number), library)?;
         }
         Ok(text)
     }
 
-    fn load_library(&mut self, library: &S::File) -> Result<(), Error> {
-        let file = Backing::PrivateFile(library);
-        let text = self.system.map(Input::Library.len(), Prot::Read, file)?;
+    fn load_library(&mut self, library: Input, file: &S::File) -> Result<(), Error> {
+        let file = Backing::PrivateFile(file);
+        let text = self.system.map(library.len(), Prot::Read, file)?;
         let data = self.system.map(LIBRARY_DATA, Prot::ReadWrite, file)?;
-        self.copy_pages(data, Input::Library, RELOCATED_PAGES)?;
+        self.copy_pages(data, library, RELOCATED_PAGES)?;
         self.system.protect(data, RELOCATED, Prot::Read)?;
-        (0..LIBRARY_PAGES).try_for_each(|page| self.expect_input(text, Input::Library, page))
+        (0..LIBRARY_PAGES).try_for_each(|page| self.expect_input(text, library, page))
     }
 
     /// Reads the program's pages of a phase, which lie apart.

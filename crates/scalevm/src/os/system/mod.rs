@@ -224,8 +224,7 @@ impl System for Linux {
     fn start_compiler(&mut self, unit: u64, output: &File) -> Result<Child, Error> {
         let inputs = self.prepared.inputs();
         let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
-        let files = [&inputs.program, &inputs.library, &inputs.sources, output];
-        children::start_compiler(unit, files.map(AsRawFd::as_raw_fd))
+        children::start_compiler(unit, output, inputs)
     }
 
     fn number(&self) -> usize {
