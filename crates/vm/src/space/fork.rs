@@ -72,17 +72,19 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
         if !first.has(Flags::DONT_FORK) && !first.has(Flags::WIPE_ON_FORK) {
             self.forking.demote(&mut part);
         }
-        let (leaf, mut copied) = (part.leaf(), Ok(()));
-        part.for_each(|mapped| {
-            if copied.is_ok() && !mapped.flags.has(Flags::DONT_FORK) {
-                copied = self.mapping(&mapped, leaf);
-            }
-        });
-        copied
+        let leaf = part.leaf();
+        part.try_for_each(|mapped| match mapped.flags.has(Flags::DONT_FORK) {
+            true => Ok(()),
+            false => self.mapping(&mapped, leaf),
+        })
     }
 
     /// Copies a mapping of a slot with this table.
-    fn mapping(&mut self, mapped: &Mapped<'_, M, P>, leaf: crate::pmap::Leaf) -> Result<(), Error> {
+    fn mapping(
+        &mut self,
+        mapped: &Mapped<'_, M, P>,
+        leaf: crate::pmap::Table,
+    ) -> Result<(), Error> {
         let flags = mapped.flags;
         let attributes = Attributes {
             flags: flags.without(Flags::LOCKED | Flags::ON_FAULT),

@@ -2,7 +2,8 @@
 
 use super::request::{At, Request};
 use super::{HIGHEST, LOWEST, Space, whole_pages};
-use crate::error::{Error, Resource};
+use crate::error::Error;
+use crate::heap::push;
 use crate::object::{Attached, ObjectRef};
 use crate::overcommit::Overcommit;
 use crate::policy::{MapLocking, Policies};
@@ -55,6 +56,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if flags.has(Flags::SHARED | Flags::READ_ONLY) && flags.prot().writes() {
             return Err(Error::Denied);
         }
+        if flags.has(Flags::GROWS_DOWN) {
+            if flags.has(Flags::SHARED) || request.object.is_some() {
+                return invalid("only private anonymous memory grows down");
+            }
+            self.limits.expect_stacks();
+        }
         let pages = (bytes / PAGE_SIZE) as u64;
         if request
             .object
@@ -73,7 +80,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             object,
         };
         let at = self.charging(bytes, flags, || self.map_new(bytes, request.at, &new))?;
-        if request.populate || new.flags.get().is_brought() {
+        let flags = new.flags.get();
+        if (request.populate || flags.has(Flags::LOCKED)) && !flags.has(Flags::ON_FAULT) {
             self.populate(VaRange::sized(at, bytes));
         }
         Ok(at)
@@ -93,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         match at {
             At::Anywhere => self.place(bytes, &mut take),
             At::Hint(at) => match Self::hinted(at, bytes) {
-                Some(range) if take(range)? => Ok(range.start),
+                Some(range) if self.stack_above(range).is_none() && take(range)? => Ok(range.start),
                 _ => self.place(bytes, &mut take),
             },
             At::Fixed(at) => {
@@ -166,11 +174,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
         let mut attributes = self.attributes(new, range)?;
         let mut locked = self.pmap.tree.lock(range)?;
-        let mut is_free = true;
-        for mut part in locked.parts() {
-            part.for_each(|_| is_free = false);
-            part.make_room()?;
-        }
+        let is_free = Part::make_room_if_free(locked.parts(), 1)?;
         if is_free {
             self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
             let parts = locked.parts();
@@ -216,15 +220,10 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
     let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
         usage += Usage::of(mapped.flags, mapped.range.pages());
-        let Some(attached) = mapped.attachment else {
-            return;
-        };
-        if kept.last() == Some(attached) {
-            return;
-        }
-        match kept.try_reserve(1) {
-            Ok(()) => kept.push(attached.clone()),
-            Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
+        if let Some(attached) = mapped.attachment
+            && kept.last() != Some(attached)
+        {
+            room = room.and(push(kept, attached.clone()));
         }
     });
     (usage, room)

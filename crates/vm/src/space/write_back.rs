@@ -1,16 +1,11 @@
 //! Writing what is mapped to where it comes from (`msync`).
 
 use super::Space;
-use crate::error::{Error, Resource};
-use crate::object::Attached;
+use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Flags, Locked};
+use crate::tree::Flags;
 use alloc::vec::Vec;
-use core::ops::Range;
 use machine::{Platform, VaRange};
-
-/// A part of an object.
-type Piece<M, P> = (Attached<M, P>, Range<u64>);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Writes the dirty pages of the files that are mapped shared in `range` (its end rounded
@@ -25,7 +20,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         {
             let _read = self.pmap.locking.read();
             self.refuse_hole(range)?;
-            collect(&mut self.pmap.tree.lock(range)?, &mut pieces)?;
+            let mut locked = self.pmap.tree.lock(range)?;
+            locked.visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
         }
         let mut result = Ok(());
         for (attached, pages) in pieces {
@@ -34,37 +30,28 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         result
     }
-}
 
-/// The parts of objects that are mapped shared in the range.
-fn collect<M: Platform, P: Policies<M>>(
-    locked: &mut Locked<'_, M, P>,
-    pieces: &mut Vec<Piece<M, P>>,
-) -> Result<(), Error> {
-    for part in locked.parts() {
-        part.covered()?;
-        let mut room = Ok(());
-        part.for_each(|mapped| {
-            let Some(attached) = mapped
-                .attachment
-                .filter(|_| mapped.flags.has(Flags::SHARED))
-            else {
-                return;
-            };
-            let first = attached.index(mapped.range.start);
-            let pages = first..first + mapped.range.pages() as u64;
-            if let Some((last, before)) = pieces.last_mut()
-                && last == attached
-                && before.end == first
-            {
-                before.end = pages.end;
-            } else if pieces.try_reserve(1).is_ok() {
-                pieces.push((attached.clone(), pages));
-            } else {
-                room = Err(Error::OutOfMemory(Resource::Heap));
-            }
-        });
-        room?;
+    /// Gives up what this space has of objects in `range` (its end rounded up to pages) and others
+    /// might have changed (`MS_INVALIDATE`). All mappings of an object show the same pages, so
+    /// there is nothing to give up.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if part of the range is locked in memory; otherwise [`Error::NotMapped`] if
+    /// part of it is not mapped.
+    pub fn invalidate(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut covered = Ok(());
+        for part in self.pmap.tree.lock(range)?.parts() {
+            part.try_for_each(|mapped| match mapped.flags.has(Flags::LOCKED) {
+                true => Err(Error::Busy {
+                    address: mapped.range.start,
+                }),
+                false => Ok(()),
+            })?;
+            covered = covered.and(part.covered());
+        }
+        covered
     }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use super::state::{Size, State};
 use super::usage::Usage;
 use super::{Place, Slot};
 use crate::error::Error;
-use crate::pmap::Leaf;
+use crate::pmap::{Pv, Table};
 use crate::policy::Policies;
 use machine::{Platform, VaRange};
 
@@ -21,11 +21,10 @@ pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
 impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// What `range` has of `place`, whose lock is held while this lives.
     pub(super) fn new(place: Place<'a, M, P>, range: VaRange) -> Self {
-        let range = VaRange {
-            start: range.start.max(place.range.start),
-            end: range.end.min(place.range.end),
-        };
-        Part { place, range }
+        Part {
+            place,
+            range: range.common(place.range),
+        }
     }
 
     /// The addresses wanted.
@@ -79,9 +78,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     pub(crate) fn is_uniform_private(&self) -> bool {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
         let mapped = unsafe { &*self.place.slot.inside() }.whole(self.place.range);
-        self.place.slot.state() == State::Whole
-            && mapped.attachment.is_none()
-            && !mapped.flags.has(Flags::SHARED)
+        self.place.slot.state() == State::Whole && mapped.is_private_anonymous()
     }
 
     /// The slot has one entry of `kind` more, or less.
@@ -90,12 +87,20 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's table.
-    pub(crate) fn leaf(&self) -> Leaf {
+    pub(crate) fn leaf(&self) -> Table {
         // SAFETY: the slot's lock is held, and nothing writes during the read.
         unsafe { (*self.place.slot.inside()).leaf }
     }
 
-    /// The slot's table and PV chunks.
+    /// The PV entry of the page at `address`, whose table is there.
+    #[inline]
+    pub(crate) fn pv(&self, address: usize) -> Pv {
+        // SAFETY: the slot's lock is held, and nothing writes during the look.
+        let tables = unsafe { &(*self.place.slot.inside()).pv };
+        tables.entry(address).expect("a mapping has a PV table")
+    }
+
+    /// The slot's tables.
     pub(crate) fn inside(&mut self) -> &mut Inside<M, P> {
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
@@ -115,6 +120,21 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
                 }
             }
         }
+    }
+
+    /// As [`Part::for_each`], up to the first error.
+    #[inline]
+    pub(crate) fn try_for_each(
+        &self,
+        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut result = Ok(());
+        self.for_each(|mapped| {
+            if result.is_ok() {
+                result = visit(mapped);
+            }
+        });
+        result
     }
 
     /// What is mapped at the range's start.
@@ -162,10 +182,28 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// Makes room for one [`Part::set`] or [`Part::update`], which then can not fail.
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
+        self.make_room_for(1)
+    }
+
+    /// As [`Part::make_room`], for so many changes of the slot.
+    fn make_room_for(&mut self, changes: usize) -> Result<(), Error> {
         if self.is_all() {
             return Ok(());
         }
-        self.inside().extents.make_room()
+        self.inside().extents.make_room(changes)
+    }
+
+    /// Makes room for so many changes in each of `parts`; whether nothing is mapped in any of them.
+    pub(crate) fn make_room_if_free(
+        parts: impl Iterator<Item = Self>,
+        changes: usize,
+    ) -> Result<bool, Error> {
+        let mut is_free = true;
+        for mut part in parts {
+            part.for_each(|_| is_free = false);
+            part.make_room_for(changes)?;
+        }
+        Ok(is_free)
     }
 
     /// Puts a mapping with these attributes, or nothing, in the place of all that is
@@ -245,6 +283,11 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         inside.set_whole(attributes);
         self.place.slot.set_state(state);
         self.place.slot.set_attached(attached);
+    }
+
+    /// Whether what is mapped in the range can be changed: not in a part of more than 2 MiB.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.place.level == 0 || self.is_all()
     }
 
     /// Whether the range covers all of the slot.
