@@ -69,7 +69,7 @@ struct Memory {
 impl Memory {
     fn new(fail_at: Option<usize>, flaw: Option<Flaw>) -> Self {
         let inputs = Files::try_new(|input| {
-            let pages = 0..input.len() / PAGE;
+            let pages = 0..input.size() / PAGE;
             let bytes = pages.map(|page| input.byte(page)).collect();
             Ok::<_, ()>(Rc::new(RefCell::new(bytes)))
         });

@@ -61,8 +61,8 @@ impl Stores for Sim {
 /// The files of a build.
 pub fn inputs<M: Stores, P: Policies<M>>(vm: &Arc<Vm<M, P>>) -> Result<Inputs<M, P>, Error> {
     let files = Files::try_new(|input| {
-        let file = file(vm, input.len())?;
-        for page in 0..input.len() / PAGE_SIZE {
+        let file = file(vm, input.size())?;
+        for page in 0..input.size() / PAGE_SIZE {
             let written = file.write((page * PAGE_SIZE) as u64, &[input.byte(page)]);
             written.map_err(failed(Call::File))?;
         }

@@ -106,7 +106,9 @@ impl<S: System> Compiler<'_, S> {
     /// Maps what `exec` and the dynamic linker map, and relocates it; where the text is.
     fn load(&mut self, inputs: &Files<S::File>) -> Result<usize, Error> {
         let program = Backing::PrivateFile(&inputs.program);
-        let text = self.system.map(Input::Program.len(), Prot::Read, program)?;
+        let text = self
+            .system
+            .map(Input::Program.size(), Prot::Read, program)?;
         let data = self.system.map(DATA, Prot::ReadWrite, program)?;
         self.copy_pages(data, Input::Program, DATA_PAGES)?;
         let stack = self
@@ -121,7 +123,7 @@ impl<S: System> Compiler<'_, S> {
 
     fn load_library(&mut self, library: Input, file: &S::File) -> Result<(), Error> {
         let file = Backing::PrivateFile(file);
-        let text = self.system.map(library.len(), Prot::Read, file)?;
+        let text = self.system.map(library.size(), Prot::Read, file)?;
         let data = self.system.map(LIBRARY_DATA, Prot::ReadWrite, file)?;
         self.copy_pages(data, library, RELOCATED_PAGES)?;
         self.system.protect(data, RELOCATED, Prot::Read)?;
@@ -130,13 +132,13 @@ impl<S: System> Compiler<'_, S> {
 
     /// Reads the program's pages of a phase, which lie apart.
     fn run_text(&mut self, text: usize, phase: usize) -> Result<(), Error> {
-        let apart = Input::Program.len() / self.page / (PHASES * TEXT_PAGES);
+        let apart = Input::Program.size() / self.page / (PHASES * TEXT_PAGES);
         (phase * TEXT_PAGES..(phase + 1) * TEXT_PAGES)
             .try_for_each(|number| self.expect_input(text, Input::Program, number * apart))
     }
 
     fn read_sources(&mut self, sources: &S::File) -> Result<(), Error> {
-        let len = Input::Sources.len();
+        let len = Input::Sources.size();
         let start = self
             .system
             .map(len, Prot::Read, Backing::PrivateFile(sources))?;

@@ -26,7 +26,7 @@ pub enum Input {
 
 impl Input {
     /// Bytes of the file; whole pages.
-    pub const fn len(self) -> usize {
+    pub const fn size(self) -> usize {
         match self {
             Input::Program => 8 << 20,
             Input::Library(_) => 256 << 10,

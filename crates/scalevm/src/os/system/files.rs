@@ -20,8 +20,8 @@ pub fn unnamed(directory: &Path, len: usize) -> Result<File, Error> {
 /// The files of a build in `directory`, which nobody else can open.
 pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     Files::try_new(|input| {
-        let file = unnamed(directory, input.len())?;
-        for number in 0..input.len() / page {
+        let file = unnamed(directory, input.size())?;
+        for number in 0..input.size() / page {
             file.write_all_at(&[input.byte(number)], (number * page) as u64)
                 .map_err(|error| failed_with(Call::File, &error))?;
         }
