@@ -52,7 +52,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Seen::Page(SeenPage {
             frame,
             kind: entry::kind(bits),
-            mappings: list.iter().count(),
+            mappings: list.iter(self.vm.machine()).count(),
             dirty: known & Page::<M, P::Invalidation>::DIRTY != 0,
             referenced: known & Page::<M, P::Invalidation>::REFERENCED != 0,
         })

@@ -35,6 +35,7 @@ mod pv;
 mod remove;
 mod reverse;
 mod superpage;
+mod sweep;
 mod tables;
 mod trim;
 mod truncate;
@@ -42,10 +43,10 @@ mod truncate;
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
 pub(crate) use inspect::{Seen, SeenPage};
-pub(crate) use pv::{Chunks, Pv, PvHead};
+pub(crate) use pv::{Pv, PvHead, PvTables};
 pub(crate) use reverse::How;
 pub use reverse::Removed;
-pub(crate) use tables::Leaf;
+pub(crate) use tables::Table;
 pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
@@ -77,6 +78,8 @@ pub struct Pmap<M: Platform, P: Policies<M>> {
     resident: Padded<M::AtomicUsize>,
     /// Forks of this space under way.
     forks: Padded<M::AtomicUsize>,
+    /// Where the next [`Pmap::sweep`] begins; a hint.
+    swept: Padded<M::AtomicUsize>,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -93,8 +96,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             locking: Padded(P::Locking::new()),
             resident: Padded(M::AtomicUsize::new(0)),
             forks: Padded(M::AtomicUsize::new(0)),
+            swept: Padded(M::AtomicUsize::new(0)),
         });
         pmap.label();
+        vm.roster().enter(asid, &pmap);
         Ok(pmap)
     }
 
@@ -138,6 +143,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.locking.label();
         M::label_value(&self.resident, "Pmap.resident");
         M::label_value(&self.forks, "Pmap.forks");
+        M::label_value(&self.swept, "Pmap.swept");
     }
 }
 

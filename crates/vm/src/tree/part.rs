@@ -7,7 +7,7 @@ use super::state::{Size, State};
 use super::usage::Usage;
 use super::{Place, Slot};
 use crate::error::Error;
-use crate::pmap::Leaf;
+use crate::pmap::{Pv, Table};
 use crate::policy::Policies;
 use machine::{Platform, VaRange};
 
@@ -87,12 +87,20 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's table.
-    pub(crate) fn leaf(&self) -> Leaf {
+    pub(crate) fn leaf(&self) -> Table {
         // SAFETY: the slot's lock is held, and nothing writes during the read.
         unsafe { (*self.place.slot.inside()).leaf }
     }
 
-    /// The slot's table and PV chunks.
+    /// The PV entry of the page at `address`, whose table is there.
+    #[inline]
+    pub(crate) fn pv(&self, address: usize) -> Pv {
+        // SAFETY: the slot's lock is held, and nothing writes during the look.
+        let tables = unsafe { &(*self.place.slot.inside()).pv };
+        tables.entry(address).expect("a mapping has a PV table")
+    }
+
+    /// The slot's tables.
     pub(crate) fn inside(&mut self) -> &mut Inside<M, P> {
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
