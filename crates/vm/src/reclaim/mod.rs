@@ -22,6 +22,10 @@
 //! is private again. A reclaimer that finds [`Identity::Swap`] takes a reference of the
 //! slot only if it still has the page ([`SwapSpace::retain_if`]), and otherwise leaves it alone.
 //!
+//! A page that its owner has given up (`MADV_FREE`) and nobody has written since goes without
+//! all that: its only mapping becomes nothing, and its frame is free. [`crate::pmap`]'s module
+//! `lazy` has that protocol.
+//!
 //! # Where memory is asked for
 //! Operations hold slots' locks when they find that no frame is left, and reclaiming waits
 //! for slots. So they fail, as any operation without memory does, leaving all as it was; and
@@ -35,6 +39,7 @@
 
 mod batch;
 mod evict;
+mod forget;
 mod pressure;
 mod scan;
 mod swap_in;
