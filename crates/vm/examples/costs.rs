@@ -12,11 +12,15 @@ use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
-use vm::{Advice, Best, Move, Options, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Move, Options, Prot, Request, Space, Vm};
 
 const MIB: usize = 1 << 20;
 /// Pages that an iteration touches, where it touches several: half a leaf table.
 const PAGES: usize = 256;
+/// Mappings of one page.
+const SHARERS: usize = 20_000;
+/// Where they are.
+const START: usize = 1 << 42;
 /// Pages of the space that forks.
 const LARGE: usize = 100 * MIB / PAGE_SIZE;
 
@@ -59,6 +63,7 @@ fn case_of<'a>(case: &str, vm: &'a System) -> Option<Box<dyn FnMut() + 'a>> {
         "discard" => discard(vm),
         "move" => remap_moving(vm),
         "grow" => remap_growing(vm),
+        "unshare" => unshare(vm),
         "page-out" => page_out_and_in(vm, true),
         "swap-in" => page_out_and_in(vm, false),
         "incore" => of_a_page(vm, |space, at| drop(space.incore(page(at)))),
@@ -246,6 +251,24 @@ fn remap_growing(vm: &System) -> Case<'_> {
         grown.expect("remap");
         let rest = VaRange::sized(at + MIB, MIB);
         space.unmap(rest).expect("unmap");
+    })
+}
+
+/// All mappings of one page go, the oldest first.
+fn unshare(vm: &System) -> Case<'_> {
+    let (space, file) = (space(vm), file(vm));
+    for at in pages(START, SHARERS) {
+        let request = Request::object(&file, 0, PAGE_SIZE, Prot::READ).expect("a request");
+        let request = request.shared().at(At::Free(at));
+        space.map_as(&request).expect("map");
+    }
+    Box::new(move || {
+        for at in pages(START, SHARERS) {
+            space.load(at).expect("load");
+        }
+        for at in pages(START, SHARERS) {
+            counted(|| space.discard(page(at))).expect("discard");
+        }
     })
 }
 

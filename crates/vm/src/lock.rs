@@ -6,7 +6,7 @@
 //! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
 //! | 15 | [`HeapEnd`] | a space's break | 10 |
 //! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10, 15 |
-//! | 30 | [`TreeSlot`] | what is mapped in a slot, its table and PV chunks | 10 to 29 |
+//! | 30 | [`TreeSlot`] | what is mapped in a slot, its leaf and PV tables | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | who has an address-space tag | 5 to 30 |

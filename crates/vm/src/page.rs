@@ -6,20 +6,20 @@ use crate::policy::Invalidation;
 use core::iter;
 use core::mem;
 use core::num::NonZeroUsize;
-use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
+use machine::{Atomic, AtomicInt, Machine, Memory, Ordering, SharedCell, pte};
 use sync::RawLock;
 
 /// One frame's descriptor: 32 bytes with the default policy, 0.8 % of memory.
 pub struct Page<M: Machine, I: Invalidation<M>> {
     /// The page's PV entries. Protected by `pv_lock`.
-    pv: M::Cell<PvHead<M>>,
+    pv: M::Cell<PvHead>,
     /// For whom delayed invalidation must wait. Written under `pv_lock`.
     pub(crate) invalidation: I::Page,
     /// Who else knows the page, as an [`Identity`]'s bits. Written by whoever has the frame
     /// to himself, or under `pv_lock`.
     identity: M::AtomicU64,
     /// Who keeps the page from being freed: mappings and holders. 0 for a frame that is
-    /// free, a table or a chunk, so that nobody can hold one by mistake.
+    /// free, a table of whatever kind, so that nobody can hold one by mistake.
     references: M::AtomicU32,
     pv_lock: PvLock<M>,
     /// [`Page::DIRTY`] and the others. Written under `pv_lock`.
@@ -258,33 +258,13 @@ pub(crate) struct PvList<'a, M: Machine, I: Invalidation<M>> {
 }
 
 impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
-    fn head(&self) -> &PvHead<M> {
+    fn head(&self) -> &PvHead {
         // SAFETY: the PV lock is held.
         unsafe { &*self.page.pv.read() }
     }
 
-    pub(crate) fn first(&self) -> Option<Pv<M>> {
+    pub(crate) fn first(&self) -> Option<Pv> {
         self.head().first()
-    }
-
-    /// `slot`'s mapping at `address`.
-    pub(crate) fn find(&self, slot: *const (), address: usize) -> Option<Pv<M>> {
-        // SAFETY: the PV lock is held.
-        unsafe { self.head().find(slot, address) }
-    }
-
-    /// # Safety
-    /// `pv` is allocated and on no list.
-    pub(crate) unsafe fn insert(&mut self, pv: Pv<M>) {
-        // SAFETY: the PV lock is held; the rest is the caller's promise.
-        unsafe { (*self.page.pv.write()).insert(pv) }
-    }
-
-    /// # Safety
-    /// `pv` is on this list.
-    pub(crate) unsafe fn remove(&mut self, pv: Pv<M>) {
-        // SAFETY: the PV lock is held; the rest is the caller's promise.
-        unsafe { (*self.page.pv.write()).remove(pv) }
     }
 
     /// Leaves the list, which was locked unwatched, locked; see [`Page::kept_pv`].
@@ -320,11 +300,27 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         self.set_flags(Page::<M, I>::LAUNDRY);
         is_free
     }
+}
+
+impl<M: Machine + Memory, I: Invalidation<M>> PvList<'_, M, I> {
+    /// # Safety
+    /// The table of `pv` is there, and `pv` is on no list.
+    pub(crate) unsafe fn insert(&mut self, memory: &M, pv: Pv) {
+        // SAFETY: the PV lock is held; the rest is the caller's promise.
+        unsafe { (*self.page.pv.write()).insert(memory, pv) }
+    }
+
+    /// # Safety
+    /// `pv` is on this list.
+    pub(crate) unsafe fn remove(&mut self, memory: &M, pv: Pv) {
+        // SAFETY: the PV lock is held; the rest is the caller's promise.
+        unsafe { (*self.page.pv.write()).remove(memory, pv) }
+    }
 
     /// The entries, from the newest on.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Pv<M>> {
+    pub(crate) fn iter(&self, memory: &M) -> impl Iterator<Item = Pv> {
         // SAFETY: the PV lock is held as long as the list is borrowed.
-        iter::successors(self.first(), |pv| unsafe { pv.next() })
+        iter::successors(self.first(), |pv| unsafe { pv.next(memory) })
     }
 }
 

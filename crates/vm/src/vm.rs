@@ -178,7 +178,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         Ok(frame)
     }
 
-    /// Takes a frame that is no page: a table, a chunk.
+    /// Takes a frame that is no page: a table.
     pub(crate) fn allocate(&self, content: Content) -> Result<Frame, Error> {
         let frame = self.frames.allocate(&self.machine, content);
         frame.ok_or(Error::OutOfMemory(Resource::Frames))

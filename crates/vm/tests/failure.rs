@@ -65,7 +65,7 @@ fn a_fault_that_fails_changes_nothing() {
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
-    // The page, three tables below the root, and a chunk of PV entries.
+    // The page, three tables below the root, and a PV table.
     assert_eq!(each_frame(&vm, &space, || space.store(at, 5)), 5);
     assert_eq!(space.load(at), Ok(5));
 }

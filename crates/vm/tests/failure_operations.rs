@@ -300,7 +300,7 @@ fn what_is_out_is_found_where_it_moved() {
     world.tear_down("moved");
 }
 
-/// What moves without a page needs no PV entry, and leaves no empty chunk behind.
+/// What moves without a page needs no PV entry.
 #[test]
 fn what_is_out_moves_and_goes() {
     let world = world();
@@ -428,8 +428,8 @@ fn frames_that_are_not_to_be_had() {
         }
         unreachable!()
     });
-    // A copy; nothing, since a failed guess does no harm; tables and chunks. (A table that has
-    // been made and is not used yet can be had back, and then all goes well.)
+    // A copy; nothing, since a failed guess does no harm; tables, which stay for the next try.
+    // (Those that are not used yet can be had back, and then all goes well.)
     assert_eq!(failures[..2], [1, 0]);
     assert!(failures[2] >= 2 && failures[4] >= 3, "{failures:?}");
     assert_eq!(space.load(far), Ok(3));

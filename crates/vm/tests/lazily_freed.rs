@@ -250,8 +250,9 @@ fn pages_are_given_up_wherever_they_move() {
     tear_down(&vm, vec![space]);
 }
 
+/// Its one mark stands for all its pages.
 #[test]
-fn a_superpage_is_given_up_page_by_page() {
+fn a_superpage_is_given_up_and_kept_as_one() {
     let vm = system(8, Superpages::Always);
     let space = space(&vm);
     let pages = 512;
@@ -259,13 +260,39 @@ fn a_superpage_is_given_up_page_by_page() {
     let range = VaRange::sized(at, pages * PAGE_SIZE);
     space.map_fixed(range, Prot::READ_WRITE).expect("map");
     store_all(&space, at, pages);
+    free(&space, at, pages);
+    assert_eq!(space.pmap().superpages(), 1);
+    assert_eq!(lazily_freed(&space), pages as u64);
+    let word = words(at, 77)[1];
+    space.store(word, word as u64).expect("store");
+    squeeze(&vm);
+    assert!((0..pages).all(|page| is_kept(&space, at, page)));
+    space.discard(range).expect("discard");
+    store_all(&space, at, pages);
     assert_eq!(space.pmap().superpages(), 1);
     free(&space, at, pages);
+    squeeze(&vm);
+    assert_eq!((space.stats().private, swap_used(&vm)), (0, 0));
+    assert!(!(0..pages).any(|page| is_kept(&space, at, page)));
+    tear_down(&vm, vec![space]);
+}
+
+#[test]
+fn a_part_of_a_superpage_is_given_up_alone() {
+    let vm = system(8, Superpages::Always);
+    let space = space(&vm);
+    let pages = 512;
+    let at = 1 << 42;
+    let range = VaRange::sized(at, pages * PAGE_SIZE);
+    space.map_fixed(range, Prot::READ_WRITE).expect("map");
+    store_all(&space, at, pages);
+    free(&space, at, 100);
     let word = words(at, 77)[1];
     space.store(word, word as u64).expect("store");
     squeeze(&vm);
     for page in 0..pages {
-        assert_eq!(is_kept(&space, at, page), page == 77, "page {page}");
+        let kept = page >= 100 || page == 77;
+        assert_eq!(is_kept(&space, at, page), kept, "page {page}");
     }
     tear_down(&vm, vec![space]);
 }

@@ -575,7 +575,7 @@ fn what_is_reserved_is_given_back_with_the_reason_for_it() {
         |space| space.discard(page(0)).expect("discard"),
     ];
     each(changes, |change| {
-        // Two blocks: one for tables and chunks, one to reserve.
+        // Two blocks: one for tables, one to reserve.
         let vm = system(4);
         let space = space(&vm, 1);
         fill(&space, 0..2);

@@ -25,9 +25,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let mut list = self.page(frame).lock_pv();
         let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
         let mut referenced = flags != 0;
-        for pv in list.iter() {
+        for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
-            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let (owner, address) =
+                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
             // SAFETY: as above, in this list.
             referenced |= match unsafe { self.superpage_of(owner) } {
                 Some(pmap) => pmap.test_superpage(address, frame),
@@ -52,9 +53,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let mut list = page.lock_pv();
         let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
         let mut modified = flags != 0;
-        for pv in list.iter() {
+        for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
-            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let (owner, address) =
+                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
             // SAFETY: as above, in this list.
             if let Some(pmap) = unsafe { self.superpage_of(owner) } {
                 let bits = pmap.superpage(address).load(Ordering::Relaxed);

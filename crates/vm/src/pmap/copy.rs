@@ -9,12 +9,11 @@
 //! flushed.
 
 use super::entry::{self, Entry};
-use super::{Leaf, Pmap};
+use super::{Pmap, Table};
 use crate::error::Error;
 use crate::policy::Policies;
 use crate::prot::Prot;
 use crate::tree::{Kind, Part};
-use core::ptr;
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// A fork under way. The flush is due when it ends, also if it fails.
@@ -47,11 +46,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         prot: Prot,
     ) -> Result<(), Error> {
         self.prepare(part)?;
-        let pv = self.take_pv(part);
         let old = self.take_out(part);
         self.vm.machine().copy(old, frame);
         self.vm.release_page(old);
-        self.link(part, pv, entry::page(frame, Kind::Private, prot, true));
+        self.link(part, entry::page(frame, Kind::Private, prot, true));
         Ok(())
     }
 
@@ -71,14 +69,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Takes the page at the start of `part` away from it: no CPU of this space reaches it
     /// any more. The mapping's reference is the caller's. Under the slot's lock.
     fn take_out(&self, part: &mut Part<'_, M, P>) -> Frame {
-        let address = part.range().start;
         let Entry::Page { frame, .. } = self.entry_at(part) else {
             unreachable!("the caller has found a page here");
         };
         let mut list = self.vm.page(frame).lock_pv();
-        let pv = list.find(ptr::from_ref(part.slot()).cast(), address);
-        let pv = pv.expect("a mapping has a PV entry");
-        self.detach(part, &mut list, pv, 0)
+        self.detach(part, &mut list, 0)
     }
 }
 
@@ -93,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// finds them where the parent did. Under the locks of both slots.
     pub(crate) fn share(
         &self,
-        leaf: Leaf,
+        leaf: Table,
         range: VaRange,
         child: &Pmap<M, P>,
         to: &mut Part<'_, M, P>,
@@ -106,8 +101,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
                     child.prepare(&mut to)?;
                     let bits = self.0.write_protect(leaf, address);
                     self.0.vm.page(pte::frame(bits)).retain();
-                    let pv = child.take_pv(&mut to);
-                    child.link(&mut to, pv, bits & !(pte::DIRTY | pte::ACCESSED));
+                    child.link(&mut to, bits & !(pte::DIRTY | pte::ACCESSED));
                 }
                 Kind::Swapped => {
                     child.prepare_leaf(&mut to)?;
@@ -124,7 +118,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Makes the entry at `address` read-only; returns what it is then. Flushes nothing.
-    fn write_protect(&self, leaf: Leaf, address: usize) -> u64 {
+    fn write_protect(&self, leaf: Table, address: usize) -> u64 {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
         // AcqRel: the walker may set accessed and dirty, as in `remove`.

@@ -1,7 +1,7 @@
 //! Making a mapping.
 
 use super::entry::{self, Entry, USED};
-use super::{Leaf, Pmap, Pv};
+use super::{Pmap, Table};
 use crate::error::Error;
 use crate::frames::Content;
 use crate::policy::{Invalidation, MapLocking, Policies};
@@ -34,25 +34,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(true)
     }
 
-    /// Does all that can fail before a mapping is made at the start of `part`: gets room
-    /// for a PV entry, and the leaf table.
+    /// Does all that can fail before a mapping is made at the start of `part`: gets the leaf
+    /// table, and the PV table of the page's MiB. They stay if there is no mapping after all.
+    #[inline]
     pub(crate) fn prepare(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
-        if part.inside().chunks.has_room() {
-            return Ok(());
+        let address = part.range().start;
+        match part.inside().pv.entry(address) {
+            Some(_) => Ok(()),
+            None => self.add_pv_table(part),
         }
-        self.add_chunk(part)
-    }
-
-    /// As [`Pmap::prepare`], for `count` mappings in the slot.
-    pub(super) fn prepare_many(
-        &self,
-        part: &mut Part<'_, M, P>,
-        count: usize,
-    ) -> Result<(), Error> {
-        while part.inside().chunks.room() < count {
-            self.add_chunk(part)?;
-        }
-        Ok(())
     }
 
     /// Gets the leaf table of `part`'s slot.
@@ -61,28 +51,34 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             return Ok(leaf);
         }
         let leaf = self.grow(part.range().start)?;
-        part.inside().leaf = Leaf::of(leaf);
+        part.inside().leaf = Table::of(leaf);
         Ok(leaf)
     }
 
-    /// Gives `part`'s slot a PV chunk, and a leaf table if it has none.
-    fn add_chunk(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
-        let chunk = self.vm.allocate(Content::Any)?;
+    /// Gives the slot of `part` the PV table of the start's MiB, and a leaf table if it has
+    /// none.
+    #[cold]
+    fn add_pv_table(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        let (machine, address) = (self.vm.machine(), part.range().start);
+        let table = self.vm.allocate(Content::Any)?;
         let leaf = self.prepare_leaf(part);
-        let leaf = leaf.inspect_err(|_| self.vm.free(chunk, false))?;
-        let memory = self.vm.machine().direct_map(chunk);
-        M::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
+        let leaf = leaf.inspect_err(|_| self.vm.free(table, false))?;
+        M::label(
+            machine.direct_map(table).as_ptr().cast(),
+            PAGE_SIZE,
+            "PV table",
+        );
         let owner = self.owner(part.slot(), leaf);
         // SAFETY: the frame is fresh, and the slot's lock is held.
-        unsafe { part.inside().chunks.add(chunk, memory, owner) };
+        unsafe { part.inside().pv.add(machine, table, address, owner) };
         Ok(())
     }
 
-    /// Gives back the chunks of `part`'s slot that nothing is in.
-    pub(super) fn trim_chunks(&self, part: &mut Part<'_, M, P>) {
-        // SAFETY: the slot's lock is held.
-        while let Some(chunk) = unsafe { part.inside().chunks.take_empty() } {
-            self.vm.free(chunk, false);
+    /// Frees the PV tables of `part`'s slot, which has no page mapped.
+    pub(super) fn free_pv_tables(&self, part: &mut Part<'_, M, P>) {
+        debug_assert_eq!(part.slot().resident(), 0);
+        for table in part.inside().pv.take() {
+            self.vm.free(table, false);
         }
     }
 
@@ -96,8 +92,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         prot: Prot,
         writable: bool,
     ) {
-        let pv = self.take_pv(part);
-        self.link(part, pv, entry::page(frame, kind, prot, writable));
+        self.link(part, entry::page(frame, kind, prot, writable));
     }
 
     /// As [`Pmap::make`] with an object's page, unless `holds` denies it when the mapping is on
@@ -110,32 +105,25 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         (prot, writable): (Prot, bool),
         holds: impl FnOnce(&Part<'_, M, P>) -> bool,
     ) -> bool {
-        let pv = self.take_pv(part);
-        // SAFETY: the entry is fresh.
-        unsafe { self.vm.page(frame).lock_pv().insert(pv) };
+        let (machine, pv) = (self.vm.machine(), part.pv(part.range().start));
+        // SAFETY: nothing is mapped here, so the entry is on no list.
+        unsafe { self.vm.page(frame).lock_pv().insert(machine, pv) };
         if holds(part) {
             self.write(part, entry::page(frame, Kind::Object, prot, writable));
             return true;
         }
         // SAFETY: inserted above, and who removes it otherwise locks the slot, which is held.
-        unsafe { self.vm.page(frame).lock_pv().remove(pv) };
-        self.free_pv(part, pv);
+        unsafe { self.vm.page(frame).lock_pv().remove(machine, pv) };
         false
     }
 
-    /// A PV entry for a mapping at the start of `part`, which is prepared.
-    pub(super) fn take_pv(&self, part: &mut Part<'_, M, P>) -> Pv<M> {
-        let address = part.range().start;
-        // SAFETY: the slot's lock is held, and there is room.
-        unsafe { part.inside().chunks.take(address) }
-    }
-
-    /// Maps the page that `bits` names at the start of `part`, with the fresh `pv`. The
-    /// caller's reference to the page becomes the mapping's.
-    pub(super) fn link(&self, part: &mut Part<'_, M, P>, pv: Pv<M>, bits: u64) {
+    /// Maps the page that `bits` names at the start of `part`, where nothing is mapped. It is
+    /// prepared; the caller's reference to the page becomes the mapping's.
+    pub(super) fn link(&self, part: &mut Part<'_, M, P>, bits: u64) {
         let mut list = self.vm.page(pte::frame(bits)).lock_pv();
-        // SAFETY: the entry is fresh.
-        unsafe { list.insert(pv) };
+        let pv = part.pv(part.range().start);
+        // SAFETY: nothing is mapped here, so the entry is on no list.
+        unsafe { list.insert(self.vm.machine(), pv) };
         drop(list);
         self.write(part, bits);
     }
@@ -168,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// The first address of `range`, which is one slot's with this leaf table, that has an
     /// entry; and the entry.
-    fn next_used(&self, leaf: Leaf, range: VaRange) -> Option<(usize, u64)> {
+    fn next_used(&self, leaf: Table, range: VaRange) -> Option<(usize, u64)> {
         let leaf = leaf.get()?;
         if range.start >= range.end {
             return None;
@@ -182,7 +170,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// The entries of `range`, which is one slot's with this leaf table, in order.
     pub(super) fn used(
         &self,
-        leaf: Leaf,
+        leaf: Table,
         mut range: VaRange,
     ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
         iter::from_fn(move || {

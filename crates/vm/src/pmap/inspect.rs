@@ -56,7 +56,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Seen::Page(SeenPage {
             frame,
             kind: entry::kind(bits),
-            mappings: list.iter().count(),
+            mappings: list.iter(self.vm.machine()).count(),
             dirty,
             referenced: is(Page::<M, P::Invalidation>::REFERENCED),
             lazy: is(Page::<M, P::Invalidation>::LAZY) && !dirty,

@@ -16,12 +16,15 @@
 //! - The flag goes with the first dirty mark that somebody takes from the page or finds, since
 //!   who takes it knows that the page was written; and when the page gets a slot of the swap space.
 //!
+//! A superpage's one dirty mark stands for all its pages, so they can all be given up and stay a
+//! superpage; a reclaimer takes it apart.
+//!
 //! A fork leaves the flag: neither side writes that page any more, but copies. As long as
 //! there are two mappings, the page is treated as any other, since one of them may be clean and the
 //! other dirty; what was dirty has come to the page when only one is left.
 
 use super::flush::Gather;
-use super::{Entry, Pmap, Pv};
+use super::{Entry, Pmap};
 use crate::page::{Identity, Page, PvList};
 use crate::policy::Policies;
 use crate::tree::{Kind, Locked, Part};
@@ -39,7 +42,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             if part.is_vacant() {
                 continue;
             }
-            // One mark would be 512 pages'.
+            if self.give_up_superpage(&part) {
+                gather.touch(part.range().start);
+                continue;
+            }
             self.demote(&mut part);
             for (address, bits) in self.used(part.leaf(), part.range()) {
                 match Entry::decode(bits) {
@@ -83,37 +89,34 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         old & pte::DIRTY != 0
     }
 
-    /// Takes the mapping of `pv` away, which is at the start of `part` and not a superpage's, if its page is given up:
-    /// nobody has written, mapped or held it since, but the caller, who holds it. Under both locks.
+    /// Takes the mapping at the start of `part` away, which is no superpage's and whose page's list
+    /// is locked, if that page is given up and nobody but the caller, who holds it, has written,
+    /// mapped or held it since. The mapping's reference is the caller's.
     pub(super) fn forget(
         &self,
         part: &mut Part<'_, M, P>,
         list: &mut PvList<'_, M, P::Invalidation>,
-        pv: Pv<M>,
-    ) -> bool {
+    ) -> Option<Frame> {
         let Entry::Page { frame, .. } = self.entry_at(part) else {
-            return false;
+            return None;
         };
-        let page = self.vm.page(frame);
-        let is_private = page.identity() == Identity::Private;
+        let (page, machine) = (self.vm.page(frame), self.vm.machine());
+        let is_alone = list.iter(machine).nth(1).is_none();
         // The mapping and the caller.
-        if !is_private || list.iter().nth(1).is_some() || page.references() != 2 {
-            return false;
+        let is_alone = is_alone && page.references() == 2;
+        if !is_alone || page.identity() != Identity::Private {
+            return None;
         }
-        let (lazy, dirty) = (
-            Page::<M, P::Invalidation>::LAZY,
-            Page::<M, P::Invalidation>::DIRTY,
-        );
+        let lazy = Page::<M, P::Invalidation>::LAZY;
+        let dirty = Page::<M, P::Invalidation>::DIRTY;
         let at = part.range().start;
         if page.flags() & (lazy | dirty) != lazy || !self.clear_clean(part, at) {
             list.take_flags(lazy);
-            return false;
+            return None;
         }
-        // SAFETY: the entry is on this list.
-        unsafe { list.remove(pv) };
-        self.free_pv(part, pv);
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { list.remove(machine, part.pv(at)) };
         self.flush(Flush::Range(VaRange::sized(at, PAGE_SIZE)));
-        self.vm.release_page(frame);
-        true
+        Some(frame)
     }
 }

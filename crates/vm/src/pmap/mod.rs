@@ -44,10 +44,10 @@ mod truncate;
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
 pub(crate) use inspect::{Seen, SeenPage};
-pub(crate) use pv::{Chunks, Pv, PvHead};
+pub(crate) use pv::{Pv, PvHead, PvTables};
 pub(crate) use reverse::How;
 pub use reverse::Removed;
-pub(crate) use tables::Leaf;
+pub(crate) use tables::Table;
 pub(crate) use trim::whole_lines;
 
 use crate::error::Error;

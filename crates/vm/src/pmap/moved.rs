@@ -1,12 +1,11 @@
 //! Moving pages to other addresses of the space.
 
-use super::Pmap;
 use super::entry::Entry;
 use super::flush::Gather;
+use super::{Pmap, PvTables};
 use crate::error::Error;
 use crate::policy::Policies;
 use crate::tree::{Part, Two};
-use core::ptr;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -18,31 +17,27 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         from: VaRange,
         to: VaRange,
     ) -> Result<(), Error> {
-        let prepared = self.tree.parts_of(locked, to).try_for_each(|mut part| {
-            let at = part.range().start - to.start + from.start;
-            let source = VaRange::sized(at, part.range().len());
-            let pages = self.tree.parts_of(locked, source).map(|part| {
-                let mut counts = (0, 0);
-                for (_, bits) in self.used(part.leaf(), part.range()) {
-                    counts.0 += 1;
-                    counts.1 += usize::from(matches!(Entry::decode(bits), Entry::Page { .. }));
+        // Up to here all is prepared.
+        let mut ready = to.start;
+        for part in self.tree.parts_of(locked, from) {
+            for (address, bits) in self.used(part.leaf(), part.range()) {
+                let at = address - from.start + to.start;
+                if at < ready {
+                    continue;
                 }
-                counts
-            });
-            let (used, mapped) = pages.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            if used > 0 {
-                self.prepare_leaf(&mut part)?;
-                // What is in the swap space is on no list; a chunk without entries would stay.
-                self.prepare_many(&mut part, mapped)?;
-            }
-            Ok(())
-        });
-        if prepared.is_err() {
-            for mut part in self.tree.parts_of(locked, to) {
-                self.trim_chunks(&mut part);
+                let page = VaRange::sized(at, PAGE_SIZE);
+                for mut target in self.tree.parts_of(locked, page) {
+                    if let Entry::Swapped(_) = Entry::decode(bits) {
+                        // What is in the swap space is on no list.
+                        self.prepare_leaf(&mut target)?;
+                    } else {
+                        self.prepare(&mut target)?;
+                        ready = (at + 1).next_multiple_of(PvTables::SPAN);
+                    }
+                }
             }
         }
-        prepared
+        Ok(())
     }
 
     /// Moves what `from` has to `to`, which has nothing. It is prepared. When it returns, no
@@ -65,10 +60,6 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             }
         }
         self.settle(&mut gather);
-        // What is in the swap space takes no PV entry.
-        for mut part in self.tree.parts_of(locked, to) {
-            self.trim_chunks(&mut part);
-        }
     }
 
     /// Moves the entry at `address` of `part` to the start of `target`.
@@ -83,22 +74,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let old = self.clear(part, address, 0);
             return self.write(target, old);
         };
-        // SAFETY: the target's lock is held, and there is room.
-        let pv = unsafe {
-            let at = target.range().start;
-            target.inside().chunks.take(at)
-        };
+        let machine = self.vm.machine();
         let mut list = self.vm.page(frame).lock_pv();
-        let old_pv = list.find(ptr::from_ref(part.slot()).cast(), address);
-        let old_pv = old_pv.expect("a mapping has a PV entry");
         let old = self.clear(part, address, 0);
-        // SAFETY: one is fresh, the other just found on this list.
+        // SAFETY: nothing is mapped at the one, the other is the mapping's on this list.
         unsafe {
-            list.insert(pv);
-            list.remove(old_pv);
+            list.insert(machine, target.pv(target.range().start));
+            list.remove(machine, part.pv(address));
         }
         drop(list);
         self.write(target, old);
-        self.free_pv(part, old_pv);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::entry;
 use super::flush::Gather;
-use super::{Leaf, Pmap};
+use super::{Pmap, Table};
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::{Flags, Kind, Locked, Part};
@@ -54,7 +54,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Rewrites the entries of `range`, which is of a locked slot with this table.
     fn protect_run(
         &self,
-        leaf: Leaf,
+        leaf: Table,
         range: VaRange,
         prot: Prot,
         shared: bool,
@@ -72,7 +72,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Sets the rights of the page at `address`; `true` if that took one away. Where stores
     /// are private, a page that is not only this mapping's stays read-only.
-    fn rewrite(&self, leaf: Leaf, address: usize, prot: Prot, shared: bool) -> bool {
+    fn rewrite(&self, leaf: Table, address: usize, prot: Prot, shared: bool) -> bool {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
         let old = entry.load(Ordering::Relaxed);

@@ -7,8 +7,7 @@ use crate::error::Error;
 use crate::page::Page;
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Kind, Locked, Mapped, Part, Size};
-use core::ptr;
-use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
+use machine::{Atomic, Ordering, Platform, VaRange, pte};
 
 pub(super) type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
 
@@ -166,15 +165,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let frame = pte::frame(old);
         let page = self.vm.page(frame);
         let mut list = page.lock_pv();
-        let pv = list.find(ptr::from_ref(part.slot()).cast(), address);
-        let pv = pv.expect("a mapping has a PV entry");
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         let invalidation = self.vm.invalidation();
         invalidation.note(block, frame, &page.invalidation);
-        // SAFETY: just found on this list.
-        unsafe { list.remove(pv) };
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { list.remove(self.vm.machine(), part.pv(address)) };
         drop(list);
-        self.free_pv(part, pv);
         old
     }
 
@@ -221,14 +217,5 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn count_cleared(&self, part: &mut Part<'_, M, P>, old: u64) {
         part.add(entry::kind(old), -1);
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
-    }
-
-    /// Gives back a PV entry of `part`'s slot that is on no list any more.
-    pub(super) fn free_pv(&self, part: &mut Part<'_, M, P>, pv: super::Pv<M>) {
-        // SAFETY: the slot's lock is held, and the entry is the slot's.
-        let emptied: Option<Frame> = unsafe { part.inside().chunks.give(pv) };
-        if let Some(chunk) = emptied {
-            self.vm.free(chunk, false);
-        }
     }
 }

@@ -1,12 +1,12 @@
 //! Removing all mappings of a page: what a pageout does.
 
-use super::{Pmap, Pv, entry};
+use super::Pmap;
+use super::entry::{self, Entry};
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Flags, Locked, Mapped, Part, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
-use core::ptr;
 use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
@@ -80,7 +80,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             && !is_locked
         {
             // SAFETY: the PV lock is held.
-            let (owner, address) = unsafe { (pv.owner(), pv.address()) };
+            let (owner, address) =
+                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
             let pmap = owner.pmap.cast::<Pmap<M, P>>();
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
@@ -90,7 +91,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
                 && now.is_ready(&mut locked, how)
             {
-                match now.take_away(&mut locked, &mut list, pv, how) {
+                match now.take_away(&mut locked, &mut list, how) {
                     true => mappings += 1,
                     false => is_locked = true,
                 }
@@ -106,7 +107,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             };
             drop(list);
             retries += 1;
-            match pmap.take_at(page, at, how) {
+            match pmap.take_at(frame, at, how) {
                 Some(true) => mappings += 1,
                 Some(false) => is_locked = true,
                 None => {}
@@ -141,19 +142,26 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Clears and flushes the mapping of `page` at `at`, if there is one; whether it could.
-    fn take_at(&self, page: &Page<M, P::Invalidation>, at: VaRange, how: How) -> Option<bool> {
+    /// Clears and flushes the mapping of `frame` at `at`, if there is one; whether it could.
+    fn take_at(&self, frame: Frame, at: VaRange, how: How) -> Option<bool> {
         let _lock = self.locking.pmap();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
         for mut part in locked.parts() {
+            if !self.maps(&part, frame) {
+                return None;
+            }
             if !how.spares(&part) {
                 self.demote(&mut part);
             }
         }
-        let mut list = page.lock_pv();
-        let pv = list.find(ptr::from_ref(place.slot).cast(), at.start)?;
-        Some(self.take_away(&mut locked, &mut list, pv, how))
+        let mut list = self.vm.page(frame).lock_pv();
+        Some(self.take_away(&mut locked, &mut list, how))
+    }
+
+    /// Whether the page at the start of `part` is the one in `frame`.
+    fn maps(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+        matches!(self.entry_at(part), Entry::Page { frame: mapped, .. } if mapped == frame)
     }
 
     /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list
@@ -163,48 +171,50 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         parts.all(|mut part| how.spares(&part) || self.try_demote(&mut part))
     }
 
-    /// Clears and flushes the mapping of `pv`, which is all that is locked, under both
-    /// locks; `false` if it must be spared.
+    /// Clears and flushes the mapping that is all that is locked, under both locks; `false` if
+    /// it must be spared. With the slot's last page its PV tables go: memory is short.
     fn take_away(
         &self,
         locked: &mut Locked<'_, M, P>,
         list: &mut PvList<'_, M, P::Invalidation>,
-        pv: Pv<M>,
         how: How,
     ) -> bool {
         for mut part in locked.parts() {
             if how.spares(&part) {
                 return false;
             }
-            if how.forgets {
-                return self.forget(&mut part, list, pv);
-            }
-            if let Some(slot) = how.slot {
-                self.vm.retain_swapped(slot);
-            }
-            let next = how.slot.map_or(0, entry::swapped);
-            let frame = self.detach(&mut part, list, pv, next);
+            let frame = match how {
+                How { forgets: true, .. } => match self.forget(&mut part, list) {
+                    Some(frame) => frame,
+                    None => return false,
+                },
+                How { slot, .. } => {
+                    slot.inspect(|&slot| self.vm.retain_swapped(slot));
+                    self.detach(&mut part, list, slot.map_or(0, entry::swapped))
+                }
+            };
             // The caller's hold keeps the page.
             self.vm.release_page(frame);
+            if part.slot().resident() == 0 {
+                self.free_pv_tables(&mut part);
+            }
         }
         true
     }
 
-    /// Puts `next` in the place of the mapping of `pv`, which is at the start of `part`, and
-    /// flushes it. The mapping's reference to the frame is the caller's.
+    /// Puts `next` in the place of the mapping at the start of `part`, whose page's list is
+    /// locked, and flushes it. The mapping's reference to the frame is the caller's.
     pub(super) fn detach(
         &self,
         part: &mut Part<'_, M, P>,
         list: &mut PvList<'_, M, P::Invalidation>,
-        pv: Pv<M>,
         next: u64,
     ) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, next);
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-        // SAFETY: the entry is on this list.
-        unsafe { list.remove(pv) };
-        self.free_pv(part, pv);
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { list.remove(self.vm.machine(), part.pv(page.start)) };
         self.flush(Flush::Range(page));
         pte::frame(old)
     }

@@ -15,15 +15,15 @@ use machine::{Atomic, Frame, Ordering, Platform, pte};
 /// only read it.
 pub(super) const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::ACCESSED;
 
-/// A slot's leaf table, or none. 4 bytes.
+/// The frame of a table, or none. 4 bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Leaf(u32);
+pub(crate) struct Table(u32);
 
-impl Leaf {
-    pub(crate) const NONE: Self = Leaf(u32::MAX);
+impl Table {
+    pub(crate) const NONE: Self = Table(u32::MAX);
 
     pub(crate) const fn of(frame: Frame) -> Self {
-        Leaf(frame.0)
+        Table(frame.0)
     }
 
     #[inline]
@@ -121,24 +121,40 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Frees all tables. Nobody else has the pmap, no page is mapped, and no TLB or
-    /// walker knows the tables any more.
+    /// Frees all tables, and the PV tables of the slots. Nobody else has the pmap, no page is
+    /// mapped, and no TLB or walker knows the tables any more.
     pub(super) fn free_tables(&mut self) {
-        self.free_below(self.root, pte::LEVELS - 1);
+        self.free_below(self.root, pte::LEVELS - 1, 0);
         self.vm.free(self.root, true);
     }
 
-    /// Frees the tables below `table`, and leaves it all zero.
-    fn free_below(&self, table: Frame, level: u32) {
+    /// Frees the PV tables of the slot at `address`.
+    fn free_pv_tables_at(&self, address: usize) {
+        let place = self.tree.find(address);
+        let mut locked = self.tree.lock_small(place, place.range);
+        for mut part in locked.parts() {
+            self.free_pv_tables(&mut part);
+        }
+    }
+
+    /// Frees what is below `table`, of which the first entry is for `start`, and leaves it all
+    /// zero.
+    fn free_below(&self, table: Frame, level: u32, start: usize) {
         let mut first = 0;
-        let machine = self.vm.machine();
-        while let Some((index, entry)) = machine.find_word(table, first, pte::ENTRIES, pte::PRESENT)
+        while let Some((index, entry)) =
+            self.vm
+                .machine()
+                .find_word(table, first, pte::ENTRIES, pte::PRESENT)
         {
-            let below = pte::frame(entry);
-            if level > 1 {
-                self.free_below(below, level - 1);
+            let (below, at) = (pte::frame(entry), start + index * pte::span(level));
+            match level {
+                1 => self.free_pv_tables_at(at),
+                _ => self.free_below(below, level - 1, at),
             }
-            machine.word(table, index).store(0, Ordering::Relaxed);
+            self.vm
+                .machine()
+                .word(table, index)
+                .store(0, Ordering::Relaxed);
             self.vm.free(below, true);
             first = index + 1;
         }

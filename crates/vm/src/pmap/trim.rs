@@ -1,4 +1,4 @@
-//! Leaf tables that nobody needs any more.
+//! Leaf tables that nobody needs any more, and the PV tables beside them.
 //!
 //! The entry that leads to a leaf table shares its line with seven neighbours', so taking a
 //! table away is no matter of its slot alone. An unmap frees the tables of the lines that it
@@ -6,7 +6,7 @@
 //! frees the table of one when it is pushed out ([`crate::space`]'s arenas). So CPUs that map
 //! and unmap side by side write no common line, and what is kept is bounded.
 
-use super::{Leaf, Pmap};
+use super::{Pmap, Table};
 use crate::policy::Policies;
 use crate::tree::{Part, Place};
 use machine::{Atomic, Flush, Frame, Ordering, Platform, VaRange};
@@ -73,10 +73,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             return None;
         }
         let leaf = part.leaf().get()?;
-        self.trim_chunks(&mut part);
+        self.free_pv_tables(&mut part);
         // AcqRel: as where entries are removed.
         self.superpage(part.range().start).swap(0, Ordering::AcqRel);
-        part.inside().leaf = Leaf::NONE;
+        part.inside().leaf = Table::NONE;
         Some(leaf)
     }
 }

@@ -80,7 +80,11 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     }
 
     /// Copies a mapping of a slot with this table.
-    fn mapping(&mut self, mapped: &Mapped<'_, M, P>, leaf: crate::pmap::Leaf) -> Result<(), Error> {
+    fn mapping(
+        &mut self,
+        mapped: &Mapped<'_, M, P>,
+        leaf: crate::pmap::Table,
+    ) -> Result<(), Error> {
         let flags = mapped.flags;
         let attributes = Attributes {
             flags: flags.without(Flags::LOCKED | Flags::ON_FAULT),

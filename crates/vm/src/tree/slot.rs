@@ -7,7 +7,7 @@ use super::state::{ATTACHED, Likely, Size, State};
 use crate::error::Error;
 use crate::lock::SlotLock;
 use crate::object::Attached;
-use crate::pmap::{Chunks, Leaf};
+use crate::pmap::{PvTables, Table};
 use crate::policy::Policies;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -53,11 +53,10 @@ pub(crate) enum Kind {
 
 const KINDS: usize = 3;
 
-/// What a slot has, beside its state: under its lock. The table, the chunks and the extents
-/// are level 0's.
+/// What a slot has, beside its state: under its lock. The tables and the extents are level 0's.
 pub(crate) struct Inside<M: Platform, P: Policies<M>> {
     /// The hardware's table.
-    pub(crate) leaf: Leaf,
+    pub(crate) leaf: Table,
     /// With `attachment` the attributes of a slot that is [`State::Whole`]; otherwise
     /// nothing. (Apart, since together they would take another 8 bytes.)
     flags: Flags,
@@ -65,8 +64,8 @@ pub(crate) struct Inside<M: Platform, P: Policies<M>> {
     /// What is mapped, if the state is [`State::Parts`]; otherwise empty, with the room it
     /// had.
     pub(super) extents: Extents<M, P>,
-    /// The PV chunks that have room.
-    pub(crate) chunks: Chunks<M>,
+    /// The PV entries of the pages.
+    pub(crate) pv: PvTables,
 }
 
 impl<M: Platform, P: Policies<M>> Inside<M, P> {
@@ -99,11 +98,11 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
             None => State::Empty as u8,
         };
         let mut inside = Inside {
-            leaf: Leaf::NONE,
+            leaf: Table::NONE,
             flags: Flags::NONE,
             attachment: None,
             extents: Extents::EMPTY,
-            chunks: Chunks::EMPTY,
+            pv: PvTables::NONE,
         };
         inside.set_whole(attributes);
         Slot {

@@ -41,6 +41,7 @@
 //! another is such a run; who has one and needs a slot only tries.
 
 mod demote;
+mod give_up;
 mod promote;
 mod protect;
 mod remove;
@@ -55,7 +56,7 @@ mod tests;
 
 use super::bits;
 use super::tables::TABLE;
-use super::{Entry, Leaf, Pmap};
+use super::{Entry, Pmap, Table};
 use crate::page::Page;
 use crate::policy::Policies;
 use crate::tree::{Part, Size};
@@ -159,6 +160,6 @@ const fn piece(superpage: u64, index: usize) -> u64 {
 }
 
 /// The entry that leads to `leaf`.
-fn table(leaf: Leaf) -> u64 {
+fn table(leaf: Table) -> u64 {
     leaf.get().expect("a mapping has a table").address() | TABLE
 }

@@ -8,7 +8,6 @@ use crate::pmap::remove::Block;
 use crate::policy::{Invalidation, Policies};
 use crate::tree::{Kind, Part, Size};
 use crate::vm::Vm;
-use core::ptr;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -34,16 +33,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.count_resident(-(pte::ENTRIES as isize));
         while let Some((index, mut list)) = run.pop() {
             let frame = frame_at(first, index);
-            let slot = ptr::from_ref(part.slot()).cast();
-            let pv = list.find(slot, start + index * PAGE_SIZE);
-            let pv = pv.expect("a mapping has a PV entry");
             list.set_flags(Page::<M, P::Invalidation>::harvest(old));
             let page = &self.vm.page(frame).invalidation;
             self.vm.invalidation().note(block, frame, page);
-            // SAFETY: just found on this list.
-            unsafe { list.remove(pv) };
-            drop(list);
-            self.free_pv(part, pv);
+            let pv = part.pv(start + index * PAGE_SIZE);
+            // SAFETY: the mapping's, so it is on this list.
+            unsafe { list.remove(self.vm.machine(), pv) };
         }
         gather.superpage(start, first);
     }

@@ -37,8 +37,6 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         });
         let Some(frame) = taken else {
             part.set_size(Size::Pages);
-            // Nothing may come to be put into the chunk, and nobody would give it back.
-            self.trim_chunks(part);
             return Ok(false);
         };
         part.set_size(Size::Run);
