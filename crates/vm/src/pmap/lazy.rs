@@ -2,8 +2,8 @@
 //!
 //! Such a page has [`Page::LAZY`] and is clean: its entry is not marked dirty, no TLB knows it as
 //! dirty, and the page has no [`Page::DIRTY`]. Reading it changes nothing; a store marks the
-//! entry, and the mark comes to the page when the entry goes. So a reclaimer that finds the page clean
-//! may forget it, and the next access finds zeroes.
+//! entry, and the mark comes to the page when the entry goes. So a reclaimer that finds the page
+//! clean may forget it, and the next access finds zeroes.
 //!
 //! # Protocol
 //! - **give up** ([`Pmap::give_up`]): under the lock of the slot, and the page's PV lock: if the

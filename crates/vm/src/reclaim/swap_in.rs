@@ -1,11 +1,12 @@
 //! Private pages back from the swap space.
 //!
-//! Pages that went out together are neighbours there, and are probably wanted together. So with a
-//! slot those beside it are read, in one call of the pager, as far as they lie in the same aligned
-//! window and nobody has them in memory or is busy with them. They wait in the swap cache for
-//! whoever faults on them; unused as they are, they are the first to go if nobody does, and need
-//! not be written. Reading ahead waits for nobody, takes half of the free frames at most, and has
-//! none reclaimed; if it fails, the slot that is wanted is read alone.
+//! Pages that went out together are neighbours there, and are probably wanted together. So with
+//! a slot those beside it are read, in one call of the pager, as far as they lie in the same
+//! aligned window and nobody has them in memory or is busy with them. They wait in the swap
+//! cache for whoever faults on them; unused as they are, they are the first to go if nobody
+//! does, and need not be written. Reading ahead waits for nobody, takes half of the frames at
+//! most that its CPU has at hand, and has none reclaimed; if it fails, the slot that is wanted
+//! is read alone.
 
 use crate::error::Error;
 use crate::frames::Content;
@@ -66,7 +67,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Adds what can be had beside the slot that is wanted.
     fn widen<'a>(&'a self, swap: &'a SwapSpace<M>, window: &mut Window<'a, M, P>) {
         let wanted = window.wanted;
-        let mut room = self.frames().free_count() / 2;
+        let mut room = self.frames().at_hand() / 2;
         let mut add = |index: usize| {
             let slot = window.slot(index);
             if room == 0 || slot >= swap.slots() {
