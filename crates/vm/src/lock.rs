@@ -13,7 +13,7 @@
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
-//! | 60 | [`FramePool`] | the global frame pool | 45, 50 |
+//! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
@@ -71,7 +71,7 @@ lock_class!(
     pub FrameCache = "frame cache", rank 50
 );
 lock_class!(
-    /// The global pool of free frames. Held for a few dozen instructions.
+    /// A pool of free frames. Held for a few dozen instructions.
     pub FramePool = "frame pool", rank 60
 );
 lock_class!(
