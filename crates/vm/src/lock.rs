@@ -34,6 +34,7 @@
 use sync::adaptive::Adaptive;
 use sync::lock_class;
 use sync::obm::Obm;
+use sync::rwlock::{RwLock, SpinParkRw};
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::Watched;
 
@@ -43,7 +44,8 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// The end of a space's heap. Held while it moves. Sleeps when its holder does.
+    /// The end of a space's heap. Held while it moves, and, shared, while the space is copied. Sleeps when
+    /// its holder does.
     pub HeapEnd = "heap end", rank 15
 );
 lock_class!(
@@ -80,7 +82,7 @@ lock_class!(
 );
 
 pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, ObjectSize>, T>;
-pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>, T>;
+pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, SpinParkRw<M>, HeapEnd>, T>;
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
