@@ -14,6 +14,7 @@ mod man;
 mod profile;
 mod report;
 mod reproduce;
+mod scaling;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
@@ -30,6 +31,7 @@ pub use man::ManArgs;
 pub use profile::{ProfileArgs, watching};
 pub use report::ReportArgs;
 pub use reproduce::ReproduceArgs;
+pub use scaling::ScalingArgs;
 pub use sim::SimArgs;
 
 use crate::catalog;
@@ -83,6 +85,9 @@ pub enum Command {
     /// Repeat the seeds' experiments on simulated machines
     #[command(long_about = reproduce::LONG_ABOUT)]
     Reproduce(ReproduceArgs),
+    /// Tell how workloads scale on simulated machines
+    #[command(long_about = scaling::LONG_ABOUT)]
+    Scaling(ScalingArgs),
     /// Measure this computer and write it as a machine profile
     Calibrate(CalibrateArgs),
     /// Check on simulated machines: shared cache lines, and schedules that break something
@@ -119,6 +124,15 @@ pub struct RunArgs {
     /// How our VM is built; implies `--on hosted` if nothing else is said
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<String>,
+    /// Count to N, all tasks together, and print real, user and sys seconds as time(1) does; each
+    /// sample is a run of its own
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["duration", "warmup"],
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub count: Option<u64>,
     /// The rest.
     #[command(flatten)]
     pub common: CommonArgs,

@@ -16,8 +16,13 @@ fn moving(calls: &[&Call<'_, Mixed>]) {
 #[test]
 fn faults() {
     let failures = all(Pages::Move, |world: &Mixed| {
-        let mut out = (5..8).map(|page| world.private + page * PAGE_SIZE);
-        out.try_for_each(|at| world.space.load(at).map(drop))
+        // One by one; what can not be read with others is read alone.
+        let out = pages(world.private, 5, 3);
+        world.space.advise(out, Advice::Random)?;
+        let mut starts = (out.start..out.end).step_by(PAGE_SIZE);
+        let loaded = starts.try_for_each(|at| world.space.load(at).map(drop));
+        world.space.advise(out, Advice::Normal)?;
+        loaded
     });
     assert_eq!(failures.swap, 3, "each is read");
     let failures = all(Pages::Stay, |world: &Mixed| {

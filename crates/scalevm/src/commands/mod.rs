@@ -12,8 +12,10 @@ pub mod profile;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod scaling;
 pub mod story;
 pub mod sweep;
+pub mod times;
 
 use crate::cli::{Choice, CommonArgs, On, WorkloadArgs};
 use crate::harness::{Failure, Job, Target, interrupt, needs_os};

@@ -9,10 +9,12 @@ pub mod plot;
 pub mod profile;
 pub mod progress;
 pub mod reproduction;
+pub mod scaling;
 pub mod shape;
 pub mod simulated_locks;
 pub mod sink;
 pub mod table;
+pub mod times;
 pub mod verdict;
 
 /// A rate in few characters: `1.719 M`, `341 k`.

@@ -71,6 +71,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
             }
         }
+        if modified {
+            list.take_flags(Page::<M, P::Invalidation>::LAZY);
+        }
         drop(list);
         // Mappings that others have taken off the list may be written through still.
         self.invalidation()

@@ -27,6 +27,8 @@ pub(crate) struct SeenPage {
     pub(crate) dirty: bool,
     /// Used since it was last looked at.
     pub(crate) referenced: bool,
+    /// Given up by its owner, and not written since.
+    pub(crate) lazy: bool,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -49,12 +51,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let frame = pte::frame(bits);
         let list = self.vm.page(frame).lock_pv();
         let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
+        let is = |flag| known & flag != 0;
+        let dirty = is(Page::<M, P::Invalidation>::DIRTY);
         Seen::Page(SeenPage {
             frame,
             kind: entry::kind(bits),
             mappings: list.iter(self.vm.machine()).count(),
-            dirty: known & Page::<M, P::Invalidation>::DIRTY != 0,
-            referenced: known & Page::<M, P::Invalidation>::REFERENCED != 0,
+            dirty,
+            referenced: is(Page::<M, P::Invalidation>::REFERENCED),
+            lazy: is(Page::<M, P::Invalidation>::LAZY) && !dirty,
         })
     }
 }
