@@ -78,6 +78,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
+    /// The parent.
+    pub(super) fn parent(&self) -> &Pmap<M, P> {
+        self.0
+    }
+
+    /// Gets tables of its own for the parent's slot of `part`.
+    pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        self.0.own(part)
+    }
+
     /// Makes the parent's slot of `part` one whose pages can be shared one by one.
     pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
         self.0.demote(part);

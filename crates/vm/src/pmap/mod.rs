@@ -34,6 +34,7 @@ mod protect;
 mod pv;
 mod remove;
 mod reverse;
+mod shared;
 mod superpage;
 mod tables;
 mod trim;
@@ -57,7 +58,7 @@ use active::ActiveCpus;
 use alloc::sync::Arc;
 use core::ptr;
 use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
-use pv::Owner;
+use shared::Owner;
 use sync::Padded;
 
 /// An address space as the hardware sees it, and the tree that says what is mapped.
@@ -113,12 +114,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Who has the PV entries of `slot`, one of this pmap's, with this leaf table.
-    fn owner(&self, slot: &Slot<M, P>, leaf: Frame) -> Owner {
+    /// Who has the tables of `slot`, one of this pmap's.
+    fn owner(&self, slot: &Slot<M, P>) -> Owner {
         Owner {
             pmap: ptr::from_ref(self).cast(),
             slot: ptr::from_ref(slot).cast(),
-            leaf,
         }
     }
 

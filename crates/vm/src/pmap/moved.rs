@@ -17,6 +17,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         from: VaRange,
         to: VaRange,
     ) -> Result<(), Error> {
+        for mut part in self.tree.parts_of(locked, from) {
+            self.own_used(&mut part)?;
+        }
         // Up to here all is prepared.
         let mut ready = to.start;
         for part in self.tree.parts_of(locked, from) {

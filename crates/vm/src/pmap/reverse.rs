@@ -68,8 +68,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             && !is_locked
         {
             // SAFETY: the PV lock is held.
-            let (owner, address) =
-                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
+            let (family, address) =
+                unsafe { (pv.family(self.machine()), pv.address(self.machine())) };
+            let family = family.lock();
+            let Some(owner) = family.alone() else {
+                // SAFETY: it is locked, and has several members.
+                mappings += unsafe { self.take_from(&family, &mut list, pv, how) };
+                continue;
+            };
             let pmap = owner.pmap.cast::<Pmap<M, P>>();
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
@@ -79,6 +85,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
                 && now.is_ready(&mut locked, how)
             {
+                // Whose slot is locked stays alone, and its tables may go now.
+                drop(family);
                 match now.take_away(&mut locked, &mut list, how) {
                     true => mappings += 1,
                     false => is_locked = true,
@@ -88,11 +96,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             // The order is slot first, and the pages of a superpage ascending. Keep the pmap
             // alive, let the list go, lock all in order, and look again: the mapping may
             // have gone meanwhile, and others may have come.
-            // SAFETY: pmaps live in an `Arc`, which can not go while its PV entry is here.
+            // SAFETY: pmaps live in an `Arc`, which can not go while it is of a family.
             let pmap = unsafe {
                 Arc::increment_strong_count(pmap);
                 Arc::from_raw(pmap)
             };
+            drop(family);
             drop(list);
             retries += 1;
             match pmap.take_at(frame, at, how) {

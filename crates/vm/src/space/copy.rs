@@ -83,6 +83,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Ok(false);
         };
         let reads = part.first().is_some_and(|at| at.flags.prot().reads());
+        let _steady = self.pmap.steady(&part);
         match self.pmap.entry_at(&part) {
             Entry::Page {
                 frame, writable, ..

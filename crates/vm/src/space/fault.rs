@@ -97,6 +97,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             writes,
             object,
         };
+        if writes || !matches!(self.pmap.entry_at(&place.part), Entry::Page { .. }) {
+            self.pmap.own(&mut place.part)?;
+        }
         match self.pmap.entry_at(&place.part) {
             Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),

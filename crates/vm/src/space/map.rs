@@ -72,7 +72,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             flags: Cell::new(flags),
             object,
         };
-        let at = self.charging(bytes, flags, || self.map_new(bytes, request.at, &new))?;
+        let at = self.charging(bytes, flags, || {
+            self.vm
+                .with_frames(|| self.map_new(bytes, request.at, &new))
+        })?;
         if request.populate || new.flags.get().is_brought() {
             self.populate(VaRange::sized(at, bytes));
         }

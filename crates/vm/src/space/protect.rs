@@ -16,7 +16,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        if self.protect_whole(range, prot)? {
+        if self.vm.with_frames(|| self.protect_whole(range, prot))? {
             pages(range).for_each(|page| self.populate_locked(page));
         }
         Ok(())
@@ -36,6 +36,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
+            self.pmap.own_used(&mut part)?;
             part.for_each(|mapped| {
                 let flags = mapped.flags;
                 let becomes = prot.writes() && !flags.prot().writes();
