@@ -44,6 +44,25 @@ impl VaRange {
     pub const fn contains(self, address: usize) -> bool {
         self.start <= address && address < self.end
     }
+
+    /// What both ranges have; empty if that is nothing.
+    #[inline]
+    pub const fn common(self, other: VaRange) -> VaRange {
+        let start = if self.start > other.start {
+            self.start
+        } else {
+            other.start
+        };
+        let end = if self.end < other.end {
+            self.end
+        } else {
+            other.end
+        };
+        VaRange {
+            start,
+            end: if end > start { end } else { start },
+        }
+    }
 }
 
 impl fmt::Debug for VaRange {

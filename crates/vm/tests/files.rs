@@ -7,7 +7,7 @@ use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
 use vm::swap::SwapSpace;
-use vm::{Advice, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm};
 
 mod store;
 
@@ -205,6 +205,25 @@ fn residency_and_removal() {
     assert_eq!(load(&space, at + 2 * PAGE_SIZE), 2);
     let freed = space.advise(page, Advice::Free);
     assert!(matches!(freed, Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn removal_spares_what_another_mapping_hides() {
+    let vm = system(16);
+    let space = space(&vm);
+    let request = Request::anonymous(3 * PAGE_SIZE, Prot::READ_WRITE).shared();
+    let at = space.map_as(&request).expect("map");
+    for page in 0..3 {
+        store(&space, at + page * PAGE_SIZE, 1 + page as u64);
+    }
+    let other = space.fork().expect("fork");
+    let hidden = Request::anonymous(PAGE_SIZE, Prot::READ_WRITE).shared();
+    let hidden = hidden.at(At::Fixed(at + PAGE_SIZE));
+    space.map_as(&hidden).expect("map");
+    let whole = VaRange::sized(at, 3 * PAGE_SIZE);
+    space.advise(whole, Advice::Remove).expect("advise");
+    let words = [0, 1, 2].map(|page| load(&other, at + page * PAGE_SIZE));
+    assert_eq!(words, [0, 2, 0]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             before += part.usage();
             after += part.usage_if(change);
             part.for_each(|mapped| {
-                is_private &= mapped.attachment.is_none() && !mapped.flags.has(Flags::SHARED);
+                is_private &= mapped.is_private_anonymous();
             });
         }
         if more.has(Flags::WIPE_ON_FORK) && !is_private {

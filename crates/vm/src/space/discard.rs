@@ -1,9 +1,9 @@
-//! Dropping the content of memory (`madvise` with `MADV_DONTNEED`).
+//! Dropping the content of memory (`madvise` with `MADV_DONTNEED` or `MADV_FREE`).
 
 use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::Flags;
+use crate::tree::{Flags, Mapped};
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -12,23 +12,44 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// If part of the range is not mapped, or locked in memory, nothing changes.
     pub fn discard(&self, range: VaRange) -> Result<(), Error> {
-        let range = Self::in_pages(range)?;
-        self.vm.with_frames(|| self.discard_pages(range))
+        self.discard_if(range, |_| Ok(()))
     }
 
-    fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
+    /// As [`Space::discard`], of private anonymous memory only.
+    pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
+        self.discard_if(range, |mapped| match mapped.is_private_anonymous() {
+            true => Ok(()),
+            false => Err(Error::Invalid {
+                reason: "only private anonymous memory can be freed",
+            }),
+        })
+    }
+
+    /// As [`Space::discard`], if `check` finds all of it so.
+    fn discard_if(
+        &self,
+        range: VaRange,
+        check: impl Fn(&Mapped<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        self.vm.with_frames(|| self.discard_pages(range, &check))
+    }
+
+    fn discard_pages(
+        &self,
+        range: VaRange,
+        check: impl Fn(&Mapped<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
         self.refuse_hole(range)?;
         let mut removal = self.pmap.lock_to_remove(range)?;
-        let mut is_locked = false;
-        for part in removal.locked.parts() {
-            part.covered()?;
-            part.for_each(|mapped| is_locked |= mapped.flags.has(Flags::LOCKED));
-        }
-        if is_locked {
-            let reason = "the memory is locked";
-            return Err(Error::Invalid { reason });
-        }
+        removal.locked.visit(|mapped| {
+            if mapped.flags.has(Flags::LOCKED) {
+                let reason = "the memory is locked";
+                return Err(Error::Invalid { reason });
+            }
+            check(&mapped)
+        })?;
         removal.pages();
         Ok(())
     }

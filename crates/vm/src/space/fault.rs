@@ -1,10 +1,11 @@
 //! The page fault.
 //!
 //! What may take long (zeroing, waiting for a pager) is done without a lock: a fault looks
-//! under the lock of the page's slot what it needs, lets go, gets it, and looks again. A
-//! first touch of private memory needs a page of zeroes, which is brought at once where
-//! the slot looks as if that were so ([`Supply::guess`]); in a slot that is to become a
-//! superpage the page's frame is given, and zeroed under the lock.
+//! under the lock of the page's slot what it needs, lets go, gets it, and looks again. (A
+//! frame to copy to is had at once; without one the fault fails, and is tried again when
+//! there is.) A first touch of private memory needs a page of zeroes, which is brought at
+//! once where the slot looks as if that were so ([`Supply::guess`]); in a slot that is to
+//! become a superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The fault lists its mapping first and then
 //! asks whether the page is still the object's; only then it writes the table. The truncation
@@ -163,9 +164,6 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
     /// Maps the object's page, or a copy of it to write.
     fn object(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let shared = self.flags.has(Flags::SHARED);
-        if self.writes && !shared && !supply.has_room() {
-            return Ok(Some(Need::Room));
-        }
         let vm = &self.space.vm;
         let (object, index) = self.mapped_object().expect("an attached page");
         let Some(held) = object.page_in_memory(index)? else {
@@ -178,11 +176,10 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         if !self.writes || shared {
             return Ok(self.object_page(page));
         }
-        if let Some(copy) = supply.take_frame() {
-            vm.machine().copy(page, copy);
-            self.make(copy, Kind::Private, true);
-        }
+        let copy = supply.room().inspect_err(|_| vm.release_page(page))?;
+        vm.machine().copy(page, copy);
         vm.release_page(page);
+        self.make(copy, Kind::Private, true);
         Ok(self.confirm())
     }
 
@@ -214,9 +211,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
             pmap.promote(&mut self.part);
             return Ok(None);
         }
-        let Some(copy) = supply.take_frame() else {
-            return Ok(Some(Need::Room));
-        };
+        let copy = supply.room()?;
         let replaced = pmap.replace(&mut self.part, copy, prot);
         replaced.inspect_err(|_| self.space.vm.release_page(copy))?;
         Ok(self.confirm())

@@ -106,13 +106,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut locked = self.pmap.tree.lock_all();
         let mut footprints = Vec::new();
         for part in locked.parts() {
-            let mut added = Ok(());
-            part.for_each(|mapped| {
-                if added.is_ok() {
-                    added = self.add_footprint(&mut footprints, &part, &mapped);
-                }
-            });
-            added?;
+            part.try_for_each(|mapped| self.add_footprint(&mut footprints, &part, &mapped))?;
         }
         Ok(footprints)
     }

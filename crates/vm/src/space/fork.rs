@@ -77,13 +77,10 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
             self.forking.own(&mut part)?;
         }
         let leaf = if shares { Table::NONE } else { part.leaf() };
-        let mut copied = Ok(());
-        part.for_each(|mapped| {
-            if copied.is_ok() && !mapped.flags.has(Flags::DONT_FORK) {
-                copied = self.mapping(&mapped, leaf);
-            }
-        });
-        copied?;
+        part.try_for_each(|mapped| match mapped.flags.has(Flags::DONT_FORK) {
+            true => Ok(()),
+            false => self.mapping(&mapped, leaf),
+        })?;
         if shares {
             let pmap = &self.child.pmap;
             for mut to in pmap.tree.lock_more(part.range())?.parts() {

@@ -2,7 +2,8 @@
 
 use super::request::{At, Request};
 use super::{HIGHEST, LOWEST, Space, whole_pages};
-use crate::error::{Error, Resource};
+use crate::error::Error;
+use crate::heap::push;
 use crate::object::{Attached, ObjectRef};
 use crate::overcommit::Overcommit;
 use crate::policy::{MapLocking, Policies};
@@ -169,11 +170,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
         let mut attributes = self.attributes(new, range)?;
         let mut locked = self.pmap.tree.lock(range)?;
-        let mut is_free = true;
-        for mut part in locked.parts() {
-            part.for_each(|_| is_free = false);
-            part.make_room()?;
-        }
+        let is_free = Part::make_room_if_free(locked.parts())?;
         if is_free {
             self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
             let parts = locked.parts();
@@ -219,15 +216,10 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
     let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
         usage += Usage::of(mapped.flags, mapped.range.pages());
-        let Some(attached) = mapped.attachment else {
-            return;
-        };
-        if kept.last() == Some(attached) {
-            return;
-        }
-        match kept.try_reserve(1) {
-            Ok(()) => kept.push(attached.clone()),
-            Err(_) => room = Err(Error::OutOfMemory(Resource::Heap)),
+        if let Some(attached) = mapped.attachment
+            && kept.last() != Some(attached)
+        {
+            room = room.and(push(kept, attached.clone()));
         }
     });
     (usage, room)

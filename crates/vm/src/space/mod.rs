@@ -19,6 +19,7 @@ mod limits;
 mod lock;
 mod map;
 mod pages;
+mod pieces;
 mod place;
 mod populate;
 mod protect;

@@ -1,19 +1,19 @@
 //! Advice that concerns pages one by one.
 
 use super::Space;
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
 use crate::reclaim::Batch;
-use crate::tree::Flags;
+use crate::tree::{Flags, Mapped};
 use alloc::vec::Vec;
 use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Brings what is elsewhere; private memory that was never touched stays so.
     pub(super) fn will_need(&self, range: VaRange) -> Result<(), Error> {
-        let range = self.mapped(range, |_, _| Ok(()))?;
+        let range = self.mapped(range, |_| Ok(()))?;
         for address in (range.start..range.end).step_by(PAGE_SIZE) {
             match self.whereabouts(address) {
                 Some(Whereabouts::Swapped) => self.fault(PageFault {
@@ -34,37 +34,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Drops private pages.
-    pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
-        self.mapped(range, |flags, attached| match attached {
-            None if !flags.has(Flags::SHARED) => Ok(()),
-            _ => invalid("only private anonymous memory can be freed"),
-        })?;
-        self.discard(range)
-    }
-
     /// Makes parts of shared memory zero.
     pub(super) fn punch(&self, range: VaRange) -> Result<(), Error> {
         let mut pieces = Vec::new();
-        let range = self.mapped(range, |flags, attached| match attached {
-            _ if flags.has(Flags::LOCKED) => invalid("the memory is locked"),
-            Some(to) if flags.has(Flags::SHARED) && to.object().is_anonymous() => {
-                pieces.try_reserve(1).map_err(|_| HEAP)?;
-                if pieces.last() != Some(to) {
-                    pieces.push(to.clone());
-                }
-                Ok(())
+        self.mapped(range, |mapped| {
+            let anonymous = mapped
+                .attachment
+                .is_some_and(|to| to.object().is_anonymous());
+            if mapped.flags.has(Flags::LOCKED) {
+                return invalid("the memory is locked");
             }
-            _ => invalid("only shared anonymous memory can be removed"),
+            if !anonymous || !mapped.flags.has(Flags::SHARED) {
+                return invalid("only shared anonymous memory can be removed");
+            }
+            Self::add_piece(&mut pieces, mapped)
         })?;
-        for attached in pieces {
-            let whole = attached.range();
-            let part = VaRange {
-                start: range.start.max(whole.start),
-                end: range.end.min(whole.end),
-            };
-            let first = attached.index(part.start);
-            let pages = first..first + part.pages() as u64;
+        for (attached, pages) in pieces {
             attached.object().punch(pages, |hold| {
                 self.vm.remove_all(hold);
             });
@@ -97,7 +82,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         range: VaRange,
         mut act: impl FnMut(PageRef<'a, M, P>),
     ) -> Result<(), Error> {
-        let range = self.mapped(range, |flags, _| match flags.has(Flags::LOCKED) {
+        let range = self.mapped(range, |mapped| match mapped.flags.has(Flags::LOCKED) {
             true => invalid("the memory is locked"),
             false => Ok(()),
         })?;
@@ -114,22 +99,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn mapped(
         &self,
         range: VaRange,
-        mut check: impl FnMut(Flags, Option<&Attached<M, P>>) -> Result<(), Error>,
+        mut check: impl FnMut(&Mapped<'_, M, P>) -> Result<(), Error>,
     ) -> Result<VaRange, Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
-        for part in locked.parts() {
-            part.covered()?;
-            let mut checked = Ok(());
-            part.for_each(|mapped| {
-                if checked.is_ok() {
-                    checked = check(mapped.flags, mapped.attachment);
-                }
-            });
-            checked?;
-        }
+        locked.visit(|mapped| check(&mapped))?;
         Ok(range)
     }
 
@@ -159,5 +135,3 @@ enum Whereabouts<M: Platform, P: Policies<M>> {
 fn invalid<T>(reason: &'static str) -> Result<T, Error> {
     Err(Error::Invalid { reason })
 }
-
-const HEAP: Error = Error::OutOfMemory(Resource::Heap);

@@ -3,7 +3,7 @@
 use super::{HIGHEST, Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Attributes, Flags, Two, Usage};
+use crate::tree::{Attributes, Flags, Part, Two, Usage};
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// Where a mapping may go.
@@ -114,12 +114,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         };
         let (two, attributes) = self.lock_one(old, Some(more))?;
         let tree = &self.pmap.tree;
-        let mut is_free = true;
-        for mut part in tree.parts_of(&two, more) {
-            part.for_each(|_| is_free = false);
-            part.make_room()?;
-        }
-        if !is_free {
+        if !Part::make_room_if_free(tree.parts_of(&two, more))? {
             return Ok(false);
         }
         // The attachment is of what was there: the object must find what is new, too.
@@ -162,18 +157,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let pmap = self.pmap.locking.pmap();
         let (two, attributes) = self.lock_one(old, Some(to))?;
         let tree = &self.pmap.tree;
-        let mut is_free = true;
-        for mut part in tree.parts_of(&two, to) {
-            part.for_each(|_| is_free = false);
-            part.make_room()?;
-        }
-        if !is_free {
+        if !Part::make_room_if_free(tree.parts_of(&two, to))? {
             return Ok(false);
         }
         let moved = self.moved(&attributes, old.start, to)?;
-        for mut part in tree.parts_of(&two, old) {
-            part.make_room()?;
-        }
+        tree.parts_of(&two, old)
+            .try_for_each(|mut part| part.make_room())?;
         let target = VaRange::sized(to.start, kept);
         let source = VaRange::sized(old.start, kept);
         let stays = leave.then(|| Attributes {

@@ -12,8 +12,6 @@ use machine::{Access, Frame, Platform};
 pub(super) enum Need<M: Platform, P: Policies<M>> {
     /// A page of zeroes.
     Zeroes,
-    /// A page to copy to.
-    Room,
     /// This page of an object, in memory.
     Object(Attached<M, P>, u64, Advice),
     /// The content of this slot of the swap space.
@@ -31,6 +29,8 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     failed: Option<Error>,
     /// The content of a slot of the swap space.
     swapped: Option<(u32, PageRef<'a, M, P>)>,
+    /// An object's page that stays in memory for the next look.
+    kept: Option<PageRef<'a, M, P>>,
 }
 
 impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
@@ -40,6 +40,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
             frame: None,
             failed: None,
             swapped: None,
+            kept: None,
         }
     }
 
@@ -61,10 +62,10 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     pub(super) fn get(&mut self, need: Need<M, P>) -> Result<(), Error> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
-            Need::Room => self.frame(Content::Any),
             Need::Object(attached, index, advice) => {
-                // It stays in memory long enough for the next look, or is brought again.
-                attached.object().page(index, advice).map(drop)
+                let page = attached.object().page(index, advice)?;
+                self.kept = Some(PageRef::new(self.vm, page.into_frame()));
+                Ok(())
             }
             Need::Slot(slot) => {
                 self.swapped = self.vm.swap_in(slot)?.map(|page| (slot, page));
@@ -82,9 +83,12 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         }
     }
 
-    /// Whether there is a page to copy to.
-    pub(super) fn has_room(&self) -> bool {
-        self.frame.is_some()
+    /// A page to copy to, which is the caller's now. Never sleeps.
+    pub(super) fn room(&mut self) -> Result<Frame, Error> {
+        match self.take_frame() {
+            Some(frame) => Ok(frame),
+            None => self.vm.allocate_page(Content::Any),
+        }
     }
 
     /// The page, which is the caller's now.

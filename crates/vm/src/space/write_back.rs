@@ -1,16 +1,10 @@
 //! Writing what is mapped to where it comes from (`msync`).
 
 use super::Space;
-use crate::error::{Error, Resource};
-use crate::object::Attached;
+use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Flags, Locked};
 use alloc::vec::Vec;
-use core::ops::Range;
 use machine::{Platform, VaRange};
-
-/// A part of an object.
-type Piece<M, P> = (Attached<M, P>, Range<u64>);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Writes the dirty pages of the files that are mapped shared in `range` (its end rounded
@@ -25,7 +19,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         {
             let _read = self.pmap.locking.read();
             self.refuse_hole(range)?;
-            collect(&mut self.pmap.tree.lock(range)?, &mut pieces)?;
+            let mut locked = self.pmap.tree.lock(range)?;
+            locked.visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
         }
         let mut result = Ok(());
         for (attached, pages) in pieces {
@@ -34,37 +29,4 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         result
     }
-}
-
-/// The parts of objects that are mapped shared in the range.
-fn collect<M: Platform, P: Policies<M>>(
-    locked: &mut Locked<'_, M, P>,
-    pieces: &mut Vec<Piece<M, P>>,
-) -> Result<(), Error> {
-    for part in locked.parts() {
-        part.covered()?;
-        let mut room = Ok(());
-        part.for_each(|mapped| {
-            let Some(attached) = mapped
-                .attachment
-                .filter(|_| mapped.flags.has(Flags::SHARED))
-            else {
-                return;
-            };
-            let first = attached.index(mapped.range.start);
-            let pages = first..first + mapped.range.pages() as u64;
-            if let Some((last, before)) = pieces.last_mut()
-                && last == attached
-                && before.end == first
-            {
-                before.end = pages.end;
-            } else if pieces.try_reserve(1).is_ok() {
-                pieces.push((attached.clone(), pages));
-            } else {
-                room = Err(Error::OutOfMemory(Resource::Heap));
-            }
-        });
-        room?;
-    }
-    Ok(())
 }

@@ -57,6 +57,11 @@ pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Mapped<'_, M, P> {
+    /// Whether its pages are nobody else's but those that a fork shares.
+    pub(crate) fn is_private_anonymous(&self) -> bool {
+        self.attachment.is_none() && !self.flags.has(Flags::SHARED)
+    }
+
     /// What it is, wherever it is.
     pub(crate) fn attributes(&self) -> Attributes<M, P> {
         Attributes {
@@ -85,10 +90,7 @@ impl<M: Platform, P: Policies<M>> Extent<M, P> {
     /// What of it lies in `range`, with which it overlaps.
     pub(super) fn cut_to(&self, range: VaRange) -> Mapped<'_, M, P> {
         Mapped {
-            range: VaRange {
-                start: self.range.start.max(range.start),
-                end: self.range.end.min(range.end),
-            },
+            range: self.range.common(range),
             flags: self.attributes.flags,
             attachment: self.attributes.attachment.as_ref(),
         }

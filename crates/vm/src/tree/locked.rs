@@ -1,5 +1,6 @@
 //! Locking a range.
 
+use super::extent::Mapped;
 use super::part::Part;
 use super::{ALL, Place, Slot, Tree, shift, span};
 use crate::error::Error;
@@ -116,10 +117,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     #[track_caller]
     pub(crate) fn lock_small(&self, place: Place<'_, M, P>, range: VaRange) -> Locked<'_, M, P> {
         debug_assert_eq!(place.level, 0);
-        let locked = self.lock(VaRange {
-            start: range.start.max(place.range.start),
-            end: range.end.min(place.range.end),
-        });
+        let locked = self.lock(range.common(place.range));
         locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
     }
 }
@@ -156,6 +154,20 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         self.tree
             .places(range)
             .map(move |place| Part::new(place, range))
+    }
+
+    /// Calls `visit` with each mapping in the range, in order, up to the first error.
+    ///
+    /// # Errors
+    /// [`Error::NotMapped`] if part of the range is not mapped; or what `visit` says.
+    pub(crate) fn visit(
+        &mut self,
+        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.parts().try_for_each(|part| {
+            part.covered()?;
+            part.try_for_each(&mut visit)
+        })
     }
 
     /// Whether this is the whole tree.

@@ -21,11 +21,10 @@ pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
 impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// What `range` has of `place`, whose lock is held while this lives.
     pub(super) fn new(place: Place<'a, M, P>, range: VaRange) -> Self {
-        let range = VaRange {
-            start: range.start.max(place.range.start),
-            end: range.end.min(place.range.end),
-        };
-        Part { place, range }
+        Part {
+            place,
+            range: range.common(place.range),
+        }
     }
 
     /// The addresses wanted.
@@ -79,9 +78,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     pub(crate) fn is_uniform_private(&self) -> bool {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
         let mapped = unsafe { &*self.place.slot.inside() }.whole(self.place.range);
-        self.place.slot.state() == State::Whole
-            && mapped.attachment.is_none()
-            && !mapped.flags.has(Flags::SHARED)
+        self.place.slot.state() == State::Whole && mapped.is_private_anonymous()
     }
 
     /// The slot has one entry of `kind` more, or less.
@@ -129,6 +126,21 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
                 }
             }
         }
+    }
+
+    /// As [`Part::for_each`], up to the first error.
+    #[inline]
+    pub(crate) fn try_for_each(
+        &self,
+        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut result = Ok(());
+        self.for_each(|mapped| {
+            if result.is_ok() {
+                result = visit(mapped);
+            }
+        });
+        result
     }
 
     /// What is mapped at the range's start.
@@ -180,6 +192,16 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
             return Ok(());
         }
         self.inside().extents.make_room()
+    }
+
+    /// As [`Part::make_room`] for each of `parts`; whether nothing is mapped in any of them.
+    pub(crate) fn make_room_if_free(parts: impl Iterator<Item = Self>) -> Result<bool, Error> {
+        let mut is_free = true;
+        for mut part in parts {
+            part.for_each(|_| is_free = false);
+            part.make_room()?;
+        }
+        Ok(is_free)
     }
 
     /// Puts a mapping with these attributes, or nothing, in the place of all that is

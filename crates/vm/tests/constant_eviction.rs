@@ -1,0 +1,84 @@
+//! A fault ends however eagerly memory is reclaimed beside it.
+
+use hosted::Hosted;
+use machine::PAGE_SIZE;
+use std::cell::RefCell;
+use std::sync::Arc;
+use vm::object::Object;
+use vm::policy::MapLocking;
+use vm::{Best, Options, Policies, Prot, Request, Space, Vm};
+
+mod store;
+
+/// The default, but that all that can be reclaimed is, before each change of a page table.
+struct Eager;
+
+impl Policies<Hosted> for Eager {
+    type Invalidation = <Best as Policies<Hosted>>::Invalidation;
+    type Swap = <Best as Policies<Hosted>>::Swap;
+    type Locking = Reclaiming;
+}
+
+struct Reclaiming;
+
+type System = Arc<Vm<Hosted, Eager>>;
+
+thread_local! {
+    /// What is reclaimed from, and how often it still is.
+    static SHORT: RefCell<Option<(System, usize)>> = const { RefCell::new(None) };
+}
+
+/// More than any fault takes.
+const OFTEN: usize = 100;
+
+fn reclaim() {
+    let vm = SHORT.with_borrow_mut(|short| {
+        let (vm, left) = short.as_mut()?;
+        *left = left.checked_sub(1)?;
+        Some(vm.clone())
+    });
+    if let Some(vm) = vm {
+        vm.keep_free(usize::MAX);
+    }
+}
+
+impl MapLocking<Hosted> for Reclaiming {
+    type Read<'a> = ();
+    type Write<'a> = ();
+    type Pmap<'a> = ();
+
+    fn new() -> Self {
+        Reclaiming
+    }
+
+    fn read(&self) {}
+
+    fn write(&self) {}
+
+    fn pmap(&self) {
+        reclaim();
+    }
+
+    fn try_pmap(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+#[test]
+fn a_page_is_read_once_for_a_fault() {
+    let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
+    machine.attach(0);
+    let vm: System = Vm::with_options(machine, Options::default());
+    let file = Arc::new(store::TestStore::with(1, 7));
+    let object = Object::file(&vm, file.clone(), PAGE_SIZE as u64).expect("a file");
+    let space = Space::new(&vm).expect("a space");
+    let request = Request::object(&object, 0, PAGE_SIZE, Prot::READ).expect("aligned");
+    let at = space.map_as(&request).expect("room");
+    space.activate();
+    SHORT.set(Some((vm.clone(), OFTEN)));
+    assert_eq!(space.load(at), Ok(7));
+    let (_, left) = SHORT.take().expect("set above");
+    assert!((1..OFTEN).contains(&left), "{left} left");
+    assert_eq!(file.calls(), [store::Call::Read(0..1)]);
+    drop((space, object));
+}
