@@ -161,8 +161,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Ok(false);
         }
         let moved = self.moved(&attributes, old.start, to)?;
-        tree.parts_of(&two, old)
-            .try_for_each(|mut part| part.make_room())?;
+        tree.parts_of(&two, old).try_for_each(|mut part| {
+            part.make_room()?;
+            self.pmap.own_used(&mut part)
+        })?;
         let target = VaRange::sized(to.start, kept);
         let source = VaRange::sized(old.start, kept);
         let stays = leave.then(|| Attributes {
