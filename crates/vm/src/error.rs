@@ -39,6 +39,11 @@ pub enum Error {
         /// The first address that is mapped already.
         address: usize,
     },
+    /// Memory that is locked would have to be given up. `EBUSY`, as `msync` says.
+    Busy {
+        /// The first address that is locked.
+        address: usize,
+    },
     /// The object may not be written. `EACCES`.
     Denied,
     /// The range is not one mapping, or none. `EFAULT`, as `mremap` says.
@@ -78,6 +83,7 @@ impl Error {
             | Error::NoAddresses { .. }
             | Error::NotMapped { .. } => 12,
             Error::LockLimit => 11,
+            Error::Busy { .. } => 16,
             Error::Exists { .. } => 17,
             Error::Denied => 13,
             Error::Invalid { .. } => 22,
@@ -103,6 +109,7 @@ impl fmt::Display for Error {
             Error::NotMapped { address } => write!(f, "{address:#x} is not mapped"),
             Error::Invalid { reason } => write!(f, "invalid request: {reason}"),
             Error::Exists { address } => write!(f, "{address:#x} is mapped already"),
+            Error::Busy { address } => write!(f, "{address:#x} is locked in memory"),
             Error::Denied => write!(f, "the object may not be written"),
             Error::NotOne { address } => write!(f, "the range is not one mapping: {address:#x}"),
             Error::Segv(fault) => write!(f, "segmentation fault: {fault}"),

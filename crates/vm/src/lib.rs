@@ -23,6 +23,7 @@ pub mod policy;
 pub mod proc;
 mod prot;
 mod reclaim;
+mod roster;
 mod space;
 mod superpages;
 pub mod swap;

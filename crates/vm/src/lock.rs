@@ -9,6 +9,7 @@
 //! | 30 | [`TreeSlot`] | what is mapped in a slot, its leaf and PV tables | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
+//! | 38 | [`PmapRoster`] | who has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 42 | [`PvFamily`] | who shares a leaf table, what it says while they are several | 30, 40 |
 //! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
@@ -55,6 +56,10 @@ lock_class!(
     pub ObjectShard = "object shard", rank 36
 );
 lock_class!(
+    /// Who has an address-space tag. Held while a reference to a pmap is made, or taken out.
+    pub PmapRoster = "pmap roster", rank 38
+);
+lock_class!(
     /// A page's PV list. One byte in each page.
     pub PagePv = "page pv", rank 40
 );
@@ -83,6 +88,7 @@ pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, Object
 pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>, T>;
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
+pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
 pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, Obm<M>, PvFamily>, T>;
 pub(crate) type ReservationLock<M, T> =

@@ -9,20 +9,39 @@ pub struct Prot(u8);
 
 impl Prot {
     /// Nothing.
-    pub const NONE: Prot = Prot(0);
+    pub const NONE: Prot = Prot::new(false, false, false);
     /// Reading.
-    pub const READ: Prot = Prot(1);
-    /// Reading and writing (x86 has no write-only pages).
-    pub const READ_WRITE: Prot = Prot(3);
+    pub const READ: Prot = Prot::new(true, false, false);
+    /// Reading and writing.
+    pub const READ_WRITE: Prot = Prot::new(true, true, false);
     /// Reading and execution.
-    pub const READ_EXECUTE: Prot = Prot(5);
+    pub const READ_EXECUTE: Prot = Prot::new(true, false, true);
 
+    const READ_BIT: u8 = 1;
     const WRITE_BIT: u8 = 2;
     const EXECUTE_BIT: u8 = 4;
 
-    /// Whether reading is allowed.
-    pub const fn reads(self) -> bool {
+    /// The rights to read, to write and to execute.
+    pub const fn new(reads: bool, writes: bool, executes: bool) -> Self {
+        let mut bits = if reads { Self::READ_BIT } else { 0 };
+        if writes {
+            bits |= Self::WRITE_BIT;
+        }
+        if executes {
+            bits |= Self::EXECUTE_BIT;
+        }
+        Prot(bits)
+    }
+
+    /// Whether anything is allowed. Then tasks can read: x86 has no pages that may only be
+    /// written or executed.
+    pub const fn is_accessible(self) -> bool {
         self.0 != 0
+    }
+
+    /// Whether reading is allowed by name.
+    pub const fn reads(self) -> bool {
+        self.0 & Self::READ_BIT != 0
     }
 
     /// Whether writing is allowed.
@@ -47,7 +66,7 @@ impl Prot {
     /// The rights as page-table bits. A page without any stays present, so that its
     /// frame is not forgotten, but is not a task's to use.
     pub(crate) const fn bits(self) -> u64 {
-        let user = if self.reads() { pte::USER } else { 0 };
+        let user = if self.is_accessible() { pte::USER } else { 0 };
         let writable = if self.writes() { pte::WRITABLE } else { 0 };
         let no_execute = if self.executes() { 0 } else { pte::NO_EXECUTE };
         user | writable | no_execute

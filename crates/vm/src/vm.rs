@@ -5,8 +5,10 @@ use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
 use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
+use crate::pmap::Pmap;
 use crate::policy::{Invalidation, Policies, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
+use crate::roster::Roster;
 use crate::superpages::Superpages;
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
@@ -25,6 +27,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
     asids: Asids<M>,
+    roster: Roster<M, Pmap<M, P>>,
     swap_space: Option<Arc<SwapSpace<M>>>,
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
@@ -93,6 +96,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
             asids: Asids::new(cpus),
+            roster: Roster::new(),
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
@@ -114,6 +118,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         M::label_value(&self.swap, "swap account");
         self.swap.label();
         self.asids.label();
+        self.roster.label();
         M::label_value(&self.hand, "Vm.hand");
     }
 
@@ -223,12 +228,22 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         Ok(Hold { vm, frame })
     }
 
+    /// The pmaps that there are.
+    pub(crate) fn roster(&self) -> &Roster<M, Pmap<M, P>> {
+        &self.roster
+    }
+
+    /// Takes a tag, and makes room for its owner.
     pub(crate) fn allocate_asid(&self) -> Result<Asid, Error> {
-        self.asids.take()
+        let asid = self.asids.take()?;
+        let prepared = self.roster.prepare(asid);
+        prepared.inspect_err(|_| self.asids.give(asid))?;
+        Ok(asid)
     }
 
     /// Gives a tag back. No TLB has an entry of it any more.
     pub(crate) fn free_asid(&self, asid: Asid) {
+        self.roster.strike(asid);
         self.asids.give(asid);
     }
 }

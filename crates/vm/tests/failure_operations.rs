@@ -397,6 +397,9 @@ fn frames_that_are_not_to_be_had() {
     let at = space.map(4 * MIB, Prot::READ_WRITE).expect("map");
     let shared = Request::anonymous(BYTES, Prot::READ_WRITE).shared();
     let shared = space.map_as(&shared).expect("map");
+    // Or its table could be had in a frame's place.
+    let locked = space.lock(VaRange::sized(shared, BYTES), true);
+    locked.expect("lock");
     space.store(at, 1).expect("store");
     space.store(at + 3 * MIB, 2).expect("store");
     let child = space.fork().expect("fork");
@@ -411,6 +414,8 @@ fn frames_that_are_not_to_be_had() {
     ];
     let failures = calls.map(|call| {
         for nth in 1.. {
+            // Nor is there a table that nobody needs.
+            while vm.reclaim_tables(usize::MAX) > 0 {}
             let before = (space.regions(), vm.swap().reserved());
             vm.frames().fail_after(nth);
             let result = call();
@@ -424,8 +429,9 @@ fn frames_that_are_not_to_be_had() {
         unreachable!()
     });
     // A copy; nothing, since a failed guess does no harm; tables, which stay for the next try.
+    // (Those that are not used yet can be had back, and then all goes well.)
     assert_eq!(failures[..2], [1, 0]);
-    assert!(failures[2] >= 3 && failures[4] >= 3, "{failures:?}");
+    assert!(failures[2] >= 2 && failures[4] >= 3, "{failures:?}");
     assert_eq!(space.load(far), Ok(3));
     assert_eq!(space.load(far + 3 * MIB), Ok(2));
     child.activate();

@@ -208,6 +208,53 @@ fn residency_and_removal() {
 }
 
 #[test]
+fn removal_of_a_files_pages_makes_them_zero() {
+    let vm = system(16);
+    let (disk, object) = file(&vm, 3);
+    object.set_size(3 * PAGE_SIZE as u64 - 8).expect("set_size");
+    let (space, other) = (space(&vm), space(&vm));
+    let at = map(&space, &object, 3, true);
+    let private = map(&other, &object, 3, false);
+    store(&other, private + PAGE_SIZE, 9);
+    let whole = VaRange::sized(at, 3 * PAGE_SIZE);
+    let sync = || space.sync(whole).expect("sync");
+    sync();
+    let last = VaRange::sized(at + PAGE_SIZE, 2 * PAGE_SIZE);
+    space.advise(last, Advice::Remove).expect("advise");
+    for page in 1..3 {
+        assert_eq!(load(&space, at + page * PAGE_SIZE), 0);
+        assert_eq!(word_of(&object, page as u64), 0);
+    }
+    assert_eq!(object.size(), 3 * PAGE_SIZE as u64 - 8);
+    // A private copy stays as it is, what is none goes with the file.
+    assert_eq!(load(&other, private + PAGE_SIZE), 9);
+    assert_eq!(load(&other, private + 2 * PAGE_SIZE), 0);
+    sync();
+    let words = [0, 1, 2].map(|page| disk.first_word(page));
+    assert_eq!(words, [Some(0), Some(0), Some(0)]);
+    let refused = other.advise(VaRange::sized(private, PAGE_SIZE), Advice::Remove);
+    assert_eq!(refused, Err(Error::Denied));
+}
+
+#[test]
+fn what_is_locked_is_not_invalidated() {
+    let vm = system(16);
+    let (_, object) = file(&vm, 3);
+    let space = space(&vm);
+    let at = map(&space, &object, 3, true);
+    let whole = VaRange::sized(at, 3 * PAGE_SIZE);
+    assert_eq!(space.invalidate(whole), Ok(()));
+    let page = |page: usize| VaRange::sized(at + page * PAGE_SIZE, PAGE_SIZE);
+    space.unmap(page(0)).expect("unmap");
+    let hole = Err(Error::NotMapped { address: at });
+    assert_eq!(space.invalidate(whole), hole);
+    space.lock(page(2), true).expect("lock");
+    let address = page(2).start;
+    assert_eq!(space.invalidate(whole), Err(Error::Busy { address }));
+    assert_eq!(Error::Busy { address }.errno(), 16);
+}
+
+#[test]
 fn removal_spares_what_another_mapping_hides() {
     let vm = system(16);
     let space = space(&vm);

@@ -227,6 +227,18 @@ fn a_child_has_the_limits_and_not_the_locks() {
 }
 
 #[test]
+fn what_is_locked_on_fault_is_not_populated() {
+    let space = space();
+    space.lock_all(false, true, true).expect("lock");
+    let request = Request::anonymous(2 * P, Prot::READ_WRITE).populated();
+    let at = space.map_as(&request).expect("map");
+    assert_eq!(space.incore(pages(at, 2)), Ok(vec![false; 2]));
+    space.unlock_all();
+    let at = space.map_as(&request).expect("map");
+    assert_eq!(space.incore(pages(at, 2)), Ok(vec![true; 2]));
+}
+
+#[test]
 fn all_that_is_mapped_and_will_be_is_locked() {
     let space = space();
     let at = space.map(3 * P, Prot::READ_WRITE).expect("map");

@@ -4,7 +4,7 @@ use hosted::Hosted;
 use machine::{Access, Mmu, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::policy::Reservation;
-use vm::{Best, Error, HEAP_START, Prot, Space, Vm};
+use vm::{Advice, At, Best, Error, Flags, HEAP_START, Prot, Request, Space, Vm};
 
 const MIB: usize = 1 << 20;
 
@@ -106,6 +106,39 @@ fn rights_are_enforced_taken_and_given() {
     assert_eq!(space.load(at), Ok(5), "the page was kept");
     space.store(at, 6).expect("store");
     assert_eq!(space.load(at), Ok(6));
+}
+
+#[test]
+fn whatever_may_be_done_memory_can_be_read() {
+    let vm = system(16);
+    let space = space(&vm);
+    let read = |prot: Prot| (prot.reads(), prot.writes(), prot.executes());
+    for bits in 1..8 {
+        let rights = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+        let prot = Prot::new(rights.0, rights.1, rights.2);
+        let at = space.map(PAGE_SIZE, prot).expect("map");
+        assert_eq!(space.load(at), Ok(0));
+        match rights.1 {
+            true => space.store(at, 1).expect("store"),
+            false => segv(space.store(at, 1), Access::Write),
+        }
+        let region = space.regions().pop().expect("a region");
+        assert_eq!(read(region.prot()), rights);
+        // Who wants pages in memory must have named the right.
+        let page = VaRange::sized(at, PAGE_SIZE);
+        let populated = |advice| space.advise(page, advice).is_ok();
+        assert_eq!(populated(Advice::PopulateRead), rights.0, "{prot}");
+        assert_eq!(populated(Advice::PopulateWrite), rights.1, "{prot}");
+        space.unmap(page).expect("unmap");
+    }
+    // It is none of these that makes a stack grow.
+    let top = VaRange::sized(1 << 39, PAGE_SIZE);
+    let stack = Request::anonymous(PAGE_SIZE, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
+    space.map_as(&stack.at(At::Fixed(top.start))).expect("map");
+    let below = VaRange::sized(top.start - PAGE_SIZE, PAGE_SIZE);
+    let address = below.start;
+    let populated = space.advise(below, Advice::PopulateWrite);
+    assert_eq!(populated, Err(Error::NotMapped { address }));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::policy::Reservation;
-use vm::{At, Best, Error, Flags, Limit, Options, Prot, Request, Space, Vm};
+use vm::{At, Best, Error, Flags, HIGHEST, Limit, MAP_START, Options, Prot, Request, Space, Vm};
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
@@ -186,6 +186,62 @@ fn growth_that_fails_changes_nothing() {
     }
     assert!(refused > 0);
     assert_eq!(start(&space), fault);
+}
+
+/// Takes all addresses from `from` to `to`.
+fn fill(space: &TestSpace, from: usize, to: usize) {
+    map(space, from, (to - from) / P, Prot::NONE, Flags::NONE);
+}
+
+#[test]
+fn what_is_placed_keeps_its_distance_from_stacks() {
+    let space = space_with(1 << 20);
+    let stack = MAP_START + 300 * P;
+    map(&space, stack, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
+    let place = |space: &TestSpace, pages: usize| space.map(pages * P, Prot::NONE);
+    assert_eq!(place(&space, 44), Ok(MAP_START), "as near as may be");
+    let child = space.fork().expect("fork");
+    for space in [&space, &child] {
+        assert_eq!(place(space, 1), Ok(stack + 2 * P), "256 pages are kept");
+        let hint = |at| space.map_as(&Request::anonymous(P, Prot::NONE).at(At::Hint(at)));
+        assert_ne!(hint(stack - 256 * P), Ok(stack - 256 * P));
+        space
+            .unmap(VaRange::sized(stack - 257 * P, P))
+            .expect("unmap");
+        assert_eq!(hint(stack - 257 * P), Ok(stack - 257 * P));
+        // Who names the place gets it.
+        let free = Request::anonymous(P, Prot::NONE).at(At::Free(stack - P));
+        assert_eq!(space.map_as(&free), Ok(stack - P));
+        // And hides the stack.
+        assert_eq!(hint(stack - 2 * P), Ok(stack - 2 * P));
+    }
+}
+
+#[test]
+fn the_last_room_is_not_a_stacks() {
+    let space = space_with(1 << 20);
+    let arena = 64 << 30;
+    let start = MAP_START + arena;
+    let stack = start + 300 * P;
+    map(&space, stack, 1, Prot::READ_WRITE, Flags::GROWS_DOWN);
+    fill(&space, MAP_START, start);
+    fill(&space, stack + P, HIGHEST);
+    let place = |pages: usize| space.map(pages * P, Prot::NONE);
+    let bytes = 45 * P;
+    assert_eq!(place(45), Err(Error::NoAddresses { bytes }));
+    assert_eq!(place(44), Ok(start));
+    assert_eq!(place(1), Err(Error::NoAddresses { bytes: P }));
+}
+
+#[test]
+fn only_private_anonymous_memory_grows_down() {
+    let space = space_with(1 << 20);
+    let request = |prot| Request::anonymous(P, prot).with(Flags::GROWS_DOWN).shared();
+    let refused = space.map_as(&request(Prot::READ));
+    assert!(matches!(refused, Err(Error::Invalid { .. })));
+    // What may not be had at all comes first.
+    let denied = request(Prot::READ_WRITE).with(Flags::READ_ONLY);
+    assert_eq!(space.map_as(&denied), Err(Error::Denied));
 }
 
 #[test]

@@ -185,6 +185,10 @@ impl Generator<'_> {
             true => self.whole_range(known, process, |place| place != Place::Heap),
             false => self.range(known, process),
         };
+        if self.chance(15) {
+            // Over gaps, to other mappings.
+            old.bytes = old.bytes.saturating_add(self.pages() * PAGE);
+        }
         let bytes = match self.below(100) {
             0..40 => old.bytes,
             40..70 => old.bytes.saturating_add(self.pages() * PAGE),
@@ -192,7 +196,7 @@ impl Generator<'_> {
             90..97 => self.pages() * PAGE,
             _ => self.absurd_length(),
         };
-        if self.chance(3) {
+        if self.chance(6) {
             old.bytes = 0;
         }
         let fixed = match self.chance(45) {

@@ -2,6 +2,9 @@
 //!
 //! Before each access the address behind it is noted; the handler makes the access end
 //! there, and notes the signal. A signal at any other time ends the process.
+//!
+//! The register with the address is chosen here: an access by way of RBP or RSP that no
+//! processor could make (to an address that is not canonical) raises SIGBUS, any other SIGSEGV.
 
 use std::arch::asm;
 use std::mem;
@@ -63,12 +66,12 @@ pub fn load(address: u64, bytes: u64) -> Result<u64, i32> {
             asm!(
                 "lea {next}, [rip + 2f]",
                 "mov [{resume}], {next}",
-                "movzx {value:e}, byte ptr [{address}]",
+                "movzx {value:e}, byte ptr [rdi]",
                 "2:",
                 "mov qword ptr [{resume}], 0",
                 next = out(reg) _,
                 value = inout(reg) value,
-                address = in(reg) address,
+                in("rdi") address,
                 resume = in(reg) RESUME.as_ptr(),
                 options(nostack),
             );
@@ -76,12 +79,12 @@ pub fn load(address: u64, bytes: u64) -> Result<u64, i32> {
             asm!(
                 "lea {next}, [rip + 2f]",
                 "mov [{resume}], {next}",
-                "mov {value}, [{address}]",
+                "mov {value}, [rdi]",
                 "2:",
                 "mov qword ptr [{resume}], 0",
                 next = out(reg) _,
                 value = inout(reg) value,
-                address = in(reg) address,
+                in("rdi") address,
                 resume = in(reg) RESUME.as_ptr(),
                 options(nostack),
             );
@@ -104,12 +107,12 @@ pub unsafe fn store(address: u64, bytes: u64, value: u64) -> Result<(), i32> {
             asm!(
                 "lea {next}, [rip + 2f]",
                 "mov [{resume}], {next}",
-                "mov byte ptr [{address}], {value}",
+                "mov byte ptr [rdi], {value}",
                 "2:",
                 "mov qword ptr [{resume}], 0",
                 next = out(reg) _,
                 value = in(reg_byte) value as u8,
-                address = in(reg) address,
+                in("rdi") address,
                 resume = in(reg) RESUME.as_ptr(),
                 options(nostack),
             );
@@ -117,12 +120,12 @@ pub unsafe fn store(address: u64, bytes: u64, value: u64) -> Result<(), i32> {
             asm!(
                 "lea {next}, [rip + 2f]",
                 "mov [{resume}], {next}",
-                "mov [{address}], {value}",
+                "mov [rdi], {value}",
                 "2:",
                 "mov qword ptr [{resume}], 0",
                 next = out(reg) _,
                 value = in(reg) value,
-                address = in(reg) address,
+                in("rdi") address,
                 resume = in(reg) RESUME.as_ptr(),
                 options(nostack),
             );

@@ -38,6 +38,8 @@ pub struct Linux {
     places: Places,
     /// Whether memory may be locked without a limit.
     locks: bool,
+    /// Whether `MAP_NORESERVE` makes a difference.
+    reserves: bool,
 }
 
 impl Linux {
@@ -60,6 +62,7 @@ impl Linux {
             heap,
             places: Places::default(),
             locks: may_lock(),
+            reserves: !never_overcommits(),
         })
     }
 
@@ -159,14 +162,18 @@ impl System for Linux {
     }
 
     /// Locks only if they are not limited: where a limit cuts in depends on what else the
-    /// process has.
+    /// process has. `MAP_NORESERVE` only where the kernel listens to it, as the model does.
     fn supports(&self, step: &Step) -> bool {
+        let unreserved = match step.call {
+            Call::Map(map) => map.flags.has(MapFlag::NoReserve),
+            _ => false,
+        };
         let locks = match step.call {
             Call::Lock(_) | Call::LockOnFault(_) | Call::LockAll(_) => true,
             Call::Map(map) => map.flags.has(MapFlag::Locked),
             _ => false,
         };
-        self.locks || !locks
+        (self.locks || !locks) && (self.reserves || !unreserved)
     }
 
     fn reset(&mut self) -> Result<(), Broken> {
@@ -231,4 +238,10 @@ fn may_lock() -> bool {
         libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit);
         limit.rlim_cur == libc::RLIM_INFINITY || libc::geteuid() == 0
     }
+}
+
+/// Whether the kernel commits no more than there is (mode 2).
+fn never_overcommits() -> bool {
+    let mode = fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    mode.is_ok_and(|mode| mode.trim() == "2")
 }

@@ -9,10 +9,8 @@
 //!
 //! - whether a mapping that the system placed can grow where it is, and what is at addresses
 //!   of it that have been unmapped: systems choose addresses differently;
-//! - `mremap` of neighbours that look alike but were mapped or changed apart: systems merge
-//!   them or do not;
-//! - `mremap` that moves several mappings at once (Linux does so from 6.17 on), or makes them
-//!   shorter (it does so, though its manual says otherwise);
+//! - `mremap` of neighbours that look alike but were mapped or changed apart, where it must be
+//!   one mapping: systems merge them or do not;
 //! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of what
 //!   moves; and requests to duplicate a mapping onto itself, or to move the beginning of
 //!   more than an address space has: what has changed when they fail;

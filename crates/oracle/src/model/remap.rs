@@ -8,6 +8,7 @@ use super::process::{Process, address, aligned, in_window, next, pages, place, w
 use crate::address::{PAGE, Place, Range, USER_END};
 use crate::outcome::Outcome;
 use crate::step::{ProcessId, Remap, RemapFlag};
+use std::collections::BTreeMap;
 use std::ops;
 
 /// Whether a range is of one mapping.
@@ -31,12 +32,18 @@ struct Request {
 
 impl Request {
     fn source(&self) -> ops::Range<u64> {
-        pages(self.start, self.old)
+        let end = self.start.saturating_add(self.old);
+        self.start / PAGE..end.div_ceil(PAGE)
     }
 
     /// Whether it asks for another place.
     fn implies_move(&self) -> bool {
         self.fixed.is_some() || self.dont_unmap
+    }
+
+    /// Whether it only moves what is there to a given place: then that may be several mappings.
+    fn only_moves(&self) -> bool {
+        self.fixed.is_some() && self.old == self.new
     }
 }
 
@@ -47,7 +54,7 @@ impl Model {
             start, old, new, ..
         } = request;
         if !request.implies_move() && new <= old {
-            // Only what is cut off matters.
+            // Only what is cut off matters, whatever it is.
             self.process(id).remove(pages(start + new, old - new));
             return Ok(Outcome::At(place(start)));
         }
@@ -86,37 +93,51 @@ impl Model {
 
     /// Moves pages, cut or lengthened, to `target`, in place of what is there.
     fn transfer(&mut self, id: ProcessId, request: &Request, target: u64) {
-        let mapping = next(&mut self.serial);
-        let left = next(&mut self.serial);
-        let process = self.process(id);
-        let first = process.pages[&(request.start / PAGE)].clone();
-        process.remove(pages(target, request.new));
-        let source = request.source();
-        let mut moved: Vec<Page> = Vec::new();
-        for number in source.clone().take((request.new / PAGE) as usize) {
-            moved.extend(process.pages.get(&number).cloned());
-        }
-        if request.dont_unmap {
-            for (_, page) in process.pages.range_mut(source) {
-                page.forget();
-                page.mapping = left;
-                page.attributes.lock = Lock::No;
-            }
-        } else {
-            process.remove(source);
-        }
+        let added = next(&mut self.serial);
+        let first = self.process(id).pages[&(request.start / PAGE)].clone();
         let goal = pages(target, request.new);
-        for (number, page) in goal.clone().zip(&moved) {
-            let page = Page {
-                mapping,
-                ..page.clone()
-            };
-            process.pages.insert(number, page);
+        let source = request.source();
+        let mut moved = self.taken(id, request);
+        if !request.only_moves() {
+            self.process(id).remove(goal.clone());
         }
-        let rest = goal.start + moved.len() as u64..goal.end;
+        let mut renamed = BTreeMap::new();
+        for (number, page) in &mut moved {
+            let serial = &mut self.serial;
+            page.mapping = *renamed.entry(page.mapping).or_insert_with(|| next(serial));
+            *number = *number - source.start + goal.start;
+        }
+        let kept = source.end.min(source.start + request.new / PAGE) - source.start;
+        let rest = goal.start + kept..goal.end;
+        let mapping = moved.first().map_or(added, |(_, page)| page.mapping);
         let first = Page { mapping, ..first };
-        process.extend(rest.clone(), &first, moved.len() as u64);
+        let process = self.process(id);
+        process.pages.extend(moved);
+        process.extend(rest.clone(), &first, kept);
         self.populate_locked(id, first.attributes.lock, rest);
+    }
+
+    /// Takes away the pages that move, and those that are cut off; or leaves them there, empty.
+    fn taken(&mut self, id: ProcessId, request: &Request) -> Vec<(u64, Page)> {
+        let source = request.source();
+        let kept = source.clone().take((request.new / PAGE) as usize);
+        let process = self.process(id);
+        let taken = kept.filter_map(|number| Some((number, process.pages.get(&number)?.clone())));
+        let taken: Vec<_> = taken.collect();
+        if !request.dont_unmap {
+            process.remove(source);
+            return taken;
+        }
+        let mut renamed = BTreeMap::new();
+        for (number, page) in &taken {
+            let left = *renamed
+                .entry(page.mapping)
+                .or_insert_with(|| next(&mut self.serial));
+            let page = self.page(id, *number);
+            page.forget();
+            page.mapping = left;
+        }
+        taken
     }
 
     fn populate_locked(&mut self, id: ProcessId, lock: Lock, pages: ops::Range<u64>) {
@@ -133,19 +154,15 @@ impl Process {
         let Request {
             start, old, new, ..
         } = request;
-        let first = self.pages.get(&(start / PAGE));
-        let unity = self.unity(request.source());
-        let Some(first) = first else {
+        let Some(first) = self.pages.get(&(start / PAGE)) else {
             return fails(libc::EFAULT);
         };
-        if new <= old && unity != Unity::One {
-            return undefined("moving or cutting what is not one mapping");
+        if old == 0 && !first.attributes.shared {
+            return fails(libc::EINVAL);
         }
-        if new > old || request.implies_move() {
-            if old == 0 && !first.attributes.shared {
-                return fails(libc::EINVAL);
-            }
-            match unity {
+        if (new > old || request.implies_move()) && !request.only_moves() {
+            let kept = request.source().take((new / PAGE) as usize);
+            match self.unity(kept) {
                 Unity::One => {}
                 Unity::Several => return fails(libc::EFAULT),
                 Unity::Unclear => return undefined("whether the range is one mapping"),
@@ -155,10 +172,11 @@ impl Process {
         if beyond && request.implies_move() {
             return undefined("moving the beginning of more than there can be");
         }
-        if beyond && new <= old {
+        if beyond {
             return fails(libc::EINVAL);
         }
-        if request.dont_unmap && first.is_locked() {
+        let mut left = self.pages.range(request.source());
+        if request.dont_unmap && left.any(|(_, page)| page.is_locked()) {
             return undefined("what stays locked where moved pages were");
         }
         let onto = request.fixed.map(|target| pages(target, new));
@@ -239,9 +257,9 @@ impl Process {
         }
     }
 
-    fn unity(&self, range: ops::Range<u64>) -> Unity {
+    fn unity(&self, range: impl Iterator<Item = u64>) -> Unity {
         let mut unity = Unity::One;
-        for number in range.clone().skip(1) {
+        for number in range.skip(1) {
             let pair = (self.pages.get(&(number - 1)), self.pages.get(&number));
             let (Some(before), Some(page)) = pair else {
                 return Unity::Several;

@@ -52,11 +52,37 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(())
     }
 
-    /// Makes the object's `pages` zero: those in memory are taken away, as by
-    /// [`Object::truncate`], and so is what is in the swap space. Of anonymous memory.
-    pub(crate) fn punch(&self, pages: Range<u64>, mut remove: impl FnMut(&Hold<M, P>)) {
+    /// Makes the object's `pages` zero. Of anonymous memory those in memory are taken away, as by
+    /// [`Object::truncate`], and so is what is in the swap space; a file's are brought and zeroed,
+    /// since a store can not be told: O(pages).
+    ///
+    /// [`Error::Io`] if the store fails; then some of the pages may be zero.
+    pub(crate) fn punch(
+        &self,
+        pages: Range<u64>,
+        mut remove: impl FnMut(&Hold<M, P>),
+    ) -> Result<(), Error> {
+        if let Backing::Store(_) = self.backing {
+            return self.blank(pages);
+        }
         for (_, entry) in self.tree.entries(pages) {
             self.take_away(entry, &mut remove);
+        }
+        Ok(())
+    }
+
+    /// Writes zeroes to those of `pages` that the object reaches to.
+    fn blank(&self, mut pages: Range<u64>) -> Result<(), Error> {
+        let blanked = pages.try_for_each(|index| {
+            let page = self.page(index, Advice::Random)?;
+            bytes::zero_from(self.vm.machine(), page.frame(), 0);
+            // Not before: who takes it for clean in between takes less than there is.
+            self.mark_dirty(page.frame());
+            Ok(())
+        });
+        match blanked {
+            Err(Error::Bus { .. }) => Ok(()),
+            blanked => blanked,
         }
     }
 

@@ -36,6 +36,7 @@ mod remove;
 mod reverse;
 mod shared;
 mod superpage;
+mod sweep;
 mod tables;
 mod trim;
 mod truncate;
@@ -78,6 +79,8 @@ pub struct Pmap<M: Platform, P: Policies<M>> {
     resident: Padded<M::AtomicUsize>,
     /// Forks of this space under way.
     forks: Padded<M::AtomicUsize>,
+    /// Where the next [`Pmap::sweep`] begins; a hint.
+    swept: Padded<M::AtomicUsize>,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -94,8 +97,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             locking: Padded(P::Locking::new()),
             resident: Padded(M::AtomicUsize::new(0)),
             forks: Padded(M::AtomicUsize::new(0)),
+            swept: Padded(M::AtomicUsize::new(0)),
         });
         pmap.label();
+        vm.roster().enter(asid, &pmap);
         Ok(pmap)
     }
 
@@ -138,6 +143,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.locking.label();
         M::label_value(&self.resident, "Pmap.resident");
         M::label_value(&self.forks, "Pmap.forks");
+        M::label_value(&self.swept, "Pmap.swept");
     }
 }
 

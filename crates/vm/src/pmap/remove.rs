@@ -64,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Opens a block if it must be opened before `lock`, and locks.
-    fn removal<'a>(
+    pub(super) fn removal<'a>(
         &'a self,
         lock: impl Fn() -> Result<Locked<'a, M, P>, Error>,
     ) -> Result<Removal<'a, M, P>, Error> {

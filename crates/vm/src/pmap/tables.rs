@@ -69,6 +69,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(table)
     }
 
+    /// Whether there is a leaf table at `address`, a moment ago.
+    pub(super) fn has_leaf(&self, address: usize) -> bool {
+        self.missing(address, 0) == 0
+    }
+
     /// The tables down to level `lowest` that are not there yet on the way to `address`.
     fn missing(&self, address: usize, lowest: u32) -> usize {
         let mut table = self.root;

@@ -33,33 +33,43 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn trim(&self, range: VaRange) {
         let mut places = self.tree.places(range).filter(is_spare).peekable();
         while places.peek().is_some() {
-            let mut tables = [Frame(0); BATCH];
-            let mut count = 0;
-            for place in places.by_ref() {
+            self.free_leaves(&mut places, BATCH, Flush::Range(range), |place| {
                 let mut locked = self.tree.lock_small(place, place.range);
-                let table = locked.parts().next().and_then(|part| self.unlink(part));
-                if let Some(table) = table {
-                    tables[count] = table;
-                    count += 1;
-                }
-                if count == BATCH {
-                    break;
-                }
-            }
-            if count > 0 {
-                self.flush(Flush::Range(range));
-            }
-            // No walker knows them any more, and they were empty.
-            tables[..count]
-                .iter()
-                .for_each(|&at| self.vm.free(at, true));
+                let mut empty = locked.parts().filter(|part| part.is_empty());
+                empty.next().and_then(|part| self.unlink(part))
+            });
         }
     }
 
-    /// Takes the leaf table away from a slot that is held and empty, if it has one. It may
-    /// be freed when it is flushed; until then a walker finds nothing in it.
-    fn unlink(&self, mut part: Part<'_, M, P>) -> Option<Frame> {
-        if !part.is_empty() || !part.is_vacant() {
+    /// Frees the leaf tables that `unlink` takes away from slots of `places`, after one `flush`,
+    /// until it has got `wanted` of them, or [`BATCH`]; how many it has.
+    pub(super) fn free_leaves<'a>(
+        &'a self,
+        places: &mut impl Iterator<Item = Place<'a, M, P>>,
+        wanted: usize,
+        flush: Flush,
+        unlink: impl Fn(Place<'a, M, P>) -> Option<Frame>,
+    ) -> usize {
+        let mut tables = [Frame(0); BATCH];
+        let mut count = 0;
+        for table in places.filter_map(unlink).take(wanted.min(BATCH)) {
+            tables[count] = table;
+            count += 1;
+        }
+        if count > 0 {
+            self.flush(flush);
+        }
+        // No walker knows them any more, and they were empty.
+        tables[..count]
+            .iter()
+            .for_each(|&at| self.vm.free(at, true));
+        count
+    }
+
+    /// Takes the leaf table away from a slot that is held and has no entry, if it has one. It
+    /// may be freed when it is flushed; until then a walker finds nothing in it.
+    pub(super) fn unlink(&self, mut part: Part<'_, M, P>) -> Option<Frame> {
+        if !part.is_vacant() {
             return None;
         }
         let leaf = part.leaf().get()?;

@@ -26,7 +26,7 @@
 //! Operations hold slots' locks when they find that no frame is left, and reclaiming waits
 //! for slots. So they fail, as any operation without memory does, leaving all as it was; and
 //! [`Vm::with_frames`], around the whole operation, reclaims and tries again. Only when
-//! nothing can be reclaimed, and the embedder's hook knows no way either, the error is the caller's.
+//! nothing can be reclaimed, tables included ([`tables`]), and the embedder's hook knows no way either, the error is the caller's.
 //!
 //! [`Page::LAUNDRY`]: crate::page::Page::LAUNDRY
 //! [`Page::UNWRITTEN`]: crate::page::Page::UNWRITTEN
@@ -38,6 +38,7 @@ mod evict;
 mod pressure;
 mod scan;
 mod swap_in;
+mod tables;
 
 pub(crate) use batch::Batch;
 pub use pressure::OutOfMemory;

@@ -1,5 +1,6 @@
 //! When memory is short.
 
+use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
 use crate::policy::Policies;
 use crate::vm::Vm;
@@ -21,21 +22,32 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self,
         operation: impl Fn() -> Result<R, Error>,
     ) -> Result<R, Error> {
+        let mut rounds = 0;
         loop {
             let before = self.hand().freed();
             match operation() {
-                Err(Error::OutOfMemory(Resource::Frames)) if self.relieve(before) => {}
+                Err(Error::OutOfMemory(Resource::Frames)) if self.relieve(before, &mut rounds) => {}
                 result => return result,
             }
         }
     }
 
     /// Frees frames, or waits for who does; `false` if there is no way. `before` is how many
-    /// were freed before the caller tried.
+    /// were freed before the caller tried, `rounds` how often he has tried with tables.
     #[cold]
-    fn relieve(&self, before: usize) -> bool {
+    fn relieve(&self, before: usize, rounds: &mut u32) -> bool {
         // What is not to be had may be on its way out already, by others.
-        self.reclaim(DIRECT) > 0 || self.hand().wait(before) || self.ask()
+        self.reclaim(DIRECT) > 0
+            || self.hand().wait(before)
+            || self.relieve_of_tables(rounds)
+            || self.ask(rounds)
+    }
+
+    /// Frees tables, unless that was no help before.
+    fn relieve_of_tables(&self, rounds: &mut u32) -> bool {
+        let wanted = DIRECT << *rounds;
+        *rounds += 1;
+        *rounds <= ROUNDS && self.reclaim_tables(wanted) > 0
     }
 
     /// What a page daemon does: frees frames until `target` are free, or no more can be;
@@ -48,7 +60,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    fn ask(&self) -> bool {
+    fn ask(&self, rounds: &mut u32) -> bool {
+        *rounds = 0;
         self.out_of_memory().is_some_and(|ask| ask())
     }
 }

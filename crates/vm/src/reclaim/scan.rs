@@ -24,6 +24,8 @@ pub(crate) struct Hand<M: Platform> {
     freed: M::AtomicUsize,
     /// Who reclaims now.
     busy: M::AtomicUsize,
+    /// Whose tables are next, by tag.
+    tag: M::AtomicUsize,
 }
 
 impl<M: Platform> Hand<M> {
@@ -32,12 +34,23 @@ impl<M: Platform> Hand<M> {
             at: M::AtomicUsize::new(0),
             freed: M::AtomicUsize::new(0),
             busy: M::AtomicUsize::new(0),
+            tag: M::AtomicUsize::new(0),
         }
     }
 
     /// How many frames were freed so far; wraps.
     pub(super) fn freed(&self) -> usize {
         self.freed.load(Ordering::Relaxed)
+    }
+
+    /// The tag of the pmap that is the next to give up tables, or one before it.
+    pub(super) fn next_tag(&self) -> usize {
+        // Relaxed, as below: a number.
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_next_tag(&self, tag: usize) {
+        self.tag.store(tag, Ordering::Relaxed);
     }
 
     /// Waits until somebody has freed something, or nobody tries any more; whether there is
@@ -53,9 +66,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
     /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
     pub fn reclaim(&self, wanted: usize) -> usize {
+        self.reclaiming(|| self.go_round(wanted))
+    }
+
+    /// Lets others know that the caller frees frames: as many as `free` says in the end.
+    pub(super) fn reclaiming(&self, free: impl FnOnce() -> usize) -> usize {
         let hand = self.hand();
         hand.busy.fetch_add(1, Ordering::Relaxed);
-        let freed = self.go_round(wanted);
+        let freed = free();
         hand.freed.fetch_add(freed, Ordering::Relaxed);
         // Release: who finds nobody busy finds what was freed. Pairs with `Hand::wait`.
         hand.busy.fetch_sub(1, Ordering::Release);

@@ -1,10 +1,12 @@
 //! What a task says of how it uses its memory (`madvise`).
 
 use super::Space;
+use super::populate::pages;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
+use crate::prot::Prot;
 use crate::tree::{Flags, Usage};
-use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
+use machine::{Access, PAGE_SIZE, Platform, VaRange};
 
 /// An advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +24,8 @@ pub enum Advice {
     /// Not any more, but their content may come back if memory is not short. Private
     /// anonymous memory only; here it goes at once.
     Free,
-    /// Not any more, for anybody: the part of the object is zero from now on. Memory that is shared
-    /// and anonymous only.
+    /// Not any more, for anybody: the part of the object is zero from now on. Only what is
+    /// shared, and may become writable.
     Remove,
     /// Not soon: pages are the first to go if memory is short.
     Cold,
@@ -115,23 +117,34 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Whether anything is mapped at `address`, as of an instant.
-    fn is_mapped(&self, address: usize) -> bool {
+    /// What tasks may do at `address`, as of an instant; `None` where nothing is mapped.
+    fn rights_at(&self, address: usize) -> Option<Prot> {
         let _read = self.pmap.locking.read();
         let page = VaRange::sized(address, PAGE_SIZE);
-        let locked = self.pmap.tree.lock(page);
-        locked.is_ok_and(|mut locked| locked.parts().all(|part| part.covered().is_ok()))
+        let mut locked = self.pmap.tree.lock(page).ok()?;
+        let part = locked.parts().next()?;
+        Some(part.first()?.flags.prot())
     }
 
-    /// Brings all pages, each as an access would.
+    /// Brings all pages, each as an access would that its rights name; no stack grows.
     fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
-        let range = Self::in_pages(range)?;
-        self.bring(range, access).map_err(|error| match error {
-            Error::Segv(PageFault { address, .. }) if self.is_mapped(address) => Error::Invalid {
-                reason: "the memory may not be used so",
-            },
-            Error::Segv(PageFault { address, .. }) => Error::NotMapped { address },
-            other => other,
+        pages(Self::in_pages(range)?).try_for_each(|page| {
+            let address = page.start;
+            let hole = Error::NotMapped { address };
+            let prot = self.rights_at(address).ok_or(hole)?;
+            let may = match access {
+                Access::Read => prot.reads(),
+                Access::Write => prot.writes(),
+            };
+            if !may {
+                let reason = "the memory may not be used so";
+                return Err(Error::Invalid { reason });
+            }
+            self.bring(page, access).map_err(|error| match error {
+                // It has changed meanwhile.
+                Error::Segv(_) => hole,
+                other => other,
+            })
         })
     }
 }

@@ -82,7 +82,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let Some(part) = locked.parts().next() else {
             return Ok(false);
         };
-        let reads = part.first().is_some_and(|at| at.flags.prot().reads());
+        let reads = part
+            .first()
+            .is_some_and(|at| at.flags.prot().is_accessible());
         let _steady = self.pmap.steady(&part);
         match self.pmap.entry_at(&part) {
             Entry::Page {

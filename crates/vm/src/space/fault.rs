@@ -85,7 +85,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         });
         let writes = fault.access == Access::Write;
         let allowed = match fault.access {
-            Access::Read => flags.prot().reads(),
+            Access::Read => flags.prot().is_accessible(),
             Access::Write => flags.prot().writes(),
         };
         if !allowed {

@@ -52,6 +52,9 @@ const STACK: usize = 8 << 20;
 pub(super) struct Limits<M: Machine> {
     /// Bytes; the largest number is no limit. A number: relaxed.
     stack: M::AtomicUsize,
+    /// 1 if there may be stacks; then who places something looks for them. Stays so. Relaxed: who
+    /// knows of a stack knows this.
+    stacks: M::AtomicU32,
     /// Written with all slots of the space locked, read with one of them locked.
     rules: M::Cell<Rules<M>>,
 }
@@ -78,6 +81,7 @@ impl<M: Machine> Limits<M> {
     pub(super) fn new() -> Self {
         Limits {
             stack: M::AtomicUsize::new(STACK),
+            stacks: M::AtomicU32::new(0),
             rules: M::Cell::new(Rules {
                 future: Flags::NONE,
                 counters: [None, None, None],
@@ -88,6 +92,19 @@ impl<M: Machine> Limits<M> {
     /// How large a stack grows, in bytes.
     pub(super) fn stack(&self) -> usize {
         self.stack.load(Ordering::Relaxed)
+    }
+
+    /// There may be stacks from now on.
+    pub(super) fn expect_stacks(&self) {
+        // Most find that, and write nothing.
+        if !self.expects_stacks() {
+            self.stacks.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there may be stacks.
+    pub(super) fn expects_stacks(&self) -> bool {
+        self.stacks.load(Ordering::Relaxed) != 0
     }
 }
 
@@ -180,6 +197,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn inherit_limits(&self, parent: &Self, set: Set) -> Result<(), Error> {
         let stack = parent.limits.stack();
         self.limits.stack.store(stack, Ordering::Relaxed);
+        if parent.limits.expects_stacks() {
+            self.limits.expect_stacks();
+        }
         let mut set = set.iter().zip(Limit::COUNTED).filter(|(b, _)| b.is_some());
         set.try_for_each(|(&bytes, limit)| self.set_limit(limit, bytes))
     }

@@ -56,6 +56,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if flags.has(Flags::SHARED | Flags::READ_ONLY) && flags.prot().writes() {
             return Err(Error::Denied);
         }
+        if flags.has(Flags::GROWS_DOWN) {
+            if flags.has(Flags::SHARED) || request.object.is_some() {
+                return invalid("only private anonymous memory grows down");
+            }
+            self.limits.expect_stacks();
+        }
         let pages = (bytes / PAGE_SIZE) as u64;
         if request
             .object
@@ -77,7 +83,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             self.vm
                 .with_frames(|| self.map_new(bytes, request.at, &new))
         })?;
-        if request.populate || new.flags.get().is_brought() {
+        let flags = new.flags.get();
+        if (request.populate || flags.has(Flags::LOCKED)) && !flags.has(Flags::ON_FAULT) {
             self.populate(VaRange::sized(at, bytes));
         }
         Ok(at)
@@ -97,7 +104,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         match at {
             At::Anywhere => self.place(bytes, &mut take),
             At::Hint(at) => match Self::hinted(at, bytes) {
-                Some(range) if take(range)? => Ok(range.start),
+                Some(range) if self.stack_above(range).is_none() && take(range)? => Ok(range.start),
                 _ => self.place(bytes, &mut take),
             },
             At::Fixed(at) => {
@@ -170,7 +177,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
         let mut attributes = self.attributes(new, range)?;
         let mut locked = self.pmap.tree.lock(range)?;
-        let is_free = Part::make_room_if_free(locked.parts())?;
+        let is_free = Part::make_room_if_free(locked.parts(), 1)?;
         if is_free {
             self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
             let parts = locked.parts();

@@ -34,27 +34,25 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Makes parts of shared memory zero.
+    /// Makes parts of objects zero.
     pub(super) fn punch(&self, range: VaRange) -> Result<(), Error> {
         let mut pieces = Vec::new();
         self.mapped(range, |mapped| {
-            let anonymous = mapped
-                .attachment
-                .is_some_and(|to| to.object().is_anonymous());
-            if mapped.flags.has(Flags::LOCKED) {
-                return invalid("the memory is locked");
+            let shared = mapped.flags.has(Flags::SHARED);
+            match mapped.attachment {
+                _ if mapped.flags.has(Flags::LOCKED) => invalid("the memory is locked"),
+                None => invalid("only memory of an object can be removed"),
+                Some(_) if !shared || mapped.flags.has(Flags::READ_ONLY) => Err(Error::Denied),
+                Some(_) => Self::add_piece(&mut pieces, mapped),
             }
-            if !anonymous || !mapped.flags.has(Flags::SHARED) {
-                return invalid("only shared anonymous memory can be removed");
-            }
-            Self::add_piece(&mut pieces, mapped)
         })?;
-        for (attached, pages) in pieces {
-            attached.object().punch(pages, |hold| {
-                self.vm.remove_all(hold);
-            });
-        }
-        Ok(())
+        pieces.iter().try_for_each(|(attached, pages)| {
+            self.vm.with_frames(|| {
+                attached.object().punch(pages.clone(), |hold| {
+                    self.vm.remove_all(hold);
+                })
+            })
+        })
     }
 
     /// Makes pages old.

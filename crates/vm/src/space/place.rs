@@ -4,11 +4,16 @@
 //! When a CPU's arena is exhausted: the addresses that are in no arena, then those of
 //! other CPUs. The last search locks the space, so room is never refused while there is
 //! some.
+//!
+//! What is right below a stack is not room: the stack may want to grow. A stack that is
+//! mapped while somebody looks counts as mapped after what he then maps.
 
 use super::arena::alignment;
+use super::stack::GUARD;
 use super::{HIGHEST, MAP_START, Space};
 use crate::error::Error;
 use crate::policy::Policies;
+use crate::tree::Flags;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// Takes a range if it is free.
@@ -78,7 +83,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 return Ok(None);
             }
             let here = VaRange::sized(at, bytes);
-            match self.pmap.tree.obstacle(here) {
+            let obstacle = self.pmap.tree.obstacle(here);
+            match obstacle.or_else(|| self.stack_above(here)) {
                 // No place that begins before the last obstacle's end avoids it.
                 Some(end) => from = end,
                 None if take(here)? => return Ok(Some(at)),
@@ -96,7 +102,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.for_each(|mapped| {
                 let VaRange { start: from, end } = mapped.range;
                 if found.is_none() && end > start {
-                    found = (from >= start && from - start >= bytes).then_some(start);
+                    let is_stack = mapped.flags.has(Flags::GROWS_DOWN);
+                    let room = from.checked_sub(start + if is_stack { GUARD } else { 0 });
+                    found = room.is_some_and(|room| room >= bytes).then_some(start);
                     start = end;
                 }
             });

@@ -1,6 +1,6 @@
 //! Changing the size or the place of a mapping (`mremap`).
 
-use super::{HIGHEST, Space, whole_pages};
+use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Attributes, Flags, Part, Two, Usage};
@@ -25,8 +25,13 @@ pub enum Move {
 type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
 
 impl Move {
-    fn leaves(self) -> bool {
+    pub(super) fn leaves(self) -> bool {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
+    }
+
+    /// Whether what stays as long as it is need not be one mapping.
+    pub(super) fn takes_several(self) -> bool {
+        matches!(self, Move::To(_) | Move::LeavingTo(_))
     }
 }
 
@@ -35,30 +40,41 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// where it is then. Its pages keep their content; what is new is as a new mapping's.
     /// When it returns, no CPU reaches the pages where they were.
     ///
+    /// What goes to a given place as long as it is may be several mappings, with gaps between:
+    /// in these stays what is there. What is cut off may be anything. An empty `old` asks for
+    /// another mapping of the shared memory that is there.
+    ///
     /// # Errors
-    /// [`Error::NotOne`] if `old` is not mapped, or with several attributes;
-    /// [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has changed, but
-    /// that a place given by [`Move::To`] may have been cleared.
+    /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or what must be one mapping
+    /// is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has
+    /// changed, but that a place given by [`Move::To`] may have been cleared.
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
-        // What no task may map is not mapped.
-        if old.start.is_multiple_of(PAGE_SIZE) && old.start < old.end && old.end > HIGHEST {
-            return Err(Error::NotOne { address: old.start });
-        }
-        let old = Self::in_pages(old)?;
+        let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(bytes) {
-            Some(0) | None => {
-                let reason = "the new length is zero or too large";
-                return Err(Error::Invalid { reason });
-            }
+            Some(0) | None => return invalid("the new length is zero or too large"),
             Some(bytes) => bytes,
         };
+        if !old.start.is_multiple_of(PAGE_SIZE) || old.end < old.start {
+            return invalid("the address is not page-aligned, or the length wraps around");
+        }
+        // What no task may map is not mapped.
+        if !(LOWEST..HIGHEST).contains(&old.start) {
+            return Err(Error::NotOne { address: old.start });
+        }
+        let end = whole_pages(old.end).unwrap_or(usize::MAX);
+        let old = VaRange { end, ..old };
         if place.leaves() && bytes != old.len() {
-            let reason = "what leaves its mapping behind must keep its length";
-            return Err(Error::Invalid { reason });
+            return invalid("what leaves its mapping behind must keep its length");
         }
         let at = self.vm.with_frames(|| {
             let _write = self.pmap.locking.write();
-            self.remap_whole(old, bytes, place)
+            if old.end > HIGHEST {
+                self.refuse_beyond(old, bytes, place)
+            } else if old.start == old.end {
+                self.duplicate(old.start, bytes, place)
+            } else {
+                self.remap_whole(old, bytes, place)
+            }
         })?;
         if bytes > old.len() {
             self.populate_locked(VaRange {
@@ -69,10 +85,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(at)
     }
 
+    /// What is wrong with `old`, which ends where nothing can be mapped.
+    fn refuse_beyond(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
+        drop(self.lock_one(VaRange::sized(old.start, PAGE_SIZE), None)?);
+        match place {
+            Move::Never | Move::IfNeeded if bytes <= old.len() => {
+                let reason = "what is to be cut off ends where nothing can be mapped";
+                Err(Error::Invalid { reason })
+            }
+            _ => Err(Error::NotOne { address: HIGHEST }),
+        }
+    }
+
     fn remap_whole(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         match place {
-            Move::To(at) | Move::LeavingTo(at) => self.remap_to(old, at, bytes, place.leaves()),
-            Move::Leaving => self.remap_elsewhere(old, bytes, true),
+            Move::To(at) | Move::LeavingTo(at) => self.remap_to(old, at, bytes, place),
+            Move::Leaving => self.remap_elsewhere(old, bytes, place),
             Move::Never | Move::IfNeeded if bytes <= old.len() => {
                 self.shrink(old, bytes)?;
                 Ok(old.start)
@@ -84,14 +112,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 if place == Move::Never {
                     return Err(Error::NoAddresses { bytes });
                 }
-                self.remap_elsewhere(old, bytes, false)
+                self.remap_elsewhere(old, bytes, place)
             }
         }
     }
 
-    /// Unmaps what `old` has beyond `bytes`.
+    /// Unmaps what `old` has beyond `bytes`, if there is something that stays.
     fn shrink(&self, old: VaRange, bytes: usize) -> Result<(), Error> {
-        drop(self.lock_one(old, None)?);
+        drop(self.lock_one(VaRange::sized(old.start, PAGE_SIZE), None)?);
         let rest = VaRange {
             start: old.start + bytes,
             end: old.end,
@@ -114,7 +142,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         };
         let (two, attributes) = self.lock_one(old, Some(more))?;
         let tree = &self.pmap.tree;
-        if !Part::make_room_if_free(tree.parts_of(&two, more))? {
+        if !Part::make_room_if_free(tree.parts_of(&two, more), 1)? {
             return Ok(false);
         }
         // The attachment is of what was there: the object must find what is new, too.
@@ -130,96 +158,30 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Moves `old` to where there is room for `bytes`.
-    fn remap_elsewhere(&self, old: VaRange, bytes: usize, leave: bool) -> Result<usize, Error> {
-        self.place(bytes, &mut |to| self.move_to(old, to, leave))
+    fn remap_elsewhere(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
+        self.place(bytes, &mut |to| self.move_to(old, to, place))
     }
 
     /// Moves `old` to `at`, in the place of whatever is there.
-    fn remap_to(&self, old: VaRange, at: usize, bytes: usize, leave: bool) -> Result<usize, Error> {
+    fn remap_to(&self, old: VaRange, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
         let to = Self::in_pages_at(at, bytes)?;
         if to.start < old.end && old.start < to.end {
             let reason = "the old and the new place overlap";
             return Err(Error::Invalid { reason });
         }
-        drop(self.lock_one(old, None)?);
         loop {
-            self.replace(to, None)?;
+            for goal in self.goals(old, to, place)? {
+                self.replace(goal, None)?;
+            }
             // Somebody may map something there before it is locked again.
-            if self.move_to(old, to, leave)? {
+            if self.move_to(old, to, place)? {
                 return Ok(at);
             }
         }
     }
 
-    /// Moves the mapping at `old` to `to` if that is free.
-    fn move_to(&self, old: VaRange, to: VaRange, leave: bool) -> Result<bool, Error> {
-        let kept = old.len().min(to.len());
-        let pmap = self.pmap.locking.pmap();
-        let (two, attributes) = self.lock_one(old, Some(to))?;
-        let tree = &self.pmap.tree;
-        if !Part::make_room_if_free(tree.parts_of(&two, to))? {
-            return Ok(false);
-        }
-        let moved = self.moved(&attributes, old.start, to)?;
-        tree.parts_of(&two, old).try_for_each(|mut part| {
-            part.make_room()?;
-            self.pmap.own_used(&mut part)
-        })?;
-        let target = VaRange::sized(to.start, kept);
-        let source = VaRange::sized(old.start, kept);
-        let stays = leave.then(|| Attributes {
-            flags: attributes.flags.without(Flags::LOCKED | Flags::ON_FAULT),
-            ..attributes.clone()
-        });
-        let before = Usage::of(attributes.flags, source.pages());
-        let left = stays.as_ref();
-        let left = left.map_or(Usage::NONE, |left| Usage::of(left.flags, source.pages()));
-        let after = Usage::of(attributes.flags, to.pages()) + left;
-        // What stays behind is charged as the mapping that has gone, so a move that leaves
-        // nothing behind is charged for what is new only.
-        let more = if leave { to.len() } else { to.len() - kept };
-        self.charging(more, attributes.flags, || {
-            let rules = self.rules(&two);
-            rules.count_new(before, after)?;
-            let prepared = self.pmap.prepare_move(&two, source, target);
-            // Nothing has shrunk, so nothing that others could have taken is to be had back.
-            prepared.inspect_err(|_| {
-                let back = rules.count(after, before);
-                debug_assert!(back.is_ok(), "less is within all limits");
-            })
-        })?;
-        self.pmap.move_pages(&two, source, target);
-        for mut part in tree.parts_of(&two, to) {
-            part.set(Some(moved.clone()));
-        }
-        for mut part in tree.parts_of(&two, source) {
-            match leave {
-                true => part.update(|left| {
-                    left.flags = left.flags.without(Flags::LOCKED | Flags::ON_FAULT);
-                }),
-                false => part.set(None),
-            }
-        }
-        drop(two);
-        drop(pmap);
-        if old.len() > kept {
-            // Nobody else has reason to change it meanwhile; who does has his way.
-            self.replace(
-                VaRange {
-                    start: old.start + kept,
-                    end: old.end,
-                },
-                None,
-            )?;
-        }
-        if !leave {
-            self.left(old);
-        }
-        Ok(true)
-    }
-
     /// What is mapped at `old` when it is mapped at `to`.
-    fn moved(
+    pub(super) fn moved(
         &self,
         attributes: &Attributes<M, P>,
         old: usize,
@@ -234,27 +196,26 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Locks `old`, which must be mapped with the same attributes everywhere, and `more`.
-    fn lock_one(&self, old: VaRange, more: Option<VaRange>) -> Result<One<'_, M, P>, Error> {
+    pub(super) fn lock_one(
+        &self,
+        old: VaRange,
+        more: Option<VaRange>,
+    ) -> Result<One<'_, M, P>, Error> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,
             None => tree.lock(old)?.into(),
         };
-        let mut found: Option<Attributes<M, P>> = None;
-        let (mut to, mut alike) = (old.start, true);
-        for part in tree.parts_of(&two, old) {
-            part.for_each(|mapped| {
-                alike &= mapped.range.start == to;
-                let first = found.get_or_insert_with(|| mapped.attributes());
-                alike &= first.go_on_in(&mapped.attributes());
-                if alike {
-                    to = mapped.range.end;
-                }
-            });
-        }
+        let (mut end, mut found) = (old.start, None);
+        self.each_run(&two, old, |run| {
+            if run.from.start == old.start {
+                (end, found) = (run.from.end, Some(run.attributes));
+            }
+            Ok(())
+        })?;
         match found {
-            Some(attributes) if to == old.end => Ok((two, attributes)),
-            _ => Err(Error::NotOne { address: to }),
+            Some(attributes) if end == old.end => Ok((two, attributes)),
+            _ => Err(Error::NotOne { address: end }),
         }
     }
 

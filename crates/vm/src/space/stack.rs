@@ -6,8 +6,9 @@ use crate::policy::{MapLocking, Policies};
 use crate::tree::{Attributes, Flags, Locked, Usage};
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// How far a stack stays away from what is mapped below it: Linux's `stack_guard_gap`.
-const GUARD: usize = 256 * PAGE_SIZE;
+/// How far a stack stays away from what is mapped below it, and what is placed from a stack
+/// above it: Linux's `stack_guard_gap`.
+pub(super) const GUARD: usize = 256 * PAGE_SIZE;
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Lets the stack above `page`, where nothing is mapped, grow down to it; `false` if there
@@ -25,7 +26,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Ok(false);
         };
         let (end, flags) = (stack.range.end, stack.attributes.flags);
-        if !is_stack(flags, stack.attributes.attachment.as_ref()) || end - page.start > limit {
+        if !flags.has(Flags::GROWS_DOWN) || end - page.start > limit {
             return Ok(false);
         }
         let grown = VaRange {
@@ -36,6 +37,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             Err(Error::OverLimit(_) | Error::LockLimit | Error::OverCommit { .. }) => Ok(false),
             other => other,
         }
+    }
+
+    /// The end of the stack that something at `range` would be too close to, if there is one: what
+    /// is mapped next above it, less than [`GUARD`] away.
+    pub(super) fn stack_above(&self, range: VaRange) -> Option<usize> {
+        if !self.limits.expects_stacks() {
+            return None;
+        }
+        let next = self.pmap.tree.first_run(VaRange {
+            start: range.end,
+            end: range.end.saturating_add(GUARD).min(HIGHEST),
+        })?;
+        let is_stack = next.attributes.flags.has(Flags::GROWS_DOWN);
+        is_stack.then_some(next.range.end)
     }
 
     /// Maps `grown` like the stack with `flags` at its end.
@@ -91,12 +106,12 @@ fn surroundings<M: Platform, P: Policies<M>>(
             } else if mapped.range.start < grown.end {
                 is_free = false;
             } else {
-                is_there = is_stack(mapped.flags, mapped.attachment) && mapped.flags == flags;
+                is_there = mapped.flags == flags;
             }
         });
     }
     // As Linux: only the next mapping below matters.
-    let hinders = |below: Flags| below.prot().reads() && !below.has(Flags::GROWS_DOWN);
+    let hinders = |below: Flags| below.prot().is_accessible() && !below.has(Flags::GROWS_DOWN);
     if !is_free || !is_there {
         Surroundings::Changed
     } else if below.is_some_and(hinders) {
@@ -104,8 +119,4 @@ fn surroundings<M: Platform, P: Policies<M>>(
     } else {
         Surroundings::Clear
     }
-}
-
-fn is_stack<T>(flags: Flags, attachment: Option<T>) -> bool {
-    flags.has(Flags::GROWS_DOWN) && attachment.is_none()
 }

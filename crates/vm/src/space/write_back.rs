@@ -3,6 +3,7 @@
 use super::Space;
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
+use crate::tree::Flags;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
@@ -28,5 +29,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             result = result.and(attached.object().write_back(pages, clean));
         }
         result
+    }
+
+    /// Gives up what this space has of objects in `range` (its end rounded up to pages) and others
+    /// might have changed (`MS_INVALIDATE`). All mappings of an object show the same pages, so
+    /// there is nothing to give up.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if part of the range is locked in memory; otherwise [`Error::NotMapped`] if
+    /// part of it is not mapped.
+    pub fn invalidate(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut covered = Ok(());
+        for part in self.pmap.tree.lock(range)?.parts() {
+            part.try_for_each(|mapped| match mapped.flags.has(Flags::LOCKED) {
+                true => Err(Error::Busy {
+                    address: mapped.range.start,
+                }),
+                false => Ok(()),
+            })?;
+            covered = covered.and(part.covered());
+        }
+        covered
     }
 }

@@ -46,13 +46,13 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         &self.sorted[first..last.max(first)]
     }
 
-    /// Makes room for one change, which adds two extents at most, and for one extent that
-    /// was not there before.
-    pub(super) fn make_room(&mut self) -> Result<(), Error> {
+    /// Makes room for so many changes, each of which adds two extents at most, and for one extent
+    /// that was not there before.
+    pub(super) fn make_room(&mut self, changes: usize) -> Result<(), Error> {
         const {
             assert!(size_of::<Extent<M, P>>() == 32);
         }
-        Ok(self.sorted.try_reserve(3)?)
+        Ok(self.sorted.try_reserve(2 * changes + 1)?)
     }
 
     /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.

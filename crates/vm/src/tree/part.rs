@@ -188,18 +188,26 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// Makes room for one [`Part::set`] or [`Part::update`], which then can not fail.
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
+        self.make_room_for(1)
+    }
+
+    /// As [`Part::make_room`], for so many changes of the slot.
+    fn make_room_for(&mut self, changes: usize) -> Result<(), Error> {
         if self.is_all() {
             return Ok(());
         }
-        self.inside().extents.make_room()
+        self.inside().extents.make_room(changes)
     }
 
-    /// As [`Part::make_room`] for each of `parts`; whether nothing is mapped in any of them.
-    pub(crate) fn make_room_if_free(parts: impl Iterator<Item = Self>) -> Result<bool, Error> {
+    /// Makes room for so many changes in each of `parts`; whether nothing is mapped in any of them.
+    pub(crate) fn make_room_if_free(
+        parts: impl Iterator<Item = Self>,
+        changes: usize,
+    ) -> Result<bool, Error> {
         let mut is_free = true;
         for mut part in parts {
             part.for_each(|_| is_free = false);
-            part.make_room()?;
+            part.make_room_for(changes)?;
         }
         Ok(is_free)
     }
@@ -281,6 +289,11 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         inside.set_whole(attributes);
         self.place.slot.set_state(state);
         self.place.slot.set_attached(attached);
+    }
+
+    /// Whether what is mapped in the range can be changed: not in a part of more than 2 MiB.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.place.level == 0 || self.is_all()
     }
 
     /// Whether the range covers all of the slot.

@@ -19,17 +19,18 @@ fn a_shared_table_takes_no_frame() {
     use vm::{Policies, Prot, Space, Vm};
     fn taken<P: Policies<Hosted>>() -> usize {
         let machine = Hosted::with_memory(1, 32 << 20).expect("memory");
-        machine.attach(0);
-        let vm = Vm::<Hosted, P>::new(machine);
-        let parent = Space::new(&vm).expect("a space");
-        parent.activate();
-        let at = parent.map(8 << 20, Prot::READ_WRITE).expect("map");
-        for page in 0..8 << 8 {
-            parent.store(at + page * 4096, 1).expect("store");
-        }
-        let before = vm.frames().free_count();
-        let _child = parent.fork().expect("fork");
-        before - vm.frames().free_count()
+        machine.clone().on_cpu(0, || {
+            let vm = Vm::<Hosted, P>::new(machine);
+            let parent = Space::new(&vm).expect("a space");
+            parent.activate();
+            let at = parent.map(8 << 20, Prot::READ_WRITE).expect("map");
+            for page in 0..8 << 8 {
+                parent.store(at + page * 4096, 1).expect("store");
+            }
+            let before = vm.frames().free_count();
+            let _child = parent.fork().expect("fork");
+            before - vm.frames().free_count()
+        })
     }
     // Root and two tables below; or for each 2 MiB a leaf table and two PV tables too.
     assert_eq!(taken::<vm::Best>(), 3);

@@ -63,9 +63,9 @@ fn what_is_resident_and_whose_is_exact() {
 
 #[test]
 fn whoever_goes_first_the_others_keep_it() {
+    let vm = system(32);
+    let before = vm.frames().free_count();
     for gone in 0..3 {
-        let vm = system(32);
-        let before = vm.frames().free_count();
         let (parent, at) = touched(&vm, 2);
         let child = parent.fork().expect("fork");
         let grandchild = child.fork().expect("fork");
@@ -195,10 +195,10 @@ fn who_can_not_leave_has_changed_nothing() {
         &|space, at| space.lock(half(at), true),
         &|space, at| space.remap(half(at), half(at).len(), Move::To(at + (1 << 32))).map(drop),
     ];
+    let vm = system(32);
+    let before = vm.frames().free_count();
     let mut failures = 0;
     for change in changes {
-        let vm = system(32);
-        let before = vm.frames().free_count();
         let (parent, at) = touched(&vm, 1);
         let child = parent.fork().expect("fork");
         let expected = content(&parent, at);
@@ -226,7 +226,8 @@ fn who_can_not_leave_has_changed_nothing() {
 
 #[test]
 fn a_family_may_be_larger_than_a_table_has_room_for() {
-    let vm = system(64);
+    // Each child reserves 2 MiB.
+    let vm = system(128);
     let before = vm.frames().free_count();
     let (parent, at) = touched(&vm, 1);
     let expected = content(&parent, at);

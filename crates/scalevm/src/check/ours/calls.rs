@@ -9,7 +9,7 @@ use oracle::Call;
 use oracle::address::{Address, Range};
 use oracle::flags::Flags;
 use oracle::outcome::{Content, Core, Outcome, Region};
-use oracle::step::{self, MapFlag, SyncFlag, Transfer, Width};
+use oracle::step::{self, LockFlag, SyncFlag, Transfer, Width};
 use vm::{Advice, Best, Error, HEAP_START, Prot};
 
 /// A process.
@@ -23,31 +23,9 @@ pub enum Said {
     Outcome(Outcome),
 }
 
-/// Whether the VM knows the call.
-pub fn supports(call: &Call) -> bool {
-    match call {
-        Call::Map(map) => rights(map.prot).is_some() && !map.flags.has(MapFlag::GrowsDown),
-        Call::Protect(_, prot) => rights(*prot).is_some(),
-        Call::Remap(remap) => remap.old.bytes > 0,
-        Call::Advise(_, advice) => *advice != step::Advice::Remove,
-        Call::Sync(_, flags) => !flags.has(SyncFlag::Invalidate),
-        Call::LockAll(_) | Call::UnlockAll => false,
-        _ => true,
-    }
-}
-
-/// Rights as the VM has them, where it has just these.
-pub fn rights(prot: step::Prot) -> Option<Prot> {
-    [Prot::NONE, Prot::READ, Prot::READ_WRITE, Prot::READ_EXECUTE]
-        .into_iter()
-        .find(|rights| {
-            let step::Prot {
-                read,
-                write,
-                execute,
-            } = prot;
-            (rights.reads(), rights.writes(), rights.executes()) == (read, write, execute)
-        })
+/// Rights as the VM has them.
+pub fn rights(prot: step::Prot) -> Prot {
+    Prot::new(prot.read, prot.write, prot.execute)
 }
 
 /// Performs a call of the process.
@@ -69,8 +47,7 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
             done(space.unmap(pages(it, libc::EINVAL, libc::EINVAL)?))
         }
         Call::Protect(it, prot) => {
-            let rights = rights(prot).unwrap_or_default();
-            done(space.protect(pages(it, libc::ENOMEM, libc::ENOMEM)?, rights))
+            done(space.protect(pages(it, libc::ENOMEM, libc::ENOMEM)?, rights(prot)))
         }
         Call::Advise(it, advice) => {
             done(space.advise(pages(it, libc::EINVAL, libc::ENOMEM)?, known(advice)))
@@ -79,6 +56,15 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
         Call::Lock(it) => done(space.lock(touched(it)?, false)),
         Call::LockOnFault(it) => done(space.lock(touched(it)?, true)),
         Call::Unlock(it) => done(space.unlock(touched(it)?)),
+        Call::LockAll(flags) => {
+            let has = |flag| flags.has(flag);
+            let (now, later) = (has(LockFlag::Current), has(LockFlag::Future));
+            done(space.lock_all(now, later, has(LockFlag::OnFault)))
+        }
+        Call::UnlockAll => {
+            space.unlock_all();
+            Ok(Outcome::Done)
+        }
         Call::InCore(it) => in_core(space, it),
         Call::Break(bytes) => {
             let moved = space.set_break(HEAP_START + bytes as usize);
@@ -113,12 +99,7 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
         }
         Call::Regions(it) => Ok(Outcome::Regions(regions(space, files, it))),
         Call::Dump(it) => Ok(Outcome::Pages(dump(space, it))),
-        Call::Map(_)
-        | Call::Remap(_)
-        | Call::Fork(_)
-        | Call::Exit
-        | Call::LockAll(_)
-        | Call::UnlockAll => fails(libc::ENOSYS),
+        Call::Map(_) | Call::Remap(_) | Call::Fork(_) | Call::Exit => fails(libc::ENOSYS),
     }
 }
 
@@ -150,11 +131,14 @@ fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
     if flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync) {
         return fails(libc::EINVAL);
     }
-    let range = pages(asked, libc::ENOMEM, libc::ENOMEM);
-    if range.is_ok() || !rounds_to_nothing(asked.bytes) {
-        return done(space.sync(range?));
+    if rounds_to_nothing(asked.bytes) && asked.start.offset.is_multiple_of(PAGE_SIZE as u64) {
+        return Ok(Outcome::Done);
     }
-    Ok(Outcome::Done)
+    let range = pages(asked, libc::ENOMEM, libc::ENOMEM)?;
+    if flags.has(SyncFlag::Invalidate) {
+        space.invalidate(range).map_err(said)?;
+    }
+    done(space.sync(range))
 }
 
 fn in_core(space: &Space, asked: Range) -> Early<Outcome> {

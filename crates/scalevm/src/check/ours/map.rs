@@ -34,7 +34,7 @@ pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
     {
         return fails(libc::ENOMEM);
     }
-    let prot = rights(asked.prot).unwrap_or_default();
+    let prot = rights(asked.prot);
     let length = asked.bytes as usize;
     let memory = match asked.backing {
         Backing::File { file, .. } => Some(files.file(file).clone()),
@@ -104,13 +104,10 @@ pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
     if beyond || resizes || !target.is_multiple_of(PAGE) {
         return fails(libc::EINVAL);
     }
-    if start >= USER_END && start.is_multiple_of(PAGE) {
-        return fails(libc::EFAULT);
-    }
     let end = whole(asked.old.bytes).and_then(|bytes| start.checked_add(bytes));
     let old = VaRange {
         start: start as usize,
-        end: end.unwrap_or(0) as usize,
+        end: end.map_or(usize::MAX, |end| end as usize),
     };
     let remapped = space.remap(old, bytes as usize, place);
     remapped.map(|at| at as u64).map_err(said)

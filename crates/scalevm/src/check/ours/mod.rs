@@ -22,22 +22,12 @@ use std::sync::Arc;
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
 use vm::swap::SwapSpace;
-use vm::{Best, HEAP_START, Options, Vm};
+use vm::{Best, HEAP_START, Options, Overcommit, Vm};
 
 /// Bytes of memory: more than any sequence needs.
 const MEMORY: usize = 256 << 20;
 /// Pages of swap space.
 const SWAP: u32 = 1 << 14;
-
-/// What `Ours` can not do, yet.
-const LACKS: [&str; 6] = [
-    "memory that grows down",
-    "mlockall and munlockall",
-    "mremap of no bytes",
-    "MADV_REMOVE of files",
-    "MS_INVALIDATE",
-    "rights with write or execute but without read, or with both",
-];
 
 /// The VM, its machine, and what a sequence has in it.
 pub struct Ours {
@@ -144,6 +134,8 @@ impl Ours {
             let swap = SwapSpace::new(cpus, pager, SWAP)?;
             let options = Options {
                 swap_space: Some(Arc::new(swap)),
+                // As kernels are unless they are told: MAP_NORESERVE makes a difference.
+                overcommit: Overcommit::Heuristic,
                 ..Options::default()
             };
             let vm = Vm::with_options(machine, options);
@@ -160,14 +152,6 @@ impl Ours {
 impl System for Ours {
     fn name(&self) -> &str {
         "scalevm"
-    }
-
-    fn lacks(&self) -> &[&'static str] {
-        &LACKS
-    }
-
-    fn supports(&self, step: &Step) -> bool {
-        calls::supports(&step.call)
     }
 
     fn halfway(&self) -> Halfway {

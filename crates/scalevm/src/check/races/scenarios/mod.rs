@@ -12,6 +12,7 @@ mod reclaim;
 mod rwlock;
 mod spaces;
 mod store;
+mod tables;
 pub mod write_out;
 
 use super::play::Scenario;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<Scenario> {
         write_out::all(),
         reclaim::all(),
         family::all(),
+        tables::all(),
     ];
     families.into_iter().flatten().collect()
 }

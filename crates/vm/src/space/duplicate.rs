@@ -1,0 +1,60 @@
+//! Another mapping of what is mapped (`mremap` of no bytes).
+
+use super::Space;
+use super::remap::Move;
+use crate::error::Error;
+use crate::policy::Policies;
+use crate::tree::{Flags, Part, Usage};
+use machine::{PAGE_SIZE, Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Maps `bytes` of the shared memory at `at`, from there on, at another place too.
+    pub(super) fn duplicate(&self, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
+        if let Move::To(start) = place
+            && start < at
+            && at - start < bytes
+        {
+            let reason = "the second place has the first in its midst";
+            return Err(Error::Invalid { reason });
+        }
+        let page = VaRange::sized(at, PAGE_SIZE);
+        let (_, attributes) = self.lock_one(page, None)?;
+        if !attributes.flags.has(Flags::SHARED) {
+            let reason = "only shared memory can be mapped a second time";
+            return Err(Error::Invalid { reason });
+        }
+        match place {
+            // The second would take the first away.
+            Move::To(start) if start == at => Err(Error::NotOne { address: at }),
+            Move::To(start) => {
+                let to = Self::in_pages_at(start, bytes)?;
+                loop {
+                    self.replace(to, None)?;
+                    // Somebody may map something there before it is locked again.
+                    if self.duplicate_to(page, to)? {
+                        return Ok(start);
+                    }
+                }
+            }
+            Move::IfNeeded => self.place(bytes, &mut |to| self.duplicate_to(page, to)),
+            // It is another place, and leaves the first.
+            Move::Never | Move::Leaving | Move::LeavingTo(_) => Err(Error::NoAddresses { bytes }),
+        }
+    }
+
+    /// Maps at `to`, if that is free, what is mapped from `page` on.
+    fn duplicate_to(&self, page: VaRange, to: VaRange) -> Result<bool, Error> {
+        let (two, attributes) = self.lock_one(page, Some(to))?;
+        let tree = &self.pmap.tree;
+        if !Part::make_room_if_free(tree.parts_of(&two, to), 1)? {
+            return Ok(false);
+        }
+        let second = self.moved(&attributes, page.start, to)?;
+        let added = Usage::of(second.flags, to.pages());
+        self.rules(&two).count_new(Usage::NONE, added)?;
+        for mut part in tree.parts_of(&two, to) {
+            part.set(Some(second.clone()));
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,241 @@
+//! Moving mappings to other addresses.
+//!
+//! What moves is one mapping, or all that is mapped in a range. The old and the new addresses are
+//! locked together; what can fail is done; then the pages go over, and what is mapped.
+//!
+//! Slots above 2 MiB have no pages, and are mapped alike. So before anything is locked the new place is
+//! subdivided as the old one is; who finds that somebody has subdivided the old one further
+//! meanwhile begins anew.
+
+use super::remap::Move;
+use super::{Space, arena};
+use crate::error::Error;
+use crate::heap::push;
+use crate::policy::{MapLocking, Policies};
+use crate::tree::{Attributes, Flags, Part, Two, Usage};
+use alloc::vec::Vec;
+use machine::{PAGE_SIZE, Platform, VaRange};
+
+/// Flags that what stays behind does not keep.
+const LOCKS: Flags = Flags::LOCKED.with(Flags::ON_FAULT);
+
+/// Addresses with the same attributes that are to move.
+pub(super) struct Run<M: Platform, P: Policies<M>> {
+    /// Where they are.
+    pub(super) from: VaRange,
+    /// Where they will be; longer if there is to be more.
+    to: VaRange,
+    /// What they have; where they will be, once the run is ready.
+    pub(super) attributes: Attributes<M, P>,
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Moves what is mapped at `old` to `to` if that is free. What `to` has more is new, what `old` has
+    /// more is unmapped. One mapping, unless `place` takes several and the length stays.
+    pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
+        let source = VaRange::sized(old.start, old.len().min(to.len()));
+        let target = VaRange::sized(to.start, source.len());
+        let rest = VaRange {
+            start: source.end,
+            ..old
+        };
+        if rest.start < rest.end {
+            // What it takes to unmap it.
+            drop(self.pmap.lock_to_remove(rest)?);
+        }
+        self.divide_as(source, to)?;
+        let pmap = self.pmap.locking.pmap();
+        let two = self.pmap.tree.lock_two(source, to)?;
+        let mut runs = self.runs(&two, old, to, place)?;
+        let is_ready = self.is_divided_as(source, to) && self.make_ready(&two, &mut runs)?;
+        if !is_ready {
+            return Ok(false);
+        }
+        let (before, after) = counted(&runs, place.leaves());
+        // What stays behind is charged as the mapping that has gone, so a move that leaves
+        // nothing behind is charged for what is new only.
+        let more = after.charged - before.charged;
+        self.vm.commit(more)?;
+        let prepared = self.rules(&two).count_new(before, after).and_then(|()| {
+            let prepared = self.pmap.prepare_move(&two, source, target);
+            // Nothing has shrunk, so nothing that others could have taken is to be had back.
+            prepared.inspect_err(|_| {
+                let back = self.rules(&two).count(after, before);
+                debug_assert!(back.is_ok(), "less is within all limits");
+            })
+        });
+        prepared.inspect_err(|_| self.vm.uncommit(more))?;
+        self.pmap.move_pages(&two, source, target);
+        self.move_runs(&two, &runs, place.leaves());
+        drop(two);
+        drop(pmap);
+        if rest.start < rest.end {
+            // Nobody else has reason to change it meanwhile; who does has his way.
+            self.replace(rest, None)?;
+        }
+        if !place.leaves() {
+            self.left(old);
+        }
+        Ok(true)
+    }
+
+    /// Where what is mapped at `old` goes that goes to `to`.
+    pub(super) fn goals(
+        &self,
+        old: VaRange,
+        to: VaRange,
+        place: Move,
+    ) -> Result<Vec<VaRange>, Error> {
+        let source = VaRange::sized(old.start, old.len().min(to.len()));
+        let two = self.pmap.tree.lock(source)?.into();
+        let runs = self.runs(&two, old, to, place)?;
+        let mut goals = Vec::new();
+        goals.try_reserve_exact(runs.len())?;
+        goals.extend(runs.iter().map(|run| run.to));
+        Ok(goals)
+    }
+
+    /// The runs of `old`, which is locked as far as it moves to `to`.
+    fn runs(
+        &self,
+        two: &Two<'_, M, P>,
+        old: VaRange,
+        to: VaRange,
+        place: Move,
+    ) -> Result<Vec<Run<M, P>>, Error> {
+        let source = VaRange::sized(old.start, old.len().min(to.len()));
+        let several = place.takes_several() && old.len() == to.len();
+        let mut runs: Vec<Run<M, P>> = Vec::new();
+        self.each_run(two, source, |mut run| {
+            run.to = VaRange::sized(run.from.start - old.start + to.start, run.from.len());
+            push(&mut runs, run)
+        })?;
+        let address = old.start;
+        let Some(first) = runs.first_mut().filter(|run| run.from.start == address) else {
+            return Err(Error::NotOne { address });
+        };
+        if !several {
+            let address = first.from.end;
+            if address < source.end {
+                return Err(Error::NotOne { address });
+            }
+            first.to.end = to.end;
+        }
+        Ok(runs)
+    }
+
+    /// Calls `visit` with each run of `range`, which is locked; none of them goes anywhere yet.
+    pub(super) fn each_run(
+        &self,
+        two: &Two<'_, M, P>,
+        range: VaRange,
+        mut visit: impl FnMut(Run<M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut run: Option<Run<M, P>> = None;
+        for part in self.pmap.tree.parts_of(two, range) {
+            part.try_for_each(|mapped| {
+                let attributes = mapped.attributes();
+                match &mut run {
+                    Some(run)
+                        if run.from.end == mapped.range.start
+                            && run.attributes.go_on_in(&attributes) =>
+                    {
+                        run.from.end = mapped.range.end;
+                        Ok(())
+                    }
+                    _ => {
+                        let next = Run {
+                            from: mapped.range,
+                            to: mapped.range,
+                            attributes,
+                        };
+                        run.replace(next).map_or(Ok(()), &mut visit)
+                    }
+                }
+            })?;
+        }
+        run.map_or(Ok(()), visit)
+    }
+
+    /// Gets what it takes to map `runs` where they go, and to unmap them where they are; `false` if
+    /// something is mapped where they go, or that is not subdivided as it must be.
+    fn make_ready(&self, two: &Two<'_, M, P>, runs: &mut [Run<M, P>]) -> Result<bool, Error> {
+        let tree = &self.pmap.tree;
+        let (mut last, mut changes, mut is_ready) = (None, 0, true);
+        for run in runs {
+            // Runs may follow each other in a slot.
+            changes = match last == Some(run.to.start / arena::TABLE) {
+                true => changes + 1,
+                false => 1,
+            };
+            last = Some((run.to.end - 1) / arena::TABLE);
+            is_ready &= tree.parts_of(two, run.to).all(|part| part.is_divisible());
+            is_ready &= Part::make_room_if_free(tree.parts_of(two, run.to), changes)?;
+            // What is taken out, or changed, is split at the ends of the whole only.
+            tree.parts_of(two, run.from).try_for_each(|mut part| {
+                part.make_room()?;
+                self.pmap.own_used(&mut part)
+            })?;
+            run.attributes = self.moved(&run.attributes, run.from.start, run.to)?;
+        }
+        Ok(is_ready)
+    }
+
+    /// Says that `runs` are mapped where they go, and no more where they were, or empty.
+    fn move_runs(&self, two: &Two<'_, M, P>, runs: &[Run<M, P>], leave: bool) {
+        let tree = &self.pmap.tree;
+        for run in runs {
+            for mut part in tree.parts_of(two, run.to) {
+                part.set(Some(run.attributes.clone()));
+            }
+            for mut part in tree.parts_of(two, run.from) {
+                match leave {
+                    true => part.update(|left| left.flags = left.flags.without(LOCKS)),
+                    false => part.set(None),
+                }
+            }
+        }
+    }
+
+    /// Subdivides `to` as `from` is. No slot is locked.
+    fn divide_as(&self, from: VaRange, to: VaRange) -> Result<(), Error> {
+        self.small_places(from, to).try_for_each(|at| {
+            let page = VaRange::sized(at, PAGE_SIZE);
+            match self.pmap.tree.find(at).level {
+                0 => Ok(()),
+                _ => self.pmap.tree.lock(page).map(drop),
+            }
+        })
+    }
+
+    /// Whether `to` is subdivided where `from` is.
+    fn is_divided_as(&self, from: VaRange, to: VaRange) -> bool {
+        let mut places = self.small_places(from, to);
+        places.all(|at| self.pmap.tree.find(at).level == 0)
+    }
+
+    /// A page in each 2 MiB of `to` to which something comes from 2 MiB of `from` that have a slot of
+    /// their own.
+    fn small_places(&self, from: VaRange, to: VaRange) -> impl Iterator<Item = usize> {
+        let small = self.pmap.tree.places(from).filter(|place| place.level == 0);
+        small.flat_map(move |place| {
+            let here = place.range.common(from);
+            let ends = [here.start, here.end - PAGE_SIZE];
+            ends.map(|at| at - from.start + to.start)
+        })
+    }
+}
+
+/// What `runs` count as where they are, and where they go; and what they `leave` behind.
+fn counted<M: Platform, P: Policies<M>>(runs: &[Run<M, P>], leave: bool) -> (Usage, Usage) {
+    let (mut before, mut after) = (Usage::NONE, Usage::NONE);
+    for run in runs {
+        let flags = run.attributes.flags;
+        before += Usage::of(flags, run.from.pages());
+        after += Usage::of(flags, run.to.pages());
+        if leave {
+            after += Usage::of(flags.without(LOCKS), run.from.pages());
+        }
+    }
+    (before, after)
+}
