@@ -4,7 +4,7 @@ use super::Pmap;
 use super::entry::{self, Entry};
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Locked, Mapped, Part, Slot};
+use crate::tree::{Flags, Locked, Mapped, Part, Size, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
@@ -145,7 +145,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
         for mut part in locked.parts() {
-            if !self.maps(&part, frame) {
+            if !self.maps(&part, frame) || !self.own_alone(&mut part) {
                 return None;
             }
             if !how.spares(&part) {
@@ -162,10 +162,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list
-    /// of its page is locked.
+    /// of its page is locked, and its family, which is of one.
     fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
         let mut parts = locked.parts();
-        parts.all(|mut part| how.spares(&part) || self.try_demote(&mut part))
+        parts.all(|mut part| {
+            if part.size() == Size::Shared {
+                self.take_over(&mut part);
+            }
+            how.spares(&part) || self.try_demote(&mut part)
+        })
     }
 
     /// Clears and flushes the mapping that is all that is locked, under both locks; `false` if

@@ -41,7 +41,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Makes the table of `part` its own, which is alone.
-    pub(super) fn take_over(&self, part: &mut Part<'_, M, P>) {
+    pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, M, P>) {
         let leads = self.superpage(part.slot_range().start);
         // Release: as where a table is made.
         leads.store(superpage::table(part.leaf()), Ordering::Release);

@@ -36,10 +36,21 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
+    /// As [`Pmap::own`], if that needs no copy; `false` if it does.
+    pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, M, P>) -> bool {
+        if part.size() != Size::Shared {
+            return true;
+        }
+        let is_alone = self.family(part).lock().alone().is_some();
+        if is_alone {
+            self.take_over(part);
+        }
+        is_alone
+    }
+
     #[cold]
     fn own_shared(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
-        if self.family(part).lock().alone().is_some() {
-            self.take_over(part);
+        if self.own_alone(part) {
             return Ok(());
         }
         let old = tables(part);
