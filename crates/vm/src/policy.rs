@@ -146,8 +146,17 @@ impl<M: Machine> MapLocking<M> for PerSlot {
 pub enum ForkTables {
     /// Entries of its own, for each page.
     Copied,
-    /// The parent's table, until one of them changes what it says.
-    Shared,
+    /// The parent's table, until one of them changes what it says: of 2 MiB in which at least
+    /// so many pages are in memory.
+    Shared {
+        /// Below, copying is cheaper.
+        from: usize,
+    },
+}
+
+impl ForkTables {
+    /// What is best as a rule.
+    pub const DEFAULT: Self = ForkTables::Shared { from: 32 };
 }
 
 /// A choice of all policies.
@@ -159,7 +168,7 @@ pub trait Policies<M: Machine>: 'static {
     /// What a space locks beside its slots.
     type Locking: MapLocking<M>;
     /// What a fork does with leaf tables.
-    const FORK_TABLES: ForkTables = ForkTables::Shared;
+    const FORK_TABLES: ForkTables = ForkTables::DEFAULT;
 }
 
 /// Our best of each.

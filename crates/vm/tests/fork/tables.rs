@@ -133,7 +133,9 @@ fn a_page_that_is_removed_is_removed_from_all() {
     let child = parent.fork().expect("fork");
     let spaces = [parent, child];
     // Both have it in the TLB.
-    spaces.each_ref().map(|space| content(space, at));
+    for space in &spaces {
+        content(space, at);
+    }
     let frame = spaces[0].pmap().lookup(at).expect("a page");
     let hold = vm.hold(frame).expect("a page");
     assert!(vm.test_referenced(&hold));

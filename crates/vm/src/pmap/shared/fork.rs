@@ -8,17 +8,16 @@ use crate::policy::{ForkTables, Policies};
 use crate::tree::{Flags, Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Ordering, Platform, pte};
 
-/// Pages from which on it is cheaper to share a table than to copy its entries.
-const WORTH: usize = 32;
-
 impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// Whether the child may have the table of `part`, all of a slot of the parent's.
     pub(crate) fn shares(&self, part: &Part<'_, M, P>) -> bool {
-        let slot = part.slot();
-        P::FORK_TABLES == ForkTables::Shared
-            && matches!(part.size(), Size::Pages | Size::Shared)
-            && slot.count(Kind::Object) == 0
-            && slot.count(Kind::Private) >= WORTH
+        let ForkTables::Shared { from } = P::FORK_TABLES else {
+            return false;
+        };
+        // A slot that never had a page has no family.
+        matches!(part.size(), Size::Pages | Size::Shared)
+            && part.slot().count(Kind::Object) == 0
+            && part.slot().count(Kind::Private) >= from.max(1)
             && is_inherited(part)
     }
 
