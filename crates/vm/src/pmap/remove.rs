@@ -90,7 +90,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     pub(crate) fn pages(&mut self) {
-        self.pmap.leave_slots(&mut self.locked);
+        if self.is_vacant() {
+            return;
+        }
+        let is_shared = |part: Part<'_, M, P>| part.size() == Size::Shared;
+        if self.locked.parts().any(is_shared) {
+            self.pmap.leave_slots(&mut self.locked);
+        }
         self.take(|part, take| take(part.range()));
     }
 
@@ -98,12 +104,15 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// an error nothing has changed.
     fn own_parts(&mut self) -> Result<(), Error> {
         let pmap = self.pmap;
-        let mut parts = self.locked.parts().filter(|part| !part.is_all());
+        let mut parts = self.locked.cut_parts();
         parts.try_for_each(|mut part| pmap.own_used(&mut part))
     }
 
     /// As [`Removal::pages`], of what is mapped and `wanted`.
     fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
+        if self.is_vacant() {
+            return;
+        }
         self.take(|part, take| {
             part.for_each(|mapped| {
                 let range = mapped.range;
@@ -116,9 +125,6 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Takes away the ranges that `choose` gives of each part.
     fn take(&mut self, choose: impl Fn(&Part<'_, M, P>, &mut dyn FnMut(VaRange))) {
-        if self.is_vacant() {
-            return;
-        }
         let Removal {
             pmap,
             locked,

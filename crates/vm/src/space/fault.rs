@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Kind, Part};
+use crate::tree::{Flags, Kind, Part, Size};
 use core::ptr;
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
@@ -98,7 +98,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             writes,
             object,
         };
-        if writes || !matches!(self.pmap.entry_at(&place.part), Entry::Page { .. }) {
+        let is_present = |part: &Part<'_, M, P>| {
+            let entry = self.pmap.entry_at(part);
+            matches!(entry, Entry::Page { .. })
+        };
+        if place.part.size() == Size::Shared && (writes || !is_present(&place.part)) {
             self.pmap.own(&mut place.part)?;
         }
         match self.pmap.entry_at(&place.part) {
