@@ -119,6 +119,15 @@ pub struct RunArgs {
     /// How our VM is built; implies `--on hosted` if nothing else is said
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<String>,
+    /// Count to N, all tasks together, and print real, user and sys seconds as time(1) does; each
+    /// sample is a run of its own
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["duration", "warmup"],
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub count: Option<u64>,
     /// The rest.
     #[command(flatten)]
     pub common: CommonArgs,

@@ -25,6 +25,9 @@ use std::process::ExitCode;
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 fn main() -> ExitCode {
+    if let Some(code) = os::compiler::run() {
+        return code;
+    }
     // `scalevm … | head` ends quietly, as other tools do.
     // SAFETY: no handler is involved, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };

@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::Value;
+use std::fs;
 use support::command::{failure, json, scalevm};
 use support::scratch::Scratch;
 
@@ -161,6 +162,9 @@ fn bugs_planted_in_operations_are_found_with_few_steps() {
     assert!(stdout.contains("1 of 1 planted bugs found"), "{stdout}");
 }
 
+/// What systems once differed in.
+const SEQUENCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../oracle/tests/sequences");
+
 #[test]
 fn a_sequence_in_a_file_is_played_again() {
     let good = "# two processes\n0: map fixed w10 1p rw- private anonymous\n\
@@ -169,6 +173,11 @@ fn a_sequence_in_a_file_is_played_again() {
     for command in ["model", "oracle"] {
         let stdout = exits(0, &format!("{command} --replay {}", good.path()));
         assert!(stdout.contains("5 operations in 1 sequences"), "{stdout}");
+    }
+    for sequence in fs::read_dir(SEQUENCES).expect("sequences") {
+        let file = sequence.expect("a file").path();
+        let stdout = exits(0, &format!("oracle --replay {}", file.display()));
+        assert!(stdout.contains(" 0 left out"), "{stdout}");
     }
     let bad = Scratch::file("bad.txt", "0: exit\n0: jump\n");
     let errors = failure(&format!("check model --replay {}", bad.path()), 2);

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
-use support::command::{exits, json, scalevm};
+use support::command::{exits, json, number, scalevm};
 use support::scratch::Scratch;
 
 const WORKLOADS: [&str; 14] = [
@@ -113,6 +113,88 @@ fn our_own_vm_runs_what_is_about_memory() {
             }
         }
     }
+}
+
+/// Runs `jobs` jobs of a build by two tasks; seconds real, user and sys.
+fn build(folder: &Scratch, jobs: u64, arguments: &str) -> [f64; 3] {
+    let line = format!("run build -t 2 -s 1 --count {jobs} --json {arguments}");
+    let lines = json(&run(folder, 0, &line).0);
+    let [times] = lines.as_slice() else {
+        panic!("{line}: {lines:?}")
+    };
+    assert_eq!(times["kind"], "times");
+    assert_eq!(times["count"], jobs);
+    assert!(folder.files().is_empty(), "{line} left files");
+    assert!(!orphans(), "{line} left a child");
+    ["real", "user", "sys"].map(|name| number(&times[name]))
+}
+
+#[test]
+fn a_build_runs_everywhere_and_says_what_it_took() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: changes only whose children orphans become.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }, 0);
+    let folder = Scratch::folder("build");
+    const JOBS: u64 = 5;
+    // What a job computes at least, on any core that there is.
+    const COMPUTED: f64 = 0.002;
+    for mode in ["--processes", "--threads"] {
+        for on in ["--on os", "--on hosted", "--on hosted --vm freebsd-di"] {
+            let [real, user, sys] = build(&folder, JOBS, &format!("{on} {mode}"));
+            assert!(user > COMPUTED * JOBS as f64, "{on} {mode}: {user}");
+            assert!(sys > 0.0, "{on} {mode}");
+            assert!(user <= 2.0 * real + 0.1, "{on} {mode}: {user} of {real}");
+        }
+        for vm in ["scalevm", "freebsd-di"] {
+            let on = format!("--machine pc-16c32t --vm {vm} {mode}");
+            let [real, user, sys] = build(&folder, JOBS, &on);
+            // Of 8 ms each, varied; the tasks' time is theirs or the kernel's.
+            let each = user / JOBS as f64;
+            assert!((0.006..0.010).contains(&each), "{on}: {each}");
+            assert!((0.05..0.2).contains(&(sys / user)), "{on}: {sys}");
+            let idle = 2.0 * real - user - sys;
+            assert!((0.0..2.0 * real).contains(&idle), "{on}: {idle}");
+            // One task has done three of the five.
+            assert!(idle > 0.1 * real, "{on}: {idle}");
+            assert_eq!(
+                [real, user, sys],
+                build(&folder, JOBS, &on),
+                "the same seed"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_build_has_a_rate_like_any_workload() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Scratch::folder("jobs");
+    for on in [
+        "--warmup 0 --duration 1",
+        "--machine pc-16c32t --duration 0.1",
+    ] {
+        let lines = json(&run(&folder, 0, &format!("run build -t 2 -s 1 --json {on}")).0);
+        let rate = number(&lines[0]["total"]);
+        assert!((2.0..2000.0).contains(&rate), "{on}: {rate} jobs a second");
+    }
+}
+
+#[test]
+fn what_has_no_end_is_refused_one() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Scratch::folder("count");
+    for (arguments, why) in [
+        ("build -t 2 --count 1", "at least the number of tasks"),
+        ("build --count 1 -s 0", "--samples 0"),
+        ("build --count 1 --duration 1", "--duration"),
+        ("--command true --count 1", "of your own"),
+    ] {
+        let (_, errors) = run(&folder, 2, &format!("run {arguments}"));
+        assert!(errors.contains(why), "{arguments}: {errors}");
+    }
+    // Others than build have one, too.
+    let (text, _) = run(&folder, 0, "run fork1 -t 2 -s 1 --count 11");
+    assert!(text.contains(" real ") && text.contains(" sys\n"), "{text}");
 }
 
 #[test]

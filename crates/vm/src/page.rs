@@ -22,7 +22,7 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     /// free, a table of whatever kind, so that nobody can hold one by mistake.
     references: M::AtomicU32,
     pv_lock: PvLock<M>,
-    /// [`Page::DIRTY`], [`Page::REFERENCED`]. Written under `pv_lock`.
+    /// [`Page::DIRTY`] and the others. Written under `pv_lock`.
     flags: M::AtomicU8,
     /// In how many looks the reclaimer will take the page if it stays unused.
     age: M::AtomicU8,
@@ -69,6 +69,8 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) const LAUNDRY: u8 = 1 << 2;
     /// The page is known by a slot of the swap space that has not got its content yet.
     pub(crate) const UNWRITTEN: u8 = 1 << 3;
+    /// The page may be forgotten as long as nobody writes it.
+    pub(crate) const LAZY: u8 = 1 << 4;
 
     pub(crate) fn new() -> Self {
         const {
@@ -276,11 +278,20 @@ impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
         self.page.add_flags(flags);
     }
 
-    /// Takes `flags` from the page's; those of them that were set.
+    /// Takes `flags` from the page's; those of them that were set. Whoever takes
+    /// [`Page::DIRTY`] knows that the page was written; nobody else would any more.
     pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
         let now = self.page.flags.load(Ordering::Relaxed);
-        self.page.flags.store(now & !flags, Ordering::Relaxed);
-        now & flags
+        let taken = now & flags;
+        let lazy = if taken & Page::<M, I>::DIRTY != 0 {
+            Page::<M, I>::LAZY
+        } else {
+            0
+        };
+        self.page
+            .flags
+            .store(now & !(flags | lazy), Ordering::Relaxed);
+        taken
     }
 
     /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.

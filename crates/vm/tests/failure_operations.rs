@@ -347,8 +347,17 @@ fn changes_of_a_part() {
 
 #[test]
 fn faults() {
-    let [_, _, _, swap] = all(|world| {
+    let load = |world: &World| {
         (5..PAGES).try_for_each(|page| world.space.load(world.private + page * PAGE_SIZE).map(drop))
+    };
+    let [_, _, _, swap] = all(load);
+    assert_eq!(swap, 0, "what can not be read with others is read alone");
+    let [_, _, _, swap] = all(|world| {
+        let out = pages(world.private, 5, 3);
+        world.space.advise(out, Advice::Random)?;
+        let loaded = load(world);
+        world.space.advise(out, Advice::Normal)?;
+        loaded
     });
     assert_eq!(swap, 3, "each is read");
     all(|world| {

@@ -365,6 +365,7 @@ Private_Clean:         0 kB
 Private_Dirty:         8 kB
 Referenced:           12 kB
 Anonymous:            12 kB
+LazyFree:              0 kB
 AnonHugePages:         0 kB
 Swap:                  0 kB
 Locked:               10 kB
@@ -386,4 +387,12 @@ VmFlags: rd wr mr mw me lo ac
     let code = entry("20000000000-");
     assert!(code.contains("Private_Clean:         4 kB\n"), "{code}");
     assert!(code.contains("Anonymous:             0 kB\n"), "{code}");
+    // The page that the child has, too, stays as it is.
+    let some = pages(AT + 2 * P, 3);
+    space.unlock(some).expect("unlock");
+    space.advise(some, Advice::Free).expect("advise");
+    let prints = space.footprints().expect("footprints");
+    let mut text = String::new();
+    proc::write_smaps(&prints, &names(&space, &nobody), &mut text).expect("text");
+    assert!(text.contains("LazyFree:              8 kB\n"), "{text}");
 }

@@ -192,7 +192,6 @@ fn shared_memory_is_mapped_a_second_time() {
     let address = TO + SLOT;
     let none = space.remap(pages(address, 0), P, Move::IfNeeded);
     assert_eq!(none, Err(Error::NotOne { address }));
-    drop(request);
     assert_eq!(space.load(at + P), Ok(7));
 }
 

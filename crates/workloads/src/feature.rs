@@ -25,6 +25,8 @@ pub enum Feature {
     Fork,
     /// Starting programs.
     Exec,
+    /// A program that compiles, see [`compile`](crate::compile).
+    Compiler,
     /// Tasks that tasks start beside themselves.
     Partners,
 }
@@ -44,12 +46,16 @@ impl Feature {
             Feature::Signals => "signals",
             Feature::Fork => "fork",
             Feature::Exec => "exec",
+            Feature::Compiler => "a compiler",
             Feature::Partners => "partners of tasks",
         }
     }
 
     /// Whether a task that uses it has children, which it must be left time to wait for.
     pub const fn makes_children(self) -> bool {
-        matches!(self, Feature::Fork | Feature::Exec | Feature::Partners)
+        matches!(
+            self,
+            Feature::Fork | Feature::Exec | Feature::Compiler | Feature::Partners
+        )
     }
 }

@@ -8,12 +8,13 @@
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
 //! beside published ones. Of those that it lacks, fork1 and exec1 are as lmbench has
-//! them; madvise1, mprotect1, mremap1 and reclaim1 are ours.
+//! them; build, madvise1, mprotect1, mremap1 and reclaim1 are ours.
 //! What differs: a workload stops when its counter says so, instead of being killed, and
 //! every call is checked.
 #![no_std]
 
 mod brk1;
+mod build;
 mod context_switch1;
 mod counter;
 mod error;
@@ -39,11 +40,14 @@ mod steps;
 mod system;
 mod tlb_flush1;
 mod unix1;
+mod work;
 
+pub use build::{Files, Input, compile};
 pub use counter::Counter;
 pub use error::{Call, Error};
 pub use feature::Feature;
 pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System};
+pub use work::work;
 
 /// Bytes that the mapping workloads map: 128 MiB.
 pub const SIZE: usize = 128 << 20;
@@ -95,6 +99,7 @@ pub struct Workload {
 #[derive(Debug, PartialEq, Eq)]
 enum Body {
     Brk1,
+    Build,
     ContextSwitch1,
     Exec1,
     Fork1,
@@ -126,6 +131,7 @@ impl Workload {
     pub fn run<S: System>(&self, system: &mut S, tick: &Counter) -> Result<(), Error> {
         match self.body {
             Body::Brk1 => brk1::run(system, tick),
+            Body::Build => build::run(system, tick),
             Body::ContextSwitch1 => context_switch1::run(system, tick),
             Body::Exec1 => exec1::run(system, tick),
             Body::Fork1 => fork1::run(system, tick),
@@ -152,8 +158,9 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 21] = [
+    const ALL: [Workload; 22] = [
         brk1::WORKLOAD,
+        build::WORKLOAD,
         context_switch1::WORKLOAD,
         exec1::WORKLOAD,
         fork1::WORKLOAD,

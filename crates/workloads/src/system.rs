@@ -1,5 +1,6 @@
 //! What a workload needs of an operating system.
 
+use crate::work::work;
 use crate::{Call, Error};
 
 /// The rights of a mapping.
@@ -196,6 +197,22 @@ pub trait System {
     /// its exit code.
     fn wait(&mut self, _child: Child) -> Result<u8, Error> {
         Err(Error::Unsupported(Call::Wait))
+    }
+
+    /// Makes a process that becomes the compiler: it does [`compile`](crate::compile) with
+    /// unit number `unit` on a handle of its own and ends with code 0, or else another.
+    fn start_compiler(&mut self, _unit: u64, _output: &Self::File) -> Result<Child, Error> {
+        Err(Error::Unsupported(Call::Exec))
+    }
+
+    /// Which of the tasks that run together this is, from 0.
+    fn number(&self) -> usize {
+        0
+    }
+
+    /// Computes what a core of 3 GHz computes in so many nanoseconds.
+    fn compute(&mut self, nanoseconds: u64) {
+        work(nanoseconds);
     }
 
     /// Starts a task of the same kind (process or thread) where this one runs. It takes the

@@ -1,11 +1,12 @@
 //! Which call, with which arguments.
 
 use super::Generator;
-use crate::address::{HEAP_PAGES, PAGE, Place, Range};
+use crate::address::{Address, HEAP_PAGES, PAGE, Place, Range, WINDOW_PAGES};
+use crate::flags::Flags;
 use crate::model::Known;
 use crate::step::{
-    Advice, Backing, Call, FILES, LockFlag, Map, MapFlag, ProcessId, Remap, RemapFlag, SyncFlag,
-    TRANSFER, Transfer, Where, Width,
+    Advice, Backing, Call, FILES, LockFlag, Map, MapFlag, ProcessId, Remap, RemapFlag, Step,
+    SyncFlag, TRANSFER, Transfer, Where, Width,
 };
 
 /// Files have about so many pages.
@@ -54,8 +55,8 @@ const WEIGHTS: [(u64, Kind); 23] = [
     (6, Kind::UnlockAll),
     (30, Kind::InCore),
     (20, Kind::Break),
-    (25, Kind::Fork),
-    (12, Kind::Exit),
+    (35, Kind::Fork),
+    (20, Kind::Exit),
     (3, Kind::Replace),
     (120, Kind::Load),
     (170, Kind::Store),
@@ -90,7 +91,7 @@ impl Generator<'_> {
                 let chances = [
                     (30, SyncFlag::Async),
                     (50, SyncFlag::Sync),
-                    (30, SyncFlag::Invalidate),
+                    (40, SyncFlag::Invalidate),
                 ];
                 let flags = self.flags(&chances);
                 Call::Sync(self.range(known, process), flags)
@@ -106,7 +107,12 @@ impl Generator<'_> {
             Kind::UnlockAll => Call::UnlockAll,
             Kind::InCore => Call::InCore(self.range(known, process)),
             Kind::Break => Call::Break(self.length(HEAP_PAGES / 4)),
-            Kind::Fork => Call::Fork(self.free_process(known)),
+            Kind::Fork => {
+                if self.chance(40) {
+                    self.withhold(known, process);
+                }
+                Call::Fork(self.free_process(known))
+            }
             Kind::Exit => Call::Exit,
             Kind::Replace => Call::Replace,
             Kind::Load => {
@@ -135,6 +141,9 @@ impl Generator<'_> {
     }
 
     fn map(&mut self, known: &Known, process: ProcessId) -> Map {
+        if self.chance(6) {
+            return self.stack();
+        }
         let in_window = |place| place == Place::Window;
         let range = match self.chance(85) {
             true => self.whole_range(known, process, in_window),
@@ -142,11 +151,13 @@ impl Generator<'_> {
         };
         self.handle += 1;
         let handle = self.handle;
+        let somewhere = self.anywhere().start;
         let at = self.weighted(&[
             (50, Where::Fixed(range.start)),
             (10, Where::FixedNoReplace(range.start)),
-            (12, Where::Hint(range.start, handle)),
-            (28, Where::Anywhere(handle)),
+            (4, Where::Hint(range.start, handle)),
+            (10, Where::Hint(somewhere, handle)),
+            (26, Where::Anywhere(handle)),
         ]);
         Map {
             at,
@@ -160,6 +171,38 @@ impl Generator<'_> {
                 (8, MapFlag::GrowsDown),
                 (4, MapFlag::Locked),
             ]),
+        }
+    }
+
+    /// Takes steps after which a child does not get all that its parent has.
+    fn withhold(&mut self, known: &Known, process: ProcessId) {
+        let start = self.whole_range(known, process, |_| true).start;
+        self.value += 1;
+        let call = Call::Store(start, Width::Word, self.value);
+        self.take(Step { process, call });
+        let advice = match self.chance(70) {
+            true => Advice::WipeOnFork,
+            false => Advice::DontFork,
+        };
+        let call = Call::Advise(Range::pages(start, 1), advice);
+        self.take(Step { process, call });
+    }
+
+    /// Memory that grows down, with some room to do so.
+    fn stack(&mut self) -> Map {
+        let page = self.hot();
+        let pages = (1 + self.below(4)).min(WINDOW_PAGES - page);
+        let flags = Flags::NONE.with(MapFlag::GrowsDown);
+        Map {
+            at: Where::Fixed(Address::window(page)),
+            bytes: pages * PAGE,
+            prot: self.prot(),
+            shared: false,
+            backing: Backing::Anonymous,
+            flags: match self.chance(10) {
+                true => flags.with(MapFlag::Locked),
+                false => flags,
+            },
         }
     }
 
@@ -181,14 +224,13 @@ impl Generator<'_> {
     }
 
     fn remap(&mut self, known: &Known, process: ProcessId) -> Remap {
+        if self.chance(25) {
+            return self.remap_several(known, process);
+        }
         let mut old = match self.chance(90) {
             true => self.whole_range(known, process, |place| place != Place::Heap),
             false => self.range(known, process),
         };
-        if self.chance(15) {
-            // Over gaps, to other mappings.
-            old.bytes = old.bytes.saturating_add(self.pages() * PAGE);
-        }
         let bytes = match self.below(100) {
             0..40 => old.bytes,
             40..70 => old.bytes.saturating_add(self.pages() * PAGE),
@@ -196,7 +238,7 @@ impl Generator<'_> {
             90..97 => self.pages() * PAGE,
             _ => self.absurd_length(),
         };
-        if self.chance(6) {
+        if self.chance(8) {
             old.bytes = 0;
         }
         let fixed = match self.chance(45) {
@@ -210,6 +252,25 @@ impl Generator<'_> {
             fixed,
             handle: fixed.is_none().then_some(self.handle),
             flags: self.flags(&[(80, RemapFlag::MayMove), (15, RemapFlag::DontUnmap)]),
+        }
+    }
+
+    /// Over gaps and from mapping to mapping, to a given place.
+    fn remap_several(&mut self, known: &Known, process: ProcessId) -> Remap {
+        let first = self.whole_range(known, process, |place| place == Place::Window);
+        let page = first.start.offset / PAGE;
+        let pages = first.bytes / PAGE + 1 + self.below(16);
+        let pages = pages.min(WINDOW_PAGES.saturating_sub(page)).max(1);
+        let bytes = match self.chance(70) {
+            true => pages * PAGE,
+            false => (1 + self.below(pages)) * PAGE,
+        };
+        Remap {
+            old: Range::pages(first.start, pages),
+            bytes,
+            fixed: Some(self.anywhere().start),
+            handle: None,
+            flags: self.flags(&[(97, RemapFlag::MayMove), (20, RemapFlag::DontUnmap)]),
         }
     }
 
@@ -265,7 +326,8 @@ impl Generator<'_> {
 fn weight(advice: Advice) -> u64 {
     match advice {
         Advice::DontNeed => 8,
-        Advice::Free | Advice::Remove | Advice::DontFork | Advice::WipeOnFork => 4,
+        Advice::WipeOnFork => 6,
+        Advice::Free | Advice::Remove | Advice::DontFork => 4,
         Advice::PopulateRead | Advice::PopulateWrite => 3,
         Advice::Normal | Advice::Random | Advice::Sequential | Advice::WillNeed => 1,
         _ => 2,

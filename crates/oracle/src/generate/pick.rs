@@ -13,6 +13,8 @@ const LARGE: u64 = 512;
 const HOT: [u64; 3] = [LARGE, 2 * LARGE, 3 * LARGE];
 /// How far around.
 const NEAR: u64 = 6;
+/// How far below: what is that far below memory that grows down is just not too near.
+const GUARD: u64 = 256;
 
 impl Generator<'_> {
     /// A number below `bound`.
@@ -75,19 +77,19 @@ impl Generator<'_> {
     }
 
     /// A page of the window where much happens.
-    fn hot(&mut self) -> u64 {
+    pub fn hot(&mut self) -> u64 {
+        let border = self.weighted(&HOT.map(|border| (1, border)));
+        let near = border - NEAR + self.below(2 * NEAR);
         match self.below(100) {
-            0..90 => {
-                let border = self.weighted(&HOT.map(|border| (1, border)));
-                border - NEAR + self.below(2 * NEAR)
-            }
+            0..82 => near,
+            82..90 => near - GUARD,
             90..97 => self.below(WINDOW_PAGES),
             _ => WINDOW_PAGES - 1 - self.below(3),
         }
     }
 
     /// A part of the window, whatever is there.
-    fn anywhere(&mut self) -> Range {
+    pub fn anywhere(&mut self) -> Range {
         if self.chance(3) {
             // Room for one large page, or for two.
             let block = self.below(3);
@@ -189,7 +191,12 @@ impl Generator<'_> {
         if self.chance(1) {
             return self.absurd_address();
         }
-        let range = self.whole_range(known, process, |_| true);
+        let mut range = self.whole_range(known, process, |_| true);
+        let below = self.pages() * PAGE;
+        if self.chance(6) && range.start.place == Place::Window && range.start.offset >= below {
+            // Where memory grows down to.
+            range.start.offset -= below;
+        }
         let byte = match self.below(4) {
             0 => 0,
             1 => PAGE - width,

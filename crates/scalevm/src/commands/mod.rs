@@ -14,6 +14,7 @@ pub mod reproduce;
 pub mod run;
 pub mod story;
 pub mod sweep;
+pub mod times;
 
 use crate::cli::{Choice, CommonArgs, On, WorkloadArgs};
 use crate::harness::{Failure, Job, Target, interrupt, needs_os};

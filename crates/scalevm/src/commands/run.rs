@@ -22,14 +22,18 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         workload: workload.job,
         tasks: args.tasks as usize,
         mode: common.mode(),
+        count: args.count,
     };
     let schedule = common.schedule(on);
     super::warn_if_crowded(on, plan.tasks);
+    let of_machine = simulated.as_ref().map(Simulated::machine);
+    let subject = json::subject(&plan, on, args.vm.as_deref(), of_machine);
+    if args.count.is_some() {
+        return super::times::run(&*target, &plan, schedule.samples, &subject, common);
+    }
     let mut out = std::io::stdout();
     let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;
     let mut machine = sink.is_some().then(json::machine);
-    let of_machine = simulated.as_ref().map(Simulated::machine);
-    let subject = json::subject(&plan, on, args.vm.as_deref(), of_machine);
     let mut records = sink
         .as_mut()
         .map(|sink| json::Records::new(&subject, sink, None));

@@ -165,6 +165,7 @@ fn profiles(workload: &'static Workload, out: &mut BufWriter<File>) -> Result<()
         workload: workload.into(),
         tasks: SIMULATED_COUNTS[SIMULATED_COUNTS.len() - 1],
         mode: Mode::Processes,
+        count: None,
     };
     for preset in [BUILDS[0], BUILDS[2]] {
         let seen = profiling::simulated::of(&simulated(preset), &plan, WATCHED)?;
@@ -231,6 +232,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
         workload: workload.into(),
         tasks: TASKS,
         mode: Mode::Processes,
+        count: None,
     };
     let out_of_memory = |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
     profile::reset();

@@ -165,6 +165,7 @@ impl Sweep<'_> {
                 workload: self.workload,
                 tasks,
                 mode: self.mode,
+                count: None,
             };
             progress.point(&format!("{}, {tasks} tasks", series[which].label));
             let side = &self.sides[which];
@@ -211,6 +212,7 @@ impl Sweep<'_> {
                 workload: self.workload,
                 tasks: last.tasks,
                 mode: self.mode,
+                count: None,
             };
             let attribution = simulated.attribute(&plan, self.schedule.duration)?;
             let range = simulated.corners(&plan, self.schedule.duration)?;

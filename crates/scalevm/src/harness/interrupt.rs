@@ -4,6 +4,7 @@
 //! one ends the command at once (the kernel then ends its child processes, see
 //! [`crate::os`]).
 
+use super::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
@@ -36,6 +37,11 @@ pub fn pending() -> Option<u8> {
         0 => None,
         signal => u8::try_from(signal).ok(),
     }
+}
+
+/// An error if a signal has come.
+pub fn check() -> Result<(), Failure> {
+    pending().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
 }
 
 /// Sleeps for `span`, or until a signal asks to finish.

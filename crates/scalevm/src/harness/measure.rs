@@ -167,7 +167,7 @@ pub fn measure(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mode, Running};
+    use super::super::{Mode, Running, Times};
     use super::*;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -219,6 +219,9 @@ mod tests {
                 dies_at: self.dies_at,
             }))
         }
+        fn complete(&self, _: &Plan, _: u32) -> Result<Times, Failure> {
+            Ok(Times::default())
+        }
     }
 
     struct Log(Rc<RefCell<Vec<String>>>);
@@ -242,6 +245,7 @@ mod tests {
             workload: workloads::find("mmap1").expect("a known workload").into(),
             tasks: 2,
             mode: Mode::Threads,
+            count: None,
         };
         let schedule = Schedule {
             warmup: 1,

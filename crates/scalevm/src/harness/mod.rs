@@ -9,12 +9,14 @@ mod failure;
 pub mod interrupt;
 mod job;
 mod measure;
+mod times;
 mod together;
 
 pub use failure::Failure;
 pub use job::{Body, Job, Own, needs_os};
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
 pub use stats::record::Mode;
+pub use times::Times;
 pub use together::Together;
 
 use std::sync::LazyLock;
@@ -29,6 +31,18 @@ pub struct Plan {
     pub tasks: usize,
     /// Whether they share an address space.
     pub mode: Mode,
+    /// To how many they count together, if there is an end.
+    pub count: Option<u64>,
+}
+
+impl Plan {
+    /// To how many `task` counts.
+    pub fn limit(&self, task: usize) -> u64 {
+        let tasks = self.tasks as u64;
+        self.count.map_or(u64::MAX, |count| {
+            count / tasks + u64::from((task as u64) < count % tasks)
+        })
+    }
 }
 
 /// Something that runs workloads.
@@ -36,6 +50,10 @@ pub trait Target {
     /// Starts the tasks; when this returns, all of them are in their loops or about
     /// to enter them.
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure>;
+
+    /// Lets the tasks count to the plan's count, and says what time that took. If chance plays a part, it is
+    /// that of sample number `sample`.
+    fn complete(&self, plan: &Plan, sample: u32) -> Result<Times, Failure>;
 }
 
 /// Tasks at work. Dropping it ends them.

@@ -5,17 +5,23 @@
 //! Nothing outlives the measurement: children are killed and reaped when it ends in
 //! whatever way, and by the kernel itself should this process be killed.
 
+pub mod compiler;
 mod processes;
 mod system;
+mod usage;
 
 #[cfg(test)]
 mod tests;
 
-use crate::harness::{Failure, Job, Mode, Plan, Running, Target};
+use crate::harness::{Failure, Job, Mode, Plan, Running, Target, Times};
 use crate::own;
-use crate::tasks::{Affinity, Area, Gate, places, threads};
+use crate::tasks::threads::{self, Threads};
+use crate::tasks::{Affinity, Area, Gate, places};
+use processes::Processes;
 use std::path::PathBuf;
+use std::time::Instant;
 use system::{Linux, Prepared, spare_cancellation};
+use usage::Usage;
 
 /// The kernel of this computer as a target.
 pub struct Os {
@@ -26,28 +32,60 @@ pub struct Os {
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         match plan.workload {
-            Job::Known(_) => self.start_in(plan, std::env::temp_dir()),
+            Job::Known(_) => Ok(self.tasks(plan, std::env::temp_dir())?.running()),
             Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
+        }
+    }
+
+    fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
+        let tasks = self.tasks(plan, std::env::temp_dir())?;
+        let (began, before) = (Instant::now(), Usage::now());
+        match tasks {
+            Tasks::Processes(tasks) => tasks.join(),
+            Tasks::Threads(tasks) => tasks.join(),
+        }?;
+        let Usage { user, sys } = Usage::now();
+        Ok(Times {
+            real: began.elapsed(),
+            user: user.saturating_sub(before.user),
+            sys: sys.saturating_sub(before.sys),
+        })
+    }
+}
+
+/// Tasks at work.
+enum Tasks {
+    Processes(Processes),
+    Threads(Threads),
+}
+
+impl Tasks {
+    fn running(self) -> Box<dyn Running> {
+        match self {
+            Tasks::Processes(tasks) => Box::new(tasks),
+            Tasks::Threads(tasks) => Box::new(tasks),
         }
     }
 }
 
 impl Os {
-    /// As [`Target::start`], with the files in `directory`.
-    fn start_in(&self, plan: &Plan, directory: PathBuf) -> Result<Box<dyn Running>, Failure> {
+    /// Starts the tasks, with their files in `directory`.
+    fn tasks(&self, plan: &Plan, directory: PathBuf) -> Result<Tasks, Failure> {
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
-        let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
+        let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
         let prepared = Prepared::new(plan, &directory)?;
         let system = Linux::new(directory, plan.mode, prepared);
         Ok(match plan.mode {
-            Mode::Processes => Box::new(processes::start(plan, &places, area, &gate, system)?),
+            Mode::Processes => {
+                Tasks::Processes(processes::start(plan, &places, area, &gate, system)?)
+            }
             Mode::Threads => {
                 let enter = move |task| {
                     spare_cancellation();
                     Ok(system.of_task(task))
                 };
-                Box::new(threads::start(plan, &places, area, gate, enter)?)
+                Tasks::Threads(threads::start(plan, &places, area, gate, enter)?)
             }
         })
     }

@@ -1,7 +1,7 @@
 //! Tasks as child processes.
 
 use super::Linux;
-use crate::harness::{Failure, Plan, Running};
+use crate::harness::{Failure, Plan, Running, interrupt};
 use crate::tasks::{Area, Gate, Mask, Slot, begin_task, born_at};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -162,27 +162,49 @@ impl Processes {
     }
 }
 
+impl Processes {
+    /// Waits until all tasks have ended, each at its limit.
+    pub fn join(mut self) -> Result<(), Failure> {
+        while self.children.iter().any(Option::is_some) {
+            interrupt::check()?;
+            for task in 0..self.children.len() {
+                match self.reap(task, libc::WNOHANG) {
+                    Some(status) if !status.success() => return Err(self.failure(task, status)),
+                    _ => {}
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Why the child of `task` has ended with `status`.
+    fn failure(&self, task: usize, status: ExitStatus) -> Failure {
+        let workload = self.workload.name;
+        match self.area.slots()[task].error() {
+            Some(error) => Failure::Task {
+                workload,
+                task,
+                error,
+            },
+            None => Failure::Died {
+                workload,
+                task,
+                status: Some(status),
+            },
+        }
+    }
+}
+
 impl Running for Processes {
     fn counts(&self, into: &mut [u64]) {
         self.area.counts(into);
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        let workload = self.workload.name;
         for task in 0..self.children.len() {
             if let Some(status) = self.reap(task, libc::WNOHANG) {
-                return Err(match self.area.slots()[task].error() {
-                    Some(error) => Failure::Task {
-                        workload,
-                        task,
-                        error,
-                    },
-                    None => Failure::Died {
-                        workload,
-                        task,
-                        status: Some(status),
-                    },
-                });
+                return Err(self.failure(task, status));
             }
         }
         Ok(())

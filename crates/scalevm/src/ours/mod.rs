@@ -4,19 +4,22 @@
 //! Each task is a thread and a CPU of a hosted machine. As processes, tasks have an
 //! address space each, in one physical memory; as threads, they share one.
 
+mod common;
+mod kernel;
 mod process;
 mod stores;
 mod system;
 
-use crate::harness::{Failure, Mode, Plan, Running, Target};
-use crate::tasks::{Affinity, Area, Gate, places, threads};
+use crate::harness::{Failure, Plan, Running, Target, Times};
+use crate::tasks::threads::{self, Threads};
+use crate::tasks::{Affinity, Area, Gate, places};
 use baselines::selected::{Preset, Selected};
+pub use common::Common;
 use hosted::Hosted;
+pub use kernel::{Account, Ledger, Ledgers};
 use machine::PAGE_SIZE;
-pub use process::Process;
-use std::sync::Arc;
+use std::time::Instant;
 pub use stores::swap_space;
-pub use system::Task;
 use vm::{Best, Options, Policies, Vm};
 use workloads::{Feature, Workload};
 
@@ -40,6 +43,7 @@ const FEATURES: &[Feature] = &[
     Feature::PageOut,
     Feature::Fork,
     Feature::Exec,
+    Feature::Compiler,
 ];
 
 /// Our VM as a target.
@@ -66,19 +70,35 @@ pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
 
 impl Target for Ours {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
+        Ok(Box::new(self.begin(plan, None)?))
+    }
+
+    fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
+        let ledgers = Ledger::of_tasks(plan.tasks);
+        let tasks = self.begin(plan, Some(ledgers.clone()))?;
+        let began = Instant::now();
+        tasks.join()?;
+        Ok(Ledger::times(&ledgers, began.elapsed()))
+    }
+}
+
+impl Ours {
+    fn begin(&self, plan: &Plan, ledgers: Option<Ledgers>) -> Result<Threads, Failure> {
         can_run(plan)?;
         let swap_pages = Some(SWAP_PER_TASK * plan.tasks as u64);
         match self.preset {
             // Our own design as an embedder gets it: chosen at compile time.
-            Preset::Scalevm => self.start_with::<Best>(
+            Preset::Scalevm => self.begin_with::<Best>(
                 plan,
+                ledgers,
                 Options {
                     swap_pages,
                     ..Options::default()
                 },
             ),
-            preset => self.start_with::<Selected>(
+            preset => self.begin_with::<Selected>(
                 plan,
+                ledgers,
                 Options {
                     invalidation: preset.design(),
                     swap: preset.account(),
@@ -88,14 +108,13 @@ impl Target for Ours {
             ),
         }
     }
-}
 
-impl Ours {
-    fn start_with<P: Policies<Hosted>>(
+    fn begin_with<P: Policies<Hosted>>(
         &self,
         plan: &Plan,
+        ledgers: Option<Ledgers>,
         mut options: Options<Hosted, P>,
-    ) -> Result<Box<dyn Running>, Failure> {
+    ) -> Result<Threads, Failure> {
         if plan.tasks > machine::MAX_CPUS {
             return Err(Failure::Unavailable(format!(
                 "{} tasks: a machine has at most {} CPUs, and each task is one",
@@ -111,29 +130,24 @@ impl Ours {
         let swap = swap_space(&machine, workload, plan.tasks);
         options.swap_space = swap.map_err(Failure::start("swap space"))?;
         let vm = Vm::with_options(machine, options);
-        let area = Area::new(plan.tasks).map_err(Failure::start("shared memory"))?;
+        let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
-        let shared = match plan.mode {
-            Mode::Processes => None,
-            // Made by a CPU of the machine; the tasks hold it, so that the last of them
-            // takes it apart.
-            Mode::Threads => {
-                let process = vm.machine().on_cpu(0, || Process::new(&vm));
-                Some(Arc::new(process.map_err(|error| Failure::Task {
-                    workload: plan.workload.name(),
-                    task: 0,
-                    error,
-                })?))
-            }
-        };
+        // Made by a CPU of the machine; the tasks hold it, so that the last of them takes it apart.
+        let common = vm.machine().on_cpu(0, || Common::new(&vm, plan));
+        let common = common.map_err(|error| Failure::Task {
+            workload: workload.name,
+            task: 0,
+            error,
+        })?;
         let enter = move |task: usize| {
             vm.machine().attach(task);
-            let process = match &shared {
-                Some(process) => Arc::clone(process),
-                None => Arc::new(Process::new(&vm)?),
+            let account = Account {
+                task,
+                private: 0.0,
+                ledgers: ledgers.clone(),
             };
-            Ok(Task::new(process))
+            common.task(&vm, account)
         };
-        Ok(Box::new(threads::start(plan, &places, area, gate, enter)?))
+        threads::start(plan, &places, area, gate, enter)
     }
 }

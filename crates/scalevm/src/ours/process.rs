@@ -24,22 +24,35 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         Ok(Process { space, image })
     }
 
-    /// A child on this CPU from its birth to its end; its exit code. It writes to its stack,
-    /// as any does.
+    /// A child on this CPU from its birth to its end; its exit code.
     pub(super) fn fork(&self, then: Forked) -> Result<u8, Error> {
-        let child = self.space.fork().map_err(failed(Call::Fork))?;
-        child.activate();
-        let lived = child.store(self.image, 1).map_err(failed(Call::Fork));
-        let code = lived.and_then(|()| match then {
+        self.with_child(|child| match then {
             Forked::Exits(code) => Ok(code),
-            Forked::Execs => {
-                child.exec();
-                load(&child).map(|_| 0)
-            }
-        });
-        drop(child);
+            Forked::Execs => child.exec().map(|_| 0),
+        })
+    }
+
+    /// Lets a child run on this CPU and do `life`, in which it is dropped. It writes to its stack
+    /// before, as any does.
+    pub(super) fn with_child<R>(
+        &self,
+        life: impl FnOnce(Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let space = self.space.fork().map_err(failed(Call::Fork))?;
+        let image = self.image;
+        let child = Process { space, image };
+        child.space.activate();
+        let born = child.space.store(image, 1).map_err(failed(Call::Fork));
+        let lived = born.and_then(|()| life(child));
         self.space.activate();
-        code
+        lived
+    }
+
+    /// The process with another program, in which this CPU runs.
+    pub(super) fn exec(self) -> Result<Self, Error> {
+        self.space.exec();
+        let image = load(&self.space)?;
+        Ok(Process { image, ..self })
     }
 }
 

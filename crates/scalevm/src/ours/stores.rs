@@ -1,13 +1,20 @@
 //! Where our VM's machines keep files and pages that have no room in memory.
 
+use super::process::failed;
 use hosted::{FilePager, Hosted};
-use machine::{Pager, PagerError, Platform, Truncate};
+use machine::{PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sim::{Disk, Sim};
 use std::io;
 use std::sync::Arc;
+use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
-use workloads::{Feature, Workload};
+use vm::{Policies, Vm};
+use workloads::{Call, Error, Feature, Files, Workload};
+
+/// The files of a build. By an `Arc`, since handles of an object are counted on a line that is the
+/// machine's.
+pub type Inputs<M, P> = Arc<Files<ObjectRef<M, P>>>;
 
 /// A machine with stores of pages.
 pub trait Stores: Platform {
@@ -49,6 +56,28 @@ impl Stores for Sim {
     fn swap() -> Result<Box<dyn Pager<Self>>, PagerError> {
         Ok(Box::new(Disk::new(MemoryPager::new(), LATENCY, PAGE)))
     }
+}
+
+/// The files of a build.
+pub fn inputs<M: Stores, P: Policies<M>>(vm: &Arc<Vm<M, P>>) -> Result<Inputs<M, P>, Error> {
+    let files = Files::try_new(|input| {
+        let file = file(vm, input.size())?;
+        for page in 0..input.size() / PAGE_SIZE {
+            let written = file.write((page * PAGE_SIZE) as u64, &[input.byte(page)]);
+            written.map_err(failed(Call::File))?;
+        }
+        Ok(file)
+    });
+    files.map(Arc::new)
+}
+
+/// A file of `len` zero bytes that nobody else has.
+pub fn file<M: Stores, P: Policies<M>>(
+    vm: &Arc<Vm<M, P>>,
+    len: usize,
+) -> Result<ObjectRef<M, P>, Error> {
+    let store = M::file().map_err(|error| Error::Failed(Call::File, error.errno))?;
+    Object::file(vm, store, len as u64).map_err(failed(Call::File))
 }
 
 /// Swap space for `tasks` tasks of a workload, if it uses any.

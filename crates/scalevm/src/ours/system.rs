@@ -1,30 +1,84 @@
 //! scalevm's own VM as a [`System`].
 
+use super::kernel::{Account, Kernel};
 use super::process::{Process, failed};
-use super::stores::Stores;
-use machine::{PAGE_SIZE, VaRange};
+use super::stores::{self, Inputs};
+use machine::{PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
-use vm::object::{Object, ObjectRef};
+use vm::object::ObjectRef;
 use vm::{Advice, Move, Policies, Request, Space};
 use workloads::{Backing, Call, Child, Error, Forked, Prot, System};
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<M: Stores, P: Policies<M>> {
+pub struct Task<M: Kernel, P: Policies<M>> {
     process: Arc<Process<M, P>>,
+    account: Account,
+    /// What compilers use, if the workload starts any.
+    inputs: Option<Inputs<M, P>>,
     /// Exit codes of children that have not been waited for.
     children: Vec<Option<u8>>,
 }
 
-impl<M: Stores, P: Policies<M>> Task<M, P> {
+impl<M: Kernel, P: Policies<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
-    pub fn new(process: Arc<Process<M, P>>) -> Self {
+    pub fn new(
+        process: Arc<Process<M, P>>,
+        account: Account,
+        inputs: Option<Inputs<M, P>>,
+    ) -> Self {
         process.space.activate();
-        let children = Vec::new();
-        Task { process, children }
+        account.begin::<M>();
+        Task {
+            process,
+            account,
+            inputs,
+            children: Vec::new(),
+        }
     }
 
     fn space(&self) -> &Space<M, P> {
         &self.process.space
+    }
+
+    /// A system call.
+    #[inline]
+    fn call<R>(
+        &self,
+        call: Call,
+        work: impl FnOnce(&Space<M, P>) -> Result<R, vm::Error>,
+    ) -> Result<R, Error> {
+        self.in_kernel(|| work(self.space()).map_err(failed(call)))
+    }
+
+    #[inline]
+    fn in_kernel<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.account.enter::<M>();
+        let result = work();
+        self.account.leave::<M>();
+        result
+    }
+
+    /// A touch of memory, which enters no kernel; if it faults, the machine charges for that.
+    #[inline]
+    fn touch<R>(&self, access: impl Fn(&M) -> Result<R, PageFault>) -> Result<R, Error> {
+        let space = self.space();
+        loop {
+            let began = self.account.now::<M>();
+            let fault = match access(space.vm().machine()) {
+                Ok(result) => return Ok(result),
+                Err(fault) => fault,
+            };
+            self.account.left_user(began);
+            let served = space.fault(fault);
+            self.account.leave::<M>();
+            served.map_err(failed(Call::Touch))?;
+        }
+    }
+
+    /// Keeps the exit code of a child for who waits.
+    fn ended(&mut self, code: u8) -> Child {
+        self.children.push(Some(code));
+        Child::Process(self.children.len() as i32 - 1)
     }
 }
 
@@ -41,7 +95,7 @@ fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<M: Stores, P: Policies<M>> System for Task<M, P> {
+impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     type File = ObjectRef<M, P>;
 
     fn page_size(&self) -> usize {
@@ -56,66 +110,97 @@ impl<M: Stores, P: Policies<M>> System for Task<M, P> {
     ) -> Result<usize, Error> {
         let prot = rights(prot);
         let of = |file| Request::object(file, 0, len, prot);
-        let request = match backing {
-            Backing::Anonymous => Ok(Request::anonymous(len, prot)),
-            Backing::PrivateFile(file) => of(file),
-            Backing::SharedFile(file) => of(file).map(Request::shared),
-        };
-        let mapped = request.and_then(|request| self.space().map_as(&request));
-        mapped.map_err(failed(Call::Map))
+        self.call(Call::Map, |space| {
+            let request = match backing {
+                Backing::Anonymous => Ok(Request::anonymous(len, prot)),
+                Backing::PrivateFile(file) => of(file),
+                Backing::SharedFile(file) => of(file).map(Request::shared),
+            };
+            space.map_as(&request?)
+        })
     }
 
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        self.space().unmap(range).map_err(failed(Call::Unmap))
+        self.call(Call::Unmap, |space| space.unmap(range))
     }
 
     fn protect(&mut self, start: usize, len: usize, prot: Prot) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        let protected = self.space().protect(range, rights(prot));
-        protected.map_err(failed(Call::Protect))
+        self.call(Call::Protect, |space| space.protect(range, rights(prot)))
     }
 
     fn discard(&mut self, start: usize, len: usize) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        self.space().discard(range).map_err(failed(Call::Discard))
+        self.call(Call::Discard, |space| space.discard(range))
     }
 
     fn program_break(&mut self) -> Result<usize, Error> {
         // Tasks of one process move the break up and back beside each other, so the
         // place to start from is where the heap begins, not where it ends just now.
-        Ok(vm::HEAP_START)
+        self.in_kernel(|| Ok(vm::HEAP_START))
     }
 
     fn set_program_break(&mut self, to: usize) -> Result<(), Error> {
-        self.space().set_break(to).map_err(failed(Call::Brk))
+        self.call(Call::Brk, |space| space.set_break(to))
     }
 
     fn file(&mut self, len: usize) -> Result<Self::File, Error> {
-        let store = M::file().map_err(|error| Error::Failed(Call::File, error.errno))?;
-        Object::file(self.space().vm(), store, len as u64).map_err(failed(Call::File))
+        self.in_kernel(|| stores::file(self.space().vm(), len))
     }
 
     fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
         let old = VaRange::sized(start, len);
-        let moved = self.space().remap(old, new_len, Move::IfNeeded);
-        moved.map_err(failed(Call::Remap))
+        self.call(Call::Remap, |space| {
+            space.remap(old, new_len, Move::IfNeeded)
+        })
     }
 
     fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        let advised = self.space().advise(range, Advice::PageOut);
-        advised.map_err(failed(Call::PageOut))
+        self.call(Call::PageOut, |space| space.advise(range, Advice::PageOut))
     }
 
     /// The child is over when this returns: it has run on the task's CPU.
     fn fork(&mut self, then: Forked) -> Result<Child, Error> {
-        let code = self.process.fork(then)?;
-        self.children.push(Some(code));
-        Ok(Child::Process(self.children.len() as i32 - 1))
+        let code = self.in_kernel(|| self.process.fork(then))?;
+        Ok(self.ended(code))
+    }
+
+    /// As [`System::fork`]; the compiler's time is the task's.
+    fn start_compiler(&mut self, unit: u64, output: &Self::File) -> Result<Child, Error> {
+        let inputs = self.inputs.as_ref();
+        let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
+        let account = &self.account;
+        self.in_kernel(|| {
+            self.process.with_child(|child| {
+                account.leave::<M>();
+                account.enter::<M>();
+                let mut compiler = Task {
+                    process: Arc::new(child.exec()?),
+                    account: account.clone(),
+                    inputs: None,
+                    children: Vec::new(),
+                };
+                account.leave::<M>();
+                let compiled = workloads::compile(&mut compiler, unit, inputs, output);
+                account.enter::<M>();
+                compiled
+            })
+        })?;
+        Ok(self.ended(0))
+    }
+
+    fn number(&self) -> usize {
+        self.account.task
+    }
+
+    fn compute(&mut self, nanoseconds: u64) {
+        M::compute(nanoseconds);
     }
 
     fn wait(&mut self, child: Child) -> Result<u8, Error> {
+        self.account.enter::<M>();
         let code = match child {
             Child::Process(number) => {
                 let place = usize::try_from(number).ok();
@@ -126,19 +211,19 @@ impl<M: Stores, P: Policies<M>> System for Task<M, P> {
         while self.children.last() == Some(&None) {
             self.children.pop();
         }
+        self.account.leave::<M>();
         code.ok_or(Error::Failed(Call::Wait, libc::ECHILD))
     }
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
         let (word, shift) = word_of(address);
-        let others = self.space().load(word).map_err(failed(Call::Touch))? & !(0xff << shift);
-        let written = self.space().store(word, others | u64::from(value) << shift);
-        written.map_err(failed(Call::Touch))
+        let others = self.touch(|machine| machine.load(word))? & !(0xff << shift);
+        self.touch(|machine| machine.store(word, others | u64::from(value) << shift))
     }
 
     fn read(&mut self, address: usize) -> Result<u8, Error> {
         let (word, shift) = word_of(address);
-        let value = self.space().load(word).map_err(failed(Call::Touch))?;
+        let value = self.touch(|machine| machine.load(word))?;
         Ok((value >> shift) as u8)
     }
 }

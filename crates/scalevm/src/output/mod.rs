@@ -13,6 +13,7 @@ pub mod shape;
 pub mod simulated_locks;
 pub mod sink;
 pub mod table;
+pub mod times;
 pub mod verdict;
 
 /// A rate in few characters: `1.719 M`, `341 k`.

@@ -100,6 +100,7 @@ impl Point {
                 workload: workload.into(),
                 tasks,
                 mode,
+                count: None,
             },
         )
     }

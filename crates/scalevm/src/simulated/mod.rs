@@ -6,12 +6,11 @@
 mod attribution;
 mod private;
 mod run;
-mod timed;
 
 pub use attribution::{Attribution, Share};
 use private::private;
 
-use crate::harness::{Failure, Plan, Running, Target};
+use crate::harness::{Failure, Plan, Running, Target, Times};
 use crate::ours::{SWAP_PER_TASK, can_run};
 use baselines::selected::{Preset, Selected};
 use run::Run;
@@ -47,6 +46,16 @@ impl Target for Simulated {
             now: Duration::ZERO,
             failure: None,
         }))
+    }
+
+    fn complete(&self, plan: &Plan, sample: u32) -> Result<Times, Failure> {
+        self.check(plan)?;
+        let seed = self.seed + u64::from(sample);
+        let target = Simulated {
+            seed,
+            ..self.clone()
+        };
+        target.with_run(plan, Run::complete)
     }
 }
 

@@ -1,9 +1,8 @@
 //! One run on one machine.
 
 use super::attribution::Attribution;
-use super::timed::Timed;
-use crate::harness::{Failure, Mode, Plan};
-use crate::ours::{Process, Task, memory, swap_space};
+use crate::harness::{Failure, Plan, Times};
+use crate::ours::{Account, Common, Ledger, Ledgers, memory, swap_space};
 use machine::Job;
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
@@ -41,6 +40,8 @@ pub struct Run {
     workload: &'static Workload,
     machine: Sim,
     counters: Arc<[Counter]>,
+    /// If the plan has an end.
+    ledgers: Option<Ledgers>,
     errors: Arc<Mutex<Option<(usize, Error)>>>,
 }
 
@@ -60,24 +61,25 @@ impl Run {
             ..MachineOptions::new(machine.clone())
         })
         .map_err(Failure::start("simulated machine"))?;
-        let counters: Arc<[Counter]> = (0..plan.tasks).map(|_| Counter::new()).collect();
+        let counters = (0..plan.tasks).map(|task| Counter::with_limit(plan.limit(task)));
         let run = Run {
             workload,
             machine,
-            counters,
+            counters: counters.collect(),
+            ledgers: plan.count.map(|_| Ledger::of_tasks(plan.tasks)),
             errors: Arc::default(),
         };
-        let (maker, mode) = (run.machine.clone(), plan.mode);
+        let (maker, plan) = (run.machine.clone(), *plan);
         // All that tasks share is made on a CPU, so that it lies in the machine.
-        let tasks = plan.tasks;
         let made = run.machine.on_cpu(0, move || {
-            options.swap_space = swap_space(&maker, workload, tasks)?;
+            options.swap_space = swap_space(&maker, workload, plan.tasks)?;
             let vm = Vm::with_options(maker, options);
-            let shared = (mode == Mode::Threads).then(|| Process::new(&vm).map(Arc::new));
-            Ok((vm, shared))
+            let common = Common::new(&vm, &plan);
+            Ok((vm, common))
         });
-        let (vm, shared) = made.map_err(Failure::start("swap space"))?;
-        let jobs = (0..plan.tasks).map(|task| run.job(task, vm.clone(), shared.clone()));
+        let (vm, common) = made.map_err(Failure::start("swap space"))?;
+        let common = common.map_err(|error| run.failure(0, error))?;
+        let jobs = (0..plan.tasks).map(|task| run.job(task, vm.clone(), common.clone()));
         run.machine.start(jobs.collect());
         Ok(run)
     }
@@ -86,24 +88,32 @@ impl Run {
         &self,
         task: usize,
         vm: Arc<Vm<Sim, P>>,
-        shared: Option<Result<Arc<Process<Sim, P>>, Error>>,
+        common: Common<Sim, P>,
     ) -> Job {
         let (counters, errors) = (self.counters.clone(), self.errors.clone());
         let workload = self.workload;
+        let account = Account {
+            task,
+            private: super::private(workload),
+            ledgers: self.ledgers.clone(),
+        };
         Box::new(move || {
-            let work = || {
-                let process = match shared {
-                    Some(process) => process?,
-                    None => Arc::new(Process::new(&vm)?),
-                };
-                let mut system = Timed::new(Task::new(process), super::private(workload));
-                workload.run(&mut system, &counters[task])
-            };
+            let work = || workload.run(&mut common.task(&vm, account)?, &counters[task]);
             if let Err(error) = work() {
                 let mut first = errors.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert((task, error));
             }
         })
+    }
+
+    /// Runs until all tasks have come to their limits; what time that took.
+    pub fn complete(&mut self) -> Result<Times, Failure> {
+        let began = self.machine.time();
+        self.run_to(LIMIT)?;
+        let ledgers = self.ledgers.as_ref();
+        let ledgers = ledgers.ok_or_else(|| self.stuck("its plan has no end".into()))?;
+        let real = Ledger::end(ledgers).saturating_sub(began);
+        Ok(Ledger::times(ledgers, Duration::from_nanos(real)))
     }
 
     /// Warms up; then what each task does in `span`.
@@ -166,25 +176,31 @@ impl Run {
     }
 
     fn run_to(&mut self, time: u64) -> Result<(), Failure> {
-        let stuck = |why: String| Failure::Simulation {
-            workload: self.workload.name,
-            why,
-        };
         match self.machine.run(time.min(LIMIT)) {
-            Progress::Deadlock(why) => return Err(stuck(format!("deadlock: {why}"))),
+            Progress::Deadlock(why) => return Err(self.stuck(format!("deadlock: {why}"))),
             Progress::Running if time >= LIMIT => {
-                return Err(stuck("no end within a simulated minute".into()));
+                return Err(self.stuck("no end within a simulated minute".into()));
             }
             _ => {}
         }
         let error = *self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         match error {
-            Some((task, error)) => Err(Failure::Task {
-                workload: self.workload.name,
-                task,
-                error,
-            }),
+            Some((task, error)) => Err(self.failure(task, error)),
             None => Ok(()),
+        }
+    }
+
+    fn stuck(&self, why: String) -> Failure {
+        let workload = self.workload.name;
+        Failure::Simulation { workload, why }
+    }
+
+    fn failure(&self, task: usize, error: Error) -> Failure {
+        let workload = self.workload.name;
+        Failure::Task {
+            workload,
+            task,
+            error,
         }
     }
 

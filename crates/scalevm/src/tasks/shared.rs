@@ -1,5 +1,6 @@
 //! Memory that the tasks share with whoever measures them.
 
+use crate::harness::Plan;
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
@@ -67,10 +68,10 @@ unsafe impl Send for Area {}
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// Slots for `tasks` tasks.
-    pub fn new(tasks: usize) -> io::Result<Self> {
-        let area = Self::map(tasks, None)?;
-        area.clear();
+    /// Slots for the tasks of `plan`.
+    pub fn new(plan: &Plan) -> io::Result<Self> {
+        let area = Self::map(plan.tasks, None)?;
+        area.clear(|task| plan.limit(task));
         Ok(area)
     }
 
@@ -87,7 +88,7 @@ impl Area {
         file.set_len((tasks * size_of::<Slot>()) as u64)?;
         let file = OwnedFd::from(file);
         let area = Self::map(tasks, Some(&file))?;
-        area.clear();
+        area.clear(|_| u64::MAX);
         Ok((area, file))
     }
 
@@ -119,10 +120,11 @@ impl Area {
         Ok(Area { slots, tasks })
     }
 
-    fn clear(&self) {
+    /// Each task is to count to its `limit`.
+    fn clear(&self, limit: impl Fn(usize) -> u64) {
         for task in 0..self.tasks {
             let slot = Slot {
-                counter: Counter::new(),
+                counter: Counter::with_limit(limit(task)),
                 state: AtomicU32::new(0),
                 error: UnsafeCell::new(None),
             };

@@ -1,11 +1,14 @@
 //! Tasks as threads of this process.
 
 use super::{Area, Gate, Mask, Slot, begin_task, born_at};
-use crate::harness::{Failure, Plan, Running};
+use crate::harness::{Failure, Plan, Running, interrupt};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workloads::{Error, System, Workload};
+
+/// How often one looks whether they have ended.
+const TURN: Duration = Duration::from_millis(1);
 
 /// Threads at work; stopped and joined when dropped.
 pub struct Threads {
@@ -87,6 +90,38 @@ fn report_bus_errors() {
 }
 
 impl Threads {
+    /// Waits until all tasks have ended, each at its limit.
+    pub fn join(mut self) -> Result<(), Failure> {
+        while !self.threads.iter().all(JoinHandle::is_finished) {
+            interrupt::check()?;
+            thread::sleep(TURN);
+        }
+        for (task, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
+            let panicked = thread.join().is_err();
+            if panicked || self.area.slots()[task].error().is_some() {
+                return Err(self.failure(task));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a task has ended.
+    fn failure(&self, task: usize) -> Failure {
+        let workload = self.workload.name;
+        match self.area.slots()[task].error() {
+            Some(error) => Failure::Task {
+                workload,
+                task,
+                error,
+            },
+            None => Failure::Died {
+                workload,
+                task,
+                status: None,
+            },
+        }
+    }
+
     fn end(&mut self) {
         for slot in self.area.slots() {
             slot.counter.stop();
@@ -108,25 +143,10 @@ impl Running for Threads {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        let workload = self.workload.name;
-        for (task, thread) in self.threads.iter().enumerate() {
-            if !thread.is_finished() {
-                continue;
-            }
-            return Err(match self.area.slots()[task].error() {
-                Some(error) => Failure::Task {
-                    workload,
-                    task,
-                    error,
-                },
-                None => Failure::Died {
-                    workload,
-                    task,
-                    status: None,
-                },
-            });
+        match self.threads.iter().position(JoinHandle::is_finished) {
+            Some(task) => Err(self.failure(task)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn pids(&self) -> Vec<u32> {

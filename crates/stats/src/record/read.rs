@@ -46,7 +46,7 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
 }
 
 /// What else the command prints or keeps as JSON lines: no results of runs.
-const ASIDES: [&str; 10] = [
+const ASIDES: [&str; 11] = [
     "attribution",
     "curve",
     "difference",
@@ -56,6 +56,7 @@ const ASIDES: [&str; 10] = [
     "profile",
     "reproduction",
     "self-test",
+    "times",
     "verdict",
 ];
 

@@ -164,6 +164,11 @@ impl<M: Platform> Frames<M> {
         cached + pooled + self.reservations.unused()
     }
 
+    /// Free frames that the calling CPU has at hand, a moment ago: without a look at another's.
+    pub(crate) fn at_hand(&self) -> usize {
+        self.caches.get(&M::pin()).lock().len()
+    }
+
     /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
     /// switches it off.
     pub fn fail_after(&self, nth: u64) {

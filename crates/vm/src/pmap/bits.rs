@@ -70,6 +70,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 }
             }
         }
+        if modified {
+            list.take_flags(Page::<M, P::Invalidation>::LAZY);
+        }
         drop(list);
         // Mappings that others have taken off the list may be written through still.
         self.invalidation()

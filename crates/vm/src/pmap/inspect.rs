@@ -27,6 +27,8 @@ pub(crate) struct SeenPage {
     pub(crate) dirty: bool,
     /// Used since it was last looked at.
     pub(crate) referenced: bool,
+    /// Given up by its owner, and not written since.
+    pub(crate) lazy: bool,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -63,12 +65,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         // SAFETY: the list is locked.
         let mappings = |pv: Pv| unsafe { pv.family(machine) }.lock().len();
         let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
+        let is = |flag| known & flag != 0;
+        let dirty = is(Page::<M, P::Invalidation>::DIRTY);
         Some(Seen::Page(SeenPage {
             frame,
             kind: entry::kind(bits),
             mappings: list.iter(machine).map(mappings).sum(),
-            dirty: known & Page::<M, P::Invalidation>::DIRTY != 0,
-            referenced: known & Page::<M, P::Invalidation>::REFERENCED != 0,
+            dirty,
+            referenced: is(Page::<M, P::Invalidation>::REFERENCED),
+            lazy: is(Page::<M, P::Invalidation>::LAZY) && !dirty,
         }))
     }
 }

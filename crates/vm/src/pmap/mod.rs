@@ -29,6 +29,7 @@ mod enter;
 mod entry;
 mod flush;
 mod inspect;
+mod lazy;
 mod moved;
 mod protect;
 mod pv;

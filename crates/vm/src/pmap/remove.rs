@@ -201,17 +201,45 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
     /// which says something and is no superpage's; returns what it was.
     pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
-        debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
-        self.split(part);
-        let leaf = part.leaf().get().expect("a mapping has a table");
         // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
         // the walker's exchange: bits set before are seen, a later one fails.
-        let old = self.entry(leaf, 0, address).swap(next, Ordering::AcqRel);
-        part.add(entry::kind(old), -1);
+        let old = self.to_clear(part, address).swap(next, Ordering::AcqRel);
+        self.count_cleared(part, old);
         if next != 0 {
             part.add(Kind::Swapped, 1);
         }
-        self.count_resident(-isize::from(old & pte::PRESENT != 0));
         old
+    }
+
+    /// Clears the entry at `address`, which maps a page, unless it is marked dirty; whether it
+    /// did.
+    pub(super) fn clear_clean(&self, part: &mut Part<'_, M, P>, address: usize) -> bool {
+        let entry = self.to_clear(part, address);
+        let mut old = entry.load(Ordering::Relaxed);
+        while old & pte::DIRTY == 0 {
+            // AcqRel: as in `clear`.
+            match entry.compare_exchange_weak(old, 0, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.count_cleared(part, old);
+                    return true;
+                }
+                Err(now) => old = now,
+            }
+        }
+        false
+    }
+
+    /// The entry at `address`, in a slot whose pages are mapped one by one from now on.
+    fn to_clear(&self, part: &mut Part<'_, M, P>, address: usize) -> &M::AtomicU64 {
+        debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
+        self.split(part);
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        self.entry(leaf, 0, address)
+    }
+
+    /// Counts an entry less: `old` is what it was.
+    fn count_cleared(&self, part: &mut Part<'_, M, P>, old: u64) {
+        part.add(entry::kind(old), -1);
+        self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 }

@@ -20,7 +20,8 @@ pub struct Removed {
     pub mappings: usize,
     /// How often a slot's lock was taken and the page looked at anew.
     pub retries: usize,
-    /// A mapping was found in locked memory and left there: never by [`Vm::remove_all`].
+    /// A mapping was found in locked memory, or was not to be forgotten, and left there: never by
+    /// [`Vm::remove_all`].
     pub is_locked: bool,
 }
 
@@ -32,9 +33,24 @@ pub(crate) struct How {
     /// Whether memory that a task has locked is left alone, and the removal ended there; and
     /// the page stays dirty if it is: who writes it back beside must see that at any time.
     pub(crate) reclaims: bool,
+    /// Whether a mapping is left alone, and the removal ended there, unless its page is given up:
+    /// [`Pmap::forget`].
+    pub(crate) forgets: bool,
 }
 
 impl How {
+    /// Wherever the page is mapped.
+    pub(crate) const ALL: How = How {
+        slot: None,
+        reclaims: false,
+        forgets: false,
+    };
+    /// As a reclaimer does.
+    pub(crate) const RECLAIM: How = How {
+        reclaims: true,
+        ..How::ALL
+    };
+
     /// Whether the mapping at the start of `part` is left alone.
     fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
         let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
@@ -50,11 +66,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
     /// is in no delayed-invalidation block.
     pub fn remove_all(&self, hold: &Hold<M, P>) -> Removed {
-        let how = How {
-            slot: None,
-            reclaims: false,
-        };
-        self.remove_as(hold.frame(), how)
+        self.remove_as(hold.frame(), How::ALL)
     }
 
     /// As [`Vm::remove_all`], in another way, for who holds the page. If locked memory is
@@ -72,6 +84,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 unsafe { (pv.family(self.machine()), pv.address(self.machine())) };
             let family = family.lock();
             let Some(owner) = family.alone() else {
+                // A page of several is given up by none of them.
+                if how.forgets {
+                    is_locked = true;
+                    continue;
+                }
                 // SAFETY: it is locked, and has several members.
                 mappings += unsafe { self.take_from(&family, &mut list, pv, how) };
                 continue;
@@ -185,11 +202,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             if how.spares(&part) {
                 return false;
             }
-            if let Some(slot) = how.slot {
-                self.vm.retain_swapped(slot);
-            }
-            let next = how.slot.map_or(0, entry::swapped);
-            let frame = self.detach(&mut part, list, next);
+            let frame = match how {
+                How { forgets: true, .. } => match self.forget(&mut part, list) {
+                    Some(frame) => frame,
+                    None => return false,
+                },
+                How { slot, .. } => {
+                    slot.inspect(|&slot| self.vm.retain_swapped(slot));
+                    self.detach(&mut part, list, slot.map_or(0, entry::swapped))
+                }
+            };
             // The caller's hold keeps the page.
             self.vm.release_page(frame);
             if part.slot().resident() == 0 {

@@ -37,6 +37,7 @@ fn entry(footprint: &Footprint, names: &Names<'_>, out: &mut impl Write) -> fmt:
         ("Private_Dirty:", pages(footprint.private_dirty)),
         ("Referenced:", pages(footprint.referenced)),
         ("Anonymous:", pages(footprint.anonymous)),
+        ("LazyFree:", pages(footprint.lazily_freed)),
         ("AnonHugePages:", pages(footprint.in_superpages)),
         ("Swap:", pages(footprint.swapped)),
         ("Locked:", if is_locked { proportional } else { 0 }),

@@ -109,6 +109,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             for slot in slots {
                 let page = self.page(frames[done]);
                 let mut list = page.lock_pv();
+                list.take_flags(Page::<M, P::Invalidation>::LAZY);
                 list.set_flags(Page::<M, P::Invalidation>::UNWRITTEN);
                 page.set_identity(Identity::Swap(slot));
                 drop(list);
@@ -128,7 +129,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let Some(slot) = page.slot else { return };
         let how = How {
             slot: Some(slot),
-            reclaims: true,
+            ..How::RECLAIM
         };
         let removed = self.remove_as(page.held.frame(), how);
         // A page that its only mapping keeps may be written all the time: it stays private.

@@ -12,11 +12,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Unmaps an object's page, writes it if it is dirty, and frees it if nobody has come to
     /// want it meanwhile; whether it did.
     pub(super) fn evict(&self, held: PageRef<'_, M, P>) -> bool {
-        let how = How {
-            slot: None,
-            reclaims: true,
-        };
-        let removed = self.remove_as(held.frame(), how);
+        let removed = self.remove_as(held.frame(), How::RECLAIM);
         if removed.is_locked {
             return false;
         }

@@ -22,11 +22,16 @@
 //! is private again. A reclaimer that finds [`Identity::Swap`] takes a reference of the
 //! slot only if it still has the page ([`SwapSpace::retain_if`]), and otherwise leaves it alone.
 //!
+//! A page that its owner has given up (`MADV_FREE`) and nobody has written since goes without
+//! all that: its only mapping becomes nothing, and its frame is free. The protocol of that is
+//! in the pmap's module `lazy`.
+//!
 //! # Where memory is asked for
 //! Operations hold slots' locks when they find that no frame is left, and reclaiming waits
 //! for slots. So they fail, as any operation without memory does, leaving all as it was; and
 //! [`Vm::with_frames`], around the whole operation, reclaims and tries again. Only when
-//! nothing can be reclaimed, tables included ([`tables`]), and the embedder's hook knows no way either, the error is the caller's.
+//! nothing can be reclaimed, tables included ([`tables`]), and the embedder's hook knows no way
+//! either, the error is the caller's.
 //!
 //! [`Page::LAUNDRY`]: crate::page::Page::LAUNDRY
 //! [`Page::UNWRITTEN`]: crate::page::Page::UNWRITTEN
@@ -35,6 +40,7 @@
 
 mod batch;
 mod evict;
+mod forget;
 mod pressure;
 mod scan;
 mod swap_in;

@@ -136,7 +136,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let stray = list.first().is_none() && page.identity() == Identity::Private;
         if !stray && list.begin_laundry() {
             drop(list);
-            batch.push(held);
+            match self.forget(held) {
+                Ok(freed) => return freed,
+                Err(held) => batch.push(held),
+            }
         }
         match batch.is_full() {
             true => self.launder(batch),

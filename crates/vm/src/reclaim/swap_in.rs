@@ -1,20 +1,49 @@
 //! Private pages back from the swap space.
+//!
+//! Pages that went out together are neighbours there, and are probably wanted together. So with
+//! a slot those beside it are read, in one call of the pager, as far as they lie in the same
+//! aligned window and nobody has them in memory or is busy with them. They wait in the swap
+//! cache for whoever faults on them; unused as they are, they are the first to go if nobody
+//! does, and need not be written. Reading ahead waits for nobody, takes half of the frames at
+//! most that its CPU has at hand, and has none reclaimed; if it fails, the slot that is wanted
+//! is read alone.
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::object::PageRef;
+use crate::object::{Advice, PageRef};
 use crate::page::Identity;
 use crate::policy::Policies;
-use crate::swap::SwapIn;
+use crate::swap::{Loading, SwapIn, SwapSpace};
 use crate::vm::Vm;
-use machine::Platform;
+use machine::{Frame, Platform};
+
+/// Slots that are read at once.
+const WINDOW: usize = 8;
+
+/// A slot that is being read in, and the page that is to have its content.
+struct Incoming<'a, M: Platform, P: Policies<M>> {
+    loading: Loading<'a, M>,
+    held: PageRef<'a, M, P>,
+}
+
+/// Neighbours that are read in: the slots of a window from some on, up to the first that is not
+/// among them.
+struct Window<'a, M: Platform, P: Policies<M>> {
+    slots: [Option<Incoming<'a, M, P>>; WINDOW],
+    /// Which of them is wanted.
+    wanted: usize,
+}
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The page with the content of a slot that a page-table entry named a moment ago;
     /// `None` if nobody needs the slot any more. May sleep: the caller holds no lock.
     ///
     /// Whoever maps it locks the entry first, and looks whether it and the slot still say the same.
-    pub(crate) fn swap_in(&self, slot: u32) -> Result<Option<PageRef<'_, M, P>>, Error> {
+    pub(crate) fn swap_in(
+        &self,
+        slot: u32,
+        advice: Advice,
+    ) -> Result<Option<PageRef<'_, M, P>>, Error> {
         let Some(swap) = self.swap_space() else {
             return Ok(None);
         };
@@ -23,19 +52,79 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             SwapIn::Gone => Ok(None),
             SwapIn::Load(loading) => {
                 let frame = self.allocate_page(Content::Any)?;
-                let held = PageRef::new(self, frame);
-                loading.read(self.machine(), frame).map_err(Error::Io)?;
-                self.page(frame).set_identity(Identity::Swap(slot));
-                // The cache's reference.
-                self.page(frame).retain();
-                if loading.finish(frame) {
-                    return Ok(Some(held));
+                let mut window = Window::new(Incoming {
+                    loading,
+                    held: PageRef::new(self, frame),
+                });
+                if advice != Advice::Random {
+                    self.widen(swap, &mut window);
                 }
-                self.make_private(frame);
-                self.release_page(frame);
-                Ok(None)
+                self.read_in(swap, window)
             }
         }
+    }
+
+    /// Adds what can be had beside the slot that is wanted.
+    fn widen<'a>(&'a self, swap: &'a SwapSpace<M>, window: &mut Window<'a, M, P>) {
+        let wanted = window.wanted;
+        let mut room = self.frames().at_hand() / 2;
+        let mut add = |index: usize| {
+            let slot = window.slot(index);
+            if room == 0 || slot >= swap.slots() {
+                return false;
+            }
+            room -= 1;
+            window.slots[index] = self.begin_ahead(swap, slot);
+            window.slots[index].is_some()
+        };
+        let _ = (wanted + 1..WINDOW).all(&mut add);
+        let _ = (0..wanted).rev().all(&mut add);
+    }
+
+    fn begin_ahead<'a>(&'a self, swap: &'a SwapSpace<M>, slot: u32) -> Option<Incoming<'a, M, P>> {
+        let loading = swap.try_load(slot)?;
+        let frame = self.allocate_page(Content::Any).ok()?;
+        let held = PageRef::new(self, frame);
+        Some(Incoming { loading, held })
+    }
+
+    /// Reads a window in; the page that is wanted.
+    fn read_in<'a>(
+        &'a self,
+        swap: &'a SwapSpace<M>,
+        mut window: Window<'a, M, P>,
+    ) -> Result<Option<PageRef<'a, M, P>>, Error> {
+        let (first, frames, count) = window.frames();
+        let mut read = swap.read(self.machine(), first, &frames[..count]);
+        if read.is_err() && count > 1 {
+            window.narrow();
+            let (first, frames, _) = window.frames();
+            read = swap.read(self.machine(), first, &frames[..1]);
+        }
+        read.map_err(Error::Io)?;
+        let wanted = window.slots[window.wanted].take();
+        // The cache keeps the others.
+        for incoming in window.slots.into_iter().flatten() {
+            drop(self.put_in_cache(incoming));
+        }
+        Ok(wanted.and_then(|incoming| self.put_in_cache(incoming)))
+    }
+
+    /// Puts a page that has its slot's content into the cache; `None` if nobody needs the
+    /// slot any more.
+    fn put_in_cache<'a>(&'a self, incoming: Incoming<'a, M, P>) -> Option<PageRef<'a, M, P>> {
+        let Incoming { loading, held } = incoming;
+        let frame = held.frame();
+        self.page(frame)
+            .set_identity(Identity::Swap(loading.slot()));
+        // The cache's reference.
+        self.page(frame).retain();
+        if loading.finish(frame) {
+            return Some(held);
+        }
+        self.make_private(frame);
+        self.release_page(frame);
+        None
     }
 
     /// One more entry names the slot; by who holds one that does.
@@ -55,9 +144,48 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// The page in `frame`, whose slot has gone, is nobody's but who has it mapped or held.
-    fn make_private(&self, frame: machine::Frame) {
+    fn make_private(&self, frame: Frame) {
         let page = self.page(frame);
         let _list = page.lock_pv();
         page.set_identity(Identity::Private);
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Window<'a, M, P> {
+    /// Only what is wanted.
+    fn new(incoming: Incoming<'a, M, P>) -> Self {
+        let wanted = incoming.loading.slot() as usize % WINDOW;
+        let mut slots = [const { None }; WINDOW];
+        slots[wanted] = Some(incoming);
+        Window { slots, wanted }
+    }
+
+    /// The slot at `index`.
+    fn slot(&self, index: usize) -> u32 {
+        let wanted = self.slots[self.wanted].as_ref();
+        let wanted = wanted.expect("what is wanted").loading.slot();
+        wanted - self.wanted as u32 + index as u32
+    }
+
+    /// Lets all go but what is wanted.
+    fn narrow(&mut self) {
+        let wanted = self.wanted;
+        let others = self.slots.iter_mut().enumerate();
+        others
+            .filter(|(index, _)| *index != wanted)
+            .for_each(|(_, slot)| drop(slot.take()));
+    }
+
+    /// The first slot, and the frames that it and those behind it are read to: how many.
+    fn frames(&self) -> (u32, [Frame; WINDOW], usize) {
+        let mut frames = [Frame(0); WINDOW];
+        let mut count = 0;
+        let mut first = None;
+        for incoming in self.slots.iter().flatten() {
+            first.get_or_insert(incoming.loading.slot());
+            frames[count] = incoming.held.frame();
+            count += 1;
+        }
+        (first.expect("what is wanted"), frames, count)
     }
 }

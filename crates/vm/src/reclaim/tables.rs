@@ -2,14 +2,16 @@
 //!
 //! Memory that many map costs each of them tables, and they can fill memory though all of
 //! them could be made again. So before an operation is refused, the pmaps are visited in
-//! rotation: a hand goes round over their tags ([`crate::roster`]), and within each pmap another one over its slots
-//! ([`Pmap::sweep`]). A pmap gives up some tables and it is the next one's turn. That is the order of
-//! FreeBSD's reclamation of PV entries (seed 002: a list of pmaps, rotated, so that it
-//! approaches the least recently used), without the list.
+//! rotation: a hand goes round over their tags ([`crate::roster`]), and within each pmap another
+//! one over its slots ([`Pmap::sweep`]). A pmap gives up some tables, and it is the next one's
+//! turn. That is the order of FreeBSD's reclamation of PV entries (seed 002: a list of pmaps,
+//! rotated, so that it approaches the least recently used), without the list.
 //!
 //! An operation that has been refused a frame may leave tables behind that it needs when it is
-//! tried again. So tables alone do not let it try for ever: each time it asks for twice as many, and
-//! after [`ROUNDS`] it is refused.
+//! tried again. So tables alone do not let it try for ever: each time it asks for twice as
+//! many, and after [`ROUNDS`] it is refused.
+//!
+//! [`Pmap::sweep`]: crate::pmap::Pmap::sweep
 
 use crate::policy::Policies;
 use crate::roster::TAGS;
@@ -23,9 +25,9 @@ const SHARE: usize = 8;
 pub(super) const ROUNDS: u32 = 8;
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Frees about `wanted` leaf tables that can be made again: those without entries, and those that
-    /// map pages of objects only, which are not locked in memory. How many it did; 0 says that
-    /// there were none. O(slots of all spaces) at most. The caller holds no lock of the VM's.
+    /// Frees about `wanted` leaf tables that can be made again: those without entries, and those
+    /// that map pages of objects only, which are not locked in memory. How many it did; 0 says
+    /// that there were none. O(slots of all spaces) at most. The caller holds no lock of the VM's.
     pub fn reclaim_tables(&self, wanted: usize) -> usize {
         self.reclaiming(|| self.visit_pmaps(wanted))
     }

@@ -21,8 +21,9 @@ pub enum Advice {
     WillNeed,
     /// Not any more: pages go, and private ones with their content.
     DontNeed,
-    /// Not any more, but their content may come back if memory is not short. Private
-    /// anonymous memory only; here it goes at once.
+    /// Not any more: pages go when memory is short, unless they are written before; until then
+    /// their content is there. What is mapped elsewhere too, since a fork, stays as it is.
+    /// Private anonymous memory only.
     Free,
     /// Not any more, for anybody: the part of the object is zero from now on. Only what is
     /// shared, and may become writable.

@@ -225,13 +225,13 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
     /// unless the page is nobody else's.
     fn swapped(&mut self, slot: u32, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let Some(page) = supply.take_swapped(slot) else {
-            return Ok(Some(Need::Slot(slot)));
+            return Ok(Some(Need::Slot(slot, self.advice())));
         };
         let (space, vm) = (self.space, &self.space.vm);
         let frame = page.frame();
         // The entry has a reference of the slot; but the page may have been evicted again.
         if !vm.swap_space().is_some_and(|swap| swap.holds(slot, frame)) {
-            return Ok(Some(Need::Slot(slot)));
+            return Ok(Some(Need::Slot(slot, self.advice())));
         }
         space.pmap.prepare(&mut self.part)?;
         space.pmap.forget_slot(&mut self.part);

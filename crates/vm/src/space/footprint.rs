@@ -31,6 +31,8 @@ pub struct Footprint {
     pub referenced: u64,
     /// Of no object.
     pub anonymous: u64,
+    /// Of these, given up (`MADV_FREE`) and not written since.
+    pub lazily_freed: u64,
     /// Of these, mapped by superpages.
     pub in_superpages: u64,
     /// In the swap space.
@@ -70,6 +72,7 @@ impl Footprint {
             private_dirty: 0,
             referenced: 0,
             anonymous: 0,
+            lazily_freed: 0,
             in_superpages: 0,
             swapped: 0,
         }
@@ -94,6 +97,7 @@ impl Footprint {
         } += 1;
         self.referenced += u64::from(page.referenced);
         self.anonymous += u64::from(anonymous);
+        self.lazily_freed += u64::from(page.lazy);
         self.in_superpages += u64::from(size == Size::Superpage);
     }
 }

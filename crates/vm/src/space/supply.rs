@@ -15,7 +15,7 @@ pub(super) enum Need<M: Platform, P: Policies<M>> {
     /// This page of an object, in memory.
     Object(Attached<M, P>, u64, Advice),
     /// The content of this slot of the swap space.
-    Slot(u32),
+    Slot(u32, Advice),
     /// Another look: something changed meanwhile.
     Nothing,
 }
@@ -67,8 +67,8 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
                 self.kept = Some(PageRef::new(self.vm, page.into_frame()));
                 Ok(())
             }
-            Need::Slot(slot) => {
-                self.swapped = self.vm.swap_in(slot)?.map(|page| (slot, page));
+            Need::Slot(slot, advice) => {
+                self.swapped = self.vm.swap_in(slot, advice)?.map(|page| (slot, page));
                 Ok(())
             }
             Need::Nothing => Ok(()),

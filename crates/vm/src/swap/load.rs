@@ -61,11 +61,8 @@ impl<M: Platform> SwapSpace<M> {
                 }
             } else if word.is_free() || word.is_owned() {
                 return SwapIn::Gone;
-            } else if !word.is_busy() {
-                let absent = |word: Word| word.is_absent().then(|| word.busy());
-                if self.change(slot, absent).is_some() {
-                    return SwapIn::Load(Loading { space: self, slot });
-                }
+            } else if let Some(loading) = self.try_load(slot) {
+                return SwapIn::Load(loading);
             }
             if word.is_busy() {
                 self.wait(slot);
@@ -75,6 +72,14 @@ impl<M: Platform> SwapSpace<M> {
                 round += 1;
             }
         }
+    }
+
+    /// The right to read a slot in that somebody needs, if its content is not in memory and
+    /// nobody is busy with it: for who expects that it is wanted. Waits for nobody. O(1).
+    pub fn try_load(&self, slot: u32) -> Option<Loading<'_, M>> {
+        let absent = |word: Word| word.is_absent().then(|| word.busy());
+        self.change(slot, absent)?;
+        Some(Loading { space: self, slot })
     }
 
     /// Takes `frame` out of the cache, if the slot's content is there and nobody reads or

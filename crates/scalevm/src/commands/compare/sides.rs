@@ -132,6 +132,7 @@ fn system(args: &CompareArgs, workload: Job, name: &str) -> Result<Box<dyn Side>
         workload,
         tasks: args.measuring.tasks as usize,
         mode: common.mode(),
+        count: None,
     };
     let schedule = common.schedule(on);
     if on == On::Sim {

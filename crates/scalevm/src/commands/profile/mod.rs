@@ -28,6 +28,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         workload: workload.job,
         tasks: args.tasks as usize,
         mode: common.mode(),
+        count: None,
     };
     super::warn_if_crowded(on, plan.tasks);
     let subject = Subject {

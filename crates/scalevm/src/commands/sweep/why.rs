@@ -60,6 +60,7 @@ fn subject<'a>(
             workload: sweep.workload,
             tasks,
             mode: sweep.mode,
+            count: None,
         },
         schedule: watching(common, side.on),
         frequency: perf::Options::default().frequency,

@@ -2,10 +2,13 @@
 
 use super::{cancellation, failed, files, ipc};
 use crate::harness::Mode;
+use crate::os::compiler;
 use std::ffi::CStr;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
 use std::ptr;
 use std::thread::{self, JoinHandle};
-use workloads::{Call, Child, Descriptor, Error, Forked, LAST};
+use workloads::{Call, Child, Descriptor, Error, Files, Forked, LAST};
 
 /// Exit code of a child that could not become the program, as a shell has it.
 const NO_PROGRAM: libc::c_int = 127;
@@ -44,6 +47,36 @@ fn become_other(then: Forked, program: Option<&CStr>) -> ! {
     };
     // SAFETY: runs nothing of the parent's.
     unsafe { libc::_exit(code) }
+}
+
+/// Forks a child that becomes the compiler of `unit`, with these descriptors.
+pub fn start_compiler(unit: u64, output: &File, inputs: &Files<File>) -> Result<Child, Error> {
+    // All that the child needs is made before the fork: as in `fork`, it makes system calls only.
+    let inputs: Vec<RawFd> = inputs.iter().map(File::as_raw_fd).collect();
+    let arguments = compiler::arguments(unit, output.as_raw_fd(), &inputs);
+    let mut pointers: Vec<_> = arguments.iter().map(|word| word.as_ptr()).collect();
+    pointers.push(ptr::null());
+    // SAFETY: the child leaves by `_exit` or `execve` on each way through `become_compiler`.
+    match unsafe { libc::fork() } {
+        0 => become_compiler(&pointers, output.as_raw_fd(), &inputs),
+        -1 => Err(failed(Call::Fork)),
+        pid => Ok(Child::Process(pid)),
+    }
+}
+
+fn become_compiler(arguments: &[*const libc::c_char], output: RawFd, inputs: &[RawFd]) -> ! {
+    let environment = [ptr::null()];
+    // SAFETY: plain system calls; strings that end in zero bytes, lists that end in a null.
+    unsafe {
+        for file in inputs {
+            libc::fcntl(*file, libc::F_SETFD, 0);
+        }
+        libc::fcntl(output, libc::F_SETFD, 0);
+        // This very program, also if its file has been replaced meanwhile.
+        let program = c"/proc/self/exe".as_ptr();
+        libc::execve(program, arguments.as_ptr(), environment.as_ptr());
+        libc::_exit(NO_PROGRAM)
+    }
 }
 
 /// Starts an echo: a thread if tasks are threads, else a process. Either is born where the

@@ -6,15 +6,27 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use workloads::{Call, Descriptor, Error};
+use workloads::{Call, Descriptor, Error, Files};
 
 /// A file of `len` zero bytes in `directory`, which nobody else can open.
 pub fn unnamed(directory: &Path, len: usize) -> Result<File, Error> {
     unnamed_file(directory)
         .and_then(|file| file.set_len(len as u64).map(|()| file))
         .map_err(|error| failed_with(Call::File, &error))
+}
+
+/// The files of a build in `directory`, which nobody else can open.
+pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
+    Files::try_new(|input| {
+        let file = unnamed(directory, input.size())?;
+        for number in 0..input.size() / page {
+            file.write_all_at(&[input.byte(number)], (number * page) as u64)
+                .map_err(|error| failed_with(Call::File, &error))?;
+        }
+        Ok(file)
+    })
 }
 
 #[inline]

@@ -34,10 +34,8 @@ impl Linux {
     /// The handle of task 0, whose files lie in `directory`, and what it starts is of the
     /// kind of `mode`.
     pub fn new(directory: PathBuf, mode: Mode, prepared: Prepared) -> Self {
-        // SAFETY: no arguments in memory.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Linux {
-            page: usize::try_from(page).expect("every kernel has a page size"),
+            page: page_size(),
             directory,
             mode,
             task: 0,
@@ -57,6 +55,12 @@ impl Linux {
             threads: children::Threads::default(),
         }
     }
+}
+
+fn page_size() -> usize {
+    // SAFETY: no arguments in memory.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(page).expect("every kernel has a page size")
 }
 
 /// The error number of the call that has just failed.
@@ -215,6 +219,16 @@ impl System for Linux {
     #[inline]
     fn wait(&mut self, child: Child) -> Result<u8, Error> {
         children::wait(child, &mut self.threads)
+    }
+
+    fn start_compiler(&mut self, unit: u64, output: &File) -> Result<Child, Error> {
+        let inputs = self.prepared.inputs();
+        let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
+        children::start_compiler(unit, output, inputs)
+    }
+
+    fn number(&self) -> usize {
+        self.task
     }
 
     fn start_echo(&mut self, from: Descriptor, to: Descriptor) -> Result<Child, Error> {

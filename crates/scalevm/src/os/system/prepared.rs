@@ -4,20 +4,22 @@ use super::{failed_with, files};
 use crate::harness::{Failure, Job, Plan};
 use std::env;
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use workloads::{Call, Feature};
+use workloads::{Call, Feature, Files};
 
 /// The program that exec1 runs: it does nothing and succeeds.
 const PROGRAM: &str = "true";
 
-/// Files with names, and the path of a program, if the workload needs them. Tasks can not
-/// make the files: they may be killed, and then nobody would remove them.
+/// Files with names, the path of a program, and the inputs of a build, if the workload needs them. Tasks can not
+/// make files with names: they may be killed, and then nobody would remove them.
 #[derive(Default)]
 pub struct Prepared {
     /// By task.
     names: Vec<CString>,
     program: Option<CString>,
+    inputs: Option<Files<File>>,
 }
 
 impl Prepared {
@@ -31,14 +33,22 @@ impl Prepared {
         if features.contains(&Feature::Exec) {
             prepared.program = Some(find(PROGRAM)?);
         }
+        let failed = |task| {
+            move |error| Failure::Task {
+                workload: workload.name,
+                task,
+                error,
+            }
+        };
+        if features.contains(&Feature::Compiler) {
+            let inputs = files::inputs(directory, super::page_size());
+            prepared.inputs = Some(inputs.map_err(failed(0))?);
+        }
         if features.contains(&Feature::Names) {
             for task in 0..plan.tasks {
-                let named = files::named_file(directory).map_err(|error| Failure::Task {
-                    workload: workload.name,
-                    task,
-                    error: failed_with(Call::File, &error),
-                });
-                prepared.names.push(named?.1);
+                let named = files::named_file(directory);
+                let named = named.map_err(|error| failed_with(Call::File, &error));
+                prepared.names.push(named.map_err(failed(task))?.1);
             }
         }
         Ok(prepared)
@@ -54,6 +64,12 @@ impl Prepared {
     #[inline]
     pub fn program(&self) -> Option<&CStr> {
         self.program.as_deref()
+    }
+
+    /// What compilers use.
+    #[inline]
+    pub fn inputs(&self) -> Option<&Files<File>> {
+        self.inputs.as_ref()
     }
 }
 

@@ -22,6 +22,7 @@ fn run(workload: &'static Workload, mode: Mode, directory: &Path) -> u8 {
         workload: workload.into(),
         tasks: 1,
         mode,
+        count: None,
     };
     let before = held();
     let Ok(prepared) = Prepared::new(&plan, directory) else {
@@ -42,8 +43,7 @@ fn run(workload: &'static Workload, mode: Mode, directory: &Path) -> u8 {
 fn no_descriptor_child_or_file_is_left() {
     let directory = std::env::temp_dir().join(format!("scalevm-left-{}", std::process::id()));
     fs::create_dir(&directory).expect("a directory");
-    let with_features = workloads::all().iter();
-    for workload in with_features.filter(|one| !one.needs.features.is_empty()) {
+    for workload in super::runnable().filter(|one| !one.needs.features.is_empty()) {
         for mode in [Mode::Processes, Mode::Threads] {
             // In a child: it has one thread, so what it holds is the workload's.
             // SAFETY: libc's `fork` looks after the locks of malloc; the child ends in

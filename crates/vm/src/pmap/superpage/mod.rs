@@ -41,6 +41,7 @@
 //! another is such a run; who has one and needs a slot only tries.
 
 mod demote;
+mod give_up;
 mod promote;
 mod protect;
 mod remove;

@@ -1,8 +1,8 @@
 //! Families of processes whose pages go to the swap space and come back.
 //!
 //! Each CPU has a word of its own in each page of a family's first process, and in shared
-//! memory; it forks children of its own, and knows what they must find. One CPU only
-//! reclaims.
+//! memory; it forks children of its own, and knows what they must find: of pages that it has
+//! given up (`MADV_FREE`), what it wrote or zero. One CPU only reclaims.
 
 use super::pause;
 use super::store::{presets, sharing, with_swap};
@@ -68,6 +68,8 @@ struct Process<'a, P: Policies<Sim>> {
     space: Owned<'a, Space<Sim, P>>,
     start: usize,
     words: [u64; PAGES],
+    /// Pages that are given up: they may be zero instead.
+    given_up: [bool; PAGES],
 }
 
 /// Everybody's, or one's own.
@@ -109,6 +111,7 @@ impl<P: Policies<Sim>> World<P> {
             space: Owned::Shared(&self.first),
             start: FIRST,
             words: [0; PAGES],
+            given_up: [false; PAGES],
         };
         let mut worker = Worker {
             cpu,
@@ -161,6 +164,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         let stored = process.space.get().store(process.start + at, number);
         stored.expect("private memory");
         process.words[page] = number;
+        process.given_up[page] = false;
     }
 
     fn store_shared(&mut self, which: usize) {
@@ -172,13 +176,17 @@ impl<P: Policies<Sim>> Worker<'_, P> {
     }
 
     /// Finds what must be there, in all pages.
-    fn look(&self, which: usize) {
-        let process = &self.processes[which];
+    fn look(&mut self, which: usize) {
+        let process = &mut self.processes[which];
         let space = process.space.get();
         space.activate();
         for page in 0..PAGES {
             let at = 8 * self.cpu + page * PAGE_SIZE;
             let private = space.load(process.start + at);
+            if process.given_up[page] && private == Ok(0) {
+                // It has gone, and does not come back.
+                process.words[page] = 0;
+            }
             assert_eq!(private, Ok(process.words[page]), "private page {page}");
             assert_eq!(
                 space.load(SHARED + at),
@@ -195,6 +203,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
             space: Owned::Own(child),
             start: parent.start,
             words: parent.words,
+            given_up: parent.given_up,
         };
         self.processes.push(child);
     }
@@ -221,7 +230,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         let whole = VaRange::sized(process.start, BYTES);
         let page = a_page();
         let range = VaRange::sized(process.start + page * PAGE_SIZE, PAGE_SIZE);
-        let changed = match sim::dice(7) {
+        let changed = match sim::dice(9) {
             0 => space
                 .protect(whole, Prot::READ)
                 .and_then(|()| space.protect(whole, Prot::READ_WRITE)),
@@ -231,6 +240,13 @@ impl<P: Policies<Sim>> Worker<'_, P> {
                 dropped => {
                     process.words[page] = 0;
                     dropped
+                }
+            },
+            7 | 8 => match space.advise(range, Advice::Free) {
+                Err(Error::Invalid { .. }) => Ok(()),
+                freed => {
+                    process.given_up[page] = true;
+                    freed
                 }
             },
             2 => {

@@ -1,0 +1,138 @@
+//! The way into the kernel of a machine and back, and whose time goes where.
+
+use super::stores::Stores;
+use crate::harness::Times;
+use hosted::Hosted;
+use machine::Clock;
+use sim::Sim;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A machine whose tasks call a kernel.
+pub trait Kernel: Stores + Clock {
+    /// A task makes a system call: what that takes beside the lines it touches. It computes
+    /// `private` nanoseconds that the machine does not see.
+    #[inline]
+    fn enter(_private: f64) {}
+
+    /// A task computes for so many nanoseconds, if that is not simply done.
+    fn compute(nanoseconds: u64) {
+        workloads::work(nanoseconds);
+    }
+}
+
+impl Kernel for Hosted {}
+
+impl Kernel for Sim {
+    fn enter(private: f64) {
+        /// By how much the computing of a call varies, at random, as a share.
+        const JITTER: f64 = 0.1;
+        const STEPS: u64 = 1 << 16;
+        let chance = sim::dice(STEPS) as f64 / STEPS as f64;
+        sim::system_call();
+        sim::compute(private * (1.0 + JITTER * (2.0 * chance - 1.0)));
+    }
+
+    fn compute(nanoseconds: u64) {
+        sim::compute(nanoseconds as f64);
+    }
+}
+
+/// Where a task's time went, in nanoseconds, on lines of its own. Written by the task; relaxed
+/// throughout: who reads has waited for the task.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Ledger {
+    user: AtomicU64,
+    system: AtomicU64,
+    /// Until when it is written.
+    until: AtomicU64,
+}
+
+/// One for each task.
+pub type Ledgers = Arc<[Ledger]>;
+
+impl Ledger {
+    /// `tasks` of them.
+    pub fn of_tasks(tasks: usize) -> Ledgers {
+        (0..tasks).map(|_| Ledger::default()).collect()
+    }
+
+    /// What the tasks have spent, which was `real`.
+    pub fn times(ledgers: &Ledgers, real: Duration) -> Times {
+        let sum = |spent: fn(&Ledger) -> &AtomicU64| {
+            Duration::from_nanos(ledgers.iter().map(|one| spent(one).load(Relaxed)).sum())
+        };
+        Times {
+            real,
+            user: sum(|one| &one.user),
+            sys: sum(|one| &one.system),
+        }
+    }
+
+    /// When the last task was in the kernel for the last time, by the machine's clock.
+    pub fn end(ledgers: &Ledgers) -> u64 {
+        let ends = ledgers.iter().map(|one| one.until.load(Relaxed));
+        ends.max().unwrap_or(0)
+    }
+
+    fn charge(&self, to: &AtomicU64, now: u64) {
+        let since = self.until.load(Relaxed);
+        to.store(to.load(Relaxed) + now.saturating_sub(since), Relaxed);
+        self.until.store(now, Relaxed);
+    }
+}
+
+/// Which task one is of those that run together, and who writes down its time.
+#[derive(Clone)]
+pub struct Account {
+    /// Which task, from 0.
+    pub task: usize,
+    /// Nanoseconds a call computes beside what the machine sees.
+    pub private: f64,
+    /// If they are wanted.
+    pub ledgers: Option<Ledgers>,
+}
+
+impl Account {
+    fn ledger(&self) -> Option<&Ledger> {
+        Some(&self.ledgers.as_ref()?[self.task])
+    }
+
+    /// What time it is, if anybody wants to know.
+    #[inline]
+    pub fn now<M: Kernel>(&self) -> Option<u64> {
+        self.ledgers.as_ref().map(|_| M::now())
+    }
+
+    /// The task's time begins.
+    pub fn begin<M: Kernel>(&self) {
+        if let Some(ledger) = self.ledger() {
+            ledger.until.store(M::now(), Relaxed);
+        }
+    }
+
+    /// The task makes a system call.
+    #[inline]
+    pub fn enter<M: Kernel>(&self) {
+        self.left_user(self.now::<M>());
+        M::enter(self.private);
+    }
+
+    /// The task has been in the kernel since `at`, as [`Account::now`] said then.
+    #[inline]
+    pub fn left_user(&self, at: Option<u64>) {
+        if let (Some(ledger), Some(at)) = (self.ledger(), at) {
+            ledger.charge(&ledger.user, at);
+        }
+    }
+
+    /// The task returns from the kernel.
+    #[inline]
+    pub fn leave<M: Kernel>(&self) {
+        if let Some(ledger) = self.ledger() {
+            ledger.charge(&ledger.system, M::now());
+        }
+    }
+}

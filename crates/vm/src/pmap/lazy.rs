@@ -1,0 +1,123 @@
+//! Pages that their owner has given up and may yet keep (`madvise` with `MADV_FREE`).
+//!
+//! Such a page has [`Page::LAZY`] and is clean: its entry is not marked dirty, no TLB knows it as
+//! dirty, and the page has no [`Page::DIRTY`]. Reading it changes nothing; a store marks the
+//! entry, and the mark comes to the page when the entry goes. So a reclaimer that finds the page
+//! clean may forget it, and the next access finds zeroes.
+//!
+//! # Protocol
+//! - **give up** ([`Pmap::give_up`]): under the lock of the slot, and the page's PV lock: if the
+//!   mapping has the only reference of a private page, take the dirty marks from entry and page,
+//!   and set the flag. Flush before the slot is let go: a store that comes later marks the entry
+//!   anew. (One that comes between is one from before the call has returned, and may be lost.)
+//! - **forget** ([`Pmap::forget`]): under both locks; if nobody else has come to map or hold the
+//!   page, and page and entry are clean, exchange the entry for nothing. A walker that is about to
+//!   mark it finds it gone, and faults.
+//! - The flag goes with the first dirty mark that somebody takes from the page or finds, since
+//!   who takes it knows that the page was written; and when the page gets a slot of the swap space.
+//!
+//! A superpage's one dirty mark stands for all its pages, so they can all be given up and stay a
+//! superpage; a reclaimer takes it apart.
+//!
+//! A fork leaves the flag: neither side writes that page any more, but copies. As long as
+//! there are two mappings, the page is treated as any other, since one of them may be clean and the
+//! other dirty; what was dirty has come to the page when only one is left.
+
+use super::flush::Gather;
+use super::{Entry, Pmap};
+use crate::page::{Identity, Page, PvList};
+use crate::policy::Policies;
+use crate::tree::{Kind, Locked, Part};
+use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Gives up the private pages of the locked range that are mapped nowhere else, for
+    /// reclaimers to forget unless somebody writes them; what is in the swap space is gone at
+    /// once. A table that a fork has shared stays as it is.
+    ///
+    /// No delayed invalidation: the PV entries stay.
+    pub(crate) fn give_up(&self, locked: &mut Locked<'_, M, P>) {
+        let mut gather = Gather::new();
+        for mut part in locked.parts() {
+            // What others have in the same table is not this space's to give up.
+            if part.is_vacant() || !self.own_alone(&mut part) {
+                continue;
+            }
+            if self.give_up_superpage(&part) {
+                gather.touch(part.range().start);
+                continue;
+            }
+            self.demote(&mut part);
+            for (address, bits) in self.used(part.leaf(), part.range()) {
+                match Entry::decode(bits) {
+                    Entry::Swapped(slot) => {
+                        self.clear(&mut part, address, 0);
+                        self.vm.release_swapped(slot);
+                    }
+                    Entry::Page {
+                        frame,
+                        kind: Kind::Private,
+                        ..
+                    } => {
+                        if self.give_up_page(&part, address, frame) {
+                            gather.touch(address);
+                        }
+                    }
+                    Entry::Page { .. } | Entry::Empty => {}
+                }
+            }
+        }
+        self.settle(&mut gather);
+    }
+
+    /// Gives up the page in `frame`, mapped at `address` of `part`, if it is mapped nowhere else;
+    /// whether TLBs may know it as dirty.
+    fn give_up_page(&self, part: &Part<'_, M, P>, address: usize, frame: Frame) -> bool {
+        let page = self.vm.page(frame);
+        let mut list = page.lock_pv();
+        if !self.vm.is_exclusive(frame) {
+            return false;
+        }
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let marks = pte::ACCESSED | pte::DIRTY;
+        // AcqRel: with the walker's exchange, as in `remove`.
+        let old = self
+            .entry(leaf, 0, address)
+            .fetch_and(!marks, Ordering::AcqRel);
+        list.take_flags(Page::<M, P::Invalidation>::harvest(marks));
+        list.set_flags(Page::<M, P::Invalidation>::LAZY);
+        page.set_age(0);
+        old & pte::DIRTY != 0
+    }
+
+    /// Takes the mapping at the start of `part` away, which is no superpage's and whose page's list
+    /// is locked, if that page is given up and nobody but the caller, who holds it, has written,
+    /// mapped or held it since. The mapping's reference is the caller's.
+    pub(super) fn forget(
+        &self,
+        part: &mut Part<'_, M, P>,
+        list: &mut PvList<'_, M, P::Invalidation>,
+    ) -> Option<Frame> {
+        let Entry::Page { frame, .. } = self.entry_at(part) else {
+            return None;
+        };
+        let (page, machine) = (self.vm.page(frame), self.vm.machine());
+        let is_alone = list.iter(machine).nth(1).is_none();
+        // The mapping and the caller.
+        let is_alone = is_alone && page.references() == 2;
+        if !is_alone || page.identity() != Identity::Private {
+            return None;
+        }
+        let lazy = Page::<M, P::Invalidation>::LAZY;
+        let dirty = Page::<M, P::Invalidation>::DIRTY;
+        let at = part.range().start;
+        if page.flags() & (lazy | dirty) != lazy || !self.clear_clean(part, at) {
+            list.take_flags(lazy);
+            return None;
+        }
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { list.remove(machine, part.pv(at)) };
+        self.flush(Flush::Range(VaRange::sized(at, PAGE_SIZE)));
+        Some(frame)
+    }
+}

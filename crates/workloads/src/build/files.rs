@@ -1,0 +1,66 @@
+//! The files that all compilers of a build use.
+
+/// Libraries of the compiler: as cc1 has, without the dynamic linker.
+pub(super) const LIBRARIES: usize = 8;
+
+/// One of each.
+pub struct Files<F> {
+    /// The compiler itself.
+    pub program: F,
+    /// What it is linked with.
+    pub libraries: [F; LIBRARIES],
+    /// What it reads.
+    pub sources: F,
+}
+
+/// Which file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// See [`Files::program`].
+    Program,
+    /// One of [`Files::libraries`], by its number.
+    Library(usize),
+    /// See [`Files::sources`].
+    Sources,
+}
+
+impl Input {
+    /// Bytes of the file; whole pages.
+    pub const fn size(self) -> usize {
+        match self {
+            Input::Program => 8 << 20,
+            Input::Library(_) => 256 << 10,
+            Input::Sources => 32 << 10,
+        }
+    }
+
+    /// The byte with which each page begins; never 0, what a lost page holds.
+    pub const fn byte(self, page: usize) -> u8 {
+        let which = match self {
+            Input::Program => 0,
+            Input::Sources => 1,
+            Input::Library(number) => 2 + number,
+        };
+        (page * 3 + which) as u8 | 0x80
+    }
+}
+
+impl<F> Files<F> {
+    /// Each as `make` makes it.
+    pub fn try_new<E>(mut make: impl FnMut(Input) -> Result<F, E>) -> Result<Self, E> {
+        let mut libraries = [const { None }; LIBRARIES];
+        for (number, library) in libraries.iter_mut().enumerate() {
+            *library = Some(make(Input::Library(number))?);
+        }
+        Ok(Files {
+            program: make(Input::Program)?,
+            libraries: libraries.map(|library| library.expect("made above")),
+            sources: make(Input::Sources)?,
+        })
+    }
+
+    /// All of them, in the order in which [`Files::try_new`] makes them.
+    pub fn iter(&self) -> impl Iterator<Item = &F> {
+        self.libraries.iter().chain([&self.program, &self.sources])
+    }
+}

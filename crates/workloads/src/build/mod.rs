@@ -1,0 +1,102 @@
+//! build: compile one unit after the other, as each of the jobs of `make -jN` does.
+//!
+//! A task is one of the N jobs. As processes, each has a make of its own, as a recursive make has;
+//! as threads, all are one make, which forks its compilers side by side. An iteration: make
+//! forks, the child becomes the compiler ([`compile`]), makes an output file and ends; make waits,
+//! notes that in its memory, and looks whether the output is that of this unit.
+//!
+//! Not of will-it-scale: what the seeds measure by building a kernel.
+
+mod compiler;
+mod files;
+mod unit;
+
+pub use compiler::compile;
+pub use files::{Files, Input};
+
+use crate::steps::{expect_byte, with_mapping};
+use crate::{Backing, Call, Counter, Error, Feature, Needs, System, Workload};
+use unit::Unit;
+
+/// Bytes of make's own that it has written: what a fork copies. GNU make with a small Makefile takes
+/// 161 faults in all.
+const MAKE: usize = 256 << 10;
+/// Pages of them that make writes after each job; the fork has made them read-only.
+const NOTES: usize = 16;
+/// Bytes of an output file.
+const OUTPUT: usize = 32 << 10;
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "build",
+    description: "Compile jobs of make -jN: fork, exec, shared text, faults, exit",
+    unit: "jobs",
+    needs: Needs {
+        files: true,
+        brk: true,
+        protect: true,
+        discard: false,
+        memory: MAKE + compiler::MEMORY + OUTPUT,
+        features: &[Feature::Compiler],
+    },
+    body: crate::Body::Build,
+};
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    let page = system.page_size();
+    let first = Unit::first_of(system.number());
+    with_mapping(system, MAKE, Backing::Anonymous, |system, memory| {
+        let mut make = Make { memory, note: 1 };
+        for address in (memory..memory + MAKE).step_by(page) {
+            system.write(address, make.note)?;
+        }
+        for number in 0.. {
+            make.job(system, first.plus(number))?;
+            if !tick.add(1) {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The process that starts compilers.
+struct Make {
+    /// Where its memory is.
+    memory: usize,
+    /// What it has noted last.
+    note: u8,
+}
+
+impl Make {
+    /// Has `unit` compiled.
+    fn job<S: System>(&mut self, system: &mut S, unit: Unit) -> Result<(), Error> {
+        let output = system.file(OUTPUT)?;
+        let compiler = system.start_compiler(unit.number(), &output)?;
+        let code = system.wait(compiler)?;
+        Error::unless(Call::Exec, u64::from(code), 0)?;
+        self.take_note(system)?;
+        let page = system.page_size();
+        with_mapping(
+            system,
+            OUTPUT,
+            Backing::SharedFile(&output),
+            |system, at| {
+                (0..OUTPUT / page).try_for_each(|number| {
+                    expect_byte(system, at + number * page, unit.output(number))
+                })
+            },
+        )
+    }
+
+    /// Writes to make's own memory, which must be as it was.
+    fn take_note<S: System>(&mut self, system: &mut S) -> Result<(), Error> {
+        let before = self.note;
+        self.note = before % u8::MAX + 1; // never 0, what a lost page holds
+        for number in 0..NOTES {
+            let address = self.memory + number * system.page_size();
+            expect_byte(system, address, before)?;
+            system.write(address, self.note)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! What is compiled.
+
+/// A unit, by its number: no two of a build have the same.
+#[derive(Clone, Copy)]
+pub(super) struct Unit(u64);
+
+/// Units that a task may compile; no run comes that far.
+const PER_TASK: u64 = 1 << 32;
+/// The parts that [`Unit::vary`] divides a size in.
+const PARTS: u64 = 64;
+
+impl Unit {
+    /// The first unit of task `task`.
+    pub(super) fn first_of(task: usize) -> Self {
+        Unit(task as u64 * PER_TASK)
+    }
+
+    /// The unit with this number.
+    pub(super) fn of(number: u64) -> Self {
+        Unit(number)
+    }
+
+    /// So many units further.
+    pub(super) fn plus(self, count: u64) -> Self {
+        Unit(self.0 + count)
+    }
+
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The byte with which a page of the output begins.
+    pub(super) fn output(self, page: usize) -> u8 {
+        self.mixed(page as u64) as u8 | 1
+    }
+
+    /// `size` varied by up to a half, the same for the same unit and `what`: jobs that are equally
+    /// long would go on in step.
+    pub(super) fn vary(self, size: u64, what: u64) -> u64 {
+        size / 2 + size * (self.mixed(what) % (PARTS + 1)) / PARTS
+    }
+
+    /// A number that looks random (splitmix64).
+    fn mixed(self, what: u64) -> u64 {
+        let z = self
+            .0
+            .wrapping_add(what.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
