@@ -145,9 +145,8 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
     /// Changes what is mapped.
     fn change(&self) {
         let parent = &self.parent;
-        let changed = match sim::dice(11) {
+        let changed = match sim::dice(10) {
             0 => parent.unmap(some_pages()),
-            10 => parent.unmap(SLOTS),
             1 => parent.discard(some_pages()),
             2 => parent.protect(some_pages(), Prot::READ),
             3 | 4 => parent.protect(some_pages(), Prot::READ_WRITE),
@@ -180,6 +179,11 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         let done = self.done.all();
         let child = self.parent.fork().expect("a fork");
         let begun = self.begun.all();
+        if self.changes && sim::dice(3) == 0 {
+            // Before anybody writes there.
+            let left = self.parent.unmap(SLOTS);
+            assert_eq!(left, Ok(()), "whole slots need no memory");
+        }
         child.activate();
         let end = child.current_break();
         if end > HEAP_START {
