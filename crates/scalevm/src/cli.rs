@@ -14,6 +14,7 @@ mod man;
 mod profile;
 mod report;
 mod reproduce;
+mod scaling;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
@@ -30,6 +31,7 @@ pub use man::ManArgs;
 pub use profile::{ProfileArgs, watching};
 pub use report::ReportArgs;
 pub use reproduce::ReproduceArgs;
+pub use scaling::ScalingArgs;
 pub use sim::SimArgs;
 
 use crate::catalog;
@@ -83,6 +85,9 @@ pub enum Command {
     /// Repeat the seeds' experiments on simulated machines
     #[command(long_about = reproduce::LONG_ABOUT)]
     Reproduce(ReproduceArgs),
+    /// Tell how workloads scale on simulated machines
+    #[command(long_about = scaling::LONG_ABOUT)]
+    Scaling(ScalingArgs),
     /// Measure this computer and write it as a machine profile
     Calibrate(CalibrateArgs),
     /// Check on simulated machines: shared cache lines, and schedules that break something

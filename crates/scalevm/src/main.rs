@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Profile(args)) => commands::profile::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
+        Some(cli::Command::Scaling(args)) => commands::scaling::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => check::run(&args),
         Some(cli::Command::Doctor(args)) => commands::doctor::run(&args),

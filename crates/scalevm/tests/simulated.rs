@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::command::{failure, json, success};
+use support::command::{failure, json, number, success};
 
 #[test]
 fn the_same_seeds_give_the_same_bytes() {
@@ -65,6 +65,48 @@ fn lines_average(run: &str) -> f64 {
     summary.expect("a summary")["average"]
         .as_f64()
         .expect("a rate")
+}
+
+#[test]
+fn scaling_is_told_and_what_is_in_its_way() {
+    let scaling = "scaling mmap1 brk1 --machine pc-16c32t --cpus 1,2,8";
+    let lines = json(&success(&format!("{scaling} --json")));
+    assert_eq!(lines.len(), 2 * 2 * 3);
+    let at = |workload: &str, mode: &str, tasks: u32| {
+        let mut lines = lines.iter();
+        let found = lines.find(|line| {
+            line["workload"] == workload && line["mode"] == mode && line["tasks"] == tasks
+        });
+        found.unwrap_or_else(|| panic!("{workload} {mode} {tasks}"))
+    };
+    let ratio = |workload, mode| number(&at(workload, mode, 8)["ratio"]);
+    assert!((7.6..8.4).contains(&ratio("mmap1", "threads")));
+    assert!((7.6..8.4).contains(&ratio("brk1", "processes")));
+    // All threads move one break.
+    assert!(ratio("brk1", "threads") < 2.0);
+    let bottleneck = at("brk1", "threads", 8)["bottleneck"].to_string();
+    assert!(bottleneck.contains("heap end"), "{bottleneck}");
+    let text = success(scaling);
+    assert!(text.contains("| mmap1 "), "{text}");
+    assert!(text.contains("- mmap1, threads, scalevm: scales"), "{text}");
+    assert!(text.contains("- brk1, threads, scalevm: 0."), "{text}");
+}
+
+#[test]
+fn more_tasks_get_more_sockets() {
+    let scaling = "scaling mmap1 --cpus 1,48,97 --processes --json";
+    let lines = json(&success(scaling));
+    let shapes: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["topology"].as_str())
+        .collect();
+    assert_eq!(shapes, ["2x24x2", "2x24x2", "3x24x2"]);
+    let ratios = lines
+        .iter()
+        .map(|line| number(&line["ratio"]) / number(&line["linear"]));
+    assert!(ratios.into_iter().all(|part| (0.95..1.05).contains(&part)));
+    let errors = failure("scaling mmap1 --machine pc-16c32t --cpus 33", 2);
+    assert!(errors.contains("no cost of a hop"), "{errors}");
 }
 
 #[test]

@@ -14,7 +14,7 @@
 //! | 42 | [`PvFamily`] | who shares a leaf table, what it says while they are several | 30, 40 |
 //! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
-//! | 60 | [`FramePool`] | the global frame pool | 45, 50 |
+//! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
@@ -35,6 +35,7 @@
 use sync::adaptive::Adaptive;
 use sync::lock_class;
 use sync::obm::Obm;
+use sync::rwlock::{RwLock, SpinParkRw};
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::Watched;
 
@@ -44,7 +45,8 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// The end of a space's heap. Held while it moves. Sleeps when its holder does.
+    /// The end of a space's heap. Held while it moves, and, shared, while the space is copied. Sleeps when
+    /// its holder does.
     pub HeapEnd = "heap end", rank 15
 );
 lock_class!(
@@ -76,7 +78,7 @@ lock_class!(
     pub FrameCache = "frame cache", rank 50
 );
 lock_class!(
-    /// The global pool of free frames. Held for a few dozen instructions.
+    /// A pool of free frames. Held for a few dozen instructions.
     pub FramePool = "frame pool", rank 60
 );
 lock_class!(
@@ -85,7 +87,7 @@ lock_class!(
 );
 
 pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, ObjectSize>, T>;
-pub(crate) type HeapLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, HeapEnd>, T>;
+pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, SpinParkRw<M>, HeapEnd>, T>;
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;

@@ -13,9 +13,12 @@ use vm::{Content, Frames};
 
 /// Frames in a block.
 const BLOCK: u32 = 512;
-const CPUS: usize = 3;
-/// Three blocks, and a part of one.
-const FRAMES: u32 = 3 * BLOCK + 100;
+/// CPUs that, where memory is large, take from two pools.
+const CPUS: [usize; 3] = [0, 9, 17];
+/// Three blocks, and a part of one: one pool.
+const FEW: u32 = 3 * BLOCK + 100;
+/// Memory in two pools.
+const MANY: u32 = 16 * BLOCK + 100;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -33,12 +36,14 @@ enum Op {
     Refuse,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+/// With numbers for so many frames.
+fn op(frames: u32) -> impl Strategy<Value = Op> {
+    let most = (frames / 2) as usize;
     let content = prop_oneof![Just(Content::Any), Just(Content::Zeroed)];
     prop_oneof![
-        4 => (1..700usize, content).prop_map(|(count, content)| Op::Allocate(count, content)),
+        4 => (1..most, content).prop_map(|(count, content)| Op::Allocate(count, content)),
         2 => Just(Op::AllocateBlock),
-        4 => (0..FRAMES, 1..700usize, 1..20usize)
+        4 => (0..frames, 1..most, 1..20usize)
             .prop_map(|(from, count, step)| Op::Free(from, count, step)),
         2 => (any::<usize>(), any::<bool>()).prop_map(|(n, at_once)| Op::FreeBlock(n, at_once)),
         1 => Just(Op::Drain),
@@ -50,6 +55,8 @@ fn op() -> impl Strategy<Value = Op> {
 /// What should be.
 #[derive(Default)]
 struct Model {
+    /// How many frames there are.
+    total: u32,
     /// Frames with an owner, but for those of `blocks`.
     owned: BTreeSet<u32>,
     /// Blocks that have not been freed, by their first frames.
@@ -59,7 +66,7 @@ struct Model {
 
 impl Model {
     fn free(&self) -> usize {
-        FRAMES as usize - self.owned.len() - self.blocks.len() * BLOCK as usize
+        self.total as usize - self.owned.len() - self.blocks.len() * BLOCK as usize
     }
 
     /// Whether all of a block is free.
@@ -69,7 +76,7 @@ impl Model {
     }
 
     fn any_whole(&self) -> bool {
-        let mut blocks = (0..FRAMES / BLOCK).map(|block| block * BLOCK);
+        let mut blocks = (0..self.total / BLOCK).map(|block| block * BLOCK);
         blocks.any(|first| self.whole(first))
     }
 
@@ -121,7 +128,7 @@ impl Model {
         };
         assert!(!refuses, "it was to fail");
         let in_block = self.blocks.contains(&(frame.0 - frame.0 % BLOCK));
-        assert!(frame.0 < FRAMES && !in_block && self.owned.insert(frame.0));
+        assert!(frame.0 < self.total && !in_block && self.owned.insert(frame.0));
         let bytes = sim.direct_map(frame);
         // SAFETY: the frame is ours alone, and its first byte lies in it.
         unsafe {
@@ -142,19 +149,22 @@ impl Model {
     }
 }
 
-fn check(ops: Vec<(usize, Op)>) {
+fn check(total: u32, ops: Vec<(usize, Op)>) {
     let profile = Profile::named("pc-16c32t").expect("built in");
     let sim = Sim::new(sim::Options {
-        memory: FRAMES as usize * machine::PAGE_SIZE,
+        memory: total as usize * machine::PAGE_SIZE,
         ..sim::Options::new(profile)
     })
     .expect("address space");
     let handle = sim.clone();
     let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle)));
-    let mut model = Model::default();
+    let mut model = Model {
+        total,
+        ..Model::default()
+    };
     for (cpu, op) in ops {
         let (handle, its) = (sim.clone(), frames.clone());
-        model = sim.on_cpu(cpu, move || {
+        model = sim.on_cpu(CPUS[cpu], move || {
             model.apply(&op, &handle, &its);
             assert_eq!(its.free_count(), model.free(), "behind {op:?}");
             model
@@ -168,9 +178,16 @@ proptest! {
 
     #[test]
     fn nothing_is_given_twice_and_nothing_is_lost(
-        ops in proptest::collection::vec((0..CPUS, op()), 1..40)
+        ops in proptest::collection::vec((0..CPUS.len(), op(FEW)), 1..40)
     ) {
-        check(ops);
+        check(FEW, ops);
+    }
+
+    #[test]
+    fn pools_give_all_that_the_others_have(
+        ops in proptest::collection::vec((0..CPUS.len(), op(MANY)), 1..40)
+    ) {
+        check(MANY, ops);
     }
 }
 
@@ -232,10 +249,17 @@ fn blocks_fail_on_demand() {
 
 #[test]
 fn cpus_that_take_and_free_at_a_time_share_nothing() {
-    const ROUNDS: usize = 300;
-    let (machine, frames) = hosted(4, 16 * BLOCK);
-    let owned: Arc<Vec<AtomicBool>> =
-        Arc::new((0..16 * BLOCK).map(|_| AtomicBool::new(false)).collect());
+    take_and_free(4, 16, 300);
+    take_and_free(20, 24, 40); // three pools
+}
+
+fn take_and_free(cpus: usize, blocks: u32, rounds: usize) {
+    let (machine, frames) = hosted(cpus, blocks * BLOCK);
+    let owned: Arc<Vec<AtomicBool>> = Arc::new(
+        (0..blocks * BLOCK)
+            .map(|_| AtomicBool::new(false))
+            .collect(),
+    );
     let job = |cpu: usize| -> Job {
         let (machine, frames, owned) = (machine.clone(), frames.clone(), owned.clone());
         let mark = move |first: u32, count: u32, owner: bool| {
@@ -245,7 +269,7 @@ fn cpus_that_take_and_free_at_a_time_share_nothing() {
             }
         };
         Box::new(move || {
-            for round in 0..ROUNDS {
+            for round in 0..rounds {
                 let mut single = Vec::new();
                 for _ in 0..(round * 37 + cpu * 11) % 900 {
                     let Some(frame) = frames.allocate(&machine, Content::Any) else {
@@ -267,17 +291,51 @@ fn cpus_that_take_and_free_at_a_time_share_nothing() {
                     mark(frame.0, 1, false);
                     frames.free(&machine, frame, false);
                 }
-                if round % 8 == cpu {
+                if round % 8 == cpu % 8 {
                     frames.drain();
                 }
             }
         })
     };
-    machine.execute((0..4).map(job).collect());
+    machine.execute((0..cpus).map(job).collect());
     machine.on_cpu(0, || {
         frames.drain();
         assert_eq!(frames.free_count(), frames.total());
         let whole = (0..).take_while(|_| frames.allocate_block(&machine).is_some());
-        assert_eq!(whole.count(), 16, "a block is broken for good");
+        assert_eq!(whole.count(), blocks as usize, "a block is broken for good");
     });
+}
+
+/// Nanoseconds that the slowest of `cpus` CPUs of 96 takes to allocate memory and to free it.
+fn time_of(cpus: usize) -> u64 {
+    const FRAMES: usize = 4096;
+    let profile = Profile::named("freebsd-96").expect("built in");
+    let sim = Sim::new(sim::Options {
+        memory: 96 * 2 * FRAMES * machine::PAGE_SIZE,
+        ..sim::Options::new(profile)
+    })
+    .expect("address space");
+    let handle = sim.clone();
+    let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle)));
+    let began = sim.time();
+    let job = |_| -> Job {
+        let (sim, frames) = (sim.clone(), frames.clone());
+        Box::new(move || {
+            let take = |_| frames.allocate(&sim, Content::Any).expect("a frame");
+            let taken: Vec<Frame> = (0..FRAMES).map(take).collect();
+            for frame in taken {
+                frames.free(&sim, frame, false);
+            }
+        })
+    };
+    sim.execute((0..cpus).map(job).collect());
+    let time = sim.time() - began;
+    sim.on_cpu(0, move || drop(frames));
+    time
+}
+
+#[test]
+fn many_cpus_hardly_wait_for_each_other() {
+    let [few, many] = [time_of(8), time_of(48)];
+    assert!(many < few * 5 / 4, "{few} ns by 8 CPUs, {many} by 48");
 }

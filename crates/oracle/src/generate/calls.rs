@@ -151,7 +151,10 @@ impl Generator<'_> {
         };
         self.handle += 1;
         let handle = self.handle;
-        let somewhere = self.anywhere().start;
+        let somewhere = match self.chance(40) {
+            true => self.just_below(&range, range.bytes),
+            false => self.anywhere().start,
+        };
         let at = self.weighted(&[
             (50, Where::Fixed(range.start)),
             (10, Where::FixedNoReplace(range.start)),

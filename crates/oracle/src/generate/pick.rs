@@ -81,8 +81,8 @@ impl Generator<'_> {
         let border = self.weighted(&HOT.map(|border| (1, border)));
         let near = border - NEAR + self.below(2 * NEAR);
         match self.below(100) {
-            0..82 => near,
-            82..90 => near - GUARD,
+            0..84 => near,
+            84..90 => near - GUARD,
             90..97 => self.below(WINDOW_PAGES),
             _ => WINDOW_PAGES - 1 - self.below(3),
         }
@@ -186,16 +186,34 @@ impl Generator<'_> {
         Address { place, offset }
     }
 
+    /// Where `bytes` are as near below `range` as they may be if that grows down, or not quite.
+    pub fn just_below(&mut self, range: &Range, bytes: u64) -> Address {
+        let away = self.guard().saturating_add(bytes);
+        let offset = range.start.offset.saturating_sub(away);
+        Address {
+            offset,
+            ..range.start
+        }
+    }
+
+    /// About as much as stays free below memory that grows down.
+    fn guard(&mut self) -> u64 {
+        (GUARD - 1 + self.below(3)) * PAGE
+    }
+
     /// Where to read or write.
     pub fn access(&mut self, known: &Known, process: ProcessId, width: u64) -> Address {
         if self.chance(1) {
             return self.absurd_address();
         }
         let mut range = self.whole_range(known, process, |_| true);
-        let below = self.pages() * PAGE;
-        if self.chance(6) && range.start.place == Place::Window && range.start.offset >= below {
+        if self.chance(6) && range.start.place == Place::Window {
             // Where memory grows down to.
-            range.start.offset -= below;
+            let below = self.pages() * PAGE;
+            range.start.offset = range.start.offset.saturating_sub(below);
+        } else if self.chance(3) {
+            // As near to what is below as it may come.
+            range.start = range.start.plus(range.bytes + self.guard());
         }
         let byte = match self.below(4) {
             0 => 0,

@@ -213,10 +213,8 @@ impl Process {
             if target > USER_END - new || !aligned(target) || !request.may_move || resizes {
                 return fails(libc::EINVAL);
             }
-            let overlaps = |start: u64, target: u64| {
-                start.saturating_add(old) > target && target + new > start
-            };
-            if overlaps(start, target) {
+            // A length that wraps around overlaps nothing.
+            if start.wrapping_add(old) > target && target + new > start {
                 return fails(libc::EINVAL);
             }
         }

@@ -12,6 +12,7 @@ pub mod profile;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod scaling;
 pub mod story;
 pub mod sweep;
 pub mod times;

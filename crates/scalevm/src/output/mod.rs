@@ -9,6 +9,7 @@ pub mod plot;
 pub mod profile;
 pub mod progress;
 pub mod reproduction;
+pub mod scaling;
 pub mod shape;
 pub mod simulated_locks;
 pub mod sink;

@@ -101,8 +101,13 @@ impl Simulated {
 
     /// Where the time goes, by one run more with the locks watched.
     pub fn attribute(&self, plan: &Plan, span: Duration) -> Result<Attribution, Failure> {
+        Ok(self.observe(plan, span)?.attribution)
+    }
+
+    /// One run with the locks watched.
+    pub fn observe(&self, plan: &Plan, span: Duration) -> Result<Seen, Failure> {
         self.check(plan)?;
-        self.with_run(plan, |run| Ok(run.watch(span, None)?.attribution))
+        self.with_run(plan, |run| run.watch(span, None))
     }
 
     /// One run with all that can be seen of it, a stack for each `period` nanoseconds.

@@ -46,7 +46,7 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
 }
 
 /// What else the command prints or keeps as JSON lines: no results of runs.
-const ASIDES: [&str; 11] = [
+const ASIDES: [&str; 12] = [
     "attribution",
     "curve",
     "difference",
@@ -55,6 +55,7 @@ const ASIDES: [&str; 11] = [
     "ministat",
     "profile",
     "reproduction",
+    "scaling",
     "self-test",
     "times",
     "verdict",

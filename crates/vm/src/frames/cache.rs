@@ -83,13 +83,6 @@ impl Cache {
         debug_assert!(surplus.is_none(), "a cache is refilled when empty");
     }
 
-    /// Hands all frames out.
-    pub(super) fn drain(&mut self, mut sink: impl FnMut(Frame)) {
-        while let Some((frame, _)) = self.pop(Content::Any) {
-            sink(frame);
-        }
-    }
-
     pub(super) fn len(&self) -> usize {
         self.zeroed.len + self.plain.len
     }

@@ -1,31 +1,37 @@
-//! Physical frames: per-CPU caches over a global pool.
+//! Physical frames: per-CPU caches over pools.
 //!
 //! Each CPU keeps two stacks of free frames, *zeroed* and *plain*, and touches no
-//! other line until one runs empty or full; then a batch moves from or to the
+//! other line until one runs empty or full; then a batch moves from or to a
 //! pool, in runs of frames whose descriptors share no line with others. A frame that is
 //! free and known to be all zero stays known as such, so page tables, which are empty when
 //! they are freed, are never zeroed twice, and [`Frames::zero_ahead`] can do a fault's
 //! zeroing in idle time.
 //!
-//! The pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
+//! Each pool has a part of memory, and eight CPUs that take from it first: frames go back
+//! where they came from, so CPUs that free what they have allocated meet no more than seven
+//! others there, however many there are ([`pools`]).
+//!
+//! A pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
 //! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until
 //! [`Frames::drain`].
 //!
-//! Frames are never refused while one is free: when the pool is empty the caller
+//! Frames are never refused while one is free: when all pools are empty the caller
 //! takes from the other CPUs' caches, and then breaks reservations up ([`reservation`]).
 
 mod block;
 mod cache;
 mod pool;
+mod pools;
 mod reservation;
 
-use crate::lock::{CacheLock, PoolLock};
+use crate::lock::CacheLock;
 use block::BLOCK;
 use cache::{BATCH, Cache};
+use core::iter;
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
-use pool::Pool;
+use pools::Pools;
 use reservation::Reservations;
-use sync::{Padded, PerCpu};
+use sync::PerCpu;
 
 /// Frames in a run, which the pool hands out together.
 pub(crate) const RUN: usize = 8;
@@ -43,7 +49,7 @@ pub enum Content {
 pub struct Frames<M: Platform> {
     caches: PerCpu<CacheLock<M, Cache>, M>,
     /// Free frames that are in no cache.
-    pool: Padded<PoolLock<M, Pool>>,
+    pools: Pools<M>,
     reservations: Reservations<M>,
     total: usize,
     /// How many allocations succeed before one fails; 0 means all do. Written by
@@ -54,13 +60,10 @@ pub struct Frames<M: Platform> {
 impl<M: Platform> Frames<M> {
     /// All frames of `machine`, free and of unknown content.
     pub fn new(machine: &M) -> Self {
-        let total = machine.frame_count();
-        let pool = Pool::new(total);
-        let (at, bytes) = pool.memory();
-        M::label(at, bytes, "Frames.pool");
+        let (total, cpus) = (machine.frame_count(), machine.cpus());
         Frames {
-            caches: PerCpu::new(machine.cpus(), |_| CacheLock::<M, _>::new(Cache::default())),
-            pool: Padded(PoolLock::<M, _>::new(pool)),
+            caches: PerCpu::new(cpus, |_| CacheLock::<M, _>::new(Cache::default())),
+            pools: Pools::new(cpus.len(), total),
             reservations: Reservations::new(total),
             total,
             fail_in: M::AtomicU64::new(0),
@@ -71,8 +74,7 @@ impl<M: Platform> Frames<M> {
     pub(crate) fn label(&self) {
         self.caches.label("Frames.caches");
         self.reservations.label();
-        let pool = (&raw const self.pool).cast();
-        M::label(pool, size_of_val(&self.pool), "Frames.pool");
+        self.pools.label();
     }
 
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
@@ -98,14 +100,14 @@ impl<M: Platform> Frames<M> {
 
     /// Takes 512 contiguous frames, the first aligned to as many, of unknown content: what
     /// a page of 2 MiB needs. `None` if no block is whole ([`Frames::drain`] may make one
-    /// so). O(1), beside telling the machine of each frame.
+    /// so). O(1) and O(CPUs) when blocks are rare, beside telling the machine of each frame.
     ///
     /// They may be given back one by one, or all with [`Frames::free_block`].
     pub fn allocate_block(&self, machine: &M) -> Option<Frame> {
         if self.must_fail() {
             return None;
         }
-        let first = self.pool.lock().take_block()?;
+        let first = self.take_block(|| ())?;
         frames_of(first).for_each(|frame| machine.allocated(frame));
         Some(first)
     }
@@ -114,26 +116,39 @@ impl<M: Platform> Frames<M> {
     /// the machine of each frame.
     pub fn free_block(&self, machine: &M, first: Frame) {
         frames_of(first).for_each(|frame| machine.freed(frame));
-        self.pool.lock().put_block(first);
+        self.pools.of(first).lock().put_block(first);
     }
 
-    /// Moves all free frames from the CPUs' caches to the pool, where they make up blocks:
+    /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks:
     /// for when one is wanted, or memory is short. What was known to be zero is known no
     /// more. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
     pub fn drain(&self) {
         for cache in self.caches.iter() {
             let mut cache = cache.lock();
-            let mut pool = self.pool.lock();
-            cache.drain(|frame| pool.put(frame));
+            let all = iter::from_fn(|| cache.pop(Content::Any));
+            self.pools.put(all.map(|(frame, _)| frame));
         }
+    }
+
+    /// Takes a whole block from a pool that has one, this CPU's first, and does `then` before
+    /// others can see that it is gone.
+    fn take_block(&self, then: impl Fn()) -> Option<Frame> {
+        self.pools.from(self.home()).find_map(|pool| {
+            let mut pool = pool.lock();
+            pool.take_block().inspect(|_| then())
+        })
+    }
+
+    /// The index of this CPU's pool.
+    fn home(&self) -> usize {
+        self.pools.home(self.caches.index(&M::pin()))
     }
 
     /// Puts a free frame into this CPU's cache.
     fn put(&self, frame: Frame, zeroed: bool) {
         let mut cache = self.caches.get(&M::pin()).lock();
         if let Some(surplus) = cache.push(frame, zeroed) {
-            let mut pool = self.pool.lock();
-            surplus.into_iter().for_each(|frame| pool.put(frame));
+            self.pools.put(surplus);
         }
     }
 
@@ -160,7 +175,7 @@ impl<M: Platform> Frames<M> {
     /// MiB) while blocks are reserved for superpages.
     pub fn free_count(&self) -> usize {
         let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
-        let pooled = self.pool.lock().len();
+        let pooled: usize = self.pools.iter().map(|pool| pool.lock().len()).sum();
         cached + pooled + self.reservations.unused()
     }
 
@@ -181,9 +196,11 @@ impl<M: Platform> Frames<M> {
         if let Some(found) = cache.pop(content) {
             return Some(found);
         }
-        self.pool.lock().take(BATCH, |frame| cache.refill(frame));
-        if let Some(found) = cache.pop(content) {
-            return Some(found);
+        for pool in self.pools.from(self.home()) {
+            pool.lock().take(BATCH, |frame| cache.refill(frame));
+            if let Some(found) = cache.pop(content) {
+                return Some(found);
+            }
         }
         drop(cache);
         self.steal(content)
@@ -199,13 +216,16 @@ impl<M: Platform> Frames<M> {
             if let Some(found) = caches.find_map(|cache| cache.lock().pop(content)) {
                 return Some(found);
             }
+            let before = self.reservations.made();
             let mut pooled = None;
-            let mut pool = self.pool.lock();
-            pool.take(1, |frame| pooled = Some((frame, false)));
-            let live = self.reservations.live();
-            drop(pool);
-            if pooled.is_some() || live == 0 {
-                return pooled;
+            for pool in self.pools.iter() {
+                pool.lock().take(1, |frame| pooled = Some((frame, false)));
+                if pooled.is_some() {
+                    return pooled;
+                }
+            }
+            if before.live == 0 && before == self.reservations.made() {
+                return None;
             }
             self.break_up_any(round);
             round = round.saturating_add(1);

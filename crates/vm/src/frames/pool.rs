@@ -1,4 +1,4 @@
-//! Free frames that are in no cache, in blocks of 2 MiB and in aligned runs.
+//! Free frames of a part of memory that are in no cache, in blocks of 2 MiB and in aligned runs.
 //!
 //! The descriptors of [`RUN`] neighbouring frames fill whole cache lines (256 bytes, four
 //! lines). Frames go out run by run, so CPUs that were handed different batches write no
@@ -23,6 +23,7 @@ mod tests;
 use super::block::{BLOCK, Block, Kind};
 use super::{BATCH, RUN};
 use alloc::boxed::Box;
+use core::ops::Range;
 use machine::Frame;
 
 /// The reserve: one block in so many, and at least one.
@@ -35,8 +36,10 @@ const _: () = assert!(BATCH.is_multiple_of(RUN));
 
 /// The blocks, listed by kind. Nothing in it ever grows.
 pub(super) struct Pool {
-    /// All memory; frames that do not exist are never free.
+    /// The part; frames that do not exist are never free.
     blocks: Box<[Block]>,
+    /// The number of the first block.
+    base: usize,
     /// The first block of each kind but [`Kind::Empty`].
     first: [u32; 3],
     /// Free frames.
@@ -46,18 +49,22 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// All of `frames` frames.
-    pub(super) fn new(frames: usize) -> Self {
+    /// All of `frames`, of which the first begins a block.
+    pub(super) fn new(frames: Range<usize>) -> Self {
+        debug_assert!(frames.start.is_multiple_of(BLOCK));
         let mut pool = Pool {
-            blocks: (0..frames.div_ceil(BLOCK)).map(|_| Block::EMPTY).collect(),
+            blocks: (0..frames.len().div_ceil(BLOCK))
+                .map(|_| Block::EMPTY)
+                .collect(),
+            base: frames.start / BLOCK,
             first: [NONE; 3],
             count: 0,
             whole: 0,
         };
         // From the end, so frames go out in ascending order.
-        let whole = frames - frames % BLOCK;
-        (whole..frames).for_each(|frame| pool.put(Frame(frame as u32)));
-        for first in (0..whole).step_by(BLOCK).rev() {
+        let whole = frames.end - frames.len() % BLOCK;
+        (whole..frames.end).for_each(|frame| pool.put(Frame(frame as u32)));
+        for first in (frames.start..whole).step_by(BLOCK).rev() {
             pool.put_block(Frame(first as u32));
         }
         pool
@@ -75,14 +82,14 @@ impl Pool {
 
     /// Takes a frame in. O(1).
     pub(super) fn put(&mut self, frame: Frame) {
-        let (block, offset) = (frame.index() / BLOCK, frame.index() % BLOCK);
-        self.change(block, |block| block.put(offset));
+        let offset = frame.index() % BLOCK;
+        self.change(self.block_of(frame), |block| block.put(offset));
         self.count += 1;
     }
 
     /// Takes a whole block in, by its first frame. O(1).
     pub(super) fn put_block(&mut self, first: Frame) {
-        self.change(first.index() / BLOCK, Block::fill);
+        self.change(self.block_of(first), Block::fill);
         self.count += BLOCK;
     }
 
@@ -91,7 +98,7 @@ impl Pool {
         let block = self.listed(Kind::Whole)?;
         self.change(block, Block::clear);
         self.count -= BLOCK;
-        Some(Frame((block * BLOCK) as u32))
+        Some(self.first_of(block))
     }
 
     /// Takes up to `wanted` frames out, at least one if any is free; no more if the next
@@ -103,11 +110,21 @@ impl Pool {
             if left == 0 || (breaks_a_run && left < wanted) {
                 break;
             }
-            let first = block * BLOCK;
-            let sink = |offset| sink(Frame((first + offset) as u32));
+            let first = self.first_of(block);
+            let sink = |offset| sink(Frame(first.0 + offset as u32));
             left -= self.change(block, |block| block.take(left, sink));
         }
         self.count -= wanted - left;
+    }
+
+    /// The place of a frame's block.
+    fn block_of(&self, frame: Frame) -> usize {
+        frame.index() / BLOCK - self.base
+    }
+
+    /// The first frame of the block at a place.
+    fn first_of(&self, block: usize) -> Frame {
+        Frame(((self.base + block) * BLOCK) as u32)
     }
 
     /// The block that the next frame comes from.

@@ -7,11 +7,12 @@
 //! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
 //!
 //! # Protocol
-//! The lock of a block's reservation protects who has it and what is unused. `live` counts
-//! the reservations with unused frames; it grows under the pool's lock, with the taking of
-//! the block, and shrinks, if frames go back to the pool, under the same. So who finds the
-//! pool empty and, before he lets its lock go, nothing live, knows that none was free there
-//! or reserved. (It may count one for a moment whose last frame has just been used.)
+//! The lock of a block's reservation protects who has it and what is unused. A word says how
+//! many were ever made and how many are live, that is have unused frames; it changes under the lock of the block's
+//! pool when the block is taken, and, if frames go back to the pool, when they do. So who finds
+//! nothing live, then one pool after the other empty, and then the word as it was, knows that
+//! there was nothing reserved all the time: none was free in the pools or reserved. (It
+//! may count one for a moment whose last frame has just been used.)
 
 use super::block::BLOCK;
 use super::{Frames, frames_of};
@@ -25,10 +26,19 @@ const WORDS: usize = BLOCK / 64;
 /// What is known of each block: 128 bytes, 0.006 % of memory.
 pub(super) struct Reservations<M: Platform> {
     blocks: Box<[Padded<ReservationLock<M, Reservation>>]>,
-    /// Reservations that have unused frames, or are being made. Changes twice for each.
-    live: Padded<M::AtomicUsize>,
+    /// [`Made`], as a word. Changes twice for each reservation.
+    made: Padded<M::AtomicU64>,
     /// The block at which the search for one to break up goes on.
     hand: Padded<M::AtomicUsize>,
+}
+
+/// How many reservations there are and were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    /// That have unused frames, or are being made: not too few under the lock of a block's pool.
+    pub(super) live: u32,
+    /// Of all times; wraps around.
+    ever: u32,
 }
 
 /// Who has a block, and what he has not used of it.
@@ -61,7 +71,7 @@ impl<M: Platform> Reservations<M> {
         let new = |_| Padded(ReservationLock::<M, _>::new(Reservation::default()));
         Reservations {
             blocks: (0..frames.div_ceil(BLOCK)).map(new).collect(),
-            live: Padded(M::AtomicUsize::new(0)),
+            made: Padded(M::AtomicU64::new(0)),
             hand: Padded(M::AtomicUsize::new(0)),
         }
     }
@@ -69,19 +79,23 @@ impl<M: Platform> Reservations<M> {
     pub(super) fn label(&self) {
         let blocks = self.blocks.as_ptr().cast();
         M::label(blocks, size_of_val(&*self.blocks), "Frames.reservations");
-        M::label_value(&self.live, "Frames.reservations.live");
+        M::label_value(&self.made, "Frames.reservations.made");
         M::label_value(&self.hand, "Frames.reservations.hand");
     }
 
-    /// Reservations that may have unused frames. Not too few under the pool's lock.
-    pub(super) fn live(&self) -> usize {
-        // Relaxed, as all of it: what matters is ordered by the pool's lock.
-        self.live.load(Ordering::Relaxed)
+    /// How many there are and were.
+    pub(super) fn made(&self) -> Made {
+        // Relaxed, as all of it: what matters is ordered by the locks of the pools.
+        let word = self.made.load(Ordering::Relaxed);
+        Made {
+            live: word as u32,
+            ever: (word >> u32::BITS) as u32,
+        }
     }
 
     /// Unused frames. O(blocks) if there are reservations.
     pub(super) fn unused(&self) -> usize {
-        if self.live() == 0 {
+        if self.made().live == 0 {
             return 0;
         }
         let unused = |block: &Padded<ReservationLock<M, Reservation>>| {
@@ -98,8 +112,12 @@ impl<M: Platform> Reservations<M> {
         &self.blocks[first.index() / BLOCK]
     }
 
+    fn begin(&self) {
+        self.made.fetch_add(1 << u32::BITS | 1, Ordering::Relaxed);
+    }
+
     fn end(&self) {
-        self.live.fetch_sub(1, Ordering::Relaxed);
+        self.made.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -110,10 +128,7 @@ impl<M: Platform> Frames<M> {
         if self.must_fail() {
             return None;
         }
-        let mut pool = self.pool.lock();
-        let first = pool.take_block()?;
-        self.reservations.live.fetch_add(1, Ordering::Relaxed);
-        drop(pool);
+        let first = self.take_block(|| self.reservations.begin())?;
         *self.reservations.of(first).lock() = Reservation {
             owner: Some(owner),
             unused: [u64::MAX; WORDS],
@@ -172,7 +187,7 @@ impl<M: Platform> Frames<M> {
     /// Puts the unused frames of a reservation that has some into the pool, and ends it.
     fn give_unused(&self, reservation: &mut Reservation, first: Frame) {
         let Reservation { unused, .. } = core::mem::take(reservation);
-        let mut pool = self.pool.lock();
+        let mut pool = self.pools.of(first).lock();
         for (index, frame) in frames_of(first).enumerate() {
             if unused[index / 64] & 1 << (index % 64) != 0 {
                 pool.put(frame);

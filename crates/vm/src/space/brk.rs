@@ -12,7 +12,7 @@ use machine::{Platform, VaRange};
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The heap's end, in bytes.
     pub fn current_break(&self) -> usize {
-        *self.heap_end.lock()
+        *self.heap_end.read()
     }
 
     /// Moves the heap's end; pages above the new one go. The heap's pages are as any
@@ -31,7 +31,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Moves the heap's end; what it grew by, if that is to be brought.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let _write = self.pmap.locking.write();
-        let mut heap_end = self.heap_end.lock();
+        let mut heap_end = self.heap_end.write();
         let mut brought = None;
         let old = whole_pages(*heap_end).unwrap_or(*heap_end);
         let new = whole_pages(end).unwrap_or(end);

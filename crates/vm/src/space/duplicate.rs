@@ -10,13 +10,6 @@ use machine::{PAGE_SIZE, Platform, VaRange};
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Maps `bytes` of the shared memory at `at`, from there on, at another place too.
     pub(super) fn duplicate(&self, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
-        if let Move::To(start) = place
-            && start < at
-            && at - start < bytes
-        {
-            let reason = "the second place has the first in its midst";
-            return Err(Error::Invalid { reason });
-        }
         let page = VaRange::sized(at, PAGE_SIZE);
         let (_, attributes) = self.lock_one(page, None)?;
         if !attributes.flags.has(Flags::SHARED) {

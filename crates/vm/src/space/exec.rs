@@ -11,7 +11,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// O(slots + pages).
     pub fn exec(&self) {
         let _write = self.pmap.locking.write();
-        let mut heap_end = self.heap_end.lock();
+        let mut heap_end = self.heap_end.write();
         self.clear();
         let mut all = self.pmap.tree.lock_all();
         self.rules_mut(&mut all).future = Flags::NONE;

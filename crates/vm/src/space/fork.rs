@@ -29,7 +29,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let child = Space::new(&self.vm)?;
         let write = self.pmap.locking.write();
         // The heap's end stays where it is while its pages are copied.
-        let heap_end = self.heap_end.lock();
+        let heap_end = self.heap_end.read();
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
@@ -49,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         // Two locks of one class are not held together.
         let end = *heap_end;
         drop(heap_end);
-        *child.heap_end.lock() = end;
+        *child.heap_end.write() = end;
         drop(write);
         child.inherit_limits(self, limits)?;
         Ok(child)

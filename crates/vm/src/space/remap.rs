@@ -57,11 +57,19 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !old.start.is_multiple_of(PAGE_SIZE) || old.end < old.start {
             return invalid("the address is not page-aligned, or the length wraps around");
         }
+        let end = whole_pages(old.end);
+        // Of an empty range that is: the new place has the old one in its midst.
+        if let Move::To(at) | Move::LeavingTo(at) = place
+            && end.is_some_and(|end| at < end)
+            && old.start < at.saturating_add(bytes)
+        {
+            return invalid("the old and the new place overlap");
+        }
         // What no task may map is not mapped.
         if !(LOWEST..HIGHEST).contains(&old.start) {
             return Err(Error::NotOne { address: old.start });
         }
-        let end = whole_pages(old.end).unwrap_or(usize::MAX);
+        let end = end.unwrap_or(usize::MAX);
         let old = VaRange { end, ..old };
         if place.leaves() && bytes != old.len() {
             return invalid("what leaves its mapping behind must keep its length");
@@ -165,10 +173,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Moves `old` to `at`, in the place of whatever is there.
     fn remap_to(&self, old: VaRange, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
         let to = Self::in_pages_at(at, bytes)?;
-        if to.start < old.end && old.start < to.end {
-            let reason = "the old and the new place overlap";
-            return Err(Error::Invalid { reason });
-        }
         loop {
             for goal in self.goals(old, to, place)? {
                 self.replace(goal, None)?;

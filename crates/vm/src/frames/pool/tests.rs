@@ -6,6 +6,8 @@ use std::vec::Vec;
 
 /// Four blocks and a part of a fifth, and a part of a run.
 const FRAMES: usize = 4 * BLOCK + 83;
+/// The pool's first frame; the model's is 0.
+const BASE: usize = 3 * BLOCK;
 const BLOCKS: usize = FRAMES / BLOCK;
 /// What `RESERVE` makes of five blocks.
 const KEPT: usize = 1;
@@ -27,6 +29,11 @@ fn op() -> impl Strategy<Value = Op> {
         2 => Just(Op::TakeBlock),
         2 => (0..BLOCKS, any::<bool>()).prop_map(|(block, at_once)| Op::PutBlock(block, at_once)),
     ]
+}
+
+/// A frame of the pool.
+fn frame(number: usize) -> Frame {
+    Frame((BASE + number) as u32)
 }
 
 /// Whether each frame is free.
@@ -88,28 +95,28 @@ impl Model {
 }
 
 fn check(ops: &[Op]) {
-    let mut pool = Pool::new(FRAMES);
+    let mut pool = Pool::new(BASE..BASE + FRAMES);
     let mut model = Model([true; FRAMES].into());
     for op in ops {
         match *op {
             Op::Take(wanted) => {
                 let mut given = Vec::new();
-                pool.take(wanted, |frame| given.push(frame.index()));
+                pool.take(wanted, |frame| given.push(frame.index() - BASE));
                 model.take(wanted, &given);
             }
             Op::Put(count, step) => {
                 let owned = (0..FRAMES).filter(|&frame| !model.0[frame]);
                 let some: Vec<usize> = owned.step_by(step).take(count).collect();
-                for frame in some {
-                    pool.put(Frame(frame as u32));
-                    model.0[frame] = true;
+                for number in some {
+                    pool.put(frame(number));
+                    model.0[number] = true;
                 }
             }
             Op::TakeBlock => {
                 let whole = model.whole_blocks();
                 let taken = pool.take_block();
                 assert_eq!(taken.is_some(), whole.contains(&true));
-                if let Some(first) = taken.map(Frame::index) {
+                if let Some(first) = taken.map(|first| first.index() - BASE) {
                     assert!(first % BLOCK == 0 && whole[first / BLOCK]);
                     model.0[first..first + BLOCK].fill(false);
                 }
@@ -122,8 +129,8 @@ fn check(ops: &[Op]) {
                 }
                 frames.fill(true);
                 match at_once {
-                    true => pool.put_block(Frame(first as u32)),
-                    false => (0..BLOCK).for_each(|n| pool.put(Frame((first + n) as u32))),
+                    true => pool.put_block(frame(first)),
+                    false => (0..BLOCK).for_each(|n| pool.put(frame(first + n))),
                 }
             }
         }
@@ -146,7 +153,7 @@ proptest! {
 
 #[test]
 fn fresh_frames_go_out_in_ascending_runs() {
-    let mut pool = Pool::new(2 * BLOCK);
+    let mut pool = Pool::new(0..2 * BLOCK);
     let mut given = Vec::new();
     pool.take(BATCH, |frame| given.push(frame.0));
     let runs = [0..8, 8..16, 16..24, 24..32u32];
@@ -156,7 +163,7 @@ fn fresh_frames_go_out_in_ascending_runs() {
 
 #[test]
 fn a_machine_without_memory_has_none() {
-    let mut pool = Pool::new(0);
+    let mut pool = Pool::new(0..0);
     assert_eq!(pool.take_block(), None);
     pool.take(BATCH, |frame| panic!("{frame:?}"));
     assert_eq!(pool.len(), 0);

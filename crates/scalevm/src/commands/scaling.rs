@@ -1,0 +1,213 @@
+//! `scalevm scaling`: how workloads scale on simulated machines.
+
+use crate::cli::{On, ScalingArgs};
+use crate::harness::{Failure, Mode, Plan, Target, interrupt};
+use crate::output::progress::Progress;
+use crate::output::{json, scaling};
+use crate::simulated::Simulated;
+use sim::profile::Profile;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use workloads::Workload;
+
+/// Those that are shown if no others are asked for.
+const WORKLOADS: [&str; 8] = [
+    "mmap1",
+    "mmap2",
+    "page_fault1",
+    "page_fault2",
+    "page_fault3",
+    "brk1",
+    "fork1",
+    "build",
+];
+
+/// Iterations of a task alone by which it is known how long one takes.
+const TRIED: u64 = 32;
+/// How many iterations a run is to last, and the bounds of that time.
+const ITERATIONS: u32 = 20;
+const SHORTEST: Duration = Duration::from_micros(400);
+const LONGEST: Duration = Duration::from_millis(40);
+
+/// A workload at several numbers of tasks.
+pub struct Row {
+    /// The workload.
+    pub workload: &'static Workload,
+    /// What its tasks are.
+    pub mode: Mode,
+    /// How the VM is built.
+    pub vm: String,
+    /// As far as they are finished.
+    pub points: Vec<Point>,
+}
+
+/// One run.
+pub struct Point {
+    /// How many tasks.
+    pub tasks: usize,
+    /// Operations a second.
+    pub rate: f64,
+    /// What so many tasks would do that do not meet, as many times what one does: threads of one
+    /// core are slower than it alone.
+    pub linear: f64,
+    /// What holds the tasks up.
+    pub bottleneck: String,
+}
+
+impl Row {
+    /// The point's rate over that of the first point's tasks, each alone.
+    pub fn ratio(&self, point: &Point) -> Option<f64> {
+        let first = self.points.first()?;
+        (first.rate > 0.0).then(|| point.rate * first.linear / first.rate)
+    }
+}
+
+/// Runs all, and shows them.
+pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
+    super::prepare()?;
+    let mut rows = rows(args);
+    let mut counts: Vec<usize> = args.cpus.iter().map(|&count| count as usize).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let progress = Progress::new((rows.len() * counts.len()) as u64, "runs");
+    let profile = args.sim.profile()?;
+    for row in &mut rows {
+        let span = span(args, row, &profile)?;
+        for &tasks in &counts {
+            let label = format!("{}, {}", row.workload.name, row.mode.count(tasks));
+            progress.point(&label);
+            if interrupt::pending().is_some() {
+                break;
+            }
+            let point = point(args, row, &machine(&profile, tasks)?, tasks, span)?;
+            if args.json {
+                progress.aside(|| print_json(args, row, &point));
+            }
+            row.points.push(point);
+            progress.step();
+        }
+    }
+    progress.finish();
+    if !args.json {
+        scaling::print(&profile, &counts, &rows);
+    }
+    Ok(super::finished())
+}
+
+/// What is to be run.
+fn rows(args: &ScalingArgs) -> Vec<Row> {
+    let usual = || WORKLOADS.iter().filter_map(|name| workloads::find(name));
+    let workloads = match args.workloads.as_slice() {
+        [] => usual().collect(),
+        named => named.to_vec(),
+    };
+    let modes = Mode::BOTH.into_iter().filter(|mode| match mode {
+        Mode::Processes => !args.threads,
+        Mode::Threads => !args.processes,
+    });
+    let modes: Vec<Mode> = modes.collect();
+    let mut rows = Vec::new();
+    for workload in workloads {
+        for &mode in &modes {
+            rows.extend(args.vm.iter().map(|vm| Row {
+                workload,
+                mode,
+                vm: vm.clone(),
+                points: Vec::new(),
+            }));
+        }
+    }
+    rows
+}
+
+/// How long a run of the row takes.
+fn span(args: &ScalingArgs, row: &Row, profile: &Profile) -> Result<Duration, Failure> {
+    let alone = Plan {
+        count: Some(TRIED),
+        ..plan(row, 1)
+    };
+    let taken = target(args, row, profile)?.complete(&alone, 0)?.real;
+    let wanted = taken * ITERATIONS / TRIED as u32;
+    Ok(wanted.clamp(SHORTEST, LONGEST))
+}
+
+/// The median of the seeds' runs; the bottleneck is the first's.
+fn point(
+    args: &ScalingArgs,
+    row: &Row,
+    machine: &Profile,
+    tasks: usize,
+    span: Duration,
+) -> Result<Point, Failure> {
+    let mut target = target(args, row, machine)?;
+    let mut rates = Vec::new();
+    let mut bottleneck = None;
+    for _ in 0..args.sim.seeds.unwrap_or(1) {
+        let seen = target.observe(&plan(row, tasks), span)?;
+        rates.push(seen.done as f64 / span.as_secs_f64());
+        bottleneck.get_or_insert_with(|| seen.attribution.bottleneck());
+        target.seed += 1;
+    }
+    rates.sort_by(f64::total_cmp);
+    Ok(Point {
+        tasks,
+        rate: rates[rates.len() / 2],
+        linear: linear(machine, tasks),
+        bottleneck: bottleneck.unwrap_or_default(),
+    })
+}
+
+fn target(args: &ScalingArgs, row: &Row, machine: &Profile) -> Result<Simulated, Failure> {
+    Ok(Simulated {
+        preset: super::preset(Some(&row.vm))?,
+        profile: machine.clone(),
+        seed: args.sim.seed,
+    })
+}
+
+fn plan(row: &Row, tasks: usize) -> Plan {
+    Plan {
+        workload: row.workload.into(),
+        tasks,
+        mode: row.mode,
+        count: None,
+    }
+}
+
+/// The machine, or one with as many sockets as so many tasks need.
+fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
+    if tasks <= profile.cpus() {
+        return Ok(profile.clone());
+    }
+    let topology = &profile.topology;
+    let sockets = tasks.div_ceil(topology.cores * topology.threads);
+    let larger = profile.with_topology(sockets, topology.cores, topology.threads);
+    larger.map_err(|error| Failure::Unavailable(error.to_string()))
+}
+
+/// See [`Point::linear`].
+fn linear(machine: &Profile, tasks: usize) -> f64 {
+    let mut cores: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for cpu in 0..tasks {
+        let place = machine.place(cpu);
+        *cores.entry((place.socket, place.core)).or_default() += 1;
+    }
+    let speed = |&threads: &usize| match threads {
+        1 => 1.0,
+        _ => threads as f64 * machine.core.smt,
+    };
+    cores.values().map(speed).sum()
+}
+
+fn print_json(args: &ScalingArgs, row: &Row, point: &Point) {
+    let Ok(profile) = args
+        .sim
+        .profile()
+        .and_then(|one| machine(&one, point.tasks))
+    else {
+        return; // it has just run on it
+    };
+    let of_machine = Some((&profile, args.sim.seed));
+    let subject = json::subject(&plan(row, point.tasks), On::Sim, Some(&row.vm), of_machine);
+    scaling::print_json(&subject, row, point);
+}
