@@ -16,6 +16,8 @@
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
 //!
+//! A fork may have given a slot's tables to other spaces too: [`shared`] says who changes what then.
+//!
 //! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how it comes to that and
 //! what takes it apart. All of the above then concerns its pages as before.
 //!
