@@ -245,3 +245,30 @@ fn a_family_may_be_larger_than_a_table_has_room_for() {
     drop(parent);
     assert_eq!(vm.frames().free_count(), before);
 }
+
+/// A space that leaves a table to its child has no translation of it left on any CPU.
+#[test]
+fn who_leaves_is_gone_from_all_cpus() {
+    let machine = Hosted::with_memory(2, 32 * MIB).expect("memory");
+    machine.attach(0);
+    let vm: System = Vm::new(machine.clone());
+    let (parent, at) = touched(&vm, 1);
+    let child = parent.fork().expect("fork");
+    let (known, left) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            machine.on_cpu(1, || {
+                parent.activate();
+                assert_eq!(parent.load(at), Ok(word(0, 0)));
+                known.wait();
+                left.wait();
+                assert!(matches!(parent.load(at), Err(Error::Segv(_))));
+            });
+        });
+        known.wait();
+        let unmapped = parent.unmap(VaRange::sized(at, 2 * MIB));
+        left.wait();
+        unmapped.expect("unmap");
+    });
+    assert_eq!(load(&child, at), word(0, 0));
+}

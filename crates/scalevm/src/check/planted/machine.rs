@@ -15,11 +15,6 @@ pub const FORGETS_FLUSH: Flaw = 0;
 /// A copy is made before the shootdown that was asked for just before it. Other shootdowns
 /// of ranges come when their CPU next asks the machine for something.
 pub const COPIES_EARLY: Flaw = 1;
-/// Flushes of a whole table or more spare other CPUs.
-pub const FORGETS_TABLES: Flaw = 2;
-
-/// What a table is for.
-const TABLE: usize = 2 << 20;
 
 /// A shootdown that was put off.
 type Due = (CpuSet, Asid, Flush);
@@ -177,7 +172,6 @@ impl<const FLAW: Flaw> Mmu for Flawed<FLAW> {
         self.catch_up();
         match what {
             Flush::All if FLAW == FORGETS_FLUSH => {}
-            Flush::Range(range) if FLAW == FORGETS_TABLES && range.len() >= TABLE => {}
             Flush::Range(_) if FLAW == COPIES_EARLY => {
                 self.put_off(Some((*targets, asid, what)));
             }

@@ -10,7 +10,7 @@ mod wakeup;
 
 use super::races::play::Scenario;
 use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
-use machine::{COPIES_EARLY, FORGETS_FLUSH, FORGETS_TABLES, Flawed};
+use machine::{COPIES_EARLY, FORGETS_FLUSH, Flawed};
 use vm::Options;
 
 /// A planted bug.
@@ -70,11 +70,6 @@ pub fn all() -> Vec<Planted> {
             "fork-no-flush",
             "a fork that leaves other CPUs of the parent their writable translations",
             fork::named::<Flawed<FORGETS_FLUSH>>,
-        ),
-        bug(
-            "leave-no-flush",
-            "a space that leaves a shared table to others while its CPUs still know the pages",
-            fork::changing::<Flawed<FORGETS_TABLES>>,
         ),
         bug(
             "copy-before-flush",

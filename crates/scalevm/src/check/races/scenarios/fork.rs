@@ -52,12 +52,6 @@ pub fn named<M: Platform + From<Sim>>(name: &str) -> Scenario {
     Scenario::new(name, build).with_memory(MEMORY)
 }
 
-/// A parent that also changes its mappings, and shares tables with its children, on the machine `M`.
-pub fn changing<M: Platform + From<Sim>>(name: &str) -> Scenario {
-    let build = |machine: &Sim| changes::<M, Sharing>(machine.clone(), Options::default());
-    Scenario::new(name, build).with_memory(MEMORY)
-}
-
 fn stores<M: Platform + From<Sim>, P: Policies<M>>(machine: Sim, options: Options<M, P>) -> Play {
     build(machine, options, false)
 }
@@ -145,8 +139,9 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
     /// Changes what is mapped.
     fn change(&self) {
         let parent = &self.parent;
-        let changed = match sim::dice(10) {
+        let changed = match sim::dice(11) {
             0 => parent.unmap(some_pages()),
+            10 => parent.unmap(SLOTS),
             1 => parent.discard(some_pages()),
             2 => parent.protect(some_pages(), Prot::READ),
             3 | 4 => parent.protect(some_pages(), Prot::READ_WRITE),
@@ -179,11 +174,6 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         let done = self.done.all();
         let child = self.parent.fork().expect("a fork");
         let begun = self.begun.all();
-        if self.changes && sim::dice(3) == 0 {
-            // Before anybody writes there.
-            let left = self.parent.unmap(SLOTS);
-            assert_eq!(left, Ok(()), "whole slots need no memory");
-        }
         child.activate();
         let end = child.current_break();
         if end > HEAP_START {
