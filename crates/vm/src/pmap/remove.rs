@@ -90,14 +90,17 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     pub(crate) fn pages(&mut self) {
-        if self.is_vacant() {
-            return;
+        let (mut is_vacant, mut is_shared) = (true, false);
+        for part in self.locked.parts() {
+            is_vacant &= part.is_vacant();
+            is_shared |= part.size() == Size::Shared;
         }
-        let is_shared = |part: Part<'_, M, P>| part.size() == Size::Shared;
-        if self.locked.parts().any(is_shared) {
+        if is_shared {
             self.pmap.leave_slots(&mut self.locked);
         }
-        self.take(|part, take| take(part.range()));
+        if !is_vacant {
+            self.take(|part, take| take(part.range()));
+        }
     }
 
     /// Gets tables of their own for the slots of which a part has entries to be taken away. After
