@@ -1,6 +1,7 @@
 //! Where pages come from, and where they go to when memory does not keep them.
 
 use crate::{Frame, Memory};
+use alloc::sync::Arc;
 use core::fmt;
 
 /// A store of pages: a file, a device, a swap space.
@@ -33,6 +34,23 @@ pub trait Truncate<M: Memory>: Pager<M> {
     /// Called beside calls for pages that begin before, but not beside a write behind
     /// `bytes`. After an error the content behind is undefined.
     fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
+}
+
+/// Who keeps a handle of a store may give it away, too.
+impl<M: Memory, P: Pager<M> + ?Sized> Pager<M> for Arc<P> {
+    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        (**self).read(machine, first, frames)
+    }
+
+    fn write(
+        &self,
+        machine: &M,
+        first: u64,
+        frames: &[Frame],
+        bytes: usize,
+    ) -> Result<(), PagerError> {
+        (**self).write(machine, first, frames, bytes)
+    }
 }
 
 /// Why a store did not do what it was asked.

@@ -9,6 +9,7 @@
 //! Pages have 4 KiB. What the model does not define is compared nowhere; [`model`] lists it.
 
 pub mod address;
+pub mod careless;
 pub mod check;
 pub mod flags;
 pub mod generate;

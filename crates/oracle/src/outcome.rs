@@ -31,6 +31,8 @@ pub enum Outcome {
     Regions(Vec<Region>),
     /// The content of each page.
     Pages(Vec<Content>),
+    /// The system has not done it, for want of this.
+    Refused(String),
     /// The system has broken down, so; it can be reset.
     Crashed(String),
 }
@@ -168,6 +170,7 @@ impl fmt::Display for Outcome {
             }
             Outcome::Regions(regions) => list(f, "regions", regions),
             Outcome::Pages(pages) => list(f, "pages", pages),
+            Outcome::Refused(why) => write!(f, "refused: {why}"),
             Outcome::Crashed(how) => f.write_str(how),
         }
     }

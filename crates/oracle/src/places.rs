@@ -36,6 +36,14 @@ impl Places {
         base.wrapping_add(address.offset)
     }
 
+    /// Whether the address can be resolved: it names no handle that names nothing.
+    pub fn knows(&self, process: ProcessId, address: Address) -> bool {
+        match address.place {
+            Place::Handle(handle) => self.handles.contains_key(&(process, handle)),
+            Place::Window | Place::Heap | Place::Absolute => true,
+        }
+    }
+
     /// What is said of a mapping that `call` has put at `at`.
     pub fn placed(&mut self, process: ProcessId, call: &Call, at: u64) -> Outcome {
         let window = WINDOW..WINDOW + WINDOW_PAGES * PAGE;
@@ -153,7 +161,8 @@ impl Places {
             | Call::Replace
             | Call::Truncate(..)
             | Call::Read(_)
-            | Call::Write(..) => *call,
+            | Call::Write(..)
+            | Call::Scarce(_) => *call,
         }
     }
 }

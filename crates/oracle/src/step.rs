@@ -76,6 +76,23 @@ pub enum Call {
     Regions(Range),
     /// The process reads all of some pages.
     Dump(Range),
+    /// The system has too little of something. Systems that can not be made so leave it out.
+    Scarce(Scarcity),
+}
+
+/// What a system has too little of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scarcity {
+    /// Only so many frames are free, until something else is said; there are more if some can
+    /// be reclaimed.
+    Left(u64),
+    /// In the next step this frame that is asked for (1 is the first), and all that are asked for
+    /// then, are not to be had.
+    Frame(u64),
+    /// In the next step this call of a file's store fails.
+    File(u64),
+    /// In the next step this call of the swap space's store fails.
+    Swap(u64),
 }
 
 /// An `mmap`.

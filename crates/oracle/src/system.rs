@@ -22,6 +22,11 @@ pub trait System {
         true
     }
 
+    /// Whether it may refuse steps ([`Outcome::Refused`]), or do a part of a transfer only.
+    fn may_refuse(&self) -> bool {
+        false
+    }
+
     /// What its calls leave behind when they fail half-way.
     fn halfway(&self) -> Halfway {
         Halfway::Kept

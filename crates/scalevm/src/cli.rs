@@ -18,7 +18,7 @@ mod scaling;
 mod sim;
 
 pub use calibrate::CalibrateArgs;
-pub use check::{Check, CheckArgs, ConflictsArgs, ModelArgs, RacesArgs, SequencesArgs};
+pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
 pub use choice::{Choice, WorkloadArgs};
 pub use compare::CompareArgs;
 pub use completions::CompletionsArgs;

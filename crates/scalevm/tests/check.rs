@@ -140,6 +140,26 @@ fn the_vm_does_what_the_model_says() {
 }
 
 #[test]
+fn the_vm_does_what_the_model_says_while_memory_is_short() {
+    let records = json(&exits(0, "fuzz --steps 6000 --json"));
+    let summary = of_kind(&records, "summary")[0];
+    assert_eq!(summary["good"], true, "{summary}");
+    assert!(summary["compared"].as_u64() >= Some(6_000), "{summary}");
+    assert!(summary["refused"].as_u64() > Some(50), "{summary}");
+}
+
+#[test]
+fn systems_that_are_careless_when_memory_is_short_are_found() {
+    let records = json(&exits(0, "fuzz --planted all --json"));
+    let bugs = of_kind(&records, "planted");
+    assert_eq!(bugs.len(), 3);
+    for bug in bugs {
+        let steps = bug["steps"].as_array().expect("a sequence");
+        assert!(steps.len() <= 6, "{bug}");
+    }
+}
+
+#[test]
 fn the_vm_does_what_the_kernel_does() {
     let records = json(&exits(0, "oracle --steps 10000 --seed 500 --json"));
     let summary = of_kind(&records, "summary")[0];
@@ -170,7 +190,7 @@ fn a_sequence_in_a_file_is_played_again() {
     let good = "# two processes\n0: map fixed w10 1p rw- private anonymous\n\
                 0: store word w10 0x5\n0: fork 1\n1: store word w10 0x6\n0: load word w10\n";
     let good = Scratch::file("good.txt", good);
-    for command in ["model", "oracle"] {
+    for command in ["model", "oracle", "fuzz"] {
         let stdout = exits(0, &format!("{command} --replay {}", good.path()));
         assert!(stdout.contains("5 operations in 1 sequences"), "{stdout}");
     }

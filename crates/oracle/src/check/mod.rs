@@ -3,12 +3,13 @@
 //! The model goes first and says what any system should answer, or that a step is not defined; then
 //! nobody performs it. What a system answers must agree with the model.
 
+mod refused;
 mod shrink;
 mod simpler;
 
 pub use shrink::shrink;
 
-use crate::generate::sequence;
+use crate::generate::{scarce, sequence};
 use crate::model::Model;
 use crate::outcome::Outcome;
 use crate::step::Step;
@@ -31,6 +32,8 @@ pub struct Played {
     pub compared: u64,
     /// Steps that are not defined, or that some system does not know.
     pub left_out: u64,
+    /// Steps that were refused, or done in part, of those compared.
+    pub refused: u64,
 }
 
 /// The model that all of `systems` can be compared with.
@@ -43,7 +46,11 @@ pub fn model_for(systems: &[&mut dyn System]) -> Model {
 /// The sequence of this seed that all of `systems` can play, of about `steps` steps.
 pub fn sequence_for(seed: u64, steps: usize, systems: &[&mut dyn System]) -> Vec<Step> {
     let known = |step: &Step| systems.iter().all(|system| system.supports(step));
-    sequence(seed, steps, model_for(systems), &known)
+    let steps = sequence(seed, steps, model_for(systems), &known);
+    match systems.iter().any(|system| system.may_refuse()) {
+        true => scarce(seed, &steps),
+        false => steps,
+    }
 }
 
 /// Plays a sequence on all systems.
@@ -58,9 +65,11 @@ pub fn play(
     for system in systems.iter_mut() {
         system.reset()?;
     }
+    let may_refuse = systems.iter().any(|system| system.may_refuse());
     let mut played = Played::default();
     for (index, step) in steps.iter().enumerate() {
         let known = systems.iter().all(|system| system.supports(step));
+        let before = may_refuse.then(|| model.clone());
         let judged = match known {
             true => model.judge(step).ok(),
             false => None,
@@ -75,12 +84,18 @@ pub fn play(
             outcomes.push((system.name().to_owned(), system.perform(step)?));
         }
         let expected = &outcomes[0].1;
-        if !outcomes.iter().all(|(_, outcome)| outcome.agrees(expected)) {
+        if outcomes.iter().all(|(_, outcome)| outcome.agrees(expected)) {
+            continue;
+        }
+        let refused = before.and_then(|before| refused::instead(before, step, &outcomes[1..]));
+        let Some(instead) = refused else {
             return Ok(Err(Divergence {
                 steps: steps[..=index].to_vec(),
                 outcomes,
             }));
-        }
+        };
+        model = instead;
+        played.refused += 1;
     }
     for system in systems.iter_mut() {
         if let Some(wrong) = system.finish()? {

@@ -3,7 +3,7 @@
 
 use crate::address::{PAGE, Range};
 use crate::flags::{Flag, Flags};
-use crate::step::{Backing, Call, Map, Prot, Remap, Step, Width};
+use crate::step::{Backing, Call, Map, Prot, Remap, Scarcity, Step, Width};
 
 /// Simpler steps, the simplest first.
 pub fn simpler(step: &Step) -> Vec<Step> {
@@ -33,6 +33,7 @@ pub fn simpler(step: &Step) -> Vec<Step> {
         Call::Store(address, width, value) if value > 1 => {
             vec![Call::Store(address, width, 1)]
         }
+        Call::Scarce(scarcity) => sooner(scarcity).into_iter().map(Call::Scarce).collect(),
         Call::Store(address, Width::Word, value) => {
             vec![Call::Store(address, Width::Byte, value)]
         }
@@ -43,6 +44,22 @@ pub fn simpler(step: &Step) -> Vec<Step> {
         .into_iter()
         .map(|call| Step { process, call })
         .collect()
+}
+
+/// What fails earlier.
+fn sooner(scarcity: Scarcity) -> Vec<Scarcity> {
+    let smaller = |nth: u64, make: fn(u64) -> Scarcity| {
+        let mut smaller = vec![1, nth / 2, nth.saturating_sub(1)];
+        smaller.retain(|&one| one > 0 && one < nth);
+        smaller.dedup();
+        smaller.into_iter().map(make).collect()
+    };
+    match scarcity {
+        Scarcity::Left(_) => vec![],
+        Scarcity::Frame(nth) => smaller(nth, Scarcity::Frame),
+        Scarcity::File(nth) => smaller(nth, Scarcity::File),
+        Scarcity::Swap(nth) => smaller(nth, Scarcity::Swap),
+    }
 }
 
 fn maps(map: Map) -> Vec<Map> {

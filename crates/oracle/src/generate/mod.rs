@@ -6,6 +6,9 @@
 
 mod calls;
 mod pick;
+mod scarcity;
+
+pub use scarcity::scarce;
 
 use crate::address::{Address, HEAP_PAGES, Handle, PAGE, Place, Range, WINDOW_PAGES};
 use crate::model::{Known, Model};

@@ -52,7 +52,9 @@ impl Terms<'_> {
             Call::Read(transfer) => self.transfer(libc::SYS_pread64, transfer),
             Call::Write(transfer, _) => self.transfer(libc::SYS_pwrite64, transfer),
             Call::Dump(it) => Command::Dump(at(it.start), it.bytes / crate::address::PAGE),
-            Call::Fork(_) | Call::Exit | Call::Replace | Call::Regions(_) => return None,
+            Call::Fork(_) | Call::Exit | Call::Replace | Call::Regions(_) | Call::Scarce(_) => {
+                return None;
+            }
         })
     }
 

@@ -171,6 +171,7 @@ impl System for Linux {
         let locks = match step.call {
             Call::Lock(_) | Call::LockOnFault(_) | Call::LockAll(_) => true,
             Call::Map(map) => map.flags.has(MapFlag::Locked),
+            Call::Scarce(_) => return false,
             _ => false,
         };
         (self.locks || !locks) && (self.reserves || !unreserved)

@@ -136,6 +136,7 @@ impl Model {
             Call::Write(transfer, byte) => self.write(transfer, byte),
             Call::Regions(range) => self.process(id).regions(range),
             Call::Dump(range) => self.dump(id, range),
+            Call::Scarce(_) => Ok(Outcome::Done),
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::address::{Address, Handle, PAGE, Place, Range};
 use crate::flags::{Flag, Flags};
 use crate::step::{
-    Advice, Backing, Call, FILE_BYTES, FILES, Map, MapFlag, PROCESSES, Prot, Remap, Step, TRANSFER,
-    Transfer, Where, Width,
+    Advice, Backing, Call, FILE_BYTES, FILES, Map, MapFlag, PROCESSES, Prot, Remap, Scarcity, Step,
+    TRANSFER, Transfer, Where, Width,
 };
 use std::str::FromStr;
 
@@ -92,6 +92,7 @@ impl<'a> Words<'a> {
             }
             "regions" => Call::Regions(self.range()?),
             "dump" => Call::Dump(self.range()?),
+            "scarce" => Call::Scarce(self.scarcity()?),
             word => return Err(format!("`{word}` is no call")),
         })
     }
@@ -151,6 +152,18 @@ impl<'a> Words<'a> {
             flags: self.flags(),
             handle: self.handle()?,
         })
+    }
+
+    fn scarcity(&mut self) -> Parsed<Scarcity> {
+        let of = self.next("left, frame, file or swap")?;
+        let number = self.number()?;
+        match of {
+            "left" => Ok(Scarcity::Left(number)),
+            "frame" => Ok(Scarcity::Frame(number)),
+            "file" => Ok(Scarcity::File(number)),
+            "swap" => Ok(Scarcity::Swap(number)),
+            word => Err(format!("`{word}` is nothing that can be scarce")),
+        }
     }
 
     fn transfer(&mut self) -> Parsed<Transfer> {

@@ -1,7 +1,7 @@
 //! Steps as text.
 
 use crate::address::{PAGE, Range};
-use crate::step::{Backing, Call, Map, Remap, Step, Transfer, Where, Width};
+use crate::step::{Backing, Call, Map, Remap, Scarcity, Step, Transfer, Where, Width};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Step {
@@ -36,6 +36,7 @@ impl Display for Call {
             Call::Write(transfer, byte) => write!(f, "write {transfer} {byte:#x}"),
             Call::Regions(range) => write!(f, "regions {range}"),
             Call::Dump(range) => write!(f, "dump {range}"),
+            Call::Scarce(scarcity) => write!(f, "scarce {scarcity}"),
         }
     }
 }
@@ -88,6 +89,17 @@ impl Display for Remap {
         match self.handle {
             Some(handle) => write!(f, " as h{handle}"),
             None => Ok(()),
+        }
+    }
+}
+
+impl Display for Scarcity {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Scarcity::Left(frames) => write!(f, "left {frames}"),
+            Scarcity::Frame(nth) => write!(f, "frame {nth}"),
+            Scarcity::File(nth) => write!(f, "file {nth}"),
+            Scarcity::Swap(nth) => write!(f, "swap {nth}"),
         }
     }
 }

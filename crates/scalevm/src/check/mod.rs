@@ -22,6 +22,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     match &args.what {
         Check::Conflicts(args) => conflicts::run(args),
         Check::Races(args) => races::run(args),
+        Check::Fuzz(args) => sequences::fuzz(args),
         Check::Model(args) => sequences::model(args),
         Check::Oracle(args) => sequences::oracle(args),
     }

@@ -24,6 +24,16 @@ Two CPUs of a simulated machine do one operation each on memory of their own, af
 warm-up; a conflict is a line that one of them has written and the other has touched.
 Exit code 1 if the default VM has one; conflicts of the baselines are known.";
 
+/// What `check fuzz --help` begins with.
+const FUZZ_ABOUT: &str = "\
+Compare the VM with a naive model while memory is short and things fail
+
+As `check model`, but most frames are withheld, so that pages go out and come back all the
+time, and frames, and calls of the stores of files and of the swap space, fail at random. An operation
+may be refused then, and must have changed nothing; in the end nothing may be lost.
+A sequence says what is scarce when, so --replay fails in the same place. Exit code 1 if something
+differs, or a planted bug is not found.";
+
 /// What `check model --help` begins with.
 const MODEL_ABOUT: &str = "\
 Compare the VM with a naive model, operation by operation
@@ -55,6 +65,9 @@ pub enum Check {
     /// Find cache lines that operations share although they commute
     #[command(long_about = CONFLICTS_ABOUT)]
     Conflicts(ConflictsArgs),
+    /// Compare the VM with a naive model while memory is short and things fail
+    #[command(long_about = FUZZ_ABOUT)]
+    Fuzz(FuzzArgs),
     /// Compare the VM with a naive model, operation by operation
     #[command(long_about = MODEL_ABOUT)]
     Model(ModelArgs),
@@ -77,7 +90,7 @@ pub struct ConflictsArgs {
     pub json: bool,
 }
 
-/// What `check model` and `check oracle` have in common.
+/// What `check fuzz`, `check model` and `check oracle` have in common.
 #[derive(Args)]
 pub struct SequencesArgs {
     /// Compare at least N operations [default: 100000]
@@ -95,6 +108,19 @@ pub struct SequencesArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// `check fuzz`.
+#[derive(Args)]
+pub struct FuzzArgs {
+    #[command(flatten)]
+    pub sequences: SequencesArgs,
+    /// Compare for N seconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with = "replay")]
+    pub seconds: Option<u64>,
+    /// Search a planted bug instead of the VM's, or all of them
+    #[arg(long, value_name = "NAME", value_parser = neglect(), conflicts_with = "replay")]
+    pub planted: Option<String>,
 }
 
 /// `check model`.
@@ -141,4 +167,8 @@ fn planted() -> PossibleValuesParser {
 
 fn bug() -> PossibleValuesParser {
     PossibleValuesParser::new(sequences::bug_names().chain(["all"]))
+}
+
+fn neglect() -> PossibleValuesParser {
+    PossibleValuesParser::new(sequences::neglect_names().chain(["all"]))
 }

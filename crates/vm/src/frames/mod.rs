@@ -36,6 +36,9 @@ use sync::PerCpu;
 /// Frames in a run, which the pool hands out together.
 pub(crate) const RUN: usize = 8;
 
+/// Beside the number of the allocation that fails: all that follow fail, too.
+const FOR_GOOD: u64 = 1 << 63;
+
 /// What a frame must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -52,8 +55,8 @@ pub struct Frames<M: Platform> {
     pools: Pools<M>,
     reservations: Reservations<M>,
     total: usize,
-    /// How many allocations succeed before one fails; 0 means all do. Written by
-    /// tests only, so its line is shared by all CPUs.
+    /// How many allocations succeed before one fails; 0 means all do. [`FOR_GOOD`]: those
+    /// behind it fail, too. Written by tests only, so its line is shared by all CPUs.
     fail_in: M::AtomicU64,
 }
 
@@ -190,6 +193,12 @@ impl<M: Platform> Frames<M> {
         self.fail_in.store(nth, Ordering::Relaxed);
     }
 
+    /// As [`Frames::fail_after`], but all that follow the `nth` fail, too: what reclaiming
+    /// frees does not help.
+    pub fn fail_from(&self, nth: u64) {
+        self.fail_in.store(nth | FOR_GOOD, Ordering::Relaxed);
+    }
+
     fn take(&self, content: Content) -> Option<(Frame, bool)> {
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
@@ -240,6 +249,9 @@ impl<M: Platform> Frames<M> {
 
     #[cold]
     fn count_down(&self) -> bool {
+        if self.fail_in.load(Ordering::Relaxed) == FOR_GOOD | 1 {
+            return true;
+        }
         self.fail_in.fetch_sub(1, Ordering::Relaxed) == 1
     }
 }

@@ -18,7 +18,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             if inside == 0 {
                 return Ok(0);
             }
-            match self.page(at / PAGE_SIZE as u64, Advice::Normal) {
+            match self.page_with(at) {
                 Ok(page) => {
                     let part = &mut to[part.start..part.start + inside];
                     bytes::copy_out(self.vm.machine(), page.frame(), in_page(at), part);
@@ -45,7 +45,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             let part = &from[part];
             let end = at + part.len() as u64;
             if end <= self.size() {
-                match self.page(at / PAGE_SIZE as u64, Advice::Normal) {
+                match self.page_with(at) {
                     // It has shrunk meanwhile, and must grow again.
                     Err(Error::Bus { .. }) => {}
                     page => {
@@ -54,8 +54,15 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                     }
                 }
             }
-            self.append(at, part).map(|()| part.len())
+            let appended = self.vm.with_frames(|| self.append(at, part));
+            appended.map(|()| part.len())
         })
+    }
+
+    /// The page that has the byte `at`.
+    fn page_with(&self, at: u64) -> Result<PageRef<'_, M, P>, Error> {
+        let index = at / PAGE_SIZE as u64;
+        self.vm.with_frames(|| self.page(index, Advice::Normal))
     }
 
     /// Writes `part`, of one page, of which some lies behind the object's end.

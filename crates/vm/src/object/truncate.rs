@@ -24,6 +24,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// cut off). Sleeps while pages cut off are being read or written.
     pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<M, P>)) -> Result<(), Error> {
         check_size(size)?;
+        self.vm.with_frames(|| self.try_truncate(size, &mut remove))
+    }
+
+    fn try_truncate(&self, size: u64, remove: &mut impl FnMut(&Hold<M, P>)) -> Result<(), Error> {
         let mut resize = self.resize.lock();
         let old = self.size();
         if size >= old {
@@ -45,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.size.publish(size);
         let cut = size.div_ceil(PAGE_SIZE as u64);
         for (_, entry) in self.tree.entries(cut..u64::MAX) {
-            self.take_away(entry, &mut remove);
+            self.take_away(entry, remove);
         }
         self.zero_tail(size);
         self.uncharge(old, size);

@@ -7,8 +7,19 @@ use crate::vm::Vm;
 use alloc::boxed::Box;
 use machine::Platform;
 
-/// Frames that an operation without memory asks to be freed.
+/// Frames that an operation without memory asks to be freed; each time it comes again, twice as
+/// many.
 const DIRECT: usize = 32;
+
+/// How often it comes again for pages. Then what can be freed is what it brings itself.
+const TRIES: u32 = 16;
+
+/// How often an operation has come.
+#[derive(Default)]
+struct Tries {
+    pages: u32,
+    tables: u32,
+}
 
 /// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
 /// the operation is worth another try (by ending a process, say). Called with no lock held.
@@ -20,34 +31,38 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub(crate) fn with_frames<R>(
         &self,
-        operation: impl Fn() -> Result<R, Error>,
+        mut operation: impl FnMut() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let mut rounds = 0;
+        let mut tries = Tries::default();
         loop {
             let before = self.hand().freed();
             match operation() {
-                Err(Error::OutOfMemory(Resource::Frames)) if self.relieve(before, &mut rounds) => {}
+                Err(Error::OutOfMemory(Resource::Frames)) if self.relieve(before, &mut tries) => {}
                 result => return result,
             }
         }
     }
 
     /// Frees frames, or waits for who does; `false` if there is no way. `before` is how many
-    /// were freed before the caller tried, `rounds` how often he has tried with tables.
+    /// were freed before the caller tried.
     #[cold]
-    fn relieve(&self, before: usize, rounds: &mut u32) -> bool {
+    fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
+        self.relieve_of_pages(before, tries) || self.relieve_of_tables(tries) || self.ask(tries)
+    }
+
+    /// Frees pages, unless that was no help often enough.
+    fn relieve_of_pages(&self, before: usize, tries: &mut Tries) -> bool {
+        let wanted = DIRECT << tries.pages;
+        tries.pages += 1;
         // What is not to be had may be on its way out already, by others.
-        self.reclaim(DIRECT) > 0
-            || self.hand().wait(before)
-            || self.relieve_of_tables(rounds)
-            || self.ask(rounds)
+        tries.pages <= TRIES && (self.reclaim(wanted) > 0 || self.hand().wait(before))
     }
 
     /// Frees tables, unless that was no help before.
-    fn relieve_of_tables(&self, rounds: &mut u32) -> bool {
-        let wanted = DIRECT << *rounds;
-        *rounds += 1;
-        *rounds <= ROUNDS && self.reclaim_tables(wanted) > 0
+    fn relieve_of_tables(&self, tries: &mut Tries) -> bool {
+        let wanted = DIRECT << tries.tables;
+        tries.tables += 1;
+        tries.tables <= ROUNDS && self.reclaim_tables(wanted) > 0
     }
 
     /// What a page daemon does: frees frames until `target` are free, or no more can be;
@@ -60,8 +75,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    fn ask(&self, rounds: &mut u32) -> bool {
-        *rounds = 0;
+    fn ask(&self, tries: &mut Tries) -> bool {
+        *tries = Tries::default();
         self.out_of_memory().is_some_and(|ask| ask())
     }
 }

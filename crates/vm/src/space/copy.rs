@@ -70,10 +70,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         access: Access,
         act: &mut impl FnMut(&M, Frame),
     ) -> Result<bool, Error> {
-        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        if page.start >= HIGHEST {
+        if address >= HIGHEST {
             return Ok(false);
         }
+        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
         let _pmap = self.pmap.locking.pmap();
         if self.pmap.tree.is_hole(page) {
             return Ok(false);

@@ -19,7 +19,7 @@ use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Flags, Kind, Part, Size};
-use core::ptr;
+use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -30,10 +30,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The page's slot is locked while the mapping is made, so an unmap waits for the
     /// faults in it, and faults in other slots do not.
     pub fn fault(&self, fault: PageFault) -> Result<(), Error> {
+        if !(LOWEST..HIGHEST).contains(&fault.address) {
+            return Err(Error::Segv(fault));
+        }
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let mut is_short = false;
         self.vm.with_frames(|| {
+            let was_short = mem::replace(&mut is_short, true);
             loop {
-                match self.try_fault(fault, page) {
+                match self.try_fault(fault, page, was_short) {
                     Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
                     Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
                     other => return other,
@@ -42,18 +47,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         })
     }
 
-    /// As [`Space::fault`], but that a hole is [`Error::NotMapped`].
-    fn try_fault(&self, fault: PageFault, page: VaRange) -> Result<(), Error> {
-        if !(LOWEST..HIGHEST).contains(&page.start) {
-            return Err(Error::Segv(fault));
-        }
+    /// As [`Space::fault`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
+    /// no memory for it before.
+    fn try_fault(&self, fault: PageFault, page: VaRange, is_short: bool) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
         let place = self.pmap.tree.find(page.start);
         let address = page.start;
         if place.is_hole(page) {
             return Err(Error::NotMapped { address });
         }
-        let mut supply = Supply::new(&self.vm);
+        let mut supply = Supply::new(&self.vm, is_short);
         if !fault.present {
             supply.guess(place.slot, fault.access);
         }
@@ -98,14 +101,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             writes,
             object,
         };
-        let is_present = |part: &Part<'_, M, P>| {
-            let entry = self.pmap.entry_at(part);
-            matches!(entry, Entry::Page { .. })
-        };
-        if place.part.size() == Size::Shared && (writes || !is_present(&place.part)) {
+        let mut entry = self.pmap.entry_at(&place.part);
+        let is_present = matches!(entry, Entry::Page { .. });
+        if place.part.size() == Size::Shared && (writes || !is_present) {
             self.pmap.own(&mut place.part)?;
+            entry = self.pmap.entry_at(&place.part);
         }
-        match self.pmap.entry_at(&place.part) {
+        match entry {
             Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),
             // The entry allows it by now: this CPU's translation is an old one.

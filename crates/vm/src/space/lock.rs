@@ -1,6 +1,6 @@
 //! Memory that stays (`mlock`, `mlockall`).
 
-use super::Space;
+use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Flags, Locked, Usage};
@@ -18,7 +18,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// # Errors
     /// [`Error::NotMapped`] also for a page that can not be brought, since tasks may do nothing
     /// with it, or since it lies behind its object's end; all of the range is locked then,
-    /// and what lies before that page is in memory.
+    /// and what lies before that page is in memory. So it is after [`Error::OutOfMemory`] for want
+    /// of frames, and [`Error::Io`].
     pub fn lock(&self, range: VaRange, on_fault: bool) -> Result<(), Error> {
         self.reflag(range, ALL_LOCKS, locked(on_fault))?;
         if on_fault {
@@ -57,11 +58,21 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             if future { how } else { Flags::NONE },
         )?;
         if current && !on_fault {
-            for region in self.regions() {
-                self.populate(region.range);
-            }
+            self.populate_all();
         }
         Ok(())
+    }
+
+    /// Brings the pages of all that is mapped; that needs no memory but theirs.
+    fn populate_all(&self) {
+        let mut rest = VaRange {
+            start: LOWEST,
+            end: HIGHEST,
+        };
+        while let Some(run) = self.pmap.tree.first_run(rest) {
+            self.populate(run.range);
+            rest.start = run.range.end;
+        }
     }
 
     /// Lets all pages go if memory is short, and those of new mappings (`munlockall`).

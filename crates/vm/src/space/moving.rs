@@ -30,24 +30,15 @@ pub(super) struct Run<M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Moves what is mapped at `old` to `to` if that is free. What `to` has more is new, what `old` has
-    /// more is unmapped. One mapping, unless `place` takes several and the length stays.
+    /// Moves what is mapped at `old` to `to`, which is at least as long, if that is free. What `to`
+    /// has more is new. One mapping, unless `place` takes several and the length stays.
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
-        let source = VaRange::sized(old.start, old.len().min(to.len()));
-        let target = VaRange::sized(to.start, source.len());
-        let rest = VaRange {
-            start: source.end,
-            ..old
-        };
-        if rest.start < rest.end {
-            // What it takes to unmap it.
-            drop(self.pmap.lock_to_remove(rest)?);
-        }
-        self.divide_as(source, to)?;
+        let target = VaRange::sized(to.start, old.len());
+        self.divide_as(old, to)?;
         let pmap = self.pmap.locking.pmap();
-        let two = self.pmap.tree.lock_two(source, to)?;
+        let two = self.pmap.tree.lock_two(old, to)?;
         let mut runs = self.runs(&two, old, to, place)?;
-        let is_ready = self.is_divided_as(source, to) && self.make_ready(&two, &mut runs)?;
+        let is_ready = self.is_divided_as(old, to) && self.make_ready(&two, &mut runs)?;
         if !is_ready {
             return Ok(false);
         }
@@ -57,7 +48,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let more = after.charged - before.charged;
         self.vm.commit(more)?;
         let prepared = self.rules(&two).count_new(before, after).and_then(|()| {
-            let prepared = self.pmap.prepare_move(&two, source, target);
+            let prepared = self.pmap.prepare_move(&two, old, target);
             // Nothing has shrunk, so nothing that others could have taken is to be had back.
             prepared.inspect_err(|_| {
                 let back = self.rules(&two).count(after, before);
@@ -65,14 +56,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             })
         });
         prepared.inspect_err(|_| self.vm.uncommit(more))?;
-        self.pmap.move_pages(&two, source, target);
+        self.pmap.move_pages(&two, old, target);
         self.move_runs(&two, &runs, place.leaves());
         drop(two);
         drop(pmap);
-        if rest.start < rest.end {
-            // Nobody else has reason to change it meanwhile; who does has his way.
-            self.replace(rest, None)?;
-        }
         if !place.leaves() {
             self.left(old);
         }
@@ -86,8 +73,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         to: VaRange,
         place: Move,
     ) -> Result<Vec<VaRange>, Error> {
-        let source = VaRange::sized(old.start, old.len().min(to.len()));
-        let two = self.pmap.tree.lock(source)?.into();
+        let two = self.pmap.tree.lock(old)?.into();
         let runs = self.runs(&two, old, to, place)?;
         let mut goals = Vec::new();
         goals.try_reserve_exact(runs.len())?;
@@ -95,7 +81,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(goals)
     }
 
-    /// The runs of `old`, which is locked as far as it moves to `to`.
+    /// The runs of `old`, which is locked, as they move to `to`.
     fn runs(
         &self,
         two: &Two<'_, M, P>,
@@ -103,10 +89,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         to: VaRange,
         place: Move,
     ) -> Result<Vec<Run<M, P>>, Error> {
-        let source = VaRange::sized(old.start, old.len().min(to.len()));
         let several = place.takes_several() && old.len() == to.len();
         let mut runs: Vec<Run<M, P>> = Vec::new();
-        self.each_run(two, source, |mut run| {
+        self.each_run(two, old, |mut run| {
             run.to = VaRange::sized(run.from.start - old.start + to.start, run.from.len());
             push(&mut runs, run)
         })?;
@@ -116,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         };
         if !several {
             let address = first.from.end;
-            if address < source.end {
+            if address < old.end {
                 return Err(Error::NotOne { address });
             }
             first.to.end = to.end;

@@ -22,8 +22,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                     present: false,
                 })?,
                 Some(Whereabouts::Object(attached, index)) => {
-                    let page = attached.object().page(index, Advice::Random);
-                    match page.map(drop) {
+                    let bring = || attached.object().page(index, Advice::Random).map(drop);
+                    match self.vm.with_frames(bring) {
                         Ok(()) | Err(Error::Bus { .. }) => {}
                         Err(error) => return Err(error),
                     }

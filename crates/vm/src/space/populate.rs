@@ -7,10 +7,12 @@ use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Brings the pages of a new mapping, writable ones for writing; what can not be had
-    /// comes when it is used.
+    /// comes when it is used. For want of memory the rest does, too.
     pub(super) fn populate(&self, range: VaRange) {
         for page in pages(range) {
-            let _ = self.bring_usable(page);
+            if let Err(Error::OutOfMemory(_)) = self.bring_usable(page) {
+                return;
+            }
         }
     }
 

@@ -47,7 +47,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// # Errors
     /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or what must be one mapping
     /// is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has
-    /// changed, but that a place given by [`Move::To`] may have been cleared.
+    /// changed, but that a place given by [`Move::To`] may have been cleared, and what is cut off
+    /// may have gone (as on Linux).
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(bytes) {
@@ -74,6 +75,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if place.leaves() && bytes != old.len() {
             return invalid("what leaves its mapping behind must keep its length");
         }
+        let moved = self.cut_before_move(old, bytes, place)?;
         let at = self.vm.with_frames(|| {
             let _write = self.pmap.locking.write();
             if old.end > HIGHEST {
@@ -81,7 +83,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             } else if old.start == old.end {
                 self.duplicate(old.start, bytes, place)
             } else {
-                self.remap_whole(old, bytes, place)
+                self.remap_whole(moved, bytes, place)
             }
         })?;
         if bytes > old.len() {
@@ -91,6 +93,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             });
         }
         Ok(at)
+    }
+
+    /// Makes what is to move no longer than it will be: when it has moved nothing may fail any
+    /// more. What there is to move then.
+    fn cut_before_move(&self, old: VaRange, bytes: usize, place: Move) -> Result<VaRange, Error> {
+        match place {
+            Move::To(at) if bytes < old.len() && old.end <= HIGHEST => {
+                Self::in_pages_at(at, bytes)?;
+                let kept = VaRange::sized(old.start, bytes);
+                let _write = self.pmap.locking.write();
+                drop(self.lock_one(kept, None)?);
+                self.shrink(old, bytes)?;
+                Ok(kept)
+            }
+            _ => Ok(old),
+        }
     }
 
     /// What is wrong with `old`, which ends where nothing can be mapped.

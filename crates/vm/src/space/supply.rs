@@ -23,6 +23,8 @@ pub(super) enum Need<M: Platform, P: Policies<M>> {
 /// What a fault has brought, and takes back if it was not needed.
 pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
+    /// Memory is short: what is read ahead would only go again, and what is needed with it.
+    is_short: bool,
     /// A page that nobody knows, and whether it is all zero.
     frame: Option<(Frame, bool)>,
     /// Why there are no zeroes.
@@ -34,9 +36,10 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
-    pub(super) fn new(vm: &'a Vm<M, P>) -> Self {
+    pub(super) fn new(vm: &'a Vm<M, P>, is_short: bool) -> Self {
         Supply {
             vm,
+            is_short,
             frame: None,
             failed: None,
             swapped: None,
@@ -63,6 +66,11 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
             Need::Object(attached, index, advice) => {
+                let advice = if self.is_short {
+                    Advice::Random
+                } else {
+                    advice
+                };
                 let page = attached.object().page(index, advice)?;
                 self.kept = Some(PageRef::new(self.vm, page.into_frame()));
                 Ok(())

@@ -98,8 +98,10 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
             value(written.map(|bytes| bytes as u64))
         }
         Call::Regions(it) => Ok(Outcome::Regions(regions(space, files, it))),
-        Call::Dump(it) => Ok(Outcome::Pages(dump(space, it))),
-        Call::Map(_) | Call::Remap(_) | Call::Fork(_) | Call::Exit => fails(libc::ENOSYS),
+        Call::Dump(it) => dump(space, it).map(Outcome::Pages),
+        Call::Map(_) | Call::Remap(_) | Call::Fork(_) | Call::Exit | Call::Scarce(_) => {
+            fails(libc::ENOSYS)
+        }
     }
 }
 
@@ -195,7 +197,7 @@ fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
 }
 
 /// Reads pages word by word.
-fn dump(space: &Space, asked: Range) -> Vec<Content> {
+fn dump(space: &Space, asked: Range) -> Early<Vec<Content>> {
     let start = asked.start.offset as usize;
     let page = |page: usize| {
         let words = (0..PAGE_SIZE).step_by(size_of::<u64>());
@@ -203,13 +205,15 @@ fn dump(space: &Space, asked: Range) -> Vec<Content> {
         match words.collect::<Result<Vec<_>, _>>() {
             Ok(words) => {
                 let bytes: Vec<_> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-                Content::Bytes(Content::of_page(&bytes))
+                Ok(Content::Bytes(Content::of_page(&bytes)))
             }
-            Err(Error::Bus { .. }) => Content::Bus,
-            Err(_) => Content::Segv,
+            Err(Error::Bus { .. }) => Ok(Content::Bus),
+            Err(Error::Segv(_)) => Ok(Content::Segv),
+            Err(error) => Err(raised(error)),
         }
     };
-    (0..asked.bytes as usize / PAGE_SIZE).map(page).collect()
+    let pages: Vec<_> = (0..asked.bytes as usize / PAGE_SIZE).map(page).collect();
+    pages.into_iter().collect()
 }
 
 fn done(result: Result<(), Error>) -> Early<Outcome> {
@@ -222,7 +226,10 @@ fn value(result: Result<u64, Error>) -> Early<Outcome> {
 
 /// What a kernel makes of the error of a call.
 pub fn said(error: Error) -> Outcome {
-    Outcome::Errno(error.errno())
+    match error {
+        Error::OutOfMemory(_) | Error::Io(_) => Outcome::Refused(error.to_string()),
+        error => Outcome::Errno(error.errno()),
+    }
 }
 
 fn stored(result: Result<(), Error>) -> Early<Outcome> {
@@ -238,7 +245,7 @@ fn raised(error: Error) -> Outcome {
     match error {
         Error::Segv(_) => Outcome::Segv,
         Error::Bus { .. } => Outcome::Bus,
-        error => Outcome::Crashed(error.to_string()),
+        error => said(error),
     }
 }
 

@@ -1,10 +1,10 @@
 //! The files of the sequences.
 
+use super::scarcity::Store;
 use hosted::Hosted;
 use oracle::step::FILES;
 use std::sync::Arc;
 use vm::object::{Object, ObjectId, ObjectRef};
-use vm::pager::MemoryPager;
 use vm::{Best, Error, Vm};
 
 /// An object.
@@ -13,16 +13,26 @@ pub type Memory = ObjectRef<Hosted, Best>;
 /// All files, and what shared memory is made of.
 pub struct Files {
     vm: Arc<Vm<Hosted, Best>>,
+    stores: Vec<Store>,
     objects: Vec<Memory>,
 }
 
 impl Files {
     /// Empty files.
     pub fn new(vm: &Arc<Vm<Hosted, Best>>) -> Result<Self, Error> {
-        let file = |_| Object::file(vm, Arc::new(MemoryPager::new()), 0);
-        let objects = (0..FILES).map(file).collect::<Result<_, _>>()?;
-        let vm = vm.clone();
-        Ok(Files { vm, objects })
+        let stores: Vec<_> = (0..FILES).map(|_| Store::default()).collect();
+        let file = |store: &Store| Object::file(vm, store.clone(), 0);
+        let objects = stores.iter().map(file).collect::<Result<_, _>>()?;
+        Ok(Files {
+            vm: vm.clone(),
+            stores,
+            objects,
+        })
+    }
+
+    /// Where they are kept.
+    pub fn stores(&self) -> &[Store] {
+        &self.stores
     }
 
     /// Makes them empty again.

@@ -8,24 +8,30 @@ mod calls;
 mod crew;
 mod files;
 mod map;
+mod scarcity;
 
 use calls::{Said, Space};
 use crew::Crew;
 use files::Files;
 use hosted::Hosted;
-use machine::Topology;
+use machine::{PAGE_SIZE, Topology};
 use oracle::outcome::Outcome;
 use oracle::places::Places;
+use oracle::step::Scarcity;
 use oracle::{Broken, Call, Halfway, Step, System};
+use scarcity::{Promised, Store, Supplies};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vm::pager::MemoryPager;
 use vm::policy::Reservation;
 use vm::swap::SwapSpace;
 use vm::{Best, HEAP_START, Options, Overcommit, Vm};
 
 /// Bytes of memory: more than any sequence needs.
 const MEMORY: usize = 256 << 20;
+/// Bytes of memory of a machine where it is to be scarce.
+const LITTLE: usize = 16 << 20;
+/// Pages that may be committed, however little memory there is.
+const COMMITTED: u64 = 2 * (MEMORY / PAGE_SIZE) as u64;
 /// Pages of swap space.
 const SWAP: u32 = 1 << 14;
 
@@ -38,6 +44,11 @@ pub struct Ours {
     places: Places,
     /// Steps since the sequence began.
     steps: usize,
+    /// Whether things may be scarce; and what will be in the next step.
+    may_be_scarce: bool,
+    scarce: Option<Scarcity>,
+    /// Whether frames are withheld.
+    is_short: bool,
 }
 
 /// A machine with a VM on it.
@@ -45,6 +56,7 @@ struct Running {
     crew: Crew,
     vm: Arc<Vm<Hosted, Best>>,
     files: Arc<Files>,
+    supplies: Supplies,
 }
 
 impl Ours {
@@ -56,6 +68,17 @@ impl Ours {
             processes: BTreeMap::new(),
             places: Places::default(),
             steps: 0,
+            may_be_scarce: false,
+            scarce: None,
+            is_short: false,
+        }
+    }
+
+    /// A VM that can be made to run out of things.
+    pub fn scarce(cpus: usize) -> Self {
+        Ours {
+            may_be_scarce: true,
+            ..Ours::new(cpus)
         }
     }
 
@@ -70,6 +93,12 @@ impl Ours {
         };
         // No CPU twice in a row, and not always in the same order.
         let cpu = (self.steps + self.steps / 3) % self.cpus;
+        let scarce = self.scarce.take();
+        let failing = scarce.map(|scarcity| (running.supplies.clone(), scarcity));
+        let job = move || {
+            let _failing = failing.map(|(supplies, scarcity)| supplies.fail(scarcity));
+            job()
+        };
         running.crew.run(cpu, job).map_err(|how| {
             self.abandon();
             Outcome::Crashed(how)
@@ -80,7 +109,7 @@ impl Ours {
         let processes = std::mem::take(&mut self.processes);
         processes.into_values().for_each(std::mem::forget);
         if let Some(running) = self.running.take() {
-            std::mem::forget((running.vm, running.files));
+            std::mem::forget((running.vm, running.files, running.supplies));
         }
     }
 
@@ -94,7 +123,7 @@ impl Ours {
                     parent.fork()
                 })?;
                 self.places.fork(id, child);
-                let forked = forked.map_err(|error| Outcome::Errno(error.errno()))?;
+                let forked = forked.map_err(calls::said)?;
                 self.processes.insert(child, Arc::new(forked));
                 Ok(Outcome::Done)
             }
@@ -106,6 +135,63 @@ impl Ours {
             }
             _ => self.call(step),
         }
+    }
+
+    /// What is scarce from now on, or in the next step.
+    fn make_scarce(&mut self, scarcity: Scarcity) -> Result<Outcome, Outcome> {
+        let Scarcity::Left(left) = scarcity else {
+            self.scarce = Some(scarcity);
+            return Ok(Outcome::Done);
+        };
+        let supplies = self
+            .running
+            .as_ref()
+            .map(|running| running.supplies.clone());
+        self.is_short = true;
+        self.on_cpu(move || supplies.map(|supplies| supplies.leave(left as usize)))?;
+        Ok(Outcome::Done)
+    }
+
+    /// As [`Ours::step`]; a step is refused only if something is scarce, and then changes nothing.
+    fn step_in_need(&mut self, step: &Step) -> Result<Outcome, Outcome> {
+        let scarce = self.scarce.take();
+        let space = self.processes[&step.process].clone();
+        let promised = move || Promised::by(&space);
+        let before = self.on_cpu(promised.clone())?;
+        self.scarce = scarce;
+        let outcome = self.step(step).unwrap_or_else(|outcome| outcome);
+        self.scarce = None;
+        if !matches!(outcome, Outcome::Refused(_)) {
+            return Ok(outcome);
+        }
+        let after = self.on_cpu(promised)?;
+        let crashed = |how: &str| Outcome::Crashed(format!("{outcome}, {how}"));
+        if scarce.is_none() && !self.is_short {
+            return Err(crashed("though memory is not short"));
+        }
+        match after == before || scarcity::may_change(&step.call) {
+            true => Ok(outcome),
+            false => Err(crashed("but something has changed")),
+        }
+    }
+
+    /// Whether it is undefined what the step does when memory is short.
+    fn makes_copies(&self, step: &Step) -> bool {
+        let space = self.processes.get(&step.process).cloned();
+        let Some((space, running)) = space.zip(self.running.as_ref()) else {
+            return false;
+        };
+        let call = match step.call {
+            Call::Lock(range) | Call::Protect(range, _) | Call::Advise(range, _) => {
+                if !self.places.knows(step.process, range.start) {
+                    return false;
+                }
+                self.places.resolved(step.process, &step.call)
+            }
+            call => call,
+        };
+        let copies = move || scarcity::makes_copies(&space, &call);
+        running.crew.run(0, copies).unwrap_or(false)
     }
 
     fn call(&mut self, step: &Step) -> Result<Outcome, Outcome> {
@@ -125,33 +211,59 @@ impl Ours {
     }
 
     fn start(&self) -> Result<Running, Broken> {
-        let machine = Hosted::with_memory(self.cpus, MEMORY);
+        let memory = if self.may_be_scarce { LITTLE } else { MEMORY };
+        let machine = Hosted::with_memory(self.cpus, memory);
         let machine = machine.map_err(Broken::host("memory of a machine"))?;
         let crew = Crew::new(&machine, self.cpus);
         let cpus = machine.cpus();
         let made = crew.run(0, move || {
-            let pager = Box::new(MemoryPager::new());
-            let swap = SwapSpace::new(cpus, pager, SWAP)?;
+            let store = Store::default();
+            let swap = SwapSpace::new(cpus, Box::new(store.clone()), SWAP)?;
             let options = Options {
                 swap_space: Some(Arc::new(swap)),
+                swap_pages: Some(COMMITTED),
                 // As kernels are unless they are told: MAP_NORESERVE makes a difference.
                 overcommit: Overcommit::Heuristic,
                 ..Options::default()
             };
             let vm = Vm::with_options(machine, options);
             let files = Files::new(&vm)?;
-            Ok((vm, Arc::new(files)))
+            let supplies = Supplies {
+                vm: vm.clone(),
+                files: files.stores().to_vec(),
+                swap: store,
+                withheld: Arc::default(),
+            };
+            Ok((vm, Arc::new(files), supplies))
         });
         let made = made.map_err(Broken::Own)?;
         let failed = |error: vm::Error| Broken::Own(format!("the VM does not start: {error}"));
-        let (vm, files) = made.map_err(failed)?;
-        Ok(Running { crew, vm, files })
+        let (vm, files, supplies) = made.map_err(failed)?;
+        Ok(Running {
+            crew,
+            vm,
+            files,
+            supplies,
+        })
     }
 }
 
 impl System for Ours {
     fn name(&self) -> &str {
         "scalevm"
+    }
+
+    fn supports(&self, step: &Step) -> bool {
+        match step.call {
+            Call::Scarce(_) => self.may_be_scarce,
+            // Reclaiming may take any page.
+            Call::InCore(_) => !self.may_be_scarce,
+            _ => !self.may_be_scarce || !self.makes_copies(step),
+        }
+    }
+
+    fn may_refuse(&self) -> bool {
+        self.may_be_scarce
     }
 
     fn halfway(&self) -> Halfway {
@@ -168,6 +280,7 @@ impl System for Ours {
         }
         self.places = Places::new(HEAP_START as u64);
         self.steps = 0;
+        (self.scarce, self.is_short) = (None, false);
         let vm = self.running.as_ref().map(|running| running.vm.clone());
         let space = self.on_cpu(move || vm.map(|vm| Space::new(&vm)));
         match space {
@@ -183,7 +296,13 @@ impl System for Ours {
 
     fn perform(&mut self, step: &Step) -> Result<Outcome, Broken> {
         self.steps += 1;
-        Ok(self.step(step).unwrap_or_else(|outcome| outcome))
+        let outcome = match step.call {
+            Call::Scarce(scarcity) => self.make_scarce(scarcity),
+            // A space that ends is never refused, and nobody else may keep it.
+            _ if self.may_be_scarce && step.call != Call::Exit => self.step_in_need(step),
+            _ => self.step(step),
+        };
+        Ok(outcome.unwrap_or_else(|outcome| outcome))
     }
 
     /// Frames and swap space must be free when all processes have ended and the files are
@@ -193,15 +312,24 @@ impl System for Ours {
             return Ok(None);
         };
         let (vm, files) = (running.vm.clone(), running.files.clone());
+        let supplies = running.supplies.clone();
         let processes = std::mem::take(&mut self.processes);
+        self.scarce = None;
         let wrong = self.on_cpu(move || {
+            supplies.leave(usize::MAX);
             drop(processes);
             files.clear()?;
             let frames = vm.frames();
             let leaked = frames.total() - frames.free_count();
             let reserved = vm.swap().reserved();
-            Ok((leaked > 0 || reserved > 0)
-                .then(|| format!("{leaked} frames and {reserved} pages of swap space are lost")))
+            let slots = vm.swap_space().map_or(0, |swap| swap.used());
+            let lost = leaked > 0 || reserved > 0 || slots > 0;
+            Ok(lost.then(|| {
+                format!(
+                    "{leaked} frames, {reserved} reserved pages of swap space and {slots} slots \
+                     of it are lost"
+                )
+            }))
         });
         match wrong {
             Ok(Ok(wrong)) => Ok(wrong),

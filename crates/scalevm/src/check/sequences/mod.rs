@@ -1,4 +1,4 @@
-//! `check model` and `check oracle`: do operations mean what they should?
+//! `check model`, `check oracle` and `check fuzz`: do operations mean what they should?
 //!
 //! Sequences of the `oracle` crate, played on the VM and on others side by side. What differs
 //! first is made short and printed as a sequence that can be replayed.
@@ -7,10 +7,10 @@ mod planted;
 mod report;
 mod search;
 
-pub use planted::names as bug_names;
+pub use planted::{names as bug_names, neglects as neglect_names};
 
 use super::ours::Ours;
-use crate::cli::{ModelArgs, SequencesArgs};
+use crate::cli::{FuzzArgs, ModelArgs, SequencesArgs};
 use crate::harness::{Failure, interrupt};
 use oracle::check::{Divergence, play, shrink};
 use oracle::{Broken, Linux, Step, System, text};
@@ -24,10 +24,21 @@ use std::path::Path;
 pub fn model(args: &ModelArgs) -> Result<u8, Failure> {
     interrupt::install().map_err(Failure::start("signal handler"))?;
     if let Some(bug) = &args.planted {
-        return planted::run(bug, &args.sequences);
+        return planted::run(bug, planted::bugs(), &args.sequences);
     }
     let mut ours = Ours::new(args.sequences.tasks.into());
-    run(&args.sequences, &mut [&mut ours])
+    run(&args.sequences, None, &mut [&mut ours])
+}
+
+/// Compares the VM with the model while memory is short and things fail, or searches the bugs of
+/// careless systems. The exit code: 0 if nothing differs, or all bugs are found; else 1.
+pub fn fuzz(args: &FuzzArgs) -> Result<u8, Failure> {
+    interrupt::install().map_err(Failure::start("signal handler"))?;
+    if let Some(neglect) = &args.planted {
+        return planted::run(neglect, planted::careless(), &args.sequences);
+    }
+    let mut ours = Ours::scarce(args.sequences.tasks.into());
+    run(&args.sequences, args.seconds, &mut [&mut ours])
 }
 
 /// Compares the VM with the kernel of this computer. The exit code: 0 if nothing differs,
@@ -37,10 +48,15 @@ pub fn oracle(args: &SequencesArgs) -> Result<u8, Failure> {
     // First, while this process is small.
     let mut linux = Linux::new().map_err(broken)?;
     let mut ours = Ours::new(args.tasks.into());
-    run(args, &mut [&mut linux, &mut ours])
+    run(args, None, &mut [&mut linux, &mut ours])
 }
 
-fn run(args: &SequencesArgs, systems: &mut [&mut dyn System]) -> Result<u8, Failure> {
+/// Compares for so many operations, or `seconds`.
+fn run(
+    args: &SequencesArgs,
+    seconds: Option<u64>,
+    systems: &mut [&mut dyn System],
+) -> Result<u8, Failure> {
     // The order of locks is checked, and a violation ends the step as any panic does.
     sync::watch::order::switch(true);
     quieten();
@@ -57,7 +73,7 @@ fn run(args: &SequencesArgs, systems: &mut [&mut dyn System]) -> Result<u8, Fail
             }
         }
         None => {
-            let found = search::search(args, systems, &mut report).map_err(broken)?;
+            let found = search::search(args, seconds, systems, &mut report).map_err(broken)?;
             match found {
                 Some((seed, found)) => Some((Some(seed), shrink(found, systems).map_err(broken)?)),
                 None => None,

@@ -48,6 +48,7 @@ impl Report {
         self.sequences += 1;
         self.played.compared += played.compared;
         self.played.left_out += played.left_out;
+        self.played.refused += played.refused;
     }
 
     /// A difference did not show again.
@@ -80,12 +81,16 @@ impl Report {
 
     /// Prints the sums.
     pub fn end(self, differs: bool) {
-        let Played { compared, left_out } = self.played;
+        let Played {
+            compared,
+            left_out,
+            refused,
+        } = self.played;
         let seconds = self.begun.elapsed().as_secs_f64();
         if self.json {
             let line = json!({
                 "record": "summary", "systems": self.systems, "sequences": self.sequences,
-                "compared": compared, "left_out": left_out, "passing": self.passing,
+                "compared": compared, "left_out": left_out, "refused": refused, "passing": self.passing,
                 "good": !differs, "seconds": seconds,
                 "lacks": self.lacks.iter().map(|(system, lack)| {
                     json!({"system": system, "what": lack})
@@ -99,7 +104,7 @@ impl Report {
         let sequences = self.sequences;
         println!(
             "{systems} {result}: {compared} operations in {sequences} sequences, \
-             {left_out} left out; {seconds:.1} s"
+             {left_out} left out, {refused} refused; {seconds:.1} s"
         );
         for (system, lack) in &self.lacks {
             println!("  not compared, since {system} lacks it: {lack}");

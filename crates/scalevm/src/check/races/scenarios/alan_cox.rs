@@ -5,9 +5,9 @@
 //! it.
 
 use super::pause;
+use super::store::presets;
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
-use baselines::selected::{Preset, Selected};
 use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, Topology, VaRange};
 use sim::Sim;
 use std::sync::Arc;
@@ -23,11 +23,8 @@ const PAGEOUT: usize = 1;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let scenario = |preset: Preset| match preset {
-        Preset::Scalevm => named::<Best>("alan-cox.scalevm", Options::default),
-        _ => named::<Selected>(&format!("alan-cox.{preset}"), move || vms::options(preset)),
-    };
-    Preset::ALL.into_iter().map(scenario).collect()
+    let all = presets("alan-cox", build::<Best>, build::<_>).into_iter();
+    all.map(sized).collect()
 }
 
 /// The example with the policies `P`.
@@ -35,9 +32,14 @@ pub fn named<P: Policies<Sim>>(
     name: &str,
     options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
 ) -> Scenario {
-    Scenario::new(name, move |machine| build(machine, options()))
-        .on(3..=5)
-        .with_memory(4 << 20)
+    sized(Scenario::new(name, move |machine| {
+        build(Sim::clone(machine), options())
+    }))
+}
+
+/// On machines that it fits.
+fn sized(scenario: Scenario) -> Scenario {
+    scenario.on(3..=5).with_memory(4 << 20)
 }
 
 struct World<P: Policies<Sim>> {
@@ -49,7 +51,7 @@ struct World<P: Policies<Sim>> {
     ready: <Sim as Atomics>::AtomicU32,
 }
 
-fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>) -> Play {
+fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
     let vm = Vm::with_options(machine.clone(), options);
     let page = vm.new_page().expect("a page");
     let space = |_| {
@@ -66,7 +68,7 @@ fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>) -> Play {
         spaces,
         ready: Atomic::new(0),
     };
-    Play::new(machine, world, World::job, |world| {
+    Play::new(&machine, world, World::job, |world| {
         let vm = world.vm;
         drop((world.page, world.spaces));
         vms::assert_unused(&vm);

@@ -4,10 +4,9 @@
 //! Nothing that a task has written is lost, wherever the page is in the end.
 
 use super::pause;
-use super::store::Store;
+use super::store::{Store, presets};
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
-use baselines::selected::{Preset, Selected};
 use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE, Topology, VaRange};
 use sim::Sim;
 use std::sync::Arc;
@@ -26,11 +25,8 @@ const ROUNDS: usize = 12;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let scenario = |preset: Preset| match preset {
-        Preset::Scalevm => named::<Best>("write-out.scalevm", Options::default),
-        _ => named::<Selected>(&format!("write-out.{preset}"), move || vms::options(preset)),
-    };
-    Preset::ALL.into_iter().map(scenario).collect()
+    let all = presets("write-out", build::<Best>, build::<_>).into_iter();
+    all.map(sized).collect()
 }
 
 /// The example with the policies `P`.
@@ -38,9 +34,14 @@ pub fn named<P: Policies<Sim>>(
     name: &str,
     options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
 ) -> Scenario {
-    Scenario::new(name, move |machine| build(machine, options()))
-        .on(3..=4)
-        .with_memory(4 << 20)
+    sized(Scenario::new(name, move |machine| {
+        build(Sim::clone(machine), options())
+    }))
+}
+
+/// On machines that it fits.
+fn sized(scenario: Scenario) -> Scenario {
+    scenario.on(3..=4).with_memory(4 << 20)
 }
 
 struct World<P: Policies<Sim>> {
@@ -52,7 +53,7 @@ struct World<P: Policies<Sim>> {
     last: <Sim as Atomics>::AtomicU64,
 }
 
-fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>) -> Play {
+fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
     let vm = Vm::with_options(machine.clone(), options);
     let store = Arc::new(Store::new(1));
     let file = Object::file(&vm, store, PAGE_SIZE as u64).expect("a file");
@@ -72,7 +73,7 @@ fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>) -> Play {
         spaces,
         last: Atomic::new(0),
     };
-    Play::new(machine, world, World::job, |world| {
+    Play::new(&machine, world, World::job, |world| {
         let mut word = [0; 8];
         assert_eq!(world.file.read(0, &mut word), Ok(8));
         let (found, last) = (u64::from_le_bytes(word), world.last.load(Ordering::Relaxed));

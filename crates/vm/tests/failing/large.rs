@@ -1,0 +1,106 @@
+//! A space with a superpage, and one in the making.
+
+use super::{Disk, MIB, System, TestSpace, World, check_empty, system};
+use machine::{PAGE_SIZE, VaRange};
+use vm::{Prot, Superpages};
+
+/// Pages of a superpage.
+pub const PAGES: usize = 512;
+const AT: usize = 1 << 42;
+/// Pages that were touched of what is in the making.
+const BEGUN: usize = 5;
+
+/// Dropped in this order.
+pub struct Large {
+    pub space: TestSpace,
+    pub vm: System,
+    swap: Disk,
+}
+
+impl Large {
+    /// The superpage.
+    pub const WHOLE: VaRange = VaRange {
+        start: AT,
+        end: AT + PAGES * PAGE_SIZE,
+    };
+    /// What is to become one, behind it.
+    pub const BEGUN: VaRange = VaRange {
+        start: Self::WHOLE.end,
+        end: Self::WHOLE.end + PAGES * PAGE_SIZE,
+    };
+    /// What nobody has touched, behind that.
+    pub const FRESH: VaRange = VaRange {
+        start: Self::BEGUN.end,
+        end: Self::BEGUN.end + PAGES * PAGE_SIZE,
+    };
+
+    /// Pages of the superpage, from `first` on.
+    pub fn part(first: usize, count: usize) -> VaRange {
+        VaRange::sized(AT + first * PAGE_SIZE, count * PAGE_SIZE)
+    }
+}
+
+impl World for Large {
+    fn new() -> Self {
+        let swap = Disk::default();
+        let vm = system(12, Superpages::Always, &swap, 2048);
+        let space = TestSpace::new(&vm).expect("a space");
+        let all = VaRange {
+            start: AT,
+            end: Self::FRESH.end,
+        };
+        space.map_fixed(all, Prot::READ_WRITE).expect("map");
+        space.activate();
+        // The tables on the way to where tests move it.
+        let near = VaRange::sized(elsewhere(8).end, PAGE_SIZE);
+        space.map_fixed(near, Prot::READ_WRITE).expect("map");
+        space.store(near.start, 1).expect("store");
+        space.unmap(near).expect("unmap");
+        for page in 0..PAGES + BEGUN {
+            let stored = space.store(AT + page * PAGE_SIZE, 1 + page as u64);
+            stored.expect("store");
+        }
+        assert_eq!(space.pmap().superpages(), 1);
+        Large { space, vm, swap }
+    }
+
+    fn vm(&self) -> &System {
+        &self.vm
+    }
+
+    fn space(&self) -> &TestSpace {
+        &self.space
+    }
+
+    fn disk(&self) -> Option<&Disk> {
+        None
+    }
+
+    fn swap(&self) -> &Disk {
+        &self.swap
+    }
+
+    fn check_content(&self, what: &str) {
+        for page in 0..3 * PAGES {
+            let expected = if page < PAGES + BEGUN { 1 + page } else { 0 };
+            let mut bytes = [0; 8];
+            let read = self.space.copy_in(AT + page * PAGE_SIZE, &mut bytes);
+            let word = u64::from_le_bytes(bytes);
+            assert_eq!(
+                (read, word),
+                (Ok(()), expected as u64),
+                "{what}: page {page}"
+            );
+        }
+    }
+
+    fn tear_down(self, what: &str) {
+        drop(self.space);
+        check_empty(&self.vm, what);
+    }
+}
+
+/// Where a mapping of `mib` MiB may be moved.
+pub fn elsewhere(mib: usize) -> VaRange {
+    VaRange::sized(AT + 256 * MIB, mib * MIB)
+}

@@ -1,0 +1,119 @@
+//! What must be the same after a failure.
+
+use super::World;
+use machine::{PAGE_SIZE, VaRange};
+use vm::policy::Reservation;
+use vm::{Flags, Limit, Region, Stats};
+
+/// What a space and its VM tell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    mappings: Vec<Mapping>,
+    stats: Stats,
+    heap_end: usize,
+    limits: [Option<usize>; 4],
+    /// Pages of swap space that are reserved.
+    reserved: u64,
+    /// Frames that are not free.
+    frames: usize,
+    /// Slots of the swap space that are not free.
+    slots: u64,
+}
+
+/// A region, as it is in any world made alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Mapping {
+    range: VaRange,
+    flags: Flags,
+    /// Where in an object it begins.
+    offset: Option<u64>,
+}
+
+impl Told {
+    /// As it is.
+    pub fn by(world: &impl World) -> Self {
+        let (vm, space) = (world.vm(), world.space());
+        let limits = [
+            Limit::AddressSpace,
+            Limit::Data,
+            Limit::Locked,
+            Limit::Stack,
+        ];
+        let mapping = |region: Region| Mapping {
+            range: region.range,
+            flags: region.flags,
+            offset: region.object.map(|object| object.offset),
+        };
+        Told {
+            mappings: space.regions().into_iter().map(mapping).collect(),
+            stats: Stats {
+                in_superpages: 0,
+                ..space.stats()
+            },
+            heap_end: space.current_break(),
+            limits: limits.map(|limit| space.limit(limit)),
+            reserved: vm.swap().reserved(),
+            frames: vm.frames().total() - vm.frames().free_count(),
+            slots: vm.swap_space().expect("a swap space").used(),
+        }
+    }
+
+    /// What is told when all that can be read has been: then it is in memory.
+    pub fn settled(world: &impl World) -> Self {
+        super::free_tables(world.vm());
+        for region in world.space().regions() {
+            let starts = (region.range.start..region.range.end).step_by(PAGE_SIZE);
+            for at in starts.filter(|_| region.prot().reads()) {
+                // Behind its object's end there is nothing.
+                let _ = world.space().copy_in(at, &mut [0]);
+            }
+        }
+        Told::by(world)
+    }
+
+    /// What pages that come and go do not change.
+    pub fn promised(&self) -> impl PartialEq + std::fmt::Debug + '_ {
+        let Told {
+            mappings,
+            stats,
+            heap_end,
+            limits,
+            reserved,
+            ..
+        } = self;
+        (mappings, stats.usage, heap_end, limits, reserved)
+    }
+
+    /// What is promised whichever pages were there to begin with.
+    pub fn commitments(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        let Told {
+            stats,
+            heap_end,
+            limits,
+            reserved,
+            ..
+        } = *self;
+        (stats.usage, heap_end, limits, reserved)
+    }
+
+    /// What does not depend on where the system has placed something.
+    pub fn amounts(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        let Told {
+            stats,
+            heap_end,
+            limits,
+            reserved,
+            frames,
+            slots,
+            ..
+        } = *self;
+        // A page that nobody maps may be in either.
+        let kept = frames as u64 + slots;
+        (stats, heap_end, limits, reserved, kept)
+    }
+
+    /// Bytes of the heap that this takes.
+    pub fn bytes(&self) -> isize {
+        (self.mappings.capacity() * size_of::<Mapping>()) as isize
+    }
+}

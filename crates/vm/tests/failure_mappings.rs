@@ -1,0 +1,222 @@
+//! What changes what is mapped, with everything refused that it asks for.
+
+mod failing;
+
+use failing::{Call, Kind, MIB, Mixed, Pages, World, all, all_of, pages};
+use machine::{PAGE_SIZE, VaRange};
+use std::thread;
+use vm::{Advice, At, Error, Flags, HEAP_START, Limit, Move, Prot, Request, Resource};
+
+type Change<'a> = &'a Call<'a, Mixed>;
+
+/// Tries each; none needs the stores.
+fn stay(changes: &[Change<'_>]) {
+    for change in changes {
+        let failures = all(Pages::Stay, change);
+        assert_eq!((failures.file, failures.swap), (0, 0));
+    }
+}
+
+#[test]
+fn fork() {
+    let failures = all(Pages::Stay, |world: &Mixed| world.space.fork().map(drop));
+    assert!(failures.heap > 5 && failures.frames > 5, "{failures:?}");
+    assert_eq!((failures.file, failures.swap), (0, 0));
+}
+
+#[test]
+fn map() {
+    let anonymous = || Request::anonymous(Mixed::BYTES, Prot::READ_WRITE);
+    let of_file = |world: &Mixed, at: At| {
+        let request = Request::object(&world.file, 0, Mixed::BYTES, Prot::READ_WRITE)?;
+        world.space.map_as(&request.shared().at(at)).map(drop)
+    };
+    stay(&[
+        &|world| of_file(world, At::Free(world.far())),
+        &|world| of_file(world, At::Fixed(world.private)),
+        &|world| of_file(world, At::Fixed(world.copied + 3 * PAGE_SIZE)),
+        &|world| world.space.map_as(&anonymous()).map(drop),
+        &|world| world.space.map_as(&anonymous().shared()).map(drop),
+        &|world| {
+            let at = At::Hint(world.far());
+            world.space.map_as(&anonymous().at(at)).map(drop)
+        },
+        &|world| {
+            let at = At::Fixed(world.memory);
+            world.space.map_as(&anonymous().at(at)).map(drop)
+        },
+    ]);
+}
+
+/// What can not be brought is not, and the mapping is made.
+#[test]
+fn map_and_bring() {
+    let request = || Request::anonymous(Mixed::BYTES, Prot::READ_WRITE);
+    stay(&[
+        &|world| world.space.map_as(&request().populated()).map(drop),
+        &|world| {
+            let locked = request().with(Flags::LOCKED).shared();
+            world.space.map_as(&locked).map(drop)
+        },
+    ]);
+}
+
+#[test]
+fn remap() {
+    let old = |world: &Mixed| Mixed::whole(world.private);
+    let remap = |world: &Mixed, at: usize, bytes: usize, place: Move| {
+        let old = Mixed::whole(at);
+        world.space.remap(old, bytes, place).map(drop)
+    };
+    stay(&[
+        &|world| {
+            world
+                .space
+                .remap(old(world), 4 * MIB, Move::IfNeeded)
+                .map(drop)
+        },
+        &|world| remap(world, world.private, Mixed::BYTES, Move::To(world.far())),
+        &|world| remap(world, world.private, Mixed::BYTES, Move::Leaving),
+        &|world| remap(world, world.private, PAGE_SIZE, Move::Never),
+        &|world| remap(world, world.shared, Mixed::BYTES, Move::To(world.far())),
+        &|world| remap(world, world.shared, 3 * PAGE_SIZE, Move::Never),
+        &|world| remap(world, world.copied, 4 * MIB, Move::IfNeeded),
+        &|world| remap(world, world.memory, Mixed::BYTES, Move::Leaving),
+        &|world| {
+            let last = Mixed::whole(world.memory);
+            let grown = Mixed::BYTES + 3 * PAGE_SIZE;
+            world.space.remap(last, grown, Move::Never).map(drop)
+        },
+    ]);
+}
+
+/// What becomes shorter when it moves does so first, as on Linux; what is left stays.
+#[test]
+fn a_move_that_shortens() {
+    let shorten = |world: &Mixed, old: VaRange| {
+        let place = Move::To(world.far());
+        world.space.remap(old, 3 * PAGE_SIZE, place).map(drop)
+    };
+    let mut failures = 0;
+    for nth in 1.. {
+        let tried = thread::scope(|scope| {
+            let attempt = scope.spawn(|| {
+                let world = Mixed::new();
+                world.refuse(Kind::Heap, nth);
+                let refused = shorten(&world, Mixed::whole(world.shared));
+                world.refuse(Kind::Heap, 0);
+                if refused.is_err() {
+                    let is_cut = world.space.load(world.shared + 3 * PAGE_SIZE).is_err();
+                    let left = pages(world.shared, 0, if is_cut { 3 } else { 8 });
+                    assert_eq!(shorten(&world, left), Ok(()));
+                }
+                for page in 0..3 {
+                    let word = world.space.load(world.far() + page * PAGE_SIZE);
+                    assert_eq!(word, Ok([200, 301, 202][page]));
+                }
+                assert!(world.space.load(world.shared).is_err());
+                world.tear_down("shortened");
+                refused
+            });
+            attempt.join().expect("an attempt")
+        });
+        match tried {
+            Ok(()) => break,
+            Err(_) => failures += 1,
+        }
+    }
+    assert!(failures > 2, "{failures}");
+}
+
+#[test]
+fn changes_of_a_part() {
+    let part = |world: &Mixed| pages(world.shared, 3, 1);
+    let across = |world: &Mixed| VaRange {
+        start: world.private + 6 * PAGE_SIZE,
+        end: world.memory + 3 * PAGE_SIZE,
+    };
+    stay(&[
+        &|world| world.space.unmap(part(world)),
+        &|world| world.space.unmap(across(world)),
+        &|world| world.space.protect(part(world), Prot::READ),
+        &|world| world.space.protect(across(world), Prot::NONE),
+        &|world| world.space.lock(pages(world.private, 2, 1), true),
+        &|world| world.space.unlock(pages(world.private, 2, 1)),
+        &|world| world.space.advise(part(world), Advice::DontFork),
+        &|world| world.space.advise(part(world), Advice::Random),
+        &|world| {
+            world
+                .space
+                .advise(pages(world.private, 1, 2), Advice::WipeOnFork)
+        },
+        &|world| world.space.advise(across(world), Advice::Huge),
+    ]);
+}
+
+#[test]
+fn the_heaps_end() {
+    let to = |world: &Mixed, pages: usize| world.space.set_break(HEAP_START + pages * PAGE_SIZE);
+    stay(&[&|world| to(world, 700), &|world| to(world, 1), &|world| {
+        to(world, 0)
+    }]);
+}
+
+/// A stack that has grown stays so when there is no page for it.
+#[test]
+fn stacks_grow() {
+    let grow = |world: &Mixed| world.space.store(world.stack - 40 * PAGE_SIZE, 1);
+    for kind in [Kind::Frame, Kind::Heap, Kind::Swap] {
+        all_of(kind, Pages::Stay, grow);
+    }
+    let world = Mixed::new();
+    world.refuse(Kind::Frames, 1);
+    let refused = grow(&world);
+    world.refuse(Kind::Frames, 0);
+    assert_eq!(refused, Err(Error::OutOfMemory(Resource::Frames)));
+    world.check_content("refused");
+    assert_eq!(grow(&world), Ok(()));
+    world.tear_down("grown");
+}
+
+#[test]
+fn limits() {
+    for limit in [Limit::AddressSpace, Limit::Data, Limit::Locked] {
+        let set = |world: &Mixed| world.space.set_limit(limit, Some(64 * MIB));
+        let failures = all(Pages::Stay, set);
+        assert!(failures.heap > 0, "{failures:?}");
+    }
+}
+
+#[test]
+fn what_is_out_is_found_where_it_moved() {
+    let world = Mixed::new();
+    let old = pages(world.private, 5, 3);
+    let moved = world.space.remap(old, old.len(), Move::To(world.far()));
+    assert_eq!(moved, Ok(world.far()));
+    for page in 0..3 {
+        let word = world.space.load(world.far() + page * PAGE_SIZE);
+        assert_eq!(word, Ok(105 + page as u64));
+    }
+    world.tear_down("moved");
+}
+
+/// What moves without a page needs no PV entry, and leaves no empty chunk behind.
+#[test]
+fn what_is_out_moves_and_goes() {
+    let world = Mixed::new();
+    let old = pages(world.private, 5, 3);
+    let moved = world.space.remap(old, old.len(), Move::To(world.far()));
+    assert_eq!(moved, Ok(world.far()));
+    world.tear_down("moved");
+}
+
+/// Whoever has no heap at all can still go.
+#[test]
+fn exit_needs_no_memory() {
+    let world = Mixed::new();
+    failing::refusing::refuse_all(true);
+    world.space.exec();
+    failing::refusing::refuse_all(false);
+    assert!(world.space.regions().is_empty());
+    world.tear_down("exec");
+}

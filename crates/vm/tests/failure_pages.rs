@@ -1,0 +1,157 @@
+//! What moves pages, with everything refused that it asks for.
+
+mod failing;
+
+use failing::{Call, Mixed, Pages, all, pages};
+use machine::PAGE_SIZE;
+use vm::Advice;
+
+/// Tries each; pages may have come and gone when it fails.
+fn moving(calls: &[&Call<'_, Mixed>]) {
+    for call in calls {
+        all(Pages::Move, call);
+    }
+}
+
+#[test]
+fn faults() {
+    let failures = all(Pages::Move, |world: &Mixed| {
+        // One by one; what can not be read with others is read alone.
+        let out = pages(world.private, 5, 3);
+        world.space.advise(out, Advice::Random)?;
+        let mut starts = (out.start..out.end).step_by(PAGE_SIZE);
+        let loaded = starts.try_for_each(|at| world.space.load(at).map(drop));
+        world.space.advise(out, Advice::Normal)?;
+        loaded
+    });
+    assert_eq!(failures.swap, 3, "each is read");
+    let failures = all(Pages::Stay, |world: &Mixed| {
+        let at = world.copied + 3 * PAGE_SIZE;
+        world.space.store(at, 203)
+    });
+    assert!(failures.frames > 0, "{failures:?}");
+    let failures = all(Pages::Stay, |world: &Mixed| {
+        world.space.store(world.memory + 2 * PAGE_SIZE, 502)
+    });
+    assert!(failures.frames > 0 && failures.swap > 0, "{failures:?}");
+    let failures = all(Pages::Stay, |world: &Mixed| {
+        world.space.store(world.private, 0)
+    });
+    assert!(failures.frames > 0, "{failures:?}");
+    all(Pages::Stay, |world: &Mixed| {
+        world.space.load(world.shared + 4 * PAGE_SIZE).map(drop)
+    });
+}
+
+#[test]
+fn the_kernels_copies() {
+    moving(&[
+        &|world| {
+            let mut bytes = [0; 3 * PAGE_SIZE];
+            world
+                .space
+                .copy_in(world.private + 4 * PAGE_SIZE, &mut bytes)
+        },
+        &|world| {
+            let at = world.private + 5 * PAGE_SIZE;
+            world.space.copy_out(at, &105_u64.to_le_bytes())
+        },
+    ]);
+}
+
+#[test]
+fn out_and_in() {
+    let out = |at: usize, world: &Mixed| {
+        world.space.advise(Mixed::whole(at), Advice::PageOut)?;
+        world.space.advise(Mixed::whole(at), Advice::WillNeed)
+    };
+    moving(&[
+        &|world| out(world.private, world),
+        &|world| out(world.shared, world),
+        &|world| out(world.memory, world),
+        &|world| {
+            let range = Mixed::whole(world.shared);
+            world.space.advise(range, Advice::Cold)
+        },
+    ]);
+}
+
+#[test]
+fn bringing() {
+    let bring =
+        |at: usize, world: &Mixed, access: Advice| world.space.advise(Mixed::whole(at), access);
+    moving(&[
+        &|world| bring(world.private, world, Advice::PopulateRead),
+        &|world| bring(world.private, world, Advice::PopulateWrite),
+        &|world| bring(world.memory, world, Advice::PopulateWrite),
+        &|world| bring(world.shared, world, Advice::PopulateRead),
+    ]);
+}
+
+/// A lock stays when a page can not be brought, as on Linux; so it is taken back.
+#[test]
+fn locking() {
+    let lock = |at: usize, world: &Mixed| {
+        let range = Mixed::whole(at);
+        let locked = world.space.lock(range, false);
+        locked.or_else(|error| world.space.unlock(range).and(Err(error)))
+    };
+    moving(&[
+        &|world| lock(world.private, world),
+        &|world| lock(world.memory, world),
+        &|world| world.space.lock_all(true, true, false),
+    ]);
+}
+
+#[test]
+fn dropping() {
+    let advise =
+        |at: usize, world: &Mixed, advice: Advice| world.space.advise(pages(at, 1, 6), advice);
+    let calls: [&Call<'_, Mixed>; 5] = [
+        &|world| advise(world.private, world, Advice::DontNeed),
+        &|world| advise(world.private, world, Advice::Free),
+        &|world| advise(world.copied, world, Advice::DontNeed),
+        &|world| advise(world.memory, world, Advice::DontNeed),
+        &|world| advise(world.memory, world, Advice::Remove),
+    ];
+    calls.into_iter().for_each(|call| {
+        all(Pages::Stay, call);
+    });
+}
+
+#[test]
+fn looking() {
+    let calls: [&Call<'_, Mixed>; 4] = [
+        &|world| world.space.incore(Mixed::whole(world.private)).map(drop),
+        &|world| world.space.incore(Mixed::whole(world.memory)).map(drop),
+        &|world| {
+            world
+                .space
+                .page_places(Mixed::whole(world.shared))
+                .map(drop)
+        },
+        &|world| world.space.footprints().map(drop),
+    ];
+    for call in calls {
+        let failures = all(Pages::Stay, call);
+        assert!(failures.heap > 0, "{failures:?}");
+    }
+}
+
+#[test]
+fn files() {
+    let bytes = Mixed::BYTES as u64;
+    let sync = |world: &Mixed| world.space.sync(Mixed::whole(world.shared));
+    let failures = all(Pages::Stay, sync);
+    assert!(failures.file > 0, "{failures:?}");
+    moving(&[
+        &|world| world.file.set_size(3 * bytes),
+        &|world| world.file.set_size(bytes + 5),
+        &|world| world.file.read(PAGE_SIZE as u64, &mut [0; 8]).map(drop),
+        &|world| {
+            let word = 203_u64.to_le_bytes();
+            world.file.write(3 * PAGE_SIZE as u64, &word).map(drop)
+        },
+        &|world| world.file.write(bytes + 5000, &[1]).map(drop),
+    ]);
+}
