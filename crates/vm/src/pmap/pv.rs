@@ -240,7 +240,7 @@ impl<M: Machine + Memory> PvTable<M> {
         // SAFETY: the table is there, and with it the slot's first one.
         unsafe {
             let main = (*(*Self::at(memory, frame).as_ptr()).header.read()).main;
-            &*(&raw const (*Self::at(memory, main).as_ptr()).family)
+            &(*Self::at(memory, main).as_ptr()).family
         }
     }
 }
