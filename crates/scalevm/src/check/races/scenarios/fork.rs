@@ -5,7 +5,7 @@
 //! from then on nothing changes in it but by its own stores, which nobody else sees.
 
 use super::pause;
-use super::store::{Sharing, Table, number, presets, sharing, value, with_swap};
+use super::store::{Table, number, presets, sharing, value, with_swap};
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
 use machine::{PAGE_SIZE, Platform, VaRange};
