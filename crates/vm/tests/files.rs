@@ -237,6 +237,28 @@ fn removal_of_a_files_pages_makes_them_zero() {
 }
 
 #[test]
+fn locked_memory_that_becomes_writable_is_copied_and_no_other() {
+    let vm = system(16);
+    let (_, object) = file(&vm, 0);
+    let space = space(&vm);
+    let at = map(&space, &object, 2, false);
+    let (first, both) = (
+        VaRange::sized(at, PAGE_SIZE),
+        VaRange::sized(at, 2 * PAGE_SIZE),
+    );
+    space.protect(first, Prot::READ).expect("protect");
+    // There is no page yet, so nothing is brought.
+    let locked = space.lock(both, false);
+    assert!(matches!(locked, Err(Error::NotMapped { .. })));
+    object.set_size(2 * PAGE_SIZE as u64).expect("set_size");
+    space.protect(both, Prot::READ_WRITE).expect("protect");
+    object.write(0, &[5; 8]).expect("write");
+    object.write(PAGE_SIZE as u64, &[6; 8]).expect("write");
+    assert_eq!(load(&space, at), 0);
+    assert_eq!(load(&space, at + PAGE_SIZE), u64::from_le_bytes([6; 8]));
+}
+
+#[test]
 fn what_is_locked_is_not_invalidated() {
     let vm = system(16);
     let (_, object) = file(&vm, 3);

@@ -24,10 +24,12 @@ const WORKLOADS: [&str; 8] = [
 
 /// Iterations of a task alone by which it is known how long one takes.
 const TRIED: u64 = 32;
-/// How many iterations a run is to last, and the bounds of that time.
+/// How many iterations a run is to last, and the bounds of that time for up to [`USUAL`] tasks: more of
+/// them take longer to come past what all do once, at the same time.
 const ITERATIONS: u32 = 20;
 const SHORTEST: Duration = Duration::from_micros(400);
 const LONGEST: Duration = Duration::from_millis(40);
+const USUAL: usize = 96;
 
 /// A workload at several numbers of tasks.
 pub struct Row {
@@ -139,6 +141,8 @@ fn point(
     tasks: usize,
     span: Duration,
 ) -> Result<Point, Failure> {
+    let longer = tasks.div_ceil(USUAL) as u32;
+    let span = (span * longer).min(LONGEST.max(SHORTEST * longer));
     let mut target = target(args, row, machine)?;
     let mut rates = Vec::new();
     let mut bottleneck = None;

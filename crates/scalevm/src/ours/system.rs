@@ -3,7 +3,7 @@
 use super::kernel::{Account, Kernel};
 use super::process::{Process, failed};
 use super::stores::{self, Inputs};
-use machine::{PAGE_SIZE, PageFault, VaRange};
+use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::{Advice, Move, Policies, Request, Space};
@@ -58,15 +58,20 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
         result
     }
 
-    /// A touch of memory, which enters no kernel; if it faults, the machine charges for that.
+    /// A touch of memory for reading or writing, which enters no kernel; if it faults, the machine charges
+    /// for that.
     #[inline]
-    fn touch<R>(&self, access: impl Fn(&M) -> Result<R, PageFault>) -> Result<R, Error> {
+    fn touch<R>(
+        &self,
+        access: Access,
+        touch: impl Fn(&M) -> Result<R, PageFault>,
+    ) -> Result<R, Error> {
         let space = self.space();
         loop {
             let began = self.account.now::<M>();
-            let fault = match access(space.vm().machine()) {
+            let fault = match touch(space.vm().machine()) {
                 Ok(result) => return Ok(result),
-                Err(fault) => fault,
+                Err(fault) => PageFault { access, ..fault },
             };
             self.account.left_user(began);
             let served = space.fault(fault);
@@ -217,13 +222,16 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
         let (word, shift) = word_of(address);
-        let others = self.touch(|machine| machine.load(word))? & !(0xff << shift);
-        self.touch(|machine| machine.store(word, others | u64::from(value) << shift))
+        // The word is read for its other bytes; what the task does is a write from the first fault on.
+        let others = self.touch(Access::Write, |machine| machine.load(word))? & !(0xff << shift);
+        self.touch(Access::Write, |machine| {
+            machine.store(word, others | u64::from(value) << shift)
+        })
     }
 
     fn read(&mut self, address: usize) -> Result<u8, Error> {
         let (word, shift) = word_of(address);
-        let value = self.touch(|machine| machine.load(word))?;
+        let value = self.touch(Access::Read, |machine| machine.load(word))?;
         Ok((value >> shift) as u8)
     }
 }

@@ -1,11 +1,12 @@
 //! Changing rights.
 
 use super::Space;
-use super::populate::pages;
 use crate::error::Error;
+use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::{Flags, Usage};
+use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -16,14 +17,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        if self.vm.with_frames(|| self.protect_whole(range, prot))? {
-            pages(range).for_each(|page| self.populate_locked(page));
-        }
+        let brought = self.vm.with_frames(|| self.protect_whole(range, prot))?;
+        brought
+            .into_iter()
+            .for_each(|part| self.populate_locked(part));
         Ok(())
     }
 
-    /// As [`Space::protect`], but brings nothing; says whether that is to be done.
-    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<bool, Error> {
+    /// As [`Space::protect`], but brings nothing; says what is to be brought.
+    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
@@ -31,18 +33,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         // What was charged once stays so.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
-        let mut brings = false;
+        let mut brought = Vec::new();
         let mut denied = false;
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
             self.pmap.own_used(&mut part)?;
-            part.for_each(|mapped| {
+            part.try_for_each(|mapped| {
                 let flags = mapped.flags;
-                let becomes = prot.writes() && !flags.prot().writes();
-                brings |= becomes && flags.is_brought();
                 denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
-            });
+                // What was writable before is left as it is: it may have no copy of its own yet.
+                let becomes = prot.writes() && !flags.prot().writes();
+                match becomes && flags.is_brought() {
+                    true => push(&mut brought, mapped.range),
+                    false => Ok(()),
+                }
+            })?;
             before += part.usage();
             after += part.usage_if(change);
         }
@@ -57,7 +63,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts() {
             part.update(|attributes| attributes.flags = change(attributes.flags));
         }
-        Ok(brings)
+        Ok(brought)
     }
 
     /// An error if `range` is known to be a hole.
