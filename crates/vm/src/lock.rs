@@ -11,6 +11,7 @@
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | who has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
+//! | 42 | [`PvFamily`] | who shares a leaf table, what it says while they are several | 30, 40 |
 //! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |
@@ -65,6 +66,10 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
+    /// Who shares a leaf table. In its PV table.
+    pub PvFamily = "pv family", rank 42
+);
+lock_class!(
     /// A block of frames that a slot has reserved. Almost always taken by who has the slot.
     pub FrameReservation = "frame reservation", rank 45
 );
@@ -87,6 +92,7 @@ pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
 pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
+pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, Obm<M>, PvFamily>, T>;
 pub(crate) type ReservationLock<M, T> =
     sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;

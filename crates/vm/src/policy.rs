@@ -141,6 +141,24 @@ impl<M: Machine> MapLocking<M> for PerSlot {
     }
 }
 
+/// What a child gets of 2 MiB of its parent's private memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForkTables {
+    /// Entries of its own, for each page.
+    Copied,
+    /// The parent's table, until one of them changes what it says: of 2 MiB in which at least
+    /// so many pages are in memory.
+    Shared {
+        /// Below, copying is cheaper.
+        from: usize,
+    },
+}
+
+impl ForkTables {
+    /// What is best as a rule.
+    pub const DEFAULT: Self = ForkTables::Shared { from: 32 };
+}
+
 /// A choice of all policies.
 pub trait Policies<M: Machine>: 'static {
     /// How removal by the reverse map waits.
@@ -149,6 +167,8 @@ pub trait Policies<M: Machine>: 'static {
     type Swap: Reservation<M>;
     /// What a space locks beside its slots.
     type Locking: MapLocking<M>;
+    /// What a fork does with leaf tables.
+    const FORK_TABLES: ForkTables = ForkTables::DEFAULT;
 }
 
 /// Our best of each.
@@ -158,4 +178,14 @@ impl<M: Machine> Policies<M> for Best {
     type Invalidation = crate::invalidation::Snapshots<M>;
     type Swap = crate::swap::PerCpuSwap<M>;
     type Locking = PerSlot;
+}
+
+/// As [`Best`], but that a fork copies tables.
+pub struct Copying;
+
+impl<M: Machine> Policies<M> for Copying {
+    type Invalidation = crate::invalidation::Snapshots<M>;
+    type Swap = crate::swap::PerCpuSwap<M>;
+    type Locking = PerSlot;
+    const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

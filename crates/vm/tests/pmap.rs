@@ -200,7 +200,7 @@ impl World {
                 Answer::Entered(entered.expect("memory"))
             }
             Op::Remove { pmap, first, count } => {
-                self.pmaps[pmap].remove(run(first, count));
+                self.pmaps[pmap].remove(run(first, count)).expect("removed");
                 Answer::Done
             }
             Op::Protect {
@@ -209,7 +209,8 @@ impl World {
                 count,
                 prot,
             } => {
-                self.pmaps[pmap].protect(run(first, count), prot);
+                let protected = self.pmaps[pmap].protect(run(first, count), prot);
+                protected.expect("protected");
                 Answer::Done
             }
             Op::RemoveAll { page } => {
@@ -243,7 +244,9 @@ fn play(ops: &[Op], mut model: Model) -> Result<(), TestCaseError> {
             }
         }
         let World { vm, pages, pmaps } = world;
-        pmaps.iter().for_each(|pmap| pmap.remove(run(0, PLACES)));
+        for pmap in &pmaps {
+            pmap.remove(run(0, PLACES)).expect("removed");
+        }
         drop((pages, pmaps));
         prop_assert_eq!(
             vm.frames().free_count(),

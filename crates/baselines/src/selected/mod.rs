@@ -15,14 +15,17 @@ pub use swap::{Account, AnySwap};
 
 use crate::OneLock;
 use machine::Machine;
+use vm::policy::ForkTables;
 use vm::{Best, Policies};
 
 /// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
-/// space, which are [`OneLock`] in all the presets that are selected.
+/// space, which are [`OneLock`] in all the presets that are selected; and a fork copies tables, as
+/// the systems of the seeds do.
 pub struct Selected;
 
 impl<M: Machine> Policies<M> for Selected {
     type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
     type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
     type Locking = OneLock<M>;
+    const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -4,8 +4,9 @@
 //! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
 //! be about to lock the list; he brings its bits then.
 
-use super::Pmap;
-use super::pv::Owner;
+use super::shared::Family;
+use super::{Pmap, Pv};
+use crate::lock::FamilyLock;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies};
 use crate::tree::{Size, Slot};
@@ -27,15 +28,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let mut referenced = flags != 0;
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
-            let (owner, address) =
-                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
+            let (entry, family, address) = unsafe { self.mapping_of(pv) };
+            let family = family.lock();
             // SAFETY: as above, in this list.
-            referenced |= match unsafe { self.superpage_of(owner) } {
+            referenced |= match unsafe { self.superpage_of(&family) } {
                 Some(pmap) => pmap.test_superpage(address, frame),
-                None => {
-                    let entry = self.machine().word(owner.leaf, pte::index(address, 0));
-                    take(entry, frame, pte::ACCESSED)
-                }
+                None => take(entry, frame, pte::ACCESSED),
             };
         }
         referenced
@@ -55,20 +53,21 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let mut modified = flags != 0;
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
-            let (owner, address) =
-                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
+            let (entry, family, address) = unsafe { self.mapping_of(pv) };
+            let family = family.lock();
             // SAFETY: as above, in this list.
-            if let Some(pmap) = unsafe { self.superpage_of(owner) } {
+            if let Some(pmap) = unsafe { self.superpage_of(&family) } {
                 let bits = pmap.superpage(address).load(Ordering::Relaxed);
                 modified |= bits & pte::DIRTY != 0;
                 continue;
             }
-            let entry = self.machine().word(owner.leaf, pte::index(address, 0));
             if take(entry, frame, pte::DIRTY) {
                 modified = true;
-                // SAFETY: a pmap outlives its PV entries.
-                let pmap = unsafe { &*owner.pmap.cast::<Pmap<M, P>>() };
-                pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
+                for member in family.members() {
+                    // SAFETY: a pmap outlives its membership, and the family is locked.
+                    let pmap = unsafe { &*member.pmap.cast::<Pmap<M, P>>() };
+                    pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
+                }
             }
         }
         if modified {
@@ -81,12 +80,28 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         modified
     }
 
-    /// The pmap of a PV entry, if its page is mapped by a superpage there; that stays so as
-    /// long as the list is locked.
+    /// The word that a PV entry is of, unless a superpage maps the page; whose it is, and where.
     ///
     /// # Safety
     /// The entry is on a list that the caller has locked.
-    unsafe fn superpage_of(&self, owner: Owner) -> Option<&Pmap<M, P>> {
+    unsafe fn mapping_of(&self, pv: Pv) -> (&M::AtomicU64, &FamilyLock<M, Family>, usize) {
+        let machine = self.machine();
+        // SAFETY: as above.
+        unsafe {
+            let (leaf, address) = (pv.leaf(machine), pv.address(machine));
+            let entry = machine.word(leaf, pte::index(address, 0));
+            (entry, pv.family(machine), address)
+        }
+    }
+
+    /// The pmap of a PV entry's family, if its page is mapped by a superpage there; that stays so
+    /// as long as the list is locked.
+    ///
+    /// # Safety
+    /// The entry is on a list that the caller has locked.
+    unsafe fn superpage_of(&self, family: &Family) -> Option<&Pmap<M, P>> {
+        // What several have is no superpage.
+        let owner = family.alone()?;
         // SAFETY: a pmap outlives its PV entries, and its slots live as long.
         let (pmap, slot) = unsafe {
             let pmap = &*owner.pmap.cast::<Pmap<M, P>>();

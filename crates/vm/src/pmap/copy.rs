@@ -1,7 +1,8 @@
 //! Sharing pages with a child, and ceasing to.
 //!
 //! Fork makes the entries of private pages read-only on both sides; the pages are then
-//! known to be shared because they have more than one reference. It flushes once, at its
+//! known to be shared because they have more than one reference. Or it makes the entry read-only
+//! that leads to all of them ([`super::shared`]). It flushes once, at its
 //! end. Until then other CPUs of the parent may still write such a page: the child does
 //! not run yet and sees what they write, as they do themselves. Who in the meantime relies
 //! on an entry being read-only flushes first: `protect_locked` asks
@@ -78,6 +79,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
+    /// The parent.
+    pub(super) fn parent(&self) -> &Pmap<M, P> {
+        self.0
+    }
+
+    /// Gets tables of its own for the parent's slot of `part`.
+    pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        self.0.own(part)
+    }
+
     /// Makes the parent's slot of `part` one whose pages can be shared one by one.
     pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
         self.0.demote(part);

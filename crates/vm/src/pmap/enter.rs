@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::frames::Content;
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Kind, Part};
+use crate::tree::{Kind, Part, Size};
 use core::iter;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
@@ -38,6 +38,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// table, and the PV table of the page's MiB. They stay if there is no mapping after all.
     #[inline]
     pub(crate) fn prepare(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        self.own(part)?;
         let address = part.range().start;
         match part.inside().pv.entry(address) {
             Some(_) => Ok(()),
@@ -47,10 +48,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Gets the leaf table of `part`'s slot.
     pub(super) fn prepare_leaf(&self, part: &mut Part<'_, M, P>) -> Result<Frame, Error> {
+        self.own(part)?;
         if let Some(leaf) = part.leaf().get() {
             return Ok(leaf);
         }
-        let leaf = self.grow(part.range().start)?;
+        let leaf = self.grow(part.range().start, 0)?;
         part.inside().leaf = Table::of(leaf);
         Ok(leaf)
     }
@@ -68,9 +70,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             PAGE_SIZE,
             "PV table",
         );
-        let owner = self.owner(part.slot(), leaf);
+        let owner = self.owner(part.slot());
         // SAFETY: the frame is fresh, and the slot's lock is held.
-        unsafe { part.inside().pv.add(machine, table, address, owner) };
+        unsafe { part.inside().pv.add(machine, table, address, owner, leaf) };
         Ok(())
     }
 
@@ -133,6 +135,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, part.range().start);
         debug_assert_eq!(entry.load(Ordering::Relaxed), 0);
+        debug_assert!(part.size() != Size::Shared);
         // Release: a walker that finds the page finds its content.
         entry.store(bits, Ordering::Release);
         part.add(entry::kind(bits), 1);

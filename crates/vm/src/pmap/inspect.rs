@@ -1,7 +1,7 @@
 //! What entries say, told.
 
-use super::Pmap;
 use super::entry::{self, Entry};
+use super::{Pmap, Pv};
 use crate::page::Page;
 use crate::policy::Policies;
 use crate::tree::{Kind, Part};
@@ -36,30 +36,44 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// a moment.
     pub(crate) fn inspect(&self, part: Part<'_, M, P>) -> impl Iterator<Item = (usize, Seen)> {
         let entries = self.used(part.leaf(), part.range());
-        entries.map(move |(address, bits)| (address, self.see(&part, address, bits)))
+        entries.filter_map(move |(address, _)| Some((address, self.see(&part, address)?)))
     }
 
-    /// What `bits`, the entry at `address` of `part`, says.
-    fn see(&self, part: &Part<'_, M, P>, address: usize, bits: u64) -> Seen {
-        if let Entry::Swapped(slot) = Entry::decode(bits) {
-            return Seen::Swapped(slot);
-        }
-        let leaf = part.leaf().get().expect("a mapping has a table");
+    /// What the entry at `address` of `part` says, if anything.
+    fn see(&self, part: &Part<'_, M, P>, address: usize) -> Option<Seen> {
+        let leaf = part.leaf().get()?;
         let page = part.again(VaRange::sized(address, PAGE_SIZE));
         // Of a superpage the table tells the frames only. Relaxed: marks are hints.
         let marks = self.mapping(&page, leaf).load(Ordering::Relaxed);
+        let word = self.entry(leaf, 0, address);
+        let (bits, list) = loop {
+            let bits = word.load(Ordering::Relaxed);
+            let frame = match Entry::decode(bits) {
+                Entry::Empty => return None,
+                Entry::Swapped(slot) => return Some(Seen::Swapped(slot)),
+                Entry::Page { frame, .. } => frame,
+            };
+            let list = self.vm.page(frame).lock_pv();
+            // A page of a shared table may go until its list is locked.
+            let now = Entry::decode(word.load(Ordering::Relaxed));
+            if matches!(now, Entry::Page { frame: same, .. } if same == frame) {
+                break (bits, list);
+            }
+        };
         let frame = pte::frame(bits);
-        let list = self.vm.page(frame).lock_pv();
+        let machine = self.vm.machine();
+        // SAFETY: the list is locked.
+        let mappings = |pv: Pv| unsafe { pv.family(machine) }.lock().len();
         let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
         let is = |flag| known & flag != 0;
         let dirty = is(Page::<M, P::Invalidation>::DIRTY);
-        Seen::Page(SeenPage {
+        Some(Seen::Page(SeenPage {
             frame,
             kind: entry::kind(bits),
-            mappings: list.iter(self.vm.machine()).count(),
+            mappings: list.iter(machine).map(mappings).sum(),
             dirty,
             referenced: is(Page::<M, P::Invalidation>::REFERENCED),
             lazy: is(Page::<M, P::Invalidation>::LAZY) && !dirty,
-        })
+        }))
     }
 }

@@ -33,13 +33,14 @@ use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, p
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives up the private pages of the locked range that are mapped nowhere else, for
     /// reclaimers to forget unless somebody writes them; what is in the swap space is gone at
-    /// once.
+    /// once. A table that a fork has shared stays as it is.
     ///
     /// No delayed invalidation: the PV entries stay.
     pub(crate) fn give_up(&self, locked: &mut Locked<'_, M, P>) {
         let mut gather = Gather::new();
         for mut part in locked.parts() {
-            if part.is_vacant() {
+            // What others have in the same table is not this space's to give up.
+            if part.is_vacant() || !self.own_alone(&mut part) {
                 continue;
             }
             if self.give_up_superpage(&part) {

@@ -16,6 +16,8 @@
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
 //!
+//! A fork may have given a slot's tables to other spaces too: [`shared`] says who changes what then.
+//!
 //! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how it comes to that and
 //! what takes it apart. All of the above then concerns its pages as before.
 //!
@@ -35,6 +37,7 @@ mod protect;
 mod pv;
 mod remove;
 mod reverse;
+mod shared;
 mod superpage;
 mod sweep;
 mod tables;
@@ -59,7 +62,7 @@ use active::ActiveCpus;
 use alloc::sync::Arc;
 use core::ptr;
 use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
-use pv::Owner;
+use shared::Owner;
 use sync::Padded;
 
 /// An address space as the hardware sees it, and the tree that says what is mapped.
@@ -119,12 +122,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Who has the PV entries of `slot`, one of this pmap's, with this leaf table.
-    fn owner(&self, slot: &Slot<M, P>, leaf: Frame) -> Owner {
+    /// Who has the tables of `slot`, one of this pmap's.
+    fn owner(&self, slot: &Slot<M, P>) -> Owner {
         Owner {
             pmap: ptr::from_ref(self).cast(),
             slot: ptr::from_ref(slot).cast(),
-            leaf,
         }
     }
 

@@ -10,7 +10,8 @@ use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gets the memory that it takes to move the pages of `from` to `to`, which is as long;
-    /// both are locked. After an error nothing has changed.
+    /// both are locked, and `from` is owned ([`Pmap::own_used`]). After an error nothing has
+    /// changed.
     pub(crate) fn prepare_move(
         &self,
         locked: &Two<'_, M, P>,

@@ -3,6 +3,7 @@
 use super::entry;
 use super::flush::Gather;
 use super::{Pmap, Table};
+use crate::error::Error;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::{Flags, Kind, Locked, Part};
@@ -11,13 +12,15 @@ use machine::{Access, Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, V
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the pages of `range` the rights `prot`, whoever else has them. Otherwise as
     /// `protect_locked`; locks one slot at a time.
-    pub fn protect(&self, range: VaRange, prot: Prot) {
+    /// An error if there is no memory for tables that a fork has shared.
+    pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
                 let mut gather = Gather::new();
                 let mut locked = self.tree.lock_small(place, range);
                 for mut part in locked.parts() {
+                    self.own_used(&mut part)?;
                     if self.protect_superpage(&mut part, prot, true, &mut gather) {
                         continue;
                     }
@@ -26,9 +29,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 self.settle(&mut gather);
             }
         }
+        Ok(())
     }
 
-    /// Gives the pages in the locked range the rights `prot`. When it returns, no CPU can
+    /// Gives the pages in the locked range, whose tables are the slots' own, the rights `prot`. When it returns, no CPU can
     /// use a right that was taken away. (A CPU may not know yet of a right that was
     /// given; it faults, and `refresh` settles it.)
     ///

@@ -10,18 +10,23 @@
 //! - A table is made under its slot's lock before the first mapping of its MiB ([`Pmap::prepare`])
 //!   and freed under that lock, or with the pmap, when the slot has no page mapped.
 //! - An entry's links are protected by the PV lock of the page that lists it.
-//! - A header is read only under the PV lock of a page that lists an entry of its table: then
-//!   the slot has a mapping, so table, leaf table, slot and pmap stay. Whoever frees a table
-//!   has taken its last entry off a list, under that list's lock, after such a reader.
+//! - A header is read only under the lock of a slot that has the table, or under the PV lock of a
+//!   page that lists an entry of it: then there is a mapping, so table and leaf table stay.
+//!   Whoever frees a table has taken its last entry off a list, under that list's lock, after
+//!   such a reader.
+//! - Whose the tables are, one slot's or several, says the *family* of the slot's first table,
+//!   under its lock ([`super::shared`]).
 //!
 //! Links are names ([`Pv`]), not pointers: a frame's number and an index.
 //!
 //! [`Pmap::prepare`]: super::Pmap::prepare
 
+use super::shared::{Family, Owner};
 use super::tables::Table;
+use crate::lock::FamilyLock;
 use core::mem::offset_of;
 use core::ptr::NonNull;
-use machine::{Frame, Memory, PAGE_SIZE, SharedCell, pte};
+use machine::{Frame, Machine, Memory, PAGE_SIZE, SharedCell, pte};
 
 /// Entries in a table.
 const ENTRIES: usize = 256;
@@ -40,26 +45,35 @@ impl Pv {
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
-    pub(crate) unsafe fn address<M: Memory>(self, memory: &M) -> usize {
+    pub(crate) unsafe fn address<M: Machine + Memory>(self, memory: &M) -> usize {
         // SAFETY: as above, so the table is there.
         let first = unsafe { (*self.header(memory)).first };
         first + usize::from(self.index) * PAGE_SIZE
     }
 
-    /// Whose mapping it is.
+    /// The leaf table in which the mapping is.
     ///
     /// # Safety
     /// As for [`Pv::address`].
-    pub(crate) unsafe fn owner<M: Memory>(self, memory: &M) -> Owner {
+    pub(crate) unsafe fn leaf<M: Machine + Memory>(self, memory: &M) -> Frame {
         // SAFETY: as above, so the table is there.
-        unsafe { (*self.header(memory)).owner }
+        unsafe { (*self.header(memory)).leaf }
+    }
+
+    /// Whose mapping it is.
+    ///
+    /// # Safety
+    /// As for [`Pv::address`], as long as the reference is used.
+    pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> &FamilyLock<M, Family> {
+        // SAFETY: as above, so the table is there, and the slot's first one with it.
+        unsafe { PvTable::family(memory, self.table) }
     }
 
     /// The next on the page's list.
     ///
     /// # Safety
     /// As for [`Pv::address`].
-    pub(crate) unsafe fn next<M: Memory>(self, memory: &M) -> Option<Pv> {
+    pub(crate) unsafe fn next<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
         // SAFETY: as above, so the table is there, and nobody else writes the links.
         unsafe { (*self.cell(memory).as_ref().read()).link(NEXT).get() }
     }
@@ -68,7 +82,7 @@ impl Pv {
     ///
     /// # Safety
     /// The table is there.
-    unsafe fn header<M: Memory>(self, memory: &M) -> *const Header {
+    unsafe fn header<M: Machine + Memory>(self, memory: &M) -> *const Header {
         // SAFETY: the table is there, and its header is never written while it is.
         unsafe { (*PvTable::at(memory, self.table).as_ptr()).header.read() }
     }
@@ -77,14 +91,14 @@ impl Pv {
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry, or is about to.
-    unsafe fn links<M: Memory>(self, memory: &M) -> *mut Links {
+    unsafe fn links<M: Machine + Memory>(self, memory: &M) -> *mut Links {
         // SAFETY: the table is there.
         unsafe { self.cell(memory).as_ref().write() }
     }
 
     /// # Safety
     /// The table is there.
-    unsafe fn cell<M: Memory>(self, memory: &M) -> NonNull<M::Cell<Links>> {
+    unsafe fn cell<M: Machine + Memory>(self, memory: &M) -> NonNull<M::Cell<Links>> {
         let table = PvTable::at(memory, self.table).as_ptr();
         // SAFETY: the table is there, and has 256 entries.
         unsafe { NonNull::new_unchecked(&raw mut (*table).entries[usize::from(self.index)]) }
@@ -131,7 +145,7 @@ impl PvHead {
     ///
     /// # Safety
     /// The PV lock is held; the table of `pv` is there, and it is on no list.
-    pub(crate) unsafe fn insert<M: Memory>(&mut self, memory: &M, pv: Pv) {
+    pub(crate) unsafe fn insert<M: Machine + Memory>(&mut self, memory: &M, pv: Pv) {
         // SAFETY: the entry is the caller's, its successor is under the same PV lock.
         unsafe {
             *pv.links(memory) = Links::before(self.0);
@@ -146,7 +160,7 @@ impl PvHead {
     ///
     /// # Safety
     /// The PV lock is held; `pv` is on this list.
-    pub(crate) unsafe fn remove<M: Memory>(&mut self, memory: &M, pv: Pv) {
+    pub(crate) unsafe fn remove<M: Machine + Memory>(&mut self, memory: &M, pv: Pv) {
         // SAFETY: the entry and its neighbours are on the list, under the PV lock.
         unsafe {
             let links = pv.cell(memory).as_ref().read();
@@ -194,41 +208,45 @@ impl Links {
     }
 }
 
-/// Whose a table is.
-#[derive(Clone, Copy)]
-pub(crate) struct Owner {
-    /// The pmap, in whose `Arc` the slot lives.
-    pub(crate) pmap: *const (),
-    /// The slot, of level 0. It stays where it is while the pmap lives.
-    pub(crate) slot: *const (),
-    /// The slot's leaf table, in which the mappings are.
-    pub(crate) leaf: Frame,
-}
-
 /// A frame full of entries.
 #[repr(C)]
-struct PvTable<M: Memory> {
+struct PvTable<M: Machine + Memory> {
     header: M::Cell<Header>,
     entries: [M::Cell<Links>; ENTRIES],
+    /// Of a slot's first table; else unused.
+    family: FamilyLock<M, Family>,
 }
 
 /// What a table knows. Written before the table has an entry, and never again.
 struct Header {
-    owner: Owner,
     /// Where the page of the first entry is mapped.
     first: usize,
+    /// The leaf table, in which the mappings are.
+    leaf: Frame,
+    /// The first table that the slot was given, which goes with the others.
+    main: Frame,
 }
 
-// SAFETY: plain pointers; see the protocol.
-unsafe impl Send for Header {}
-
-impl<M: Memory> PvTable<M> {
+impl<M: Machine + Memory> PvTable<M> {
     fn at(memory: &M, frame: Frame) -> NonNull<Self> {
         memory.direct_map(frame).cast()
+    }
+
+    /// Whose the table in `frame` is.
+    ///
+    /// # Safety
+    /// The table is there as long as the reference is used.
+    unsafe fn family(memory: &M, frame: Frame) -> &FamilyLock<M, Family> {
+        // SAFETY: the table is there, and with it the slot's first one.
+        unsafe {
+            let main = (*(*Self::at(memory, frame).as_ptr()).header.read()).main;
+            &(*Self::at(memory, main).as_ptr()).family
+        }
     }
 }
 
 /// A slot's PV tables. Every method needs the slot's lock.
+#[derive(Clone, Copy)]
 pub(crate) struct PvTables([Table; TABLES]);
 
 impl PvTables {
@@ -246,16 +264,38 @@ impl PvTables {
         Some(Pv { table, index })
     }
 
-    /// Makes `frame` the table of the MiB of `address`, which has none, in a slot of `owner`'s.
+    /// The addresses in the slot at `start` whose MiB have a table.
+    pub(super) fn spans(&self, start: usize) -> impl Iterator<Item = usize> + use<> {
+        let tables = self.0;
+        let at = (0..TABLES).filter(move |&index| tables[index].get().is_some());
+        at.map(move |index| start + index * Self::SPAN)
+    }
+
+    /// Whose the tables are; `None` if there is no table.
+    ///
+    /// # Safety
+    /// The slot's lock is held as long as the reference is used.
+    pub(super) unsafe fn family<'m, M: Machine + Memory>(
+        &self,
+        memory: &'m M,
+    ) -> Option<&'m FamilyLock<M, Family>> {
+        let any = self.0.iter().find_map(|table| table.get())?;
+        // SAFETY: as above, so the table is there.
+        Some(unsafe { PvTable::family(memory, any) })
+    }
+
+    /// Makes `frame` the table of the MiB of `address`, which has none, in a slot of `owner`'s with
+    /// this leaf table.
     ///
     /// # Safety
     /// The frame is the caller's, and becomes the table's.
-    pub(super) unsafe fn add<M: Memory>(
+    pub(super) unsafe fn add<M: Machine + Memory>(
         &mut self,
         memory: &M,
         frame: Frame,
         address: usize,
         owner: Owner,
+        leaf: Frame,
     ) {
         const {
             assert!(size_of::<Links>() == 12);
@@ -263,12 +303,16 @@ impl PvTables {
             assert!(offset_of!(PvTable<M>, header) == 0);
         }
         let first = address & !(Self::SPAN - 1);
-        let header = Header { owner, first };
+        // Of two tables the other one is the first.
+        let other = self.0.iter().find_map(|table| table.get());
+        let main = other.unwrap_or(frame);
+        let header = Header { first, leaf, main };
         // SAFETY: the frame is ours alone, page-aligned and large enough; entries are written
         // when they come to a list.
         unsafe {
             let table = PvTable::at(memory, frame).as_ptr();
             (&raw mut (*table).header).write(<M::Cell<Header>>::new(header));
+            (&raw mut (*table).family).write(FamilyLock::<M, _>::new(Family::of(owner)));
         }
         self.0[pte::index(address, 0) / ENTRIES] = Table::of(frame);
     }

@@ -26,27 +26,35 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// returns, no CPU can reach the pages any more.
     ///
     /// Locks one slot at a time. O(pages mapped + slots); one flush for each 128 pages,
-    /// and one a slot.
-    pub fn remove(&self, range: VaRange) {
-        self.remove_slots(range, |removal| removal.pages());
+    /// and one a slot. An error if there is no memory to take pages from a part of a slot whose
+    /// table a fork has shared; then what comes before that is done.
+    pub fn remove(&self, range: VaRange) -> Result<(), Error> {
+        self.remove_slots(range, |removal| removal.pages())
     }
 
     /// As [`Pmap::remove`], where what is mapped is `wanted`.
-    pub(super) fn remove_where(&self, range: VaRange, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
-        self.remove_slots(range, |removal| removal.pages_where(&wanted));
+    pub(super) fn remove_where(
+        &self,
+        range: VaRange,
+        wanted: impl Fn(Mapped<'_, M, P>) -> bool,
+    ) -> Result<(), Error> {
+        self.remove_slots(range, |removal| removal.pages_where(&wanted))
     }
 
-    fn remove_slots(&self, range: VaRange, remove: impl Fn(&mut Removal<'_, M, P>)) {
+    fn remove_slots(
+        &self,
+        range: VaRange,
+        remove: impl Fn(&mut Removal<'_, M, P>),
+    ) -> Result<(), Error> {
         for place in self.tree.places(range) {
             // Also those that look vacant: a page may just be on its way to the swap space, or a
             // fault under way that has asked for the object's size.
             if place.level == 0 {
                 let lock = || Ok(self.tree.lock_small(place, range));
-                if let Ok(mut removal) = self.removal(lock) {
-                    remove(&mut removal);
-                }
+                remove(&mut self.removal(lock)?);
             }
         }
+        Ok(())
     }
 
     /// Locks `range` for a removal.
@@ -70,6 +78,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 _lock: self.locking.pmap(),
                 locked: lock()?,
             };
+            removal.own_parts()?;
             if open || !eager || removal.is_vacant() {
                 return Ok(removal);
             }
@@ -81,11 +90,32 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     pub(crate) fn pages(&mut self) {
-        self.take(|part, take| take(part.range()));
+        let (mut is_vacant, mut is_shared) = (true, false);
+        for part in self.locked.parts() {
+            is_vacant &= part.is_vacant();
+            is_shared |= part.size() == Size::Shared;
+        }
+        if is_shared {
+            self.pmap.leave_slots(&mut self.locked);
+        }
+        if !is_vacant {
+            self.take(|part, take| take(part.range()));
+        }
+    }
+
+    /// Gets tables of their own for the slots of which a part has entries to be taken away. After
+    /// an error nothing has changed.
+    fn own_parts(&mut self) -> Result<(), Error> {
+        let pmap = self.pmap;
+        let mut parts = self.locked.cut_parts();
+        parts.try_for_each(|mut part| pmap.own_used(&mut part))
     }
 
     /// As [`Removal::pages`], of what is mapped and `wanted`.
     fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
+        if self.is_vacant() {
+            return;
+        }
         self.take(|part, take| {
             part.for_each(|mapped| {
                 let range = mapped.range;
@@ -98,9 +128,6 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Takes away the ranges that `choose` gives of each part.
     fn take(&mut self, choose: impl Fn(&Part<'_, M, P>, &mut dyn FnMut(VaRange))) {
-        if self.is_vacant() {
-            return;
-        }
         let Removal {
             pmap,
             locked,
@@ -207,7 +234,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// The entry at `address`, in a slot whose pages are mapped one by one from now on.
     fn to_clear(&self, part: &mut Part<'_, M, P>, address: usize) -> &M::AtomicU64 {
-        debug_assert!(part.size() != Size::Superpage);
+        debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
         self.split(part);
         let leaf = part.leaf().get().expect("a mapping has a table");
         self.entry(leaf, 0, address)

@@ -4,7 +4,7 @@ use super::Pmap;
 use super::entry::{self, Entry};
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Locked, Mapped, Part, Slot};
+use crate::tree::{Flags, Locked, Mapped, Part, Size, Slot};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
@@ -80,8 +80,19 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             && !is_locked
         {
             // SAFETY: the PV lock is held.
-            let (owner, address) =
-                unsafe { (pv.owner(self.machine()), pv.address(self.machine())) };
+            let (family, address) =
+                unsafe { (pv.family(self.machine()), pv.address(self.machine())) };
+            let family = family.lock();
+            let Some(owner) = family.alone() else {
+                // A page of several is given up by none of them.
+                if how.forgets {
+                    is_locked = true;
+                    continue;
+                }
+                // SAFETY: it is locked, and has several members.
+                mappings += unsafe { self.take_from(&family, &mut list, pv, how) };
+                continue;
+            };
             let pmap = owner.pmap.cast::<Pmap<M, P>>();
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
@@ -91,6 +102,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
                 && now.is_ready(&mut locked, how)
             {
+                // Whose slot is locked stays alone, and its tables may go now.
+                drop(family);
                 match now.take_away(&mut locked, &mut list, how) {
                     true => mappings += 1,
                     false => is_locked = true,
@@ -100,11 +113,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             // The order is slot first, and the pages of a superpage ascending. Keep the pmap
             // alive, let the list go, lock all in order, and look again: the mapping may
             // have gone meanwhile, and others may have come.
-            // SAFETY: pmaps live in an `Arc`, which can not go while its PV entry is here.
+            // SAFETY: pmaps live in an `Arc`, which can not go while it is of a family.
             let pmap = unsafe {
                 Arc::increment_strong_count(pmap);
                 Arc::from_raw(pmap)
             };
+            drop(family);
             drop(list);
             retries += 1;
             match pmap.take_at(frame, at, how) {
@@ -148,7 +162,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
         for mut part in locked.parts() {
-            if !self.maps(&part, frame) {
+            if !self.maps(&part, frame) || !self.own_alone(&mut part) {
                 return None;
             }
             if !how.spares(&part) {
@@ -165,10 +179,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list
-    /// of its page is locked.
+    /// of its page is locked, and its family, which is of one.
     fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
         let mut parts = locked.parts();
-        parts.all(|mut part| how.spares(&part) || self.try_demote(&mut part))
+        parts.all(|mut part| {
+            if part.size() == Size::Shared {
+                self.take_over(&mut part);
+            }
+            how.spares(&part) || self.try_demote(&mut part)
+        })
     }
 
     /// Clears and flushes the mapping that is all that is locked, under both locks; `false` if

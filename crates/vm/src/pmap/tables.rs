@@ -45,12 +45,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.vm.machine().word(table, index)
     }
 
-    /// Makes the leaf table of `address`, under the lock of its slot, which has none.
-    /// Without memory for all the tables it takes, none is made.
+    /// Makes the table of level `lowest` (0 or 1) on the way to `address`, under the lock of its slot; a
+    /// leaf table only if that has none. Without memory for all the tables it takes, none is
+    /// made.
     #[cold]
-    pub(super) fn grow(&self, address: usize) -> Result<Frame, Error> {
+    pub(super) fn grow(&self, address: usize, lowest: u32) -> Result<Frame, Error> {
         let mut fresh = [None; BELOW];
-        for index in 0..self.missing(address) {
+        for index in 0..self.missing(address, lowest) {
             match self.vm.allocate_table() {
                 Ok(frame) => fresh[index] = Some(frame),
                 Err(error) => {
@@ -60,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             }
         }
         let mut table = self.root;
-        for level in (1..pte::LEVELS).rev() {
+        for level in (lowest + 1..pte::LEVELS).rev() {
             table = self.step(table, level, address, &mut fresh);
         }
         // Others may have made tables for which we brought frames.
@@ -70,16 +71,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Whether there is a leaf table at `address`, a moment ago.
     pub(super) fn has_leaf(&self, address: usize) -> bool {
-        self.missing(address) == 0
+        self.missing(address, 0) == 0
     }
 
-    /// The tables that are not there yet on the way to `address`.
-    fn missing(&self, address: usize) -> usize {
+    /// The tables down to level `lowest` that are not there yet on the way to `address`.
+    fn missing(&self, address: usize, lowest: u32) -> usize {
         let mut table = self.root;
-        for level in (1..pte::LEVELS).rev() {
+        for level in (lowest + 1..pte::LEVELS).rev() {
             match self.below(table, level, address) {
                 Some(below) => table = below,
-                None => return level as usize,
+                None => return (level - lowest) as usize,
             }
         }
         0

@@ -39,7 +39,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             };
             if gone.start < gone.end {
                 let pmap: &Pmap<M, P> = &pmap;
-                pmap.remove_where(gone, copies);
+                pmap.remove_where(gone, copies)?;
             }
         }
         Ok(())

@@ -81,6 +81,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Takes `less` from the flags of what is mapped in `range`, and adds `more`.
     pub(super) fn reflag(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
+        self.vm.with_frames(|| self.reflag_pages(range, less, more))
+    }
+
+    fn reflag_pages(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
@@ -90,6 +94,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
+            if more.has(Flags::LOCKED) {
+                // What is locked is in no table that others have.
+                self.pmap.own_used(&mut part)?;
+            }
             before += part.usage();
             after += part.usage_if(change);
             part.for_each(|mapped| {

@@ -22,7 +22,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "the break is outside of the heap";
             return Err(Error::Invalid { reason });
         }
-        if let Some(grown) = self.move_break(end)? {
+        if let Some(grown) = self.vm.with_frames(|| self.move_break(end))? {
             self.populate(grown);
         }
         Ok(())

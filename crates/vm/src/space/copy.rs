@@ -85,6 +85,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let reads = part
             .first()
             .is_some_and(|at| at.flags.prot().is_accessible());
+        let _steady = self.pmap.steady(&part);
         match self.pmap.entry_at(&part) {
             Entry::Page {
                 frame, writable, ..

@@ -14,6 +14,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// If part of the range is not mapped, or locked in memory, nothing changes.
     pub fn discard(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
+        self.vm.with_frames(|| self.discard_pages(range))
+    }
+
+    fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
         self.refuse_hole(range)?;
         let mut removal = self.pmap.lock_to_remove(range)?;

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Kind, Part};
+use crate::tree::{Flags, Kind, Part, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
@@ -101,7 +101,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             writes,
             object,
         };
-        match self.pmap.entry_at(&place.part) {
+        let mut entry = self.pmap.entry_at(&place.part);
+        let is_present = matches!(entry, Entry::Page { .. });
+        if place.part.size() == Size::Shared && (writes || !is_present) {
+            self.pmap.own(&mut place.part)?;
+            entry = self.pmap.entry_at(&place.part);
+        }
+        match entry {
             Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),
             // The entry allows it by now: this CPU's translation is an old one.

@@ -3,7 +3,7 @@
 use super::Space;
 use crate::error::Error;
 use crate::object::Attached;
-use crate::pmap::Forking;
+use crate::pmap::{Forking, Table};
 use crate::policy::{MapLocking, Policies};
 use crate::tree::{Attributes, Flags, Mapped, Part};
 use alloc::sync::Arc;
@@ -72,19 +72,26 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
         if !first.has(Flags::DONT_FORK) && !first.has(Flags::WIPE_ON_FORK) {
             self.forking.demote(&mut part);
         }
-        let leaf = part.leaf();
+        let shares = self.forking.shares(&part);
+        if !shares {
+            self.forking.own(&mut part)?;
+        }
+        let leaf = if shares { Table::NONE } else { part.leaf() };
         part.try_for_each(|mapped| match mapped.flags.has(Flags::DONT_FORK) {
             true => Ok(()),
             false => self.mapping(&mapped, leaf),
-        })
+        })?;
+        if shares {
+            let pmap = &self.child.pmap;
+            for mut to in pmap.tree.lock_more(part.range())?.parts() {
+                self.forking.share_table(&mut part, pmap, &mut to)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Copies a mapping of a slot with this table.
-    fn mapping(
-        &mut self,
-        mapped: &Mapped<'_, M, P>,
-        leaf: crate::pmap::Table,
-    ) -> Result<(), Error> {
+    /// Copies a mapping of a slot, and the pages that this table has of it.
+    fn mapping(&mut self, mapped: &Mapped<'_, M, P>, leaf: Table) -> Result<(), Error> {
         let flags = mapped.flags;
         let attributes = Attributes {
             flags: flags.without(Flags::LOCKED | Flags::ON_FAULT),

@@ -83,9 +83,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Gives all that is mapped the locks `current`, and says what new mappings get.
     fn set_all(&self, current: Option<Flags>, future: Flags) -> Result<(), Error> {
+        self.vm.with_frames(|| self.try_set_all(current, future))
+    }
+
+    fn try_set_all(&self, current: Option<Flags>, future: Flags) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
         let mut all = self.pmap.tree.lock_all();
         if let Some(locks) = current {
+            if locks.has(Flags::LOCKED) {
+                let mut parts = all.parts();
+                parts.try_for_each(|mut part| self.pmap.own_used(&mut part))?;
+            }
             self.relock(&mut all, |flags| flags.without(ALL_LOCKS).with(locks))?;
         }
         self.rules_mut(&mut all).future = future;

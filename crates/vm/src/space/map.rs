@@ -79,7 +79,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             flags: Cell::new(flags),
             object,
         };
-        let at = self.charging(bytes, flags, || self.map_new(bytes, request.at, &new))?;
+        let at = self.charging(bytes, flags, || {
+            self.vm
+                .with_frames(|| self.map_new(bytes, request.at, &new))
+        })?;
         let flags = new.flags.get();
         if (request.populate || flags.has(Flags::LOCKED)) && !flags.has(Flags::ON_FAULT) {
             self.populate(VaRange::sized(at, bytes));

@@ -157,8 +157,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             is_ready &= tree.parts_of(two, run.to).all(|part| part.is_divisible());
             is_ready &= Part::make_room_if_free(tree.parts_of(two, run.to), changes)?;
             // What is taken out, or changed, is split at the ends of the whole only.
-            tree.parts_of(two, run.from)
-                .try_for_each(|mut part| part.make_room())?;
+            tree.parts_of(two, run.from).try_for_each(|mut part| {
+                part.make_room()?;
+                self.pmap.own_used(&mut part)
+            })?;
             run.attributes = self.moved(&run.attributes, run.from.start, run.to)?;
         }
         Ok(is_ready)

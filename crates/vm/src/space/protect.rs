@@ -17,7 +17,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let brought = self.protect_whole(range, prot)?;
+        let brought = self.vm.with_frames(|| self.protect_whole(range, prot))?;
         brought
             .into_iter()
             .for_each(|part| self.populate_locked(part));
@@ -38,6 +38,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts() {
             part.covered()?;
             part.make_room()?;
+            self.pmap.own_used(&mut part)?;
             part.try_for_each(|mapped| {
                 let flags = mapped.flags;
                 denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);

@@ -13,6 +13,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// returns, no CPU can reach the pages. Holes are no error, as POSIX says.
     pub fn unmap(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
+        self.vm.with_frames(|| self.unmap_pages(range))
+    }
+
+    fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
         if !self.pmap.tree.is_hole(range) {
             self.replace(range, None)?;

@@ -170,6 +170,17 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         })
     }
 
+    /// The slots held of which the range covers a part only: the first and the last at most.
+    pub(crate) fn cut_parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
+        let (tree, range) = (self.tree, self.range);
+        let first = self.first.as_ref().map(|(place, _)| *place);
+        let last = first.filter(|first| first.range.end < range.end);
+        let last = last.map(|_| tree.find(range.end - 1));
+        let parts = first.into_iter().chain(last);
+        let parts = parts.map(move |place| Part::new(place, range));
+        parts.filter(|part| !part.is_all())
+    }
+
     /// Whether this is the whole tree.
     pub(crate) fn is_all(&self) -> bool {
         self.range == ALL

@@ -7,7 +7,7 @@ use super::state::{Size, State};
 use super::usage::Usage;
 use super::{Place, Slot};
 use crate::error::Error;
-use crate::pmap::{Pv, Table};
+use crate::pmap::{Pv, PvTables, Table};
 use crate::policy::Policies;
 use machine::{Platform, VaRange};
 
@@ -95,9 +95,15 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// The PV entry of the page at `address`, whose table is there.
     #[inline]
     pub(crate) fn pv(&self, address: usize) -> Pv {
+        let pv = self.pv_tables().entry(address);
+        pv.expect("a mapping has a PV table")
+    }
+
+    /// The slot's PV tables.
+    #[inline]
+    pub(crate) fn pv_tables(&self) -> PvTables {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
-        let tables = unsafe { &(*self.place.slot.inside()).pv };
-        tables.entry(address).expect("a mapping has a PV table")
+        unsafe { (*self.place.slot.inside()).pv }
     }
 
     /// The slot's tables.

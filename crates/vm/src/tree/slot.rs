@@ -34,7 +34,8 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
-    /// Entries of each [`Kind`]; 0 above level 0. Written under `lock`, read by anybody.
+    /// Entries of each [`Kind`]; 0 above level 0. Written under `lock`, or under the family's
+    /// lock while the size is [`Size::Shared`]; read by anybody.
     counts: [M::AtomicU16; KINDS],
     /// What else `lock` protects.
     inside: M::Cell<Inside<M, P>>,
@@ -200,15 +201,23 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.state() == State::Empty && self.child().is_none()
     }
 
-    /// Whether no entry says anything, a moment ago.
+    /// Whether no entry says anything and no table is shared, a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
-        self.resident() + self.count(Kind::Swapped) == 0
+        self.resident() + self.count(Kind::Swapped) == 0 && self.size() != Size::Shared
     }
 
-    /// One entry of `kind` more, or less. Under the lock.
+    /// Says how many entries of these kinds there are. As [`Slot::add`].
+    pub(crate) fn set_counts(&self, private: usize, swapped: usize) {
+        for (kind, count) in [(Kind::Private, private), (Kind::Swapped, swapped)] {
+            self.counts[kind as usize].store(count as u16, Ordering::Relaxed);
+        }
+    }
+
+    /// One entry of `kind` more, or less. Under the lock; while the table is shared under that
+    /// of the family.
     #[inline]
-    pub(super) fn add(&self, kind: Kind, delta: i16) {
+    pub(crate) fn add(&self, kind: Kind, delta: i16) {
         let count = &self.counts[kind as usize];
         let next = count.load(Ordering::Relaxed).wrapping_add_signed(delta);
         count.store(next, Ordering::Relaxed);

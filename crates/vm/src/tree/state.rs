@@ -49,6 +49,8 @@ pub(crate) enum Size {
     Run = 1 << 2,
     /// All by one entry.
     Superpage = 2 << 2,
+    /// One by one, in a table that other spaces may have too.
+    Shared = 3 << 2,
 }
 
 impl Size {
@@ -58,6 +60,7 @@ impl Size {
         match byte & Self::MASK {
             0b0100 => Size::Run,
             0b1000 => Size::Superpage,
+            0b1100 => Size::Shared,
             _ => Size::Pages,
         }
     }

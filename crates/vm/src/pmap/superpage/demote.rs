@@ -42,7 +42,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// it only. What it has reserved is given back.
     #[inline]
     pub(crate) fn split(&self, part: &mut Part<'_, M, P>) {
-        if part.size() != Size::Pages {
+        if matches!(part.size(), Size::Run | Size::Superpage) {
             self.split_run(part);
         }
     }

@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let address = part.range().start;
         match part.size() {
             Size::Superpage => self.superpage(address),
-            Size::Pages | Size::Run => self.entry(leaf, 0, address),
+            Size::Pages | Size::Run | Size::Shared => self.entry(leaf, 0, address),
         }
     }
 
@@ -94,6 +94,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Entry::decode(match part.size() {
             Size::Superpage => piece(bits, pte::index(part.range().start, 0)),
             Size::Pages | Size::Run => bits,
+            // Nobody writes through the entry that leads to a shared table.
+            Size::Shared => bits & !pte::WRITABLE,
         })
     }
 
@@ -160,6 +162,6 @@ const fn piece(superpage: u64, index: usize) -> u64 {
 }
 
 /// The entry that leads to `leaf`.
-fn table(leaf: Table) -> u64 {
+pub(in crate::pmap) fn table(leaf: Table) -> u64 {
     leaf.get().expect("a mapping has a table").address() | TABLE
 }

@@ -4,7 +4,7 @@
 //! removed from all tables, and stay. Every member finds what it must.
 
 use super::pause;
-use super::store::{presets, with_swap};
+use super::store::{presets, sharing, with_swap};
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
 use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
@@ -29,6 +29,7 @@ const MEMORY: usize = 8 << 20;
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
     let all = presets("family", build::<Best>, build::<_>).into_iter();
+    let all = all.chain([sharing("family", build::<_>)]);
     all.map(|one| one.with_memory(MEMORY)).collect()
 }
 

@@ -5,7 +5,7 @@
 //! from then on nothing changes in it but by its own stores, which nobody else sees.
 
 use super::pause;
-use super::store::{Table, number, presets, value, with_swap};
+use super::store::{Table, number, presets, sharing, value, with_swap};
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
 use machine::{PAGE_SIZE, Platform, VaRange};
@@ -24,6 +24,11 @@ const WHOLE: VaRange = VaRange {
     start: FIRST,
     end: FIRST + PAGES * PAGE_SIZE,
 };
+/// The 2 MiB on both sides.
+const SLOTS: VaRange = VaRange {
+    start: 1 << 42,
+    end: (1 << 42) + (4 << 20),
+};
 /// Physical memory of a machine.
 const MEMORY: usize = 8 << 20;
 /// The CPU that forks; it writes to children only.
@@ -32,8 +37,12 @@ const FORKER: usize = 0;
 /// Every preset, with a parent that only stores, and with one that also changes its mappings.
 pub fn all() -> Vec<Scenario> {
     let fault = presets("fork-fault", stores::<Sim, Best>, stores::<Sim, _>);
-    let change = presets("fork-change", changes::<Best>, changes::<_>);
-    let all = fault.into_iter().chain(change);
+    let change = presets("fork-change", changes::<Sim, Best>, changes::<Sim, _>);
+    let tables = [
+        sharing("fork-fault", stores::<Sim, _>),
+        sharing("fork-change", changes::<Sim, _>),
+    ];
+    let all = fault.into_iter().chain(change).chain(tables);
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }
 
@@ -47,7 +56,7 @@ fn stores<M: Platform + From<Sim>, P: Policies<M>>(machine: Sim, options: Option
     build(machine, options, false)
 }
 
-fn changes<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+fn changes<M: Platform + From<Sim>, P: Policies<M>>(machine: Sim, options: Options<M, P>) -> Play {
     build(machine, options, true)
 }
 
@@ -130,8 +139,9 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
     /// Changes what is mapped.
     fn change(&self) {
         let parent = &self.parent;
-        let changed = match sim::dice(10) {
+        let changed = match sim::dice(11) {
             0 => parent.unmap(some_pages()),
+            10 => parent.unmap(SLOTS),
             1 => parent.discard(some_pages()),
             2 => parent.protect(some_pages(), Prot::READ),
             3 | 4 => parent.protect(some_pages(), Prot::READ_WRITE),

@@ -5,7 +5,7 @@
 //! given up (`MADV_FREE`), what it wrote or zero. One CPU only reclaims.
 
 use super::pause;
-use super::store::{presets, with_swap};
+use super::store::{presets, sharing, with_swap};
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
 use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
@@ -33,6 +33,7 @@ const DAEMON: usize = 0;
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
     let all = presets("reclaim", build::<Best>, build::<_>).into_iter();
+    let all = all.chain([sharing("reclaim", build::<_>)]);
     all.map(|one| one.on(2..=5).with_memory(MEMORY)).collect()
 }
 

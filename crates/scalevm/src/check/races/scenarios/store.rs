@@ -4,11 +4,14 @@ use super::pause;
 use crate::check::races::play::{Play, Scenario};
 use crate::check::vms;
 use baselines::selected::{Preset, Selected};
-use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
+use machine::{
+    Atomic, Atomics, Frame, Machine, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate,
+};
 use sim::Sim;
 use std::ops::Range;
 use std::sync::Arc;
 use vm::pager::{MemoryPager, PagerCounts};
+use vm::policy::ForkTables;
 use vm::swap::SwapSpace;
 use vm::{Best, Options, Policies, Vm};
 
@@ -165,4 +168,21 @@ pub fn presets(
         }
     };
     Preset::ALL.into_iter().map(scenario).collect()
+}
+
+/// `vm`'s own designs, with forks that share each table: scenarios have few pages in one.
+pub struct Sharing;
+
+impl<M: Machine> Policies<M> for Sharing {
+    type Invalidation = <Best as Policies<M>>::Invalidation;
+    type Swap = <Best as Policies<M>>::Swap;
+    type Locking = <Best as Policies<M>>::Locking;
+    const FORK_TABLES: ForkTables = ForkTables::Shared { from: 1 };
+}
+
+/// As [`presets`], with forks that share each table: `family.sharing`.
+pub fn sharing(family: &str, build: fn(Sim, Options<Sim, Sharing>) -> Play) -> Scenario {
+    Scenario::new(format!("{family}.sharing"), move |machine: &Sim| {
+        build(machine.clone(), Options::default())
+    })
 }

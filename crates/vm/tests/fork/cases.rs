@@ -1,14 +1,12 @@
-//! Fork and copy-on-write, on hosted memory.
-
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::policy::Reservation;
-use vm::{Advice, Best, Error, Move, Prot, Space, Vm};
+use vm::{Advice, Error, Move, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;
 
-type System = Arc<Vm<Hosted, Best>>;
+type System = Arc<Vm<Hosted, Tested>>;
 
 fn system(mib: usize) -> System {
     let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
@@ -16,17 +14,17 @@ fn system(mib: usize) -> System {
     Vm::new(machine)
 }
 
-fn space(vm: &System) -> Space<Hosted, Best> {
+fn space(vm: &System) -> Space<Hosted, Tested> {
     Space::new(vm).expect("a space")
 }
 
 /// Runs in `space`, and stores.
-fn store(space: &Space<Hosted, Best>, at: usize, value: u64) {
+fn store(space: &Space<Hosted, Tested>, at: usize, value: u64) {
     space.activate();
     space.store(at, value).expect("store");
 }
 
-fn load(space: &Space<Hosted, Best>, at: usize) -> u64 {
+fn load(space: &Space<Hosted, Tested>, at: usize) -> u64 {
     space.activate();
     space.load(at).expect("load")
 }

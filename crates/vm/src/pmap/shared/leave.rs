@@ -1,0 +1,54 @@
+//! Leaving without a copy.
+
+use crate::pmap::{Pmap, PvTables, Table, superpage};
+use crate::policy::Policies;
+use crate::tree::{Kind, Locked, Part, Size};
+use machine::{Atomic, Flush, Ordering, Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Leaves the tables that are shared of slots that are locked as a whole, and of which nothing is
+    /// needed any more; who is alone has the table to himself then. One flush for all.
+    pub(in crate::pmap) fn leave_slots(&self, locked: &mut Locked<'_, M, P>) {
+        let mut gone: Option<VaRange> = None;
+        for part in locked.parts().filter(is_shared) {
+            // AcqRel: as where entries are removed.
+            self.superpage(part.range().start).swap(0, Ordering::AcqRel);
+            let VaRange { start, end } = part.range();
+            let start = gone.map_or(start, |gone| gone.start);
+            gone = Some(VaRange { start, end });
+        }
+        let Some(gone) = gone else { return };
+        self.flush(Flush::Range(gone));
+        for mut part in locked.parts().filter(is_shared) {
+            self.leave_slot(&mut part);
+        }
+    }
+
+    /// Leaves the table of `part`, to which no entry leads any more, and no TLB.
+    fn leave_slot(&self, part: &mut Part<'_, M, P>) {
+        let mut family = self.family(part).lock();
+        if family.alone().is_some() {
+            drop(family);
+            return self.take_over(part);
+        }
+        family.leave(self.member(part));
+        let private = part.slot().count(Kind::Private);
+        part.slot().set_counts(0, 0);
+        drop(family);
+        self.count_resident(-(private as isize));
+        (part.inside().leaf, part.inside().pv) = (Table::NONE, PvTables::NONE);
+        part.set_size(Size::Pages);
+    }
+
+    /// Makes the table of `part` its own, which is alone.
+    pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, M, P>) {
+        let leads = self.superpage(part.slot_range().start);
+        // Release: as where a table is made.
+        leads.store(superpage::table(part.leaf()), Ordering::Release);
+        part.set_size(Size::Pages);
+    }
+}
+
+fn is_shared<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> bool {
+    part.is_all() && part.size() == Size::Shared
+}

@@ -1,0 +1,86 @@
+//! Leaf tables that a fork has shared.
+//!
+//! A fork need not copy the table of 2 MiB of private memory: parent and child have the
+//! same leaf table and PV tables, and the entry that leads to them forbids writing on both
+//! sides. Who must change what the table says first gets one of his own; who goes, just
+//! goes. (The idea is on-demand-fork's, EuroSys 2021.)
+//!
+//! # What a shared table says
+//! [`Size::Shared`] says that a slot's tables may be others' too. The table's entries are
+//! as they were, except that a page that is known elsewhere has become read-only. Each page
+//! has one reference and one PV entry for the table, and each slot of the swap space one
+//! reference, however many spaces share it; each member's slot counts the entries as its
+//! own. Only slots of private anonymous memory are shared, without locked pages, runs or
+//! superpages.
+//!
+//! # Protocol
+//! The slots that have a table are its *family*, which stands in the first of its PV tables
+//! under a lock of its own (after slots and PV locks). Everybody's tables have one: mostly
+//! of one member.
+//!
+//! - **join** ([`fork`]): under the locks of the parent's slot, the child's and the family.
+//! - **leave**: under the member's slot lock and then the family's. A member is alone if it
+//!   finds itself so under these: the others can not come back, and only it can bring new
+//!   ones.
+//! - A member that is alone *takes the table over*: the entry that leads to it allows writing
+//!   again.
+//! - A member that changes an entry *owns* first ([`Pmap::own`]): it copies the table under
+//!   its slot's lock, entry by entry, each under its page's PV lock, which keeps that entry
+//!   as it is; writes the entry that leads to its own table; flushes the 2 MiB, and then
+//!   leaves. From then on the copies are read-only on both sides, and their pages have a
+//!   reference and a PV entry more. If it finds itself alone only then, it takes the old
+//!   table apart.
+//! - A member that needs nothing of it any more ([`Pmap::leave_slots`]: unmap, exec, exit)
+//!   clears the entry that leads to the table, flushes, and then leaves: O(1) for 2 MiB.
+//! - **removal by the reverse map** ([`evict`]): who has a page's PV lock, and with it an
+//!   entry of a table, locks the family. If there are several members nobody else changes the
+//!   entry: he clears it, counts one less for each, and flushes them all: a member may leave
+//!   only before or after. Of a member that is alone he needs the slot, as ever.
+//!
+//! So the entries of a shared table are changed under a PV lock and the family's, never
+//! under a slot's lock (the right to write is taken from one under the PV lock alone: nobody
+//! has it anyway). A member that reads one under its slot's lock may see a page that
+//! is just going: it takes the family's lock too ([`Pmap::steady`]), or the page's PV lock
+//! and looks again.
+//!
+//! A flush always comes before leaving, so whoever finds in the family who may have a page
+//! in a TLB finds all: removals from shared tables need no delayed invalidation.
+//!
+//! # What can fail
+//! Owning needs a leaf table and its PV tables; it fails before anything has changed. So an
+//! unmap, discard, protect, lock or move of a *part* of a shared slot can be out of memory;
+//! then reclaim is asked, as in a fault. Whole slots need none.
+
+mod evict;
+mod family;
+mod fork;
+mod leave;
+mod own;
+
+pub(crate) use family::{Family, Owner};
+
+use super::Pmap;
+use crate::lock::FamilyLock;
+use crate::policy::Policies;
+use crate::tree::{Part, Size};
+use machine::Platform;
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Keeps what the table of `part` says as it is, if it is shared, as the slot's lock does if it
+    /// is not.
+    pub(crate) fn steady(&self, part: &Part<'_, M, P>) -> Option<impl Drop + use<'_, M, P>> {
+        (part.size() == Size::Shared).then(|| self.family(part).lock())
+    }
+
+    /// Who has the tables of `part`, which has some.
+    fn family(&self, part: &Part<'_, M, P>) -> &FamilyLock<M, Family> {
+        // SAFETY: the slot's lock is held, and by whoever uses this.
+        let family = unsafe { part.pv_tables().family(self.vm.machine()) };
+        family.expect("a slot with pages has a PV table")
+    }
+
+    /// The slot of `part` as a member.
+    fn member(&self, part: &Part<'_, M, P>) -> Owner {
+        self.owner(part.slot())
+    }
+}

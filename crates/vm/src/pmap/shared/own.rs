@@ -1,0 +1,197 @@
+//! Leaving with a copy.
+
+use crate::error::Error;
+use crate::frames::Content;
+use crate::page::Page;
+use crate::pmap::entry::Entry;
+use crate::pmap::{Pmap, PvTables, Table, superpage};
+use crate::policy::Policies;
+use crate::tree::{Kind, Part, Size};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, Platform, pte};
+
+/// The tables of a slot.
+#[derive(Clone, Copy)]
+struct Tables {
+    leaf: Frame,
+    pv: PvTables,
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Gives the slot of `part` tables of its own, if they are shared. After an error nothing has
+    /// changed.
+    #[inline]
+    pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        match part.size() {
+            Size::Shared => self.own_shared(part),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Pmap::own`], if the table says anything of the range of `part`.
+    pub(crate) fn own_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        let is_used = |part: &Part<'_, M, P>| self.used(part.leaf(), part.range()).next().is_some();
+        match part.size() {
+            Size::Shared if is_used(part) => self.own_shared(part),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Pmap::own`], if that needs no copy; `false` if it does.
+    pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, M, P>) -> bool {
+        if part.size() != Size::Shared {
+            return true;
+        }
+        let is_alone = self.family(part).lock().alone().is_some();
+        if is_alone {
+            self.take_over(part);
+        }
+        is_alone
+    }
+
+    #[cold]
+    fn own_shared(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        if self.own_alone(part) {
+            return Ok(());
+        }
+        let old = tables(part);
+        let new = self.bring_tables(part, old)?;
+        let counts = self.copy_entries(part, old, new);
+        (part.inside().leaf, part.inside().pv) = (Table::of(new.leaf), new.pv);
+        let leads = self.superpage(part.slot_range().start);
+        // AcqRel: as where entries are removed; who finds the table finds its entries.
+        let table = superpage::table(part.leaf());
+        leads.swap(table, Ordering::AcqRel);
+        self.flush(Flush::Range(part.slot_range()));
+        self.leave_with(part, old, counts);
+        Ok(())
+    }
+
+    /// Tables like the `old` ones, without entries.
+    fn bring_tables(&self, part: &Part<'_, M, P>, old: Tables) -> Result<Tables, Error> {
+        let leaf = self.vm.allocate_table()?;
+        let mut pv = PvTables::NONE;
+        for address in old.pv.spans(part.slot_range().start) {
+            match self.vm.allocate(Content::Any) {
+                // SAFETY: the frame is fresh, and nobody else knows the tables.
+                Ok(frame) => unsafe {
+                    pv.add(self.vm.machine(), frame, address, self.member(part), leaf);
+                },
+                Err(error) => {
+                    pv.take().for_each(|frame| self.vm.free(frame, false));
+                    self.vm.free(leaf, true);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Tables { leaf, pv })
+    }
+
+    /// Copies what `old` says to `new`, to which no entry leads yet; how many pages and swapped
+    /// ones that are.
+    fn copy_entries(&self, part: &Part<'_, M, P>, old: Tables, new: Tables) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for (address, _) in self.used(Table::of(old.leaf), part.slot_range()) {
+            match self.copy_entry(address, old, new) {
+                Some(Kind::Private) => counts.0 += 1,
+                Some(_) => counts.1 += 1,
+                None => {}
+            }
+        }
+        counts
+    }
+
+    /// Copies the entry at `address`; what it counts as.
+    fn copy_entry(&self, address: usize, old: Tables, new: Tables) -> Option<Kind> {
+        let from = self.entry(old.leaf, 0, address);
+        let to = self.entry(new.leaf, 0, address);
+        loop {
+            let bits = from.load(Ordering::Relaxed);
+            let frame = match Entry::decode(bits) {
+                Entry::Empty => return None,
+                Entry::Swapped(slot) => {
+                    // What is out stays out while the table is shared, and its slot with it.
+                    self.vm.retain_swapped(slot);
+                    to.store(bits, Ordering::Relaxed);
+                    return Some(Kind::Swapped);
+                }
+                Entry::Page { frame, .. } => frame,
+            };
+            let page = self.vm.page(frame);
+            let mut list = page.lock_pv();
+            if !maps(from.load(Ordering::Relaxed), frame) {
+                continue;
+            }
+            // AcqRel: the walker may set accessed, as in `remove`.
+            let bits = from.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
+            page.retain();
+            let pv = new.pv.entry(address).expect("tables like the old ones");
+            // SAFETY: the entry is of a fresh table.
+            unsafe { list.insert(self.vm.machine(), pv) };
+            let bits = bits & !(pte::WRITABLE | pte::DIRTY | pte::ACCESSED);
+            to.store(bits, Ordering::Relaxed);
+            return Some(Kind::Private);
+        }
+    }
+
+    /// Leaves the family of the `old` tables, of which no TLB of this space has anything any more.
+    fn leave_with(
+        &self,
+        part: &mut Part<'_, M, P>,
+        old: Tables,
+        (private, swapped): (usize, usize),
+    ) {
+        // SAFETY: who is a member keeps the tables.
+        let family = unsafe { old.pv.family(self.vm.machine()) };
+        let mut family = family.expect("a family has a PV table").lock();
+        let is_last = family.alone().is_some();
+        if !is_last {
+            family.leave(self.member(part));
+        }
+        let before = part.slot().count(Kind::Private);
+        part.slot().set_counts(private, swapped);
+        drop(family);
+        self.count_resident(private as isize - before as isize);
+        part.set_size(Size::Pages);
+        if is_last {
+            self.take_apart(part, old);
+        }
+    }
+
+    /// Frees the `old` tables, which are only this slot's and which it does not use, with all that
+    /// they say.
+    #[cold]
+    fn take_apart(&self, part: &Part<'_, M, P>, mut old: Tables) {
+        for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {
+            self.entry(old.leaf, 0, address).store(0, Ordering::Relaxed);
+            let frame = match Entry::decode(bits) {
+                Entry::Page { frame, .. } => frame,
+                Entry::Swapped(slot) => {
+                    self.vm.release_swapped(slot);
+                    continue;
+                }
+                Entry::Empty => continue,
+            };
+            let mut list = self.vm.page(frame).lock_pv();
+            list.set_flags(Page::<M, P::Invalidation>::harvest(bits));
+            let pv = old.pv.entry(address).expect("a mapping has a PV table");
+            // SAFETY: the mapping's, so it is on this list.
+            unsafe { list.remove(self.vm.machine(), pv) };
+            drop(list);
+            self.vm.release_page(frame);
+        }
+        old.pv.take().for_each(|frame| self.vm.free(frame, false));
+        self.vm.free(old.leaf, true);
+    }
+}
+
+fn tables<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> Tables {
+    Tables {
+        leaf: part.leaf().get().expect("a shared slot has a table"),
+        pv: part.pv_tables(),
+    }
+}
+
+/// Whether an entry maps the page in `frame`.
+const fn maps(bits: u64, frame: Frame) -> bool {
+    matches!(Entry::decode(bits), Entry::Page { frame: mapped, .. } if mapped.0 == frame.0)
+}
