@@ -33,7 +33,7 @@ const fn case(name: &'static str, iterations: u64, each: u64, bare: u64, watched
 const CASES: [Case; 20] = [
     case("zero", 100, 1, 535, 535),
     case("copy", 100, 1, 543, 543),
-    case("map-unmap", 1_000, 1, 2_326, 2_985),
+    case("map-unmap", 1_000, 1, 2_001, 2_660),
     case("first-touch", 20, 256, 1_388, 2_426),
     case("read-shared", 20, 256, 937, 1_663),
     case("read-private", 20, 256, 934, 1_660),
@@ -42,7 +42,7 @@ const CASES: [Case; 20] = [
     case("fork-exit", 20, 50, 7_093, 8_628),
     case("fork-exit-empty", 50, 1, 26_069, 28_330),
     case("protect", 1_000, 1, 3_461, 4_136),
-    case("unmap-touched", 1_000, 1, 2_332, 3_436),
+    case("unmap-touched", 1_000, 1, 2_284, 3_388),
     case("discard", 1_000, 1, 1_567, 2_684),
     case("move", 50, 256, 423, 849),
     case("grow", 200, 1, 1_780, 2_521),

@@ -47,8 +47,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 start: new,
                 end: old,
             };
-            self.replace(shrunk, None)?;
-            self.left(shrunk);
+            self.give_back(shrunk)?;
         }
         *heap_end = end;
         Ok(brought)

@@ -110,7 +110,15 @@ impl<M: Machine> Limits<M> {
 
 impl<M: Machine> Rules<M> {
     /// Counts a change from `before` to `after`, unless a limit refuses what grows.
+    #[inline]
     pub(super) fn count(&self, before: Usage, after: Usage) -> Result<(), Error> {
+        match self.counters {
+            [None, None, None] => Ok(()),
+            _ => self.count_limited(before, after),
+        }
+    }
+
+    fn count_limited(&self, before: Usage, after: Usage) -> Result<(), Error> {
         let change = |limit: Limit| (limit.count(before), limit.count(after));
         for (nth, (counter, limit)) in self.counters.iter().zip(Limit::COUNTED).enumerate() {
             let (from, to) = change(limit);

@@ -142,8 +142,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Puts a mapping, or nothing, in the place of all that is in `range`. When it
-    /// returns, no CPU can reach the pages that were there.
-    pub(super) fn replace(&self, range: VaRange, new: Option<&New<'_, M, P>>) -> Result<(), Error> {
+    /// returns, no CPU can reach the pages that were there. Says whether tables may be left
+    /// that nobody needs.
+    pub(super) fn replace(
+        &self,
+        range: VaRange,
+        new: Option<&New<'_, M, P>>,
+    ) -> Result<bool, Error> {
         let mut attributes = new.map(|new| self.attributes(new, range)).transpose()?;
         // An object may go with its last attachment, and write; so not while slots are locked.
         let mut gone = Vec::new();
@@ -166,11 +171,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             None => self.rules(&removal.locked).count(before, Usage::NONE)?,
         }
         removal.pages();
-        let parts = removal.locked.parts();
-        parts.for_each(|mut part| part.set(attributes.clone()));
+        let mut leaves = false;
+        for mut part in removal.locked.parts() {
+            part.set(attributes.clone());
+            leaves |= part.is_empty() && part.leaf().get().is_some();
+        }
         drop(removal);
         self.vm.uncommit(before.charged);
-        Ok(())
+        Ok(leaves)
     }
 
     /// Maps all of `range` if it is free.

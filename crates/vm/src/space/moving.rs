@@ -61,7 +61,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         drop(two);
         drop(pmap);
         if !place.leaves() {
-            self.left(old);
+            self.arenas.unmapped(old);
+            self.trim(old);
         }
         Ok(true)
     }

@@ -151,8 +151,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             end: old.end,
         };
         if rest.start < rest.end {
-            self.replace(rest, None)?;
-            self.left(rest);
+            self.give_back(rest)?;
         }
         Ok(())
     }

@@ -19,16 +19,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
         if !self.pmap.tree.is_hole(range) {
-            self.replace(range, None)?;
-            self.left(range);
+            self.give_back(range)?;
         }
         Ok(())
     }
 
-    /// `range` is mapped no more: its addresses are used again first, and tables that are
-    /// not needed go.
-    pub(super) fn left(&self, range: VaRange) {
+    /// Unmaps `range`. Its addresses are used again first, and tables that are not needed go.
+    pub(super) fn give_back(&self, range: VaRange) -> Result<(), Error> {
+        let leaves_tables = self.replace(range, None)?;
         self.arenas.unmapped(range);
+        if leaves_tables {
+            self.trim(range);
+        }
+        Ok(())
+    }
+
+    /// Frees tables that `range` does not need any more.
+    pub(super) fn trim(&self, range: VaRange) {
         let whole = whole_lines(range);
         if whole.start < whole.end {
             self.pmap.trim(whole);
