@@ -45,8 +45,8 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// The end of a space's heap. Held while it moves, and, shared, while the space is copied. Sleeps when
-    /// its holder does.
+    /// The end of a space's heap. Held while it moves, and, shared, while the space is copied.
+    /// Sleeps when its holder does.
     pub HeapEnd = "heap end", rank 15
 );
 lock_class!(

@@ -250,16 +250,21 @@ fn pages_are_given_up_wherever_they_move() {
     tear_down(&vm, vec![space]);
 }
 
+/// A space in which each page of a superpage has been written.
+fn with_superpage() -> (System, TestSpace, VaRange) {
+    let vm = system(8, Superpages::Always);
+    let space = space(&vm);
+    let range = VaRange::sized(1 << 42, 512 * PAGE_SIZE);
+    space.map_fixed(range, Prot::READ_WRITE).expect("map");
+    store_all(&space, range.start, range.pages());
+    (vm, space, range)
+}
+
 /// Its one mark stands for all its pages.
 #[test]
 fn a_superpage_is_given_up_and_kept_as_one() {
-    let vm = system(8, Superpages::Always);
-    let space = space(&vm);
-    let pages = 512;
-    let at = 1 << 42;
-    let range = VaRange::sized(at, pages * PAGE_SIZE);
-    space.map_fixed(range, Prot::READ_WRITE).expect("map");
-    store_all(&space, at, pages);
+    let (vm, space, range) = with_superpage();
+    let (at, pages) = (range.start, range.pages());
     free(&space, at, pages);
     assert_eq!(space.pmap().superpages(), 1);
     assert_eq!(lazily_freed(&space), pages as u64);
@@ -279,13 +284,8 @@ fn a_superpage_is_given_up_and_kept_as_one() {
 
 #[test]
 fn a_part_of_a_superpage_is_given_up_alone() {
-    let vm = system(8, Superpages::Always);
-    let space = space(&vm);
-    let pages = 512;
-    let at = 1 << 42;
-    let range = VaRange::sized(at, pages * PAGE_SIZE);
-    space.map_fixed(range, Prot::READ_WRITE).expect("map");
-    store_all(&space, at, pages);
+    let (vm, space, range) = with_superpage();
+    let (at, pages) = (range.start, range.pages());
     free(&space, at, 100);
     let word = words(at, 77)[1];
     space.store(word, word as u64).expect("store");

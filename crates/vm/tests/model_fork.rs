@@ -2,8 +2,9 @@
 //! spaces end in any order.
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, Topology, VaRange};
+use machine::Topology;
 use proptest::prelude::*;
+use run::{Run, at};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vm::pager::MemoryPager;
@@ -11,11 +12,12 @@ use vm::policy::{Copying, Reservation};
 use vm::swap::SwapSpace;
 use vm::{Advice, Best, Error, Move, Options, Policies, Prot, Space, Vm};
 
+mod run;
+
 const SLOT: usize = 512;
 const PAGES: usize = 3 * SLOT;
 /// Pages of each slot that are used at first, and mostly.
 const USED: usize = 48;
-const BASE: usize = 1 << 42;
 const SPACES: usize = 6;
 
 #[derive(Clone, Debug)]
@@ -33,26 +35,6 @@ enum Op {
     Reclaim(usize),
     /// Slot 2 is moved to slot 1, or what is there of it.
     Move(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    first: usize,
-    count: usize,
-}
-
-impl Run {
-    fn range(self) -> VaRange {
-        VaRange::sized(at(self.first), self.count * PAGE_SIZE)
-    }
-
-    fn pages(self) -> std::ops::Range<usize> {
-        self.first..self.first + self.count
-    }
-}
-
-fn at(page: usize) -> usize {
-    BASE + page * PAGE_SIZE
 }
 
 fn page() -> impl Strategy<Value = usize> {

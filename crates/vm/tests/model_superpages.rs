@@ -2,17 +2,18 @@
 //! runs, or all.
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use run::{Run, at};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use vm::policy::Reservation;
 use vm::{Advice, Best, Error, Options, Prot, Space, Superpages, Vm};
 
+mod run;
+
 const SLOT: usize = 512;
 const PAGES: usize = 2 * SLOT;
-const BASE: usize = 1 << 42;
 
 /// Where something is most likely to go wrong.
 const EDGES: [usize; 9] = [
@@ -42,27 +43,6 @@ enum Op {
     Test(usize),
     /// Forks; a store to a page in the child, and in the parent; who goes on.
     Fork(usize, usize, bool),
-}
-
-/// A run of pages, by index.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    first: usize,
-    count: usize,
-}
-
-impl Run {
-    fn range(self) -> VaRange {
-        VaRange::sized(at(self.first), self.count * PAGE_SIZE)
-    }
-
-    fn pages(self) -> std::ops::Range<usize> {
-        self.first..self.first + self.count
-    }
-}
-
-fn at(page: usize) -> usize {
-    BASE + page * PAGE_SIZE
 }
 
 fn page() -> impl Strategy<Value = usize> {

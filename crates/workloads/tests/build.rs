@@ -1,5 +1,8 @@
 //! A build does the work of compilers, notices what is wrong with it, and leaves nothing behind.
 
+mod plain;
+
+use plain::Plain;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -366,41 +369,6 @@ fn writes_that_are_lost_are_noticed() {
 
 #[test]
 fn a_system_without_a_compiler_says_so() {
-    /// Has memory, and nothing else.
-    struct Plain;
-    impl System for Plain {
-        type File = ();
-        fn page_size(&self) -> usize {
-            PAGE
-        }
-        fn map(&mut self, _: usize, _: Prot, _: Backing<'_, ()>) -> Result<usize, Error> {
-            Ok(PAGE)
-        }
-        fn unmap(&mut self, _: usize, _: usize) -> Result<(), Error> {
-            Ok(())
-        }
-        fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
-            Ok(())
-        }
-        fn discard(&mut self, _: usize, _: usize) -> Result<(), Error> {
-            Ok(())
-        }
-        fn program_break(&mut self) -> Result<usize, Error> {
-            Ok(PAGE)
-        }
-        fn set_program_break(&mut self, _: usize) -> Result<(), Error> {
-            Ok(())
-        }
-        fn file(&mut self, _: usize) -> Result<(), Error> {
-            Ok(())
-        }
-        fn write(&mut self, _: usize, _: u8) -> Result<(), Error> {
-            Ok(())
-        }
-        fn read(&mut self, _: usize) -> Result<u8, Error> {
-            Ok(0)
-        }
-    }
     let outcome = build().run(&mut Plain, &Counter::new());
     assert_eq!(outcome, Err(Error::Unsupported(Call::Exec)));
 }

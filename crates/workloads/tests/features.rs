@@ -1,10 +1,12 @@
 //! The workloads that need more than memory do the calls they should, notice wrong answers,
 //! and leave nothing behind.
 
+mod plain;
 mod script;
 
+use plain::Plain;
 use script::Script;
-use workloads::{Backing, Call, Counter, Error, Feature, Prot, System, Workload};
+use workloads::{Call, Counter, Error, Feature, Workload};
 
 fn find(name: &str) -> &'static Workload {
     workloads::find(name).expect("a known workload")
@@ -250,53 +252,6 @@ fn features_say_what_is_called() {
             "{}",
             workload.name
         );
-    }
-}
-
-/// Has what every system must have, and nothing else.
-struct Plain;
-
-impl System for Plain {
-    type File = ();
-
-    fn page_size(&self) -> usize {
-        4096
-    }
-
-    fn map(&mut self, _: usize, _: Prot, _: Backing<'_, ()>) -> Result<usize, Error> {
-        Ok(4096)
-    }
-
-    fn unmap(&mut self, _: usize, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn discard(&mut self, _: usize, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn program_break(&mut self) -> Result<usize, Error> {
-        Ok(4096)
-    }
-
-    fn set_program_break(&mut self, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn file(&mut self, _: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn write(&mut self, _: usize, _: u8) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn read(&mut self, _: usize) -> Result<u8, Error> {
-        Ok(0)
     }
 }
 

@@ -81,9 +81,10 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
             if interrupt::pending().is_some() {
                 break;
             }
-            let point = point(args, row, &machine(&profile, tasks)?, tasks, span)?;
+            let machine = machine(&profile, tasks)?;
+            let point = point(args, row, &machine, tasks, span)?;
             if args.json {
-                progress.aside(|| print_json(args, row, &point));
+                progress.aside(|| print_json(args, row, &machine, &point));
             }
             row.points.push(point);
             progress.step();
@@ -203,15 +204,8 @@ fn linear(machine: &Profile, tasks: usize) -> f64 {
     cores.values().map(speed).sum()
 }
 
-fn print_json(args: &ScalingArgs, row: &Row, point: &Point) {
-    let Ok(profile) = args
-        .sim
-        .profile()
-        .and_then(|one| machine(&one, point.tasks))
-    else {
-        return; // it has just run on it
-    };
-    let of_machine = Some((&profile, args.sim.seed));
+fn print_json(args: &ScalingArgs, row: &Row, machine: &Profile, point: &Point) {
+    let of_machine = Some((machine, args.sim.seed));
     let subject = json::subject(&plan(row, point.tasks), On::Sim, Some(&row.vm), of_machine);
     scaling::print_json(&subject, row, point);
 }

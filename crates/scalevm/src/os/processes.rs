@@ -180,19 +180,7 @@ impl Processes {
 
     /// Why the child of `task` has ended with `status`.
     fn failure(&self, task: usize, status: ExitStatus) -> Failure {
-        let workload = self.workload.name;
-        match self.area.slots()[task].error() {
-            Some(error) => Failure::Task {
-                workload,
-                task,
-                error,
-            },
-            None => Failure::Died {
-                workload,
-                task,
-                status: Some(status),
-            },
-        }
+        self.area.failure(self.workload.name, task, Some(status))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Memory that the tasks share with whoever measures them.
 
-use crate::harness::Plan;
+use crate::harness::{Failure, Plan};
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::ExitStatus;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 use workloads::{Counter, Error};
@@ -139,6 +140,28 @@ impl Area {
         // SAFETY: `tasks` slots were written by `clear`, here or by whoever made the
         // file; the mapping lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.tasks) }
+    }
+
+    /// Why a task of `workload` has ended: what it says itself, or else that it has, with
+    /// `status` if that is known.
+    pub fn failure(
+        &self,
+        workload: &'static str,
+        task: usize,
+        status: Option<ExitStatus>,
+    ) -> Failure {
+        match self.slots()[task].error() {
+            Some(error) => Failure::Task {
+                workload,
+                task,
+                error,
+            },
+            None => Failure::Died {
+                workload,
+                task,
+                status,
+            },
+        }
     }
 
     /// Reads the counters.

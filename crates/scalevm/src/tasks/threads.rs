@@ -107,19 +107,7 @@ impl Threads {
 
     /// Why a task has ended.
     fn failure(&self, task: usize) -> Failure {
-        let workload = self.workload.name;
-        match self.area.slots()[task].error() {
-            Some(error) => Failure::Task {
-                workload,
-                task,
-                error,
-            },
-            None => Failure::Died {
-                workload,
-                task,
-                status: None,
-            },
-        }
+        self.area.failure(self.workload.name, task, None)
     }
 
     fn end(&mut self) {

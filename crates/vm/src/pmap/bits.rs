@@ -9,7 +9,7 @@ use super::{Pmap, Pv};
 use crate::lock::FamilyLock;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies};
-use crate::tree::{Size, Slot};
+use crate::tree::Size;
 use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
@@ -64,8 +64,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             if take(entry, frame, pte::DIRTY) {
                 modified = true;
                 for member in family.members() {
-                    // SAFETY: a pmap outlives its membership, and the family is locked.
-                    let pmap = unsafe { &*member.pmap.cast::<Pmap<M, P>>() };
+                    // SAFETY: the family is locked.
+                    let (pmap, _) = unsafe { member.get::<M, P>() };
                     pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
                 }
             }
@@ -102,11 +102,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     unsafe fn superpage_of(&self, family: &Family) -> Option<&Pmap<M, P>> {
         // What several have is no superpage.
         let owner = family.alone()?;
-        // SAFETY: a pmap outlives its PV entries, and its slots live as long.
-        let (pmap, slot) = unsafe {
-            let pmap = &*owner.pmap.cast::<Pmap<M, P>>();
-            (pmap, &*owner.slot.cast::<Slot<M, P>>())
-        };
+        // SAFETY: a pmap outlives its PV entries, of which one is on the list.
+        let (pmap, slot) = unsafe { owner.get() };
         (slot.size() == Size::Superpage).then_some(pmap)
     }
 }

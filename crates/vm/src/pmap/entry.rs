@@ -54,6 +54,11 @@ impl Entry {
             Entry::Empty
         }
     }
+
+    /// Whether the page in `frame` is mapped.
+    pub(crate) fn maps(self, frame: Frame) -> bool {
+        matches!(self, Entry::Page { frame: mapped, .. } if mapped == frame)
+    }
 }
 
 /// What an entry that says something counts as.

@@ -1,6 +1,7 @@
 //! What entries say, told.
 
-use super::entry::{self, Entry};
+use super::entry;
+use super::shared::Kept;
 use super::{Pmap, Pv};
 use crate::page::Page;
 use crate::policy::Policies;
@@ -45,20 +46,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let page = part.again(VaRange::sized(address, PAGE_SIZE));
         // Of a superpage the table tells the frames only. Relaxed: marks are hints.
         let marks = self.mapping(&page, leaf).load(Ordering::Relaxed);
-        let word = self.entry(leaf, 0, address);
-        let (bits, list) = loop {
-            let bits = word.load(Ordering::Relaxed);
-            let frame = match Entry::decode(bits) {
-                Entry::Empty => return None,
-                Entry::Swapped(slot) => return Some(Seen::Swapped(slot)),
-                Entry::Page { frame, .. } => frame,
-            };
-            let list = self.vm.page(frame).lock_pv();
-            // A page of a shared table may go until its list is locked.
-            let now = Entry::decode(word.load(Ordering::Relaxed));
-            if matches!(now, Entry::Page { frame: same, .. } if same == frame) {
-                break (bits, list);
-            }
+        let (bits, list) = match self.keep(self.entry(leaf, 0, address)) {
+            Kept::Empty => return None,
+            Kept::Swapped(slot) => return Some(Seen::Swapped(slot)),
+            Kept::Page(bits, list) => (bits, list),
         };
         let frame = pte::frame(bits);
         let machine = self.vm.machine();

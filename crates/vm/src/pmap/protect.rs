@@ -32,9 +32,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(())
     }
 
-    /// Gives the pages in the locked range, whose tables are the slots' own, the rights `prot`. When it returns, no CPU can
-    /// use a right that was taken away. (A CPU may not know yet of a right that was
-    /// given; it faults, and `refresh` settles it.)
+    /// Gives the pages in the locked range, whose tables are the slots' own, the rights `prot`.
+    /// When it returns, no CPU can use a right that was taken away. (A CPU may not know yet of
+    /// a right that was given; it faults, and `refresh` settles it.)
     ///
     /// No delayed invalidation: the PV entries stay, so whoever removes the page takes
     /// the slot's lock and finds the flush done.

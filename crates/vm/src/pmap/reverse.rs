@@ -1,10 +1,10 @@
 //! Removing all mappings of a page: what a pageout does.
 
 use super::Pmap;
-use super::entry::{self, Entry};
+use super::entry;
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Locked, Mapped, Part, Size, Slot};
+use crate::tree::{Flags, Locked, Mapped, Part, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
@@ -93,11 +93,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 mappings += unsafe { self.take_from(&family, &mut list, pv, how) };
                 continue;
             };
-            let pmap = owner.pmap.cast::<Pmap<M, P>>();
             let at = VaRange::sized(address, PAGE_SIZE);
-            // SAFETY: a pmap outlives its PV entries, and this one is on the list; the
-            // slot lives as long as the pmap.
-            let (now, slot) = unsafe { (&*pmap, &*owner.slot.cast::<Slot<M, P>>()) };
+            // SAFETY: a pmap outlives its PV entries, and this one is on the list.
+            let (now, slot) = unsafe { owner.get::<M, P>() };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
                 && now.is_ready(&mut locked, how)
@@ -115,6 +113,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             // have gone meanwhile, and others may have come.
             // SAFETY: pmaps live in an `Arc`, which can not go while it is of a family.
             let pmap = unsafe {
+                let pmap = owner.pmap.cast::<Pmap<M, P>>();
                 Arc::increment_strong_count(pmap);
                 Arc::from_raw(pmap)
             };
@@ -175,7 +174,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Whether the page at the start of `part` is the one in `frame`.
     fn maps(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
-        matches!(self.entry_at(part), Entry::Page { frame: mapped, .. } if mapped == frame)
+        self.entry_at(part).maps(frame)
     }
 
     /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list

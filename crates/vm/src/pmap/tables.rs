@@ -45,9 +45,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.vm.machine().word(table, index)
     }
 
-    /// Makes the table of level `lowest` (0 or 1) on the way to `address`, under the lock of its slot; a
-    /// leaf table only if that has none. Without memory for all the tables it takes, none is
-    /// made.
+    /// Makes the table of level `lowest` (0 or 1) on the way to `address`, under the lock of its
+    /// slot; a leaf table only if that has none. Without memory for all the tables it takes,
+    /// none is made.
     #[cold]
     pub(super) fn grow(&self, address: usize, lowest: u32) -> Result<Frame, Error> {
         let mut fresh = [None; BELOW];
@@ -142,20 +142,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// zero.
     fn free_below(&self, table: Frame, level: u32, start: usize) {
         let mut first = 0;
-        while let Some((index, entry)) =
-            self.vm
-                .machine()
-                .find_word(table, first, pte::ENTRIES, pte::PRESENT)
+        let machine = self.vm.machine();
+        while let Some((index, entry)) = machine.find_word(table, first, pte::ENTRIES, pte::PRESENT)
         {
             let (below, at) = (pte::frame(entry), start + index * pte::span(level));
             match level {
                 1 => self.free_pv_tables_at(at),
                 _ => self.free_below(below, level - 1, at),
             }
-            self.vm
-                .machine()
-                .word(table, index)
-                .store(0, Ordering::Relaxed);
+            machine.word(table, index).store(0, Ordering::Relaxed);
             self.vm.free(below, true);
             first = index + 1;
         }

@@ -3,9 +3,9 @@
 //! What moves is one mapping, or all that is mapped in a range. The old and the new addresses are
 //! locked together; what can fail is done; then the pages go over, and what is mapped.
 //!
-//! Slots above 2 MiB have no pages, and are mapped alike. So before anything is locked the new place is
-//! subdivided as the old one is; who finds that somebody has subdivided the old one further
-//! meanwhile begins anew.
+//! Slots above 2 MiB have no pages, and are mapped alike. So before anything is locked the new
+//! place is subdivided as the old one is; who finds that somebody has subdivided the old one
+//! further meanwhile begins anew.
 
 use super::remap::Move;
 use super::{Space, arena};

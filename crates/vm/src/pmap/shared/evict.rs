@@ -2,9 +2,9 @@
 
 use super::Family;
 use crate::page::{Page, PvList};
-use crate::pmap::{How, Pmap, Pv, entry};
+use crate::pmap::{How, Pv, entry};
 use crate::policy::Policies;
-use crate::tree::{Kind, Slot};
+use crate::tree::Kind;
 use crate::vm::Vm;
 use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
@@ -35,11 +35,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         // SAFETY: the mapping's, so it is on this list.
         unsafe { list.remove(machine, pv) };
         for member in family.members() {
-            // SAFETY: a member has not left, since the family is locked; its pmap outlives that.
-            let (pmap, slot) = unsafe {
-                let slot = &*member.slot.cast::<Slot<M, P>>();
-                (&*member.pmap.cast::<Pmap<M, P>>(), slot)
-            };
+            // SAFETY: a member has not left, since the family is locked.
+            let (pmap, slot) = unsafe { member.get::<M, P>() };
             slot.add(Kind::Private, -1);
             if next != 0 {
                 slot.add(Kind::Swapped, 1);

@@ -1,6 +1,10 @@
 //! Who has a leaf table.
 
+use crate::pmap::Pmap;
+use crate::policy::Policies;
+use crate::tree::Slot;
 use core::slice;
+use machine::Platform;
 
 /// Slots that share a leaf table, at most: whoever finds a page in it flushes them all.
 const MEMBERS: usize = 32;
@@ -12,6 +16,19 @@ pub(crate) struct Owner {
     pub(crate) pmap: *const (),
     /// The slot, of level 0. It stays where it is while the pmap lives.
     pub(crate) slot: *const (),
+}
+
+impl Owner {
+    /// The pmap and the slot.
+    ///
+    /// # Safety
+    /// It is a member of a family, and stays one, or keeps its pmap otherwise, while they are used.
+    pub(in crate::pmap) unsafe fn get<'a, M: Platform, P: Policies<M>>(
+        self,
+    ) -> (&'a Pmap<M, P>, &'a Slot<M, P>) {
+        // SAFETY: a pmap outlives its membership, and its slots live as long.
+        unsafe { (&*self.pmap.cast(), &*self.slot.cast()) }
+    }
 }
 
 /// The slots that have a leaf table and its PV tables: at least one, in no order.

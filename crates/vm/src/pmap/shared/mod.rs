@@ -59,17 +59,44 @@ mod own;
 
 pub(crate) use family::{Family, Owner};
 
-use super::Pmap;
+use super::{Entry, Pmap};
 use crate::lock::FamilyLock;
+use crate::page::PvList;
 use crate::policy::Policies;
 use crate::tree::{Part, Size};
-use machine::Platform;
+use machine::{Atomic, Ordering, Platform};
+
+/// What an entry says, and goes on saying.
+pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
+    Empty,
+    /// What is out stays out while the table is shared, and its slot with it.
+    Swapped(u32),
+    /// A page is mapped by these bits, as long as its list is locked; but for marks.
+    Page(u64, PvList<'a, M, P::Invalidation>),
+}
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Keeps what the table of `part` says as it is, if it is shared, as the slot's lock does if it
     /// is not.
     pub(crate) fn steady(&self, part: &Part<'_, M, P>) -> Option<impl Drop + use<'_, M, P>> {
         (part.size() == Size::Shared).then(|| self.family(part).lock())
+    }
+
+    /// What `entry` says, which may be one of a shared table.
+    pub(in crate::pmap) fn keep(&self, entry: &M::AtomicU64) -> Kept<'_, M, P> {
+        loop {
+            let bits = entry.load(Ordering::Relaxed);
+            let frame = match Entry::decode(bits) {
+                Entry::Empty => return Kept::Empty,
+                Entry::Swapped(slot) => return Kept::Swapped(slot),
+                Entry::Page { frame, .. } => frame,
+            };
+            let list = self.vm.page(frame).lock_pv();
+            // A page of a shared table may go until its list is locked.
+            if Entry::decode(entry.load(Ordering::Relaxed)).maps(frame) {
+                return Kept::Page(bits, list);
+            }
+        }
     }
 
     /// Who has the tables of `part`, which has some.

@@ -1,9 +1,10 @@
 //! Leaving with a copy.
 
+use super::Kept;
 use crate::error::Error;
 use crate::frames::Content;
 use crate::page::Page;
-use crate::pmap::entry::Entry;
+use crate::pmap::entry::{self, Entry};
 use crate::pmap::{Pmap, PvTables, Table, superpage};
 use crate::policy::Policies;
 use crate::tree::{Kind, Part, Size};
@@ -77,8 +78,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                     pv.add(self.vm.machine(), frame, address, self.member(part), leaf);
                 },
                 Err(error) => {
-                    pv.take().for_each(|frame| self.vm.free(frame, false));
-                    self.vm.free(leaf, true);
+                    self.free_tables_of(Tables { leaf, pv });
                     return Err(error);
                 }
             }
@@ -104,33 +104,24 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn copy_entry(&self, address: usize, old: Tables, new: Tables) -> Option<Kind> {
         let from = self.entry(old.leaf, 0, address);
         let to = self.entry(new.leaf, 0, address);
-        loop {
-            let bits = from.load(Ordering::Relaxed);
-            let frame = match Entry::decode(bits) {
-                Entry::Empty => return None,
-                Entry::Swapped(slot) => {
-                    // What is out stays out while the table is shared, and its slot with it.
-                    self.vm.retain_swapped(slot);
-                    to.store(bits, Ordering::Relaxed);
-                    return Some(Kind::Swapped);
-                }
-                Entry::Page { frame, .. } => frame,
-            };
-            let page = self.vm.page(frame);
-            let mut list = page.lock_pv();
-            if !maps(from.load(Ordering::Relaxed), frame) {
-                continue;
+        let mut list = match self.keep(from) {
+            Kept::Empty => return None,
+            Kept::Swapped(slot) => {
+                self.vm.retain_swapped(slot);
+                to.store(entry::swapped(slot), Ordering::Relaxed);
+                return Some(Kind::Swapped);
             }
-            // AcqRel: the walker may set accessed, as in `remove`.
-            let bits = from.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
-            page.retain();
-            let pv = new.pv.entry(address).expect("tables like the old ones");
-            // SAFETY: the entry is of a fresh table.
-            unsafe { list.insert(self.vm.machine(), pv) };
-            let bits = bits & !(pte::WRITABLE | pte::DIRTY | pte::ACCESSED);
-            to.store(bits, Ordering::Relaxed);
-            return Some(Kind::Private);
-        }
+            Kept::Page(_, list) => list,
+        };
+        // AcqRel: the walker may set accessed, as in `remove`.
+        let bits = from.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
+        self.vm.page(pte::frame(bits)).retain();
+        let pv = new.pv.entry(address).expect("tables like the old ones");
+        // SAFETY: the entry is of a fresh table.
+        unsafe { list.insert(self.vm.machine(), pv) };
+        let bits = bits & !(pte::WRITABLE | pte::DIRTY | pte::ACCESSED);
+        to.store(bits, Ordering::Relaxed);
+        Some(Kind::Private)
     }
 
     /// Leaves the family of the `old` tables, of which no TLB of this space has anything any more.
@@ -160,7 +151,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Frees the `old` tables, which are only this slot's and which it does not use, with all that
     /// they say.
     #[cold]
-    fn take_apart(&self, part: &Part<'_, M, P>, mut old: Tables) {
+    fn take_apart(&self, part: &Part<'_, M, P>, old: Tables) {
         for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {
             self.entry(old.leaf, 0, address).store(0, Ordering::Relaxed);
             let frame = match Entry::decode(bits) {
@@ -179,8 +170,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             drop(list);
             self.vm.release_page(frame);
         }
-        old.pv.take().for_each(|frame| self.vm.free(frame, false));
-        self.vm.free(old.leaf, true);
+        self.free_tables_of(old);
+    }
+
+    /// Frees tables without entries, to which nothing leads.
+    fn free_tables_of(&self, mut tables: Tables) {
+        tables
+            .pv
+            .take()
+            .for_each(|frame| self.vm.free(frame, false));
+        self.vm.free(tables.leaf, true);
     }
 }
 
@@ -189,9 +188,4 @@ fn tables<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> Tables {
         leaf: part.leaf().get().expect("a shared slot has a table"),
         pv: part.pv_tables(),
     }
-}
-
-/// Whether an entry maps the page in `frame`.
-const fn maps(bits: u64, frame: Frame) -> bool {
-    matches!(Entry::decode(bits), Entry::Page { frame: mapped, .. } if mapped.0 == frame.0)
 }
