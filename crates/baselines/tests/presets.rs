@@ -13,9 +13,14 @@ fn names_are_read_back() {
     assert_eq!(names.len(), Preset::ALL.len());
 }
 
+fn system(preset: Preset) -> impl PartialEq {
+    let pv = (preset.pv_locks(), preset.pv_chunks());
+    (preset.design(), preset.account(), pv)
+}
+
 #[test]
 fn no_two_presets_are_the_same_system() {
-    let systems: Vec<_> = Preset::ALL.map(|p| (p.design(), p.account())).into();
+    let systems: Vec<_> = Preset::ALL.map(system).into();
     for (i, system) in systems.iter().enumerate() {
         assert!(!systems[..i].contains(system), "{:?}", Preset::ALL[i]);
     }
@@ -38,6 +43,7 @@ fn unknown_names_get_a_suggestion() {
     );
     let message = "windows".parse::<Preset>().unwrap_err().to_string();
     assert!(message.ends_with(
-        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, scalevm"
+        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, freebsd-numa, \
+         freebsd-obm-only, freebsd-obm, scalevm"
     ));
 }

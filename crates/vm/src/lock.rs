@@ -91,8 +91,11 @@ pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, SpinParkRw<M>, HeapEnd>, T
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
-pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
+/// A page's byte for [`PagePv`].
+pub type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, Obm<M>, PvFamily>, T>;
+pub(crate) type FamilyGuard<'a, M, T> =
+    sync::MutexGuard<'a, M, Watched<M, Obm<M>, PvFamily>, T>;
 pub(crate) type ReservationLock<M, T> =
     sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;

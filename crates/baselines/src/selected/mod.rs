@@ -7,10 +7,12 @@
 
 mod invalidation;
 mod preset;
+mod pv;
 mod swap;
 
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use preset::{Preset, UnknownPreset};
+pub use pv::{AnyPvChunks, AnyPvHeld, AnyPvLocks};
 pub use swap::{Account, AnySwap};
 
 use crate::freebsd::OneLock;
@@ -29,5 +31,7 @@ impl<M: Machine> Policies<M> for Selected {
     type Locking = OneLock<M>;
     type Regions = NoRegions;
     type Queues = NoQueues;
+    type PvLocks = AnyPvLocks<M>;
+    type PvChunks = AnyPvChunks<M>;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -32,6 +32,8 @@ impl Policies<Sim> for NoInvalidation {
     type Locking = <Best as Policies<Sim>>::Locking;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = vm::policy::PvInTables;
 }
 
 /// No delayed invalidation at all.
