@@ -19,12 +19,15 @@ fn with_chunks() -> impl Iterator<Item = Preset> {
     Preset::ALL.into_iter().filter(chunked)
 }
 
-/// Calls `act` on a thread of its own, with a VM of so much memory and no swap space.
+/// Calls `act` for each of them on a thread of its own, with a machine of so much memory, and the
+/// VM without swap space.
 fn each(cpus: usize, mib: usize, act: fn(Preset, &Hosted, System)) {
     for preset in with_chunks() {
         let test = move || {
             let machine = Hosted::with_memory(cpus, mib << 20).expect("memory");
-            machine.attach(0);
+            if cpus == 1 {
+                machine.attach(0);
+            }
             let options = Options {
                 swap_pages: Some(1 << 30),
                 ..preset.options()
@@ -56,7 +59,9 @@ fn mapped(vm: &System, object: &ObjectRef<Hosted, Selected>, pages: usize) -> Te
 fn a_chunk_has_168_entries_and_goes_with_the_last() {
     each(1, 16, |preset, _, vm| {
         let pages = 2 * ENTRIES;
-        let object = vm.shared_memory((pages * PAGE_SIZE) as u64).expect("memory");
+        let object = vm
+            .shared_memory((pages * PAGE_SIZE) as u64)
+            .expect("memory");
         let filler = mapped(&vm, &object, pages);
         for page in 0..pages {
             filler.store(at(page), 1).expect("store");
@@ -103,37 +108,44 @@ fn a_page_is_found_wherever_it_is_mapped() {
     });
 }
 
-/// Spaces that map more than there are chunks for take each other's.
+/// Spaces whose tables must stay, since each has a page of its own there, and that map more than
+/// there are chunks for: they take each other's.
 #[test]
 fn without_a_frame_for_a_chunk_another_is_emptied() {
-    each(1, 2, |preset, _, vm| {
-        let pages = 128;
-        let object = vm.shared_memory((pages * PAGE_SIZE) as u64).expect("memory");
-        let mut spaces = Vec::new();
-        for page in 0..pages {
-            if page == 0 {
-                spaces.push(mapped(&vm, &object, pages));
-            }
+    const PAGES: usize = 511;
+    const SPACES: usize = 6;
+    each(1, 4, |preset, _, vm| {
+        let object = vm
+            .shared_memory((PAGES * PAGE_SIZE) as u64)
+            .expect("memory");
+        let mut spaces = vec![mapped(&vm, &object, PAGES)];
+        for page in 0..PAGES {
             spaces[0].store(at(page), page as u64).expect("store");
         }
-        // Nothing is left but what mappings take.
         let mut held = Vec::new();
         while let Ok(page) = vm.new_page() {
             held.push(page);
         }
-        drop(held.split_off(held.len() - 24));
-        for _ in 0..16 {
-            let Ok(space) = Space::new(&vm) else { break };
-            drop(space);
-            let space = mapped(&vm, &object, pages);
-            for page in 0..pages {
-                assert_eq!(space.load(at(page)), Ok(page as u64), "{preset}");
-            }
+        // Four tables and a page for each space, and six chunks of the 20 that they would need.
+        drop(held.split_off(held.len() - (SPACES - 1) * 5 - 6));
+        let own = VaRange::sized(at(PAGES), PAGE_SIZE);
+        for number in 1..SPACES {
+            let space = mapped(&vm, &object, PAGES);
+            space.map_fixed(own, Prot::READ_WRITE).expect("map");
+            space.store(own.start, number as u64).expect("store");
             spaces.push(space);
         }
-        let lost = spaces.iter().filter(|space| space.pmap().resident() < pages);
+        for (number, space) in spaces.iter().enumerate().skip(1) {
+            space.activate();
+            for page in 0..PAGES {
+                assert_eq!(space.load(at(page)), Ok(page as u64), "{preset}");
+            }
+            assert_eq!(space.load(own.start), Ok(number as u64), "{preset}");
+        }
+        let lost = spaces
+            .iter()
+            .filter(|space| space.pmap().resident() < PAGES);
         assert!(lost.count() > 0, "{preset}: nobody has lost a mapping");
-        spaces[0].activate();
         drop((spaces, held, object));
     });
 }
@@ -162,8 +174,9 @@ fn only_mappings_that_can_be_made_again_go() {
 /// Forks, copies, and reverse removals of several CPUs at once.
 #[test]
 fn processes_come_and_go_beside_reclaim() {
-    each(4, 64, |preset, machine, vm| {
-        let object = vm.shared_memory((64 * PAGE_SIZE) as u64).expect("memory");
+    each(4, 64, |_, machine, vm| {
+        let memory = || vm.shared_memory((64 * PAGE_SIZE) as u64).expect("memory");
+        let object = machine.on_cpu(0, memory);
         let job = |cpu: usize| -> Job {
             let (vm, object) = (vm.clone(), object.clone());
             Box::new(move || {
@@ -172,7 +185,9 @@ fn processes_come_and_go_beside_reclaim() {
                     let own = VaRange::sized(AT + (4 << 20), 64 * PAGE_SIZE);
                     parent.map_fixed(own, Prot::READ_WRITE).expect("map");
                     for page in 0..64 {
-                        parent.store(own.start + page * PAGE_SIZE, cpu as u64).expect("store");
+                        parent
+                            .store(own.start + page * PAGE_SIZE, cpu as u64)
+                            .expect("store");
                         parent.load(at(page)).expect("load");
                     }
                     let child = parent.fork().expect("fork");
@@ -195,7 +210,6 @@ fn processes_come_and_go_beside_reclaim() {
             })
         };
         machine.execute((0..4).map(job).collect());
-        let _ = preset;
-        drop(object);
+        machine.on_cpu(0, || drop(object));
     });
 }

@@ -94,8 +94,7 @@ pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, Pmap
 /// A page's byte for [`PagePv`].
 pub type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, Obm<M>, PvFamily>, T>;
-pub(crate) type FamilyGuard<'a, M, T> =
-    sync::MutexGuard<'a, M, Watched<M, Obm<M>, PvFamily>, T>;
+pub(crate) type FamilyGuard<'a, M, T> = sync::MutexGuard<'a, M, Watched<M, Obm<M>, PvFamily>, T>;
 pub(crate) type ReservationLock<M, T> =
     sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;

@@ -199,7 +199,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Lets go the list of the page in `frame`, unless its lock is that of neighbours too and the next
     /// one may need it.
     #[inline]
-    pub(crate) fn keep_pv<'a>(&self, list: PvList<'a, M, P>, frame: Frame) -> Option<Last<'a, M, P>> {
+    pub(crate) fn keep_pv<'a>(
+        &self,
+        list: PvList<'a, M, P>,
+        frame: Frame,
+    ) -> Option<Last<'a, M, P>> {
         self.pv_locks.is_per_block().then(|| Last(list, frame))
     }
 

@@ -166,13 +166,8 @@ unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
         self.chunks().next_victim(machine)
     }
 
-    fn mappings_of(
-        &self,
-        machine: &M,
-        pmap: &Self::Pmap,
-        victim: Victim,
-        see: impl FnMut(usize),
-    ) where
+    fn mappings_of(&self, machine: &M, pmap: &Self::Pmap, victim: Victim, see: impl FnMut(usize))
+    where
         M: Memory,
     {
         self.chunks().mappings_of(machine, state(pmap), victim, see);

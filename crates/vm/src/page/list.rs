@@ -5,8 +5,8 @@ use crate::pmap::{Pv, PvHead};
 use crate::policy::{Policies, PvLocking};
 use core::iter;
 use core::mem;
-use machine::{Frame, Machine, Memory, Ordering, SharedCell};
 use machine::Atomic;
+use machine::{Frame, Machine, Memory, Ordering, SharedCell};
 use sync::RawLock;
 
 type Descriptor<M, P> = Page<M, <P as Policies<M>>::Invalidation>;
@@ -18,7 +18,10 @@ pub(crate) struct PvList<'a, M: Machine, P: Policies<M>> {
 }
 
 /// The list of the page in a frame, kept locked for the next page's sake.
-pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(pub(crate) PvList<'a, M, P>, pub(crate) Frame);
+pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(
+    pub(crate) PvList<'a, M, P>,
+    pub(crate) Frame,
+);
 
 /// What keeps a list locked.
 enum By<H> {
@@ -65,7 +68,10 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
     /// # Safety
     /// He keeps it as long as this lives, and uses no other list of the page.
     pub(crate) unsafe fn of_other(page: &'a Descriptor<M, P>) -> Self {
-        PvList { page, by: By::Other }
+        PvList {
+            page,
+            by: By::Other,
+        }
     }
 
     /// The list of `page` in place of this one, whose lock is also that page's.

@@ -54,7 +54,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
         // SAFETY: the list is locked.
         let mut found = list.iter(machine).filter(|&pv| unsafe {
-            ptr::eq(chunks.owner(machine, pv).cast(), self) && chunks.address(machine, pv) == address
+            ptr::eq(chunks.owner(machine, pv).cast(), self)
+                && chunks.address(machine, pv) == address
         });
         found.next().expect("a mapping is on its page's list")
     }

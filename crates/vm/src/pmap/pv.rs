@@ -102,8 +102,12 @@ impl Pv {
     /// The table is there.
     unsafe fn cell<M: Machine + Memory>(self, memory: &M) -> NonNull<M::Cell<Links>> {
         let table = PvTable::at(memory, self.frame).as_ptr();
-        // SAFETY: the table is there, and has 256 entries.
-        unsafe { NonNull::new_unchecked(&raw mut (*table).entries[usize::from(self.index)]) }
+        // SAFETY: the table is there, with an entry at the index; or a chunk, as
+        // `crate::pv` says.
+        unsafe {
+            let entries = (&raw mut (*table).entries).cast::<M::Cell<Links>>();
+            NonNull::new_unchecked(entries.add(usize::from(self.index)))
+        }
     }
 }
 

@@ -166,13 +166,7 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
         M: Memory;
 
     /// The mappings whose entries are in the victim's chunk, if that is still this pmap's.
-    fn mappings_of(
-        &self,
-        machine: &M,
-        pmap: &Self::Pmap,
-        victim: Victim,
-        see: impl FnMut(usize),
-    )
+    fn mappings_of(&self, machine: &M, pmap: &Self::Pmap, victim: Victim, see: impl FnMut(usize))
     where
         M: Memory;
 

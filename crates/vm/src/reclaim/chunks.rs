@@ -56,7 +56,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 .mappings_of(self.machine(), pmap.chunks(), victim, see);
         }
         // They may have changed meanwhile: then others that may go do, or none.
-        let gone = addresses[..count].iter().filter(|&&at| pmap.spare_mapping(at));
+        let gone = addresses[..count]
+            .iter()
+            .filter(|&&at| pmap.spare_mapping(at));
         Some(gone.count())
     }
 }

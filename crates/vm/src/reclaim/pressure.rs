@@ -2,7 +2,7 @@
 
 use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
-use crate::policy::Policies;
+use crate::policy::{Policies, PvChunks};
 use crate::vm::Vm;
 use alloc::boxed::Box;
 use machine::Platform;
@@ -69,11 +69,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         tries.tables <= ROUNDS && self.reclaim_tables(wanted) > 0
     }
 
-    /// Frees chunks of PV entries, unless that was no help before.
+    /// Frees chunks of PV entries, if there are any, unless that was no help before. Who looked for
+    /// pages may have emptied some, and freed no page.
     fn relieve_of_chunks(&self, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.chunks;
         tries.chunks += 1;
-        tries.chunks <= ROUNDS && self.reclaim_chunks(wanted) > 0
+        self.pv_chunks().is_used()
+            && tries.chunks <= ROUNDS
+            && (self.reclaim_chunks(wanted) > 0 || self.frames().free_count() > 0)
     }
 
     /// What a page daemon does: frees frames until `target` are free, or no more can be;

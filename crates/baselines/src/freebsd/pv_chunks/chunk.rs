@@ -119,7 +119,10 @@ impl Own {
     }
 
     pub(super) fn give(&mut self, entry: usize) {
-        debug_assert!(self.free[entry / 64] & 1 << (entry % 64) == 0, "given back twice");
+        debug_assert!(
+            self.free[entry / 64] & 1 << (entry % 64) == 0,
+            "given back twice"
+        );
         self.free[entry / 64] |= 1 << (entry % 64);
     }
 
@@ -156,7 +159,11 @@ impl<M: Machine + Memory> Chunk<M> {
         // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are
         // written when they are taken.
         unsafe {
-            (&raw mut (*chunk).header).write(SharedCell::new(Header { owner, tag, domain: 0 }));
+            (&raw mut (*chunk).header).write(SharedCell::new(Header {
+                owner,
+                tag,
+                domain: 0,
+            }));
             (&raw mut (*chunk).own).write(SharedCell::new(own));
             (&raw mut (*chunk).by_age).write(SharedCell::new(list));
         }

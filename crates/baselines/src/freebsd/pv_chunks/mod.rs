@@ -180,13 +180,8 @@ unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
         }
     }
 
-    fn mappings_of(
-        &self,
-        machine: &M,
-        pmap: &PmapState<M>,
-        victim: Victim,
-        see: impl FnMut(usize),
-    ) where
+    fn mappings_of(&self, machine: &M, pmap: &PmapState<M>, victim: Victim, see: impl FnMut(usize))
+    where
         M: Memory,
     {
         pmap.see(machine, victim.chunk, see);

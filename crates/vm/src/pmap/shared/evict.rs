@@ -1,7 +1,7 @@
 //! Taking a page away from a table that several have.
 
-use crate::pmap::listed::Members;
 use crate::page::{Page, PvList};
+use crate::pmap::listed::Members;
 use crate::pmap::{How, Pv, entry};
 use crate::policy::Policies;
 use crate::tree::Kind;
