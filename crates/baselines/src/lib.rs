@@ -26,6 +26,7 @@ mod lockless_di;
 mod one_lock;
 mod pvh;
 mod regions;
+pub mod openbsd;
 pub mod selected;
 mod steps;
 pub mod swap;
