@@ -185,10 +185,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SleepRw<M, SPINS> {
     fn write(&self) {
         let operation = write::<M>();
         // Acquire: as in `try_enter`.
-        if self
-            .exchange(0, operation.add, Ordering::Acquire)
-            .is_err()
-        {
+        if self.exchange(0, operation.add, Ordering::Acquire).is_err() {
             self.enter(operation);
         }
     }

@@ -72,21 +72,31 @@ impl<M: Machine> Scheduler<M> {
             self.sched.unlock();
             return false;
         }
-        let depth = self.kernel.release_all();
         // The queue is locked until the task stands in it: whoever wakes it waits for that.
-        self.sched.unlock();
-        asleep::<M>(|| queue.wait());
-        note_sleep::<M>();
-        self.idle_switches();
-        self.kernel.lock_again(depth);
-        self.sched.lock();
-        self.sched.unlock();
+        self.switch(|| queue.wait());
         true
     }
 
-    /// The idle thread finds the sleeper in its CPU's run queue, and switches to it.
+    /// Sleeps until the machine's clock reads `time` nanoseconds. Lets `KERNEL_LOCK` go meanwhile. The
+    /// clock's interrupt makes the task runnable, under `SCHED_LOCK`.
     #[track_caller]
-    fn idle_switches(&self) {
+    pub fn sleep_until(&self, time: u64) {
+        self.sched.lock();
+        self.switch(|| M::sleep_until(time));
+    }
+
+    /// Lets all locks go and blocks, then goes the way back (`mi_switch`). Under `SCHED_LOCK`,
+    /// which it lets go.
+    #[track_caller]
+    fn switch(&self, block: impl FnOnce()) {
+        let depth = self.kernel.release_all();
+        self.sched.unlock();
+        asleep::<M>(block);
+        note_sleep::<M>();
+        // The idle thread finds the task in its CPU's run queue, and switches to it.
+        self.sched.lock();
+        self.sched.unlock();
+        self.kernel.lock_again(depth);
         self.sched.lock();
         self.sched.unlock();
     }

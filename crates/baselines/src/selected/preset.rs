@@ -1,6 +1,7 @@
 //! Systems by name.
 
-use super::{Account, Design, Selected};
+use super::{Account, Design, Keeping, Locks, Queueing, Selected};
+use crate::openbsd::Faults;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,17 +20,23 @@ pub enum Preset {
     FreebsdLocklessDi,
     /// Seed 000's experiment.
     FreebsdEpoch,
+    /// OpenBSD 7.0: seed 003's "before".
+    OpenbsdBiglock,
+    /// OpenBSD with faults unlocked: what seed 003 measures.
+    OpenbsdUnlocked,
     /// `vm`'s own designs.
     Scalevm,
 }
 
 impl Preset {
     /// All presets, oldest first.
-    pub const ALL: [Preset; 5] = [
+    pub const ALL: [Preset; 7] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
         Preset::FreebsdLocklessDi,
+        Preset::OpenbsdBiglock,
+        Preset::OpenbsdUnlocked,
         Preset::Scalevm,
     ];
 
@@ -40,6 +47,8 @@ impl Preset {
             Preset::FreebsdDi => "freebsd-di",
             Preset::FreebsdLocklessDi => "freebsd-lockless-di",
             Preset::FreebsdEpoch => "freebsd-epoch",
+            Preset::OpenbsdBiglock => "openbsd-biglock",
+            Preset::OpenbsdUnlocked => "openbsd-unlocked",
             Preset::Scalevm => "scalevm",
         }
     }
@@ -60,6 +69,13 @@ impl Preset {
             Preset::FreebsdEpoch => {
                 "epochs in place of delayed invalidation: enter, exit, and a grace period to wait"
             }
+            Preset::OpenbsdBiglock => {
+                "calls and faults under one lock of the kernel; one queue of pages, one lock of \
+                 the sleep queues"
+            }
+            Preset::OpenbsdUnlocked => {
+                "faults without the kernel's lock: rwlocks of objects and of families of amaps"
+            }
             Preset::Scalevm => {
                 "epoch sections named in the page: wait only for blocks that hold it; swap \
                  reserved per CPU"
@@ -74,6 +90,8 @@ impl Preset {
             Preset::FreebsdDi => "seed 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)",
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
             Preset::FreebsdEpoch => "seed 000, the experiment",
+            Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
+            Preset::OpenbsdUnlocked => "seed 003; OpenBSD/arm64 uvm of late 2021",
             Preset::Scalevm => "this project",
         }
     }
@@ -83,6 +101,9 @@ impl Preset {
         Options {
             invalidation: self.design(),
             swap: self.account(),
+            locking: self.locks(),
+            regions: self.keeping(),
+            queues: self.queueing(),
             ..Options::default()
         }
     }
@@ -94,7 +115,7 @@ impl Preset {
             Preset::FreebsdDi => Design::Di,
             Preset::FreebsdLocklessDi => Design::LocklessDi,
             Preset::FreebsdEpoch => Design::Epoch,
-            Preset::Scalevm => Design::Own,
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Scalevm => Design::Own,
         }
     }
 
@@ -103,7 +124,40 @@ impl Preset {
         match self {
             Preset::FreebsdPvh | Preset::FreebsdDi | Preset::FreebsdEpoch => Account::Mutex,
             Preset::FreebsdLocklessDi => Account::Atomic,
-            Preset::Scalevm => Account::Own,
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Scalevm => Account::Own,
+        }
+    }
+
+    /// The locks of its spaces.
+    pub const fn locks(self) -> Locks {
+        match self {
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
+            _ => Locks::OneLock,
+        }
+    }
+
+    /// What it keeps of regions.
+    pub const fn keeping(self) -> Keeping {
+        match self {
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Keeping::OpenBsd,
+            _ => Keeping::Nothing,
+        }
+    }
+
+    /// Whether its faults take the kernel's lock, if there is one.
+    pub const fn faults(self) -> Option<Faults> {
+        match self {
+            Preset::OpenbsdBiglock => Some(Faults::Locked),
+            Preset::OpenbsdUnlocked => Some(Faults::Unlocked),
+            _ => None,
+        }
+    }
+
+    /// Where its pages queue.
+    pub const fn queueing(self) -> Queueing {
+        match self {
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Queueing::Global,
+            _ => Queueing::Nowhere,
         }
     }
 }
@@ -156,7 +210,7 @@ impl core::error::Error for UnknownPreset {}
 fn nearest(name: &str) -> Option<Preset> {
     let distance = |preset: Preset| {
         let full = preset.name();
-        let short = full.strip_prefix("freebsd-").unwrap_or(full);
+        let short = full.split_once('-').map_or(full, |(_, short)| short);
         let candidates = [full, short].map(|known| (edits(known, name), known.len()));
         candidates
             .into_iter()
