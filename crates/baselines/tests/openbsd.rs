@@ -140,7 +140,7 @@ fn pages_queue_once() {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let frame = Frame((dice >> 33) as u32 % FRAMES as u32);
         queued.retain(|&other| other != frame);
-        if (dice >> 40) % 3 == 0 {
+        if (dice >> 40).is_multiple_of(3) {
             queues.remove(frame);
         } else {
             queues.activate(frame);

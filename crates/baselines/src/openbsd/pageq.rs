@@ -84,10 +84,11 @@ impl<M: Machine> GlobalQueues<M> {
     pub fn active(&self) -> Vec<Frame> {
         let mut pages = Vec::new();
         self.locked(|queues| {
-            // SAFETY: the queue is locked, here and below.
+            // SAFETY: the queue is locked.
             let mut page = unsafe { (*queues.ends.read()).first };
             while let Some(link) = queues.links.get(page as usize) {
                 pages.push(Frame(page));
+                // SAFETY: as above.
                 page = unsafe { (*link.0.read()).after };
             }
         });
