@@ -1,21 +1,23 @@
 //! Policies chosen at run time, and the names they are chosen by.
 //!
 //! The command instantiates the virtual-memory subsystem twice: with `vm`'s own designs,
-//! and with [`AnyInvalidation`] and [`AnySwap`], which dispatch on an enum. Both take
+//! and with [`AnyInvalidation`], [`AnySwap`] and [`AnyRegions`], which dispatch on an enum. The first two take
 //! `vm`'s own design as a type parameter, so that it can be compared with the baselines
 //! at the same cost of dispatch (one predictable branch an operation).
 
 mod invalidation;
 mod preset;
+mod regions;
 mod swap;
 
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use preset::{Preset, UnknownPreset};
+pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};
 
 use crate::freebsd::OneLock;
 use machine::Machine;
-use vm::policy::{ForkTables, NoQueues, NoRegions};
+use vm::policy::{ForkTables, NoQueues};
 use vm::{Best, Policies};
 
 /// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
@@ -27,7 +29,7 @@ impl<M: Machine> Policies<M> for Selected {
     type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
     type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
     type Locking = OneLock<M>;
-    type Regions = NoRegions;
+    type Regions = AnyRegions<M>;
     type Queues = NoQueues;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -1,6 +1,7 @@
 //! Systems by name.
 
-use super::{Account, Design, Selected};
+use super::{Account, Design, Keeping, Selected};
+use crate::linux::Fixes;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,17 +20,29 @@ pub enum Preset {
     FreebsdLocklessDi,
     /// Seed 000's experiment.
     FreebsdEpoch,
+    /// Linux in May 2011.
+    Linux2639,
+    /// The same with the read-ahead fix.
+    Linux2639Ra,
+    /// Linux with mutexes for its reverse map.
+    Linux30Rc2,
+    /// Linux in July 2011: the mutexes, and one acquisition for a chain.
+    Linux30Fixes,
     /// `vm`'s own designs.
     Scalevm,
 }
 
 impl Preset {
-    /// All presets, oldest first.
-    pub const ALL: [Preset; 5] = [
+    /// All presets; a system's, oldest first.
+    pub const ALL: [Preset; 9] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
         Preset::FreebsdLocklessDi,
+        Preset::Linux2639,
+        Preset::Linux2639Ra,
+        Preset::Linux30Rc2,
+        Preset::Linux30Fixes,
         Preset::Scalevm,
     ];
 
@@ -40,6 +53,10 @@ impl Preset {
             Preset::FreebsdDi => "freebsd-di",
             Preset::FreebsdLocklessDi => "freebsd-lockless-di",
             Preset::FreebsdEpoch => "freebsd-epoch",
+            Preset::Linux2639 => "linux-2.6.39",
+            Preset::Linux2639Ra => "linux-2.6.39-ra",
+            Preset::Linux30Rc2 => "linux-3.0-rc2",
+            Preset::Linux30Fixes => "linux-3.0-fixes",
             Preset::Scalevm => "scalevm",
         }
     }
@@ -60,6 +77,15 @@ impl Preset {
             Preset::FreebsdEpoch => {
                 "epochs in place of delayed invalidation: enter, exit, and a grace period to wait"
             }
+            Preset::Linux2639 => {
+                "VMAs with anon_vma chains, a family's lists under its root's spin lock; each fault \
+                 on a file writes the open file"
+            }
+            Preset::Linux2639Ra => "as linux-2.6.39, but that faults leave the open file alone",
+            Preset::Linux30Rc2 => "as linux-2.6.39-ra, with mutexes in place of the spin locks",
+            Preset::Linux30Fixes => {
+                "as linux-3.0-rc2, with the root locked once for all of a region's lists"
+            }
             Preset::Scalevm => {
                 "epoch sections named in the page: wait only for blocks that hold it; swap \
                  reserved per CPU"
@@ -74,6 +100,10 @@ impl Preset {
             Preset::FreebsdDi => "seed 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)",
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
             Preset::FreebsdEpoch => "seed 000, the experiment",
+            Preset::Linux2639 => "seed 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
+            Preset::Linux2639Ra => "seed 004; Linux 2.6.39 with 207d04baa",
+            Preset::Linux30Rc2 => "seed 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
+            Preset::Linux30Fixes => "seed 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0",
             Preset::Scalevm => "this project",
         }
     }
@@ -83,6 +113,7 @@ impl Preset {
         Options {
             invalidation: self.design(),
             swap: self.account(),
+            regions: self.keeping(),
             ..Options::default()
         }
     }
@@ -94,7 +125,11 @@ impl Preset {
             Preset::FreebsdDi => Design::Di,
             Preset::FreebsdLocklessDi => Design::LocklessDi,
             Preset::FreebsdEpoch => Design::Epoch,
-            Preset::Scalevm => Design::Own,
+            Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Scalevm => Design::Own,
         }
     }
 
@@ -103,7 +138,22 @@ impl Preset {
         match self {
             Preset::FreebsdPvh | Preset::FreebsdDi | Preset::FreebsdEpoch => Account::Mutex,
             Preset::FreebsdLocklessDi => Account::Atomic,
-            Preset::Scalevm => Account::Own,
+            Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Scalevm => Account::Own,
+        }
+    }
+
+    /// What it keeps of regions.
+    pub const fn keeping(self) -> Keeping {
+        match self {
+            Preset::Linux2639 => Keeping::LinuxSpinLocks(Fixes::new(false, false)),
+            Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
+            Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
+            Preset::Linux30Fixes => Keeping::LinuxMutexes(Fixes::new(true, true)),
+            _ => Keeping::Nothing,
         }
     }
 }
@@ -156,7 +206,7 @@ impl core::error::Error for UnknownPreset {}
 fn nearest(name: &str) -> Option<Preset> {
     let distance = |preset: Preset| {
         let full = preset.name();
-        let short = full.strip_prefix("freebsd-").unwrap_or(full);
+        let short = full.split_once('-').map_or(full, |(_, short)| short);
         let candidates = [full, short].map(|known| (edits(known, name), known.len()));
         candidates
             .into_iter()
