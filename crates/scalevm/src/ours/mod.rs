@@ -101,10 +101,8 @@ impl Ours {
                 plan,
                 ledgers,
                 Options {
-                    invalidation: preset.design(),
-                    swap: preset.account(),
                     swap_pages,
-                    ..Options::default()
+                    ..preset.options()
                 },
             ),
         }
