@@ -39,6 +39,7 @@ fn unknown_names_get_a_suggestion() {
     assert_eq!(nearest("lockless-di"), Some(Preset::FreebsdLocklessDi));
     assert_eq!(nearest("big-lock"), Some(Preset::OpenbsdBiglock));
     assert_eq!(nearest("pvh"), Some(Preset::FreebsdPvh));
+    assert_eq!(nearest("linux-3.0-rc1"), Some(Preset::Linux30Rc2));
     assert_eq!(nearest("ScaleVM"), Some(Preset::Scalevm));
     assert_eq!(nearest("solaris"), None);
     assert_eq!(nearest(""), None);
@@ -50,6 +51,6 @@ fn unknown_names_get_a_suggestion() {
     let message = "windows".parse::<Preset>().unwrap_err().to_string();
     assert!(message.ends_with(
         "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, openbsd-biglock, \
-         openbsd-unlocked, scalevm"
+         openbsd-unlocked, linux-2.6.39, linux-2.6.39-ra, linux-3.0-rc2, linux-3.0-fixes, scalevm"
     ));
 }

@@ -8,7 +8,7 @@
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
 //! beside published ones. Of those that it lacks, fork1 and exec1 are as lmbench has
-//! them; build, madvise1, mprotect1, mremap1 and reclaim1 are ours.
+//! them; build, exim, fragment, madvise1, mprotect1, mremap1 and reclaim1 are ours.
 //! What differs: a workload stops when its counter says so, instead of being killed, and
 //! every call is checked.
 #![no_std]
@@ -19,8 +19,10 @@ mod context_switch1;
 mod counter;
 mod error;
 mod exec1;
+mod exim;
 mod feature;
 mod fork1;
+pub mod fragment;
 mod futex1;
 mod lock1;
 mod madvise1;
@@ -34,18 +36,22 @@ mod page_fault2;
 mod page_fault3;
 mod pipe1;
 mod poll1;
+mod program;
 mod reclaim1;
 mod signal1;
 mod steps;
 mod system;
 mod tlb_flush1;
+mod unit;
 mod unix1;
 mod work;
 
-pub use build::{Files, Input, compile};
+pub use build::compile;
 pub use counter::Counter;
 pub use error::{Call, Error};
+pub use exim::{Daemon, Mail};
 pub use feature::Feature;
+pub use program::{Files, Input, Program};
 pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System};
 pub use work::work;
 
@@ -102,7 +108,9 @@ enum Body {
     Build,
     ContextSwitch1,
     Exec1,
+    Exim,
     Fork1,
+    Fragment,
     Futex1,
     Lock1,
     Madvise1,
@@ -134,7 +142,9 @@ impl Workload {
             Body::Build => build::run(system, tick),
             Body::ContextSwitch1 => context_switch1::run(system, tick),
             Body::Exec1 => exec1::run(system, tick),
+            Body::Exim => exim::run(system, tick),
             Body::Fork1 => fork1::run(system, tick),
+            Body::Fragment => fragment::run(system, tick),
             Body::Futex1 => futex1::run(system, tick),
             Body::Lock1 => lock1::run(system, tick),
             Body::Madvise1 => madvise1::run(system, tick),
@@ -158,12 +168,14 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 22] = [
+    const ALL: [Workload; 24] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
         exec1::WORKLOAD,
+        exim::WORKLOAD,
         fork1::WORKLOAD,
+        fragment::WORKLOAD,
         futex1::WORKLOAD,
         lock1::WORKLOAD,
         madvise1::WORKLOAD,

@@ -1,6 +1,7 @@
 //! Systems by name.
 
 use super::{Account, Design, Keeping, Locks, Queueing, Selected};
+use crate::linux::Fixes;
 use crate::openbsd::Faults;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -24,19 +25,31 @@ pub enum Preset {
     OpenbsdBiglock,
     /// OpenBSD with faults unlocked: what seed 003 measures.
     OpenbsdUnlocked,
+    /// Linux in May 2011.
+    Linux2639,
+    /// The same with the read-ahead fix.
+    Linux2639Ra,
+    /// Linux with mutexes for its reverse map.
+    Linux30Rc2,
+    /// Linux in July 2011: the mutexes, and one acquisition for a chain.
+    Linux30Fixes,
     /// `vm`'s own designs.
     Scalevm,
 }
 
 impl Preset {
-    /// All presets, oldest first.
-    pub const ALL: [Preset; 7] = [
+    /// All presets; a system's, oldest first.
+    pub const ALL: [Preset; 11] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
         Preset::FreebsdLocklessDi,
         Preset::OpenbsdBiglock,
         Preset::OpenbsdUnlocked,
+        Preset::Linux2639,
+        Preset::Linux2639Ra,
+        Preset::Linux30Rc2,
+        Preset::Linux30Fixes,
         Preset::Scalevm,
     ];
 
@@ -49,6 +62,10 @@ impl Preset {
             Preset::FreebsdEpoch => "freebsd-epoch",
             Preset::OpenbsdBiglock => "openbsd-biglock",
             Preset::OpenbsdUnlocked => "openbsd-unlocked",
+            Preset::Linux2639 => "linux-2.6.39",
+            Preset::Linux2639Ra => "linux-2.6.39-ra",
+            Preset::Linux30Rc2 => "linux-3.0-rc2",
+            Preset::Linux30Fixes => "linux-3.0-fixes",
             Preset::Scalevm => "scalevm",
         }
     }
@@ -76,6 +93,15 @@ impl Preset {
             Preset::OpenbsdUnlocked => {
                 "faults without the kernel's lock: rwlocks of objects and of families of amaps"
             }
+            Preset::Linux2639 => {
+                "VMAs with anon_vma chains, a family's lists under its root's spin lock; each fault \
+                 on a file writes the open file"
+            }
+            Preset::Linux2639Ra => "as linux-2.6.39, but that faults leave the open file alone",
+            Preset::Linux30Rc2 => "as linux-2.6.39-ra, with mutexes in place of the spin locks",
+            Preset::Linux30Fixes => {
+                "as linux-3.0-rc2, with the root locked once for all of a region's lists"
+            }
             Preset::Scalevm => {
                 "epoch sections named in the page: wait only for blocks that hold it; swap \
                  reserved per CPU"
@@ -92,6 +118,10 @@ impl Preset {
             Preset::FreebsdEpoch => "seed 000, the experiment",
             Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
             Preset::OpenbsdUnlocked => "seed 003; OpenBSD/arm64 uvm of late 2021",
+            Preset::Linux2639 => "seed 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
+            Preset::Linux2639Ra => "seed 004; Linux 2.6.39 with 207d04baa",
+            Preset::Linux30Rc2 => "seed 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
+            Preset::Linux30Fixes => "seed 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0",
             Preset::Scalevm => "this project",
         }
     }
@@ -115,7 +145,13 @@ impl Preset {
             Preset::FreebsdDi => Design::Di,
             Preset::FreebsdLocklessDi => Design::LocklessDi,
             Preset::FreebsdEpoch => Design::Epoch,
-            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Scalevm => Design::Own,
+            Preset::OpenbsdBiglock
+            | Preset::OpenbsdUnlocked
+            | Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Scalevm => Design::Own,
         }
     }
 
@@ -124,7 +160,13 @@ impl Preset {
         match self {
             Preset::FreebsdPvh | Preset::FreebsdDi | Preset::FreebsdEpoch => Account::Mutex,
             Preset::FreebsdLocklessDi => Account::Atomic,
-            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Scalevm => Account::Own,
+            Preset::OpenbsdBiglock
+            | Preset::OpenbsdUnlocked
+            | Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Scalevm => Account::Own,
         }
     }
 
@@ -140,6 +182,10 @@ impl Preset {
     pub const fn keeping(self) -> Keeping {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Keeping::OpenBsd,
+            Preset::Linux2639 => Keeping::LinuxSpinLocks(Fixes::new(false, false)),
+            Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
+            Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
+            Preset::Linux30Fixes => Keeping::LinuxMutexes(Fixes::new(true, true)),
             _ => Keeping::Nothing,
         }
     }

@@ -1,6 +1,9 @@
 //! Any way of keeping regions.
 
+use crate::linux::{AddressSpace, Common, Faulted, Fixes, Linux, Mutexes, PageState, SpinLocks};
 use crate::openbsd::{AmapList, FaultLocks, MapEntries, Uobj};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use machine::{Access, CpuRange, Frame, Machine, VaRange};
 use vm::Prot;
 use vm::policy::{Mapping, Regions};
@@ -11,6 +14,10 @@ pub enum Keeping {
     /// Nothing beside `vm`'s tree.
     #[default]
     Nothing,
+    /// [`Linux`] with [`SpinLocks`].
+    LinuxSpinLocks(Fixes),
+    /// [`Linux`] with [`Mutexes`].
+    LinuxMutexes(Fixes),
     /// [`MapEntries`].
     OpenBsd,
 }
@@ -19,14 +26,22 @@ pub enum Keeping {
 pub enum AnyRegions<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Box<Linux<M, SpinLocks>>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Box<Linux<M, Mutexes>>),
     /// See [`Keeping::OpenBsd`].
-    OpenBsd(MapEntries<M>),
+    OpenBsd(Box<MapEntries<M>>),
 }
 
 /// What the spaces have in common.
 pub enum AnyCommon<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Common<M, SpinLocks>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Common<M, Mutexes>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(AmapList<M>),
 }
@@ -35,6 +50,10 @@ pub enum AnyCommon<M: Machine> {
 pub enum AnyObject<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Arc<AddressSpace<M, SpinLocks>>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Arc<AddressSpace<M, Mutexes>>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(Uobj<M>),
 }
@@ -43,6 +62,10 @@ pub enum AnyObject<M: Machine> {
 pub enum AnyFault<'a, M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Faulted<M, SpinLocks>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Faulted<M, Mutexes>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(FaultLocks<'a, M>),
 }
@@ -51,6 +74,8 @@ impl<M: Machine> Clone for AnyObject<M> {
     fn clone(&self) -> Self {
         match self {
             AnyObject::Nothing => AnyObject::Nothing,
+            AnyObject::LinuxSpinLocks(object) => AnyObject::LinuxSpinLocks(object.clone()),
+            AnyObject::LinuxMutexes(object) => AnyObject::LinuxMutexes(object.clone()),
             AnyObject::OpenBsd(object) => AnyObject::OpenBsd(object.clone()),
         }
     }
@@ -74,50 +99,70 @@ macro_rules! mapping {
 macro_rules! dispatch {
     ($any:expr, $common:expr, |$regions:ident, $of:ident| $do:expr) => {
         match ($any, $common) {
+            (AnyRegions::LinuxSpinLocks($regions), AnyCommon::LinuxSpinLocks($of)) => $do,
+            (AnyRegions::LinuxMutexes($regions), AnyCommon::LinuxMutexes($of)) => $do,
             (AnyRegions::OpenBsd($regions), AnyCommon::OpenBsd($of)) => $do,
             _ => {}
         }
     };
 }
 
+/// A page's state is Linux's, unused by the others.
 impl<M: Machine> Regions<M> for AnyRegions<M> {
     type Config = Keeping;
     type Common = AnyCommon<M>;
-    type Page = ();
+    type Page = PageState<M>;
     type Object = AnyObject<M>;
     type Fault<'a> = AnyFault<'a, M>;
 
     fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> AnyCommon<M> {
         match keeping {
             Keeping::Nothing => AnyCommon::Nothing,
-            Keeping::OpenBsd => {
-                AnyCommon::OpenBsd(<MapEntries<M> as Regions<M>>::common(&(), cpus, frames))
+            Keeping::LinuxSpinLocks(fixes) => {
+                AnyCommon::LinuxSpinLocks(Linux::common(fixes, cpus, frames))
             }
+            Keeping::LinuxMutexes(fixes) => {
+                AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames))
+            }
+            Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)),
         }
     }
 
     fn new(common: &AnyCommon<M>) -> Self {
         match common {
             AnyCommon::Nothing => AnyRegions::Nothing,
-            AnyCommon::OpenBsd(of) => AnyRegions::OpenBsd(MapEntries::new(of)),
+            AnyCommon::LinuxSpinLocks(of) => AnyRegions::LinuxSpinLocks(Box::new(Linux::new(of))),
+            AnyCommon::LinuxMutexes(of) => AnyRegions::LinuxMutexes(Box::new(Linux::new(of))),
+            AnyCommon::OpenBsd(of) => AnyRegions::OpenBsd(Box::new(MapEntries::new(of))),
         }
     }
 
-    fn new_page() {}
+    fn new_page() -> PageState<M> {
+        Linux::<M, SpinLocks>::new_page()
+    }
 
     fn new_object(common: &AnyCommon<M>) -> AnyObject<M> {
         match common {
             AnyCommon::Nothing => AnyObject::Nothing,
+            AnyCommon::LinuxSpinLocks(of) => AnyObject::LinuxSpinLocks(Linux::new_object(of)),
+            AnyCommon::LinuxMutexes(of) => AnyObject::LinuxMutexes(Linux::new_object(of)),
             AnyCommon::OpenBsd(of) => AnyObject::OpenBsd(MapEntries::new_object(of)),
         }
     }
 
     fn map(&self, common: &AnyCommon<M>, range: VaRange, mapping: Mapping<AnyObject<M>>) {
-        dispatch!(self, common, |regions, of| regions.map(
-            of,
-            range,
-            mapping!(mapping, OpenBsd)
-        ));
+        match (self, common) {
+            (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxSpinLocks));
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxMutexes));
+            }
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
+                regions.map(of, range, mapping!(mapping, OpenBsd));
+            }
+            _ => {}
+        }
     }
 
     #[track_caller]
@@ -132,15 +177,28 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
 
     #[track_caller]
     fn fork(&self, common: &AnyCommon<M>, child: &Self) {
-        if let AnyRegions::OpenBsd(child) = child {
-            dispatch!(self, common, |regions, of| regions.fork(of, child));
+        match (self, common, child) {
+            (
+                AnyRegions::LinuxSpinLocks(regions),
+                AnyCommon::LinuxSpinLocks(of),
+                AnyRegions::LinuxSpinLocks(child),
+            ) => regions.fork(of, child),
+            (
+                AnyRegions::LinuxMutexes(regions),
+                AnyCommon::LinuxMutexes(of),
+                AnyRegions::LinuxMutexes(child),
+            ) => regions.fork(of, child),
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of), AnyRegions::OpenBsd(child)) => {
+                regions.fork(of, child)
+            }
+            _ => {}
         }
     }
 
     fn wants_copy(&self, address: usize, access: Access) -> bool {
         match self {
-            AnyRegions::Nothing => false,
             AnyRegions::OpenBsd(regions) => regions.wants_copy(address, access),
+            _ => false,
         }
     }
 
@@ -157,6 +215,12 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         access: Access,
     ) -> AnyFault<'a, M> {
         match (self, common) {
+            (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
+                AnyFault::LinuxSpinLocks(regions.fault(of, address, access))
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
+                AnyFault::LinuxMutexes(regions.fault(of, address, access))
+            }
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
                 AnyFault::OpenBsd(regions.fault(of, address, access))
             }
@@ -164,11 +228,27 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         }
     }
 
-    fn took(&self, fault: &AnyFault<'_, M>, frame: Frame, page: &()) {
-        if let (AnyRegions::OpenBsd(regions), AnyFault::OpenBsd(fault)) = (self, fault) {
-            regions.took(fault, frame, page);
+    fn took(&self, fault: &AnyFault<'_, M>, frame: Frame, page: &PageState<M>) {
+        match (self, fault) {
+            (AnyRegions::LinuxSpinLocks(regions), AnyFault::LinuxSpinLocks(fault)) => {
+                regions.took(fault, frame, page);
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyFault::LinuxMutexes(fault)) => {
+                regions.took(fault, frame, page);
+            }
+            (AnyRegions::OpenBsd(regions), AnyFault::OpenBsd(fault)) => {
+                regions.took(fault, frame, &());
+            }
+            _ => {}
         }
     }
 
-    fn walk(_: &AnyCommon<M>, _: Frame, _: &()) {}
+    fn walk(common: &AnyCommon<M>, frame: Frame, page: &PageState<M>) {
+        match common {
+            AnyCommon::Nothing => {}
+            AnyCommon::LinuxSpinLocks(of) => Linux::walk(of, frame, page),
+            AnyCommon::LinuxMutexes(of) => Linux::walk(of, frame, page),
+            AnyCommon::OpenBsd(of) => MapEntries::walk(of, frame, &()),
+        }
+    }
 }

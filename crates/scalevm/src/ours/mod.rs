@@ -44,6 +44,7 @@ const FEATURES: &[Feature] = &[
     Feature::Fork,
     Feature::Exec,
     Feature::Compiler,
+    Feature::Family,
 ];
 
 /// Our VM as a target.

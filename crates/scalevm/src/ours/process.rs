@@ -24,6 +24,13 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         Ok(Process { space, image })
     }
 
+    /// A copy of it, which does not run yet.
+    pub(super) fn copy(&self) -> Result<Self, Error> {
+        let space = self.space.fork().map_err(failed(Call::Fork))?;
+        let image = self.image;
+        Ok(Process { space, image })
+    }
+
     /// A child on this CPU from its birth to its end; its exit code.
     pub(super) fn fork(&self, then: Forked) -> Result<u8, Error> {
         self.with_child(|child| match then {
@@ -38,11 +45,12 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         &self,
         life: impl FnOnce(Self) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let space = self.space.fork().map_err(failed(Call::Fork))?;
-        let image = self.image;
-        let child = Process { space, image };
+        let child = self.copy()?;
         child.space.activate();
-        let born = child.space.store(image, 1).map_err(failed(Call::Fork));
+        let born = child
+            .space
+            .store(child.image, 1)
+            .map_err(failed(Call::Fork));
         let lived = born.and_then(|()| life(child));
         self.space.activate();
         lived

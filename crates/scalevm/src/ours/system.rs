@@ -1,38 +1,63 @@
 //! scalevm's own VM as a [`System`].
 
+use super::common::Given;
 use super::kernel::{Account, Kernel};
 use super::process::{Process, failed};
-use super::stores::{self, Inputs};
+use super::stores;
 use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::{Advice, Move, Policies, Request, Space};
-use workloads::{Backing, Call, Child, Error, Forked, Prot, System};
+use workloads::{Backing, Call, Child, Daemon, Error, Forked, Program, Prot, System};
 
 /// A task of a process, on the CPU that made this.
 pub struct Task<M: Kernel, P: Policies<M>> {
     process: Arc<Process<M, P>>,
     account: Account,
-    /// What compilers use, if the workload starts any.
-    inputs: Option<Inputs<M, P>>,
+    given: Given<M, P>,
     /// Exit codes of children that have not been waited for.
     children: Vec<Option<u8>>,
 }
 
 impl<M: Kernel, P: Policies<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
-    pub fn new(
-        process: Arc<Process<M, P>>,
-        account: Account,
-        inputs: Option<Inputs<M, P>>,
-    ) -> Self {
+    pub fn new(process: Arc<Process<M, P>>, account: Account, given: Given<M, P>) -> Self {
         process.space.activate();
         account.begin::<M>();
         Task {
             process,
             account,
-            inputs,
+            given,
             children: Vec::new(),
+        }
+    }
+
+    /// A task on the same CPU that has become `child`.
+    fn become_child(&self, child: Process<M, P>) -> Self {
+        Task {
+            process: Arc::new(child),
+            account: self.account.clone(),
+            given: self.given.clone(),
+            children: Vec::new(),
+        }
+    }
+
+    /// Does what `program` says as the process `child`.
+    fn live(
+        &self,
+        child: Process<M, P>,
+        program: Program<'_, ObjectRef<M, P>>,
+    ) -> Result<(), Error> {
+        match program {
+            Program::Compiler { unit, output } => {
+                let inputs = self.given.inputs.as_ref();
+                let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
+                self.account.enter::<M>();
+                let child = child.exec();
+                self.account.leave::<M>();
+                workloads::compile(&mut self.become_child(child?), unit, inputs, output)
+            }
+            Program::Mail(mail) => mail.run(&mut self.become_child(child)),
         }
     }
 
@@ -172,28 +197,29 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
         Ok(self.ended(code))
     }
 
-    /// As [`System::fork`]; the compiler's time is the task's.
-    fn start_compiler(&mut self, unit: u64, output: &Self::File) -> Result<Child, Error> {
-        let inputs = self.inputs.as_ref();
-        let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
-        let account = &self.account;
+    /// As [`System::fork`]; the child's time is the task's.
+    fn start(&mut self, program: Program<'_, Self::File>) -> Result<Child, Error> {
         self.in_kernel(|| {
             self.process.with_child(|child| {
-                account.leave::<M>();
-                account.enter::<M>();
-                let mut compiler = Task {
-                    process: Arc::new(child.exec()?),
-                    account: account.clone(),
-                    inputs: None,
-                    children: Vec::new(),
-                };
-                account.leave::<M>();
-                let compiled = workloads::compile(&mut compiler, unit, inputs, output);
-                account.enter::<M>();
-                compiled
+                self.account.leave::<M>();
+                let lived = self.live(child, program);
+                self.account.enter::<M>();
+                lived
             })
         })?;
         Ok(self.ended(0))
+    }
+
+    fn daemon(&self) -> Option<Daemon> {
+        self.given.daemon
+    }
+
+    fn write_file(&mut self, file: &Self::File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
+        self.in_kernel(|| file.write(at, bytes).map_err(failed(Call::Write)))
+    }
+
+    fn read_file(&mut self, file: &Self::File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
+        self.in_kernel(|| file.read(at, bytes).map_err(failed(Call::Read)))
     }
 
     fn number(&self) -> usize {
