@@ -34,10 +34,14 @@ mod lab;
 mod outcome;
 mod point;
 mod row;
+mod s1;
 mod s19;
+mod s2;
 mod s3;
 mod s4;
 mod s5;
+mod s6;
+mod s7;
 
 pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
@@ -66,7 +70,16 @@ pub struct System {
 }
 
 /// All that can be reproduced.
-pub const SYSTEMS: &[System] = &[s3::SYSTEM, s4::SYSTEM, s5::SYSTEM, s19::SYSTEM];
+pub const SYSTEMS: &[System] = &[
+    s1::SYSTEM,
+    s2::SYSTEM,
+    s3::SYSTEM,
+    s4::SYSTEM,
+    s5::SYSTEM,
+    s6::SYSTEM,
+    s7::SYSTEM,
+    s19::SYSTEM,
+];
 
 /// The system of that name.
 pub fn find(name: &str) -> Option<&'static System> {
