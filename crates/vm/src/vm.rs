@@ -7,7 +7,7 @@ use crate::overcommit::Overcommit;
 use crate::page::{Identity, Last, Page, PvList};
 use crate::pmap::Pmap;
 use crate::policy::{
-    Invalidation, PageQueues, Policies, PvChunks, PvLocking, Regions, Reservation,
+    Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions, Reservation,
 };
 use crate::reclaim::{Hand, OutOfMemory};
 use crate::roster::Roster;
@@ -28,6 +28,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     pages: Box<[Run<M, P>]>,
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
+    locking: <P::Locking as MapLocking<M>>::Config,
     regions: <P::Regions as Regions<M>>::Common,
     queues: P::Queues,
     pv_locks: P::PvLocks,
@@ -65,6 +66,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub invalidation: <P::Invalidation as Invalidation<M>>::Config,
     /// Which account of swap space, if the policy leaves a choice.
     pub swap: <P::Swap as Reservation<M>>::Config,
+    /// Which locks a space has, if the policy leaves a choice.
+    pub locking: <P::Locking as MapLocking<M>>::Config,
     /// What is kept of regions, if the policy leaves a choice.
     pub regions: <P::Regions as Regions<M>>::Config,
     /// Which queues of pages, if the policy leaves a choice.
@@ -90,6 +93,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
         Options {
             invalidation: Default::default(),
             swap: Default::default(),
+            locking: Default::default(),
             regions: Default::default(),
             queues: Default::default(),
             pv_locks: Default::default(),
@@ -120,6 +124,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
+            locking: options.locking,
             regions: P::Regions::common(&options.regions, cpus, frames),
             queues: P::Queues::new(&options.queues, cpus, frames),
             pv_locks: P::PvLocks::new(&options.pv_locks, cpus, frames),
@@ -217,6 +222,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub(crate) fn pv_chunks(&self) -> &P::PvChunks {
         &self.pv_chunks
+    }
+
+    /// Which locks a space has.
+    pub(crate) fn locking(&self) -> &<P::Locking as MapLocking<M>>::Config {
+        &self.locking
     }
 
     /// What the spaces have in common of their regions.
