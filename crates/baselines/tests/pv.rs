@@ -1,11 +1,15 @@
 //! PV lists under shared locks, and entries from chunks, in a whole VM.
 
+use baselines::freebsd::{Chunks, OneLock, Order, PmapState};
 use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
-use machine::{Execute, Job, PAGE_SIZE, VaRange};
-use std::sync::Arc;
+use machine::{Asid, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex};
 use vm::object::ObjectRef;
-use vm::{At, Options, Prot, Request, Space, Vm};
+use vm::policy::{ForkTables, PvChunks, Victim};
+use vm::pv::Pv;
+use vm::{At, Best, Options, Policies, Prot, Request, Space, Vm};
 
 type System = Arc<Vm<Hosted, Selected>>;
 type TestSpace = Space<Hosted, Selected>;
@@ -212,4 +216,107 @@ fn processes_come_and_go_beside_reclaim() {
         machine.execute((0..4).map(job).collect());
         machine.on_cpu(0, || drop(object));
     });
+}
+
+/// Gives a chunk away that has entries on lists.
+struct Early(Chunks<Hosted>, Mutex<Option<Frame>>);
+
+// SAFETY: none; it breaks the promise, and that is what has to be found.
+unsafe impl PvChunks<Hosted> for Early {
+    type Config = ();
+    type Pmap = PmapState<Hosted>;
+
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
+        Early(Chunks::new(&Order::Pmaps, cpus, frames), Mutex::new(None))
+    }
+    fn is_used(&self) -> bool {
+        true
+    }
+    fn new_pmap(&self, tag: Asid) -> Self::Pmap {
+        self.0.new_pmap(tag)
+    }
+    fn has_room(&self, machine: &Hosted, pmap: &Self::Pmap) -> bool {
+        self.0.has_room(machine, pmap)
+    }
+    fn add(&self, machine: &Hosted, pmap: &Self::Pmap, frame: Frame, owner: *const (), tag: Asid) {
+        *self.1.lock().unwrap() = Some(frame);
+        self.0.add(machine, pmap, frame, owner, tag);
+    }
+    fn take(&self, machine: &Hosted, pmap: &Self::Pmap, address: usize) -> Pv {
+        self.0.take(machine, pmap, address)
+    }
+    unsafe fn give(&self, machine: &Hosted, pmap: &Self::Pmap, pv: Pv) {
+        // SAFETY: passed on.
+        unsafe { self.0.give(machine, pmap, pv) };
+    }
+    fn trim(&self, machine: &Hosted, pmap: &Self::Pmap, mut free: impl FnMut(Frame)) {
+        self.1.lock().unwrap().take().map(&mut free);
+        self.0.trim(machine, pmap, free);
+    }
+    unsafe fn address(&self, machine: &Hosted, pv: Pv) -> usize {
+        // SAFETY: passed on.
+        unsafe { self.0.address(machine, pv) }
+    }
+    unsafe fn set_address(&self, machine: &Hosted, pv: Pv, address: usize) {
+        // SAFETY: passed on.
+        unsafe { self.0.set_address(machine, pv, address) };
+    }
+    unsafe fn owner(&self, machine: &Hosted, pv: Pv) -> *const () {
+        // SAFETY: passed on.
+        unsafe { self.0.owner(machine, pv) }
+    }
+    fn next_victim(&self, machine: &Hosted) -> Option<Victim> {
+        self.0.next_victim(machine)
+    }
+    fn mappings_of(
+        &self,
+        machine: &Hosted,
+        pmap: &Self::Pmap,
+        victim: Victim,
+        see: impl FnMut(usize),
+    ) {
+        self.0.mappings_of(machine, pmap, victim, see);
+    }
+}
+
+struct Careless;
+
+impl Policies<Hosted> for Careless {
+    type Invalidation = <Best as Policies<Hosted>>::Invalidation;
+    type Swap = <Best as Policies<Hosted>>::Swap;
+    type Locking = OneLock<Hosted>;
+    type Regions = vm::policy::NoRegions;
+    type Queues = vm::policy::NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = Early;
+    const FORK_TABLES: ForkTables = ForkTables::Copied;
+}
+
+/// A frame that is free twice is the machine's to find.
+#[test]
+fn a_chunk_that_goes_too_early_is_found() {
+    let test = || {
+        let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
+        machine.attach(0);
+        let vm = Vm::<Hosted, Careless>::new(machine);
+        // What is broken is not to be taken apart.
+        let space = ManuallyDrop::new(Space::new(&vm).expect("a space"));
+        std::mem::forget(vm);
+        space.activate();
+        let range = VaRange::sized(AT, 40 * PAGE_SIZE);
+        space.map_fixed(range, Prot::READ_WRITE).expect("map");
+        for page in 0..40 {
+            space.store(at(page), 1).expect("store");
+        }
+        let one = VaRange::sized(AT, PAGE_SIZE);
+        space
+            .unmap(one)
+            .expect("the chunk has gone, with 39 entries");
+        space.unmap(range).expect("unmap");
+    };
+    let panic = std::thread::spawn(test)
+        .join()
+        .expect_err("a fault is found");
+    let message = panic.downcast_ref::<String>().expect("a message");
+    assert!(message.contains("free"), "{message}");
 }

@@ -4,6 +4,7 @@
 extern crate std;
 
 use super::{PvRun, frame_at};
+use crate::page::PvList;
 use crate::policy::Best;
 use crate::tree::{Size, Slot};
 use crate::vm::{Hold, Options};
@@ -14,6 +15,8 @@ use alloc::vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use hosted::Hosted;
 use machine::{Execute, Frame, Job, PAGE_SIZE, VaRange, pte};
+
+type TestList<'a> = PvList<'a, Hosted, Best>;
 
 const AT: usize = 1 << 42;
 const SIZE: usize = pte::ENTRIES * PAGE_SIZE;
