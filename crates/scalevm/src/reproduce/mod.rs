@@ -34,7 +34,10 @@ mod lab;
 mod outcome;
 mod point;
 mod row;
+mod s17;
+mod s18;
 mod s19;
+mod s20;
 mod s3;
 mod s4;
 mod s5;
@@ -66,7 +69,15 @@ pub struct System {
 }
 
 /// All that can be reproduced.
-pub const SYSTEMS: &[System] = &[s3::SYSTEM, s4::SYSTEM, s5::SYSTEM, s19::SYSTEM];
+pub const SYSTEMS: &[System] = &[
+    s3::SYSTEM,
+    s4::SYSTEM,
+    s5::SYSTEM,
+    s17::SYSTEM,
+    s18::SYSTEM,
+    s19::SYSTEM,
+    s20::SYSTEM,
+];
 
 /// The system of that name.
 pub fn find(name: &str) -> Option<&'static System> {
