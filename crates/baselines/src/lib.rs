@@ -23,4 +23,5 @@ extern crate alloc;
 
 pub mod freebsd;
 pub mod linux;
+pub mod openbsd;
 pub mod selected;

@@ -6,30 +6,33 @@
 //! at the same cost of dispatch (one predictable branch an operation).
 
 mod invalidation;
+mod locking;
 mod preset;
+mod queues;
 mod regions;
 mod swap;
 
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
+pub use locking::{AnyLocking, AnyMapRead, AnyMapWrite, AnyPmap, Locks};
 pub use preset::{Preset, UnknownPreset};
+pub use queues::{AnyQueues, Queueing};
 pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};
 
-use crate::freebsd::OneLock;
 use machine::Machine;
-use vm::policy::{ForkTables, NoQueues};
+use vm::policy::ForkTables;
 use vm::{Best, Policies};
 
 /// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
-/// space, which are [`OneLock`] in all the presets that are selected; and a fork copies tables, as
-/// the systems of the seeds do.
+/// space, of which each preset that is selected has some; and a fork copies tables, as the systems of
+/// the seeds do.
 pub struct Selected;
 
 impl<M: Machine> Policies<M> for Selected {
     type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
     type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
-    type Locking = OneLock<M>;
+    type Locking = AnyLocking<M>;
     type Regions = AnyRegions<M>;
-    type Queues = NoQueues;
+    type Queues = AnyQueues<M>;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

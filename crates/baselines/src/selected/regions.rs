@@ -1,6 +1,7 @@
 //! Any way of keeping regions.
 
 use crate::linux::{AddressSpace, Common, Faulted, Fixes, Linux, Mutexes, PageState, SpinLocks};
+use crate::openbsd::{AmapList, FaultLocks, MapEntries, Uobj};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use machine::{Access, CpuRange, Frame, Machine, VaRange};
@@ -17,6 +18,8 @@ pub enum Keeping {
     LinuxSpinLocks(Fixes),
     /// [`Linux`] with [`Mutexes`].
     LinuxMutexes(Fixes),
+    /// [`MapEntries`].
+    OpenBsd,
 }
 
 /// A space's regions, of the kind that was chosen when the VM was made.
@@ -27,6 +30,8 @@ pub enum AnyRegions<M: Machine> {
     LinuxSpinLocks(Box<Linux<M, SpinLocks>>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Box<Linux<M, Mutexes>>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(Box<MapEntries<M>>),
 }
 
 /// What the spaces have in common.
@@ -37,6 +42,8 @@ pub enum AnyCommon<M: Machine> {
     LinuxSpinLocks(Common<M, SpinLocks>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Common<M, Mutexes>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(AmapList<M>),
 }
 
 /// What an object keeps.
@@ -47,16 +54,20 @@ pub enum AnyObject<M: Machine> {
     LinuxSpinLocks(Arc<AddressSpace<M, SpinLocks>>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Arc<AddressSpace<M, Mutexes>>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(Uobj<M>),
 }
 
 /// What a fault holds.
-pub enum AnyFault<M: Machine> {
+pub enum AnyFault<'a, M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
     /// See [`Keeping::LinuxSpinLocks`].
     LinuxSpinLocks(Faulted<M, SpinLocks>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Faulted<M, Mutexes>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(FaultLocks<'a, M>),
 }
 
 impl<M: Machine> Clone for AnyObject<M> {
@@ -65,6 +76,7 @@ impl<M: Machine> Clone for AnyObject<M> {
             AnyObject::Nothing => AnyObject::Nothing,
             AnyObject::LinuxSpinLocks(object) => AnyObject::LinuxSpinLocks(object.clone()),
             AnyObject::LinuxMutexes(object) => AnyObject::LinuxMutexes(object.clone()),
+            AnyObject::OpenBsd(object) => AnyObject::OpenBsd(object.clone()),
         }
     }
 }
@@ -89,6 +101,7 @@ macro_rules! dispatch {
         match ($any, $common) {
             (AnyRegions::LinuxSpinLocks($regions), AnyCommon::LinuxSpinLocks($of)) => $do,
             (AnyRegions::LinuxMutexes($regions), AnyCommon::LinuxMutexes($of)) => $do,
+            (AnyRegions::OpenBsd($regions), AnyCommon::OpenBsd($of)) => $do,
             _ => {}
         }
     };
@@ -100,7 +113,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     type Common = AnyCommon<M>;
     type Page = PageState<M>;
     type Object = AnyObject<M>;
-    type Fault<'a> = AnyFault<M>;
+    type Fault<'a> = AnyFault<'a, M>;
 
     fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> AnyCommon<M> {
         match keeping {
@@ -111,6 +124,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             Keeping::LinuxMutexes(fixes) => {
                 AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames))
             }
+            Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)),
         }
     }
 
@@ -119,6 +133,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             AnyCommon::Nothing => AnyRegions::Nothing,
             AnyCommon::LinuxSpinLocks(of) => AnyRegions::LinuxSpinLocks(Box::new(Linux::new(of))),
             AnyCommon::LinuxMutexes(of) => AnyRegions::LinuxMutexes(Box::new(Linux::new(of))),
+            AnyCommon::OpenBsd(of) => AnyRegions::OpenBsd(Box::new(MapEntries::new(of))),
         }
     }
 
@@ -131,6 +146,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             AnyCommon::Nothing => AnyObject::Nothing,
             AnyCommon::LinuxSpinLocks(of) => AnyObject::LinuxSpinLocks(Linux::new_object(of)),
             AnyCommon::LinuxMutexes(of) => AnyObject::LinuxMutexes(Linux::new_object(of)),
+            AnyCommon::OpenBsd(of) => AnyObject::OpenBsd(MapEntries::new_object(of)),
         }
     }
 
@@ -142,18 +158,24 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
                 regions.map(of, range, mapping!(mapping, LinuxMutexes));
             }
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
+                regions.map(of, range, mapping!(mapping, OpenBsd));
+            }
             _ => {}
         }
     }
 
+    #[track_caller]
     fn unmap(&self, common: &AnyCommon<M>, range: VaRange) {
         dispatch!(self, common, |regions, of| regions.unmap(of, range));
     }
 
+    #[track_caller]
     fn protect(&self, common: &AnyCommon<M>, range: VaRange, prot: Prot) {
         dispatch!(self, common, |regions, of| regions.protect(of, range, prot));
     }
 
+    #[track_caller]
     fn fork(&self, common: &AnyCommon<M>, child: &Self) {
         match (self, common, child) {
             (
@@ -166,16 +188,32 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
                 AnyCommon::LinuxMutexes(of),
                 AnyRegions::LinuxMutexes(child),
             ) => regions.fork(of, child),
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of), AnyRegions::OpenBsd(child)) => {
+                regions.fork(of, child)
+            }
             _ => {}
         }
     }
 
+    fn wants_copy(&self, address: usize, access: Access) -> bool {
+        match self {
+            AnyRegions::OpenBsd(regions) => regions.wants_copy(address, access),
+            _ => false,
+        }
+    }
+
+    #[track_caller]
+    fn copy(&self, common: &AnyCommon<M>, address: usize) {
+        dispatch!(self, common, |regions, of| regions.copy(of, address));
+    }
+
+    #[track_caller]
     fn fault<'a>(
         &'a self,
         common: &'a AnyCommon<M>,
         address: usize,
         access: Access,
-    ) -> AnyFault<M> {
+    ) -> AnyFault<'a, M> {
         match (self, common) {
             (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
                 AnyFault::LinuxSpinLocks(regions.fault(of, address, access))
@@ -183,17 +221,23 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
                 AnyFault::LinuxMutexes(regions.fault(of, address, access))
             }
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
+                AnyFault::OpenBsd(regions.fault(of, address, access))
+            }
             _ => AnyFault::Nothing,
         }
     }
 
-    fn took(&self, fault: &AnyFault<M>, frame: Frame, page: &PageState<M>) {
+    fn took(&self, fault: &AnyFault<'_, M>, frame: Frame, page: &PageState<M>) {
         match (self, fault) {
             (AnyRegions::LinuxSpinLocks(regions), AnyFault::LinuxSpinLocks(fault)) => {
                 regions.took(fault, frame, page);
             }
             (AnyRegions::LinuxMutexes(regions), AnyFault::LinuxMutexes(fault)) => {
                 regions.took(fault, frame, page);
+            }
+            (AnyRegions::OpenBsd(regions), AnyFault::OpenBsd(fault)) => {
+                regions.took(fault, frame, &());
             }
             _ => {}
         }
@@ -204,6 +248,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             AnyCommon::Nothing => {}
             AnyCommon::LinuxSpinLocks(of) => Linux::walk(of, frame, page),
             AnyCommon::LinuxMutexes(of) => Linux::walk(of, frame, page),
+            AnyCommon::OpenBsd(of) => MapEntries::walk(of, frame, &()),
         }
     }
 }

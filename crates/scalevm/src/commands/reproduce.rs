@@ -120,7 +120,10 @@ fn benches(
     let unknown = |error: ProfileError| Failure::Unavailable(error.to_string());
     if args.sim.is_chosen() {
         let bench = Bench::new(args.sim.profile()?, effort);
-        let (systems, beyond) = (systems.to_vec(), (beyond::COUNTS.to_vec(), systems.to_vec()));
+        let (systems, beyond) = (
+            systems.to_vec(),
+            (beyond::COUNTS.to_vec(), systems.to_vec()),
+        );
         return Ok(vec![Bench {
             systems,
             beyond,

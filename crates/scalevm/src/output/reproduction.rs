@@ -1,7 +1,7 @@
 //! The seeds' figures beside ours, as tables and as JSON.
 
-use super::{percent, short, time};
 use super::table::{align_right, with_header};
+use super::{percent, short, time};
 use crate::reproduce::{Aim, Lab, Row, System, Unit, Verdict};
 use comfy_table::Table;
 use serde_json::json;

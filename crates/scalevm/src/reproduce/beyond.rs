@@ -28,11 +28,6 @@ pub fn machines(quick: bool) -> Result<Vec<(Profile, &'static [usize])>, Profile
 }
 
 impl Beyond {
-    /// For the workload of `after`, one preset's.
-    pub const fn new(after: Work) -> Self {
-        Beyond { after }
-    }
-
     /// Both sides with so many tasks, watched: ours, theirs.
     fn sides(&self, tasks: usize) -> [Work; 2] {
         let theirs = Work {

@@ -68,8 +68,7 @@ impl Effort {
         };
         match (point, corner) {
             (Point::Uncontended { .. }, _) => 1,
-            // What is looked into is one run.
-            _ if point.is_alone() => u64::from(!corner),
+            _ if point.is_single() => u64::from(!corner),
             (_, false) if point.is_long() => usual.min(3),
             // Nothing with one seed: it is quick that is wanted.
             (_, true) if point.is_long() => u64::from(self.seeds > 1),

@@ -34,13 +34,17 @@ mod lab;
 mod outcome;
 mod point;
 mod row;
+mod s1;
 mod s17;
 mod s18;
 mod s19;
+mod s2;
 mod s20;
 mod s3;
 mod s4;
 mod s5;
+mod s6;
+mod s7;
 
 pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
@@ -70,9 +74,13 @@ pub struct System {
 
 /// All that can be reproduced.
 pub const SYSTEMS: &[System] = &[
+    s1::SYSTEM,
+    s2::SYSTEM,
     s3::SYSTEM,
     s4::SYSTEM,
     s5::SYSTEM,
+    s6::SYSTEM,
+    s7::SYSTEM,
     s17::SYSTEM,
     s18::SYSTEM,
     s19::SYSTEM,

@@ -1,4 +1,5 @@
 //! What one run gave.
+#![allow(dead_code)]
 
 use crate::harness::Times;
 use crate::simulated::{Attribution, Seen};
@@ -13,7 +14,8 @@ pub struct Outcome {
     pub times: Option<(Times, u64)>,
     /// Of a watched run, where the time went.
     pub attribution: Option<Attribution>,
-    /// What else a probe has measured, by name.
+    /// What else was measured, by name: of a workload that was counted, what its tasks did at `least` and at
+    /// `most`, in operations a second.
     pub others: Vec<(&'static str, f64)>,
 }
 
@@ -30,6 +32,16 @@ impl Outcome {
     pub fn with(mut self, name: &'static str, value: f64) -> Self {
         self.others.push((name, value));
         self
+    }
+
+    /// Of tasks that did so much in `span`.
+    pub fn counted(tasks: &[u64], span: Duration) -> Self {
+        let rate = |count: u64| count as f64 / span.as_secs_f64();
+        let least = tasks.iter().min().map_or(0.0, |&least| rate(least));
+        let most = tasks.iter().max().map_or(0.0, |&most| rate(most));
+        Outcome::of(rate(tasks.iter().sum()))
+            .with("least", least)
+            .with("most", most)
     }
 
     /// Of a run that did `count` operations to its end.
@@ -86,7 +98,7 @@ impl Outcome {
         Some(self.attribution.as_ref()?.bottleneck())
     }
 
-    /// What a probe has measured by this name.
+    /// What else was measured by this name.
     pub fn other(&self, name: &str) -> Option<f64> {
         let found = self.others.iter().find(|(known, _)| *known == name);
         found.map(|&(_, value)| value)

@@ -1,4 +1,5 @@
 //! What one simulated run is of.
+#![allow(dead_code)]
 
 use super::{Effort, Outcome};
 use crate::harness::{Failure, Mode, Plan, Target};
@@ -55,6 +56,8 @@ pub struct Probe {
     pub size: usize,
     /// CPUs it takes.
     pub cpus: usize,
+    /// Whether one run is enough, with one seed on the machine itself.
+    pub once: bool,
     /// Whether it watches locks: what is watched belongs to the process, so no other run may go on.
     pub alone: bool,
     /// Does it, with this seed.
@@ -145,8 +148,7 @@ impl Work {
             (false, Some(count)) => Ok(Outcome::completed(count, target.complete(&plan, 0)?)),
             (false, None) => {
                 let counts = target.sample(&plan, span)?;
-                let done = counts.iter().sum::<u64>() as f64;
-                Ok(Outcome::of(done / span.as_secs_f64()))
+                Ok(Outcome::counted(&counts, span))
             }
         }
     }
@@ -172,6 +174,14 @@ impl Point {
         }
     }
 
+    /// Whether there is one run of it, with one seed on the machine itself.
+    pub fn is_single(&self) -> bool {
+        match *self {
+            Point::Probe(probe) => probe.once || probe.alone,
+            _ => self.is_alone(),
+        }
+    }
+
     /// Whether a run takes long: it goes to its end, however long that takes.
     pub fn is_long(&self) -> bool {
         matches!(self, Point::Work(work) if work.jobs.is_some())
@@ -185,9 +195,7 @@ impl Point {
                 let curve = locks::curve(machine, row(lock), &[cpus], &(seed..seed + 1))?;
                 Ok(Outcome::of(curve[0].throughput.median))
             }
-            Point::Uncontended { lock } => {
-                locks::uncontended(machine, row(lock)).map(Outcome::of)
-            }
+            Point::Uncontended { lock } => locks::uncontended(machine, row(lock)).map(Outcome::of),
             Point::Probe(probe) => (probe.run)(&probe, machine, seed, effort),
         }
     }

@@ -40,6 +40,8 @@ pub struct Band {
 }
 
 impl Band {
+    /// Nothing is predicted.
+    pub const EXACT: Band = Band::new("no difference", 1.0, 1.0);
     /// A saturated lock, built as its authors built it.
     pub const SATURATED: Band = Band::new("a saturated lock, ±35 %", 0.65, 1.35);
     /// Which variables share a line is not known.
@@ -140,6 +142,7 @@ pub enum Unit {
     /// Operations a second.
     Rate,
     /// Seconds.
+    #[allow(dead_code)]
     Seconds,
     /// A part of a whole.
     Share,

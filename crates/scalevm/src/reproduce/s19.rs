@@ -113,16 +113,12 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
             at_least(1.2, MANY),
             &against("conbo", all),
         ),
-        row(
-            "k42 over ticket, ns alone",
-            at_most(1.5, ALONE),
-            &|world| {
-                world.ratio(
-                    Point::Uncontended { lock: "k42" },
-                    Point::Uncontended { lock: "ticket" },
-                )
-            },
-        ),
+        row("k42 over ticket, ns alone", at_most(1.5, ALONE), &|world| {
+            world.ratio(
+                Point::Uncontended { lock: "k42" },
+                Point::Uncontended { lock: "ticket" },
+            )
+        }),
     ];
     Ok(rows.into_iter().flatten().collect())
 }

@@ -1,7 +1,7 @@
 //! S4: epochs in place of delayed invalidation (seed 000's experiment).
 
 use super::row::Band;
-use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
 use crate::harness::Failure;
 use baselines::selected::Preset;
 use sim::profile::Profile;
@@ -13,7 +13,7 @@ pub const SYSTEM: System = System {
     machines: &["freebsd-96"],
     points,
     rows,
-    beyond: &[],
+    beyond: &[Beyond { after: EPOCH }],
 };
 
 const EPOCH: Work = Work::processes("mmap1", Preset::FreebsdEpoch, 96);
@@ -65,8 +65,10 @@ fn bottleneck(lab: &Lab) -> Option<Row> {
         })
     })?;
     let row = row.unit(Unit::Share);
-    Some(match lab.first(EPOCH.watched()).and_then(Outcome::bottleneck) {
-        Some(sentence) => row.note(sentence),
-        None => row,
-    })
+    Some(
+        match lab.first(EPOCH.watched()).and_then(Outcome::bottleneck) {
+            Some(sentence) => row.note(sentence),
+            None => row,
+        },
+    )
 }

@@ -59,6 +59,7 @@ const fn probe(deed: Deed, preset: usize, children: usize) -> Probe {
         name,
         size: preset * PLACE + children,
         cpus: children,
+        once: false,
         alone: false,
         run,
     }

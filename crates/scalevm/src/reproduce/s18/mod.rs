@@ -33,7 +33,8 @@ const fn linux(regions: usize) -> Probe {
         name: "a reverse walk of linux-2.6.39",
         size: regions,
         cpus: 1,
-        alone: true,
+        once: true,
+        alone: false,
         run: |probe, machine, seed, _| {
             fragments::look(Preset::Linux2639, probe.size, machine, seed)
         },
