@@ -86,7 +86,7 @@ impl Outcome {
     }
 
     /// The part of the tasks' time that they waited for locks of classes whose names begin with `class`; of
-    /// the locks most waited for (see [`Attribution`]).
+    /// the locks most waited for (see [`Attribution`]). A wait is counted when it ends: a run with jobs tells all.
     pub fn waiting(&self, class: &str) -> Option<f64> {
         let locks = self.attribution.as_ref()?.locks.iter();
         let named = locks.filter(|lock| lock.what.starts_with(class));
