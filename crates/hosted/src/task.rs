@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use machine::{Anchor, Clock, Locals, Tasks};
 use std::sync::LazyLock;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A thread's permit. Never freed, so waking a thread that has ended is harmless.
 struct Slot {
@@ -135,5 +135,15 @@ impl Clock for Hosted {
     fn now() -> u64 {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         START.elapsed().as_nanos() as u64
+    }
+
+    fn sleep_until(time: u64) {
+        loop {
+            let rest = time.saturating_sub(Self::now());
+            if rest == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(rest));
+        }
     }
 }

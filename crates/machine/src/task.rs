@@ -66,6 +66,10 @@ impl Drop for Locals {
 pub trait Clock {
     /// Nanoseconds since some fixed moment; never goes back.
     fn now() -> u64;
+
+    /// Blocks the calling task until then; not at all if that is past. A machine without time of
+    /// its own only yields.
+    fn sleep_until(time: u64);
 }
 
 /// What one CPU is to do.

@@ -8,8 +8,9 @@ use std::process::Command;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("machine", &[]),
     ("sync", &["machine"]),
+    ("ipc", &["machine", "sync"]),
     ("vm", &["machine", "sync"]),
-    ("baselines", &["machine", "sync", "vm"]),
+    ("baselines", &["machine", "sync", "ipc", "vm"]),
     ("hosted", &["machine"]),
     ("sim", &["machine"]),
     ("checked", &["machine"]),

@@ -104,4 +104,10 @@ impl Clock for Sim {
         let clock = |running: Running| running.with(|engine| engine.cpu().clock / 1000);
         Running::current().map_or(0, clock)
     }
+
+    fn sleep_until(time: u64) {
+        if Self::now() < time {
+            engine::sleep(|_| time.saturating_mul(1000));
+        }
+    }
 }

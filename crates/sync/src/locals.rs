@@ -5,7 +5,8 @@
 //! |---|---|
 //! | 0 | the task's unused MCS nodes ([`crate::spin::Mcs`]) |
 //! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
-//! | 2, 3, 61 | free |
+//! | 2 | how long the task has slept ([`crate::sleepq`]) |
+//! | 3, 61 | free |
 //! | 4–60 | `watch::Order`: the locks the task holds |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
 
@@ -16,6 +17,8 @@ use machine::{Locals, Machine};
 pub(crate) const MCS_NODES: usize = 0;
 /// The task's unused CLH nodes.
 pub(crate) const CLH_NODES: usize = 1;
+/// Nanoseconds asleep, wrapping.
+pub(crate) const ASLEEP: usize = 2;
 /// How many locks the task holds (low 32 bits) and how many more did not fit (high).
 pub(crate) const HELD_DEPTH: usize = 4;
 /// The first word of the held locks, two a lock.

@@ -4,8 +4,28 @@
 //! [`GlobalQueue`] one for all, as a scheduler lock that also guards the sleep
 //! queue, which is what seed 003 found contended.
 
+use crate::locals::ASLEEP;
 use crate::turnstile::Turnstiles;
 use machine::Machine;
+
+/// Lets the calling task be blocked by `block`, and counts how long it is.
+#[inline]
+pub fn asleep<M: Machine>(block: impl FnOnce()) {
+    let from = M::now();
+    block();
+    let slept = M::now().saturating_sub(from);
+    M::with_locals(|locals| {
+        let word = &locals.words[ASLEEP];
+        word.set(word.get().wrapping_add(slept as usize));
+    });
+}
+
+/// Nanoseconds that the calling task has slept so far, wrapping; only differences mean
+/// something.
+#[inline]
+pub fn slept<M: Machine>() -> usize {
+    M::with_locals(|locals| locals.words[ASLEEP].get())
+}
 
 /// Tasks that sleep until somebody wakes their key.
 pub trait SleepQueue<M: Machine>: Send + Sync {
@@ -19,7 +39,7 @@ pub trait SleepQueue<M: Machine>: Send + Sync {
     ///
     /// `still` runs under the queue's spin lock: whoever makes it false and then calls
     /// [`SleepQueue::wake`] finds the sleeper, or `still` sees the change. It must
-    /// be short and not use the queue.
+    /// be short and not use the queue. The time is counted, see [`slept`].
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool;
 
     /// Wakes the `count` tasks that have slept longest on `key`; how many there were.
@@ -46,7 +66,7 @@ macro_rules! sleep_queue {
                 let chain = self.0.lock(key);
                 let sleeps = still();
                 if sleeps {
-                    chain.wait();
+                    asleep::<M>(|| chain.wait());
                 }
                 sleeps
             }

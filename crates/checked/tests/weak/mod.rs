@@ -148,6 +148,10 @@ impl<const FLAW: Flaw> Clock for Weak<FLAW> {
     fn now() -> u64 {
         Checked::now()
     }
+
+    fn sleep_until(time: u64) {
+        Checked::sleep_until(time);
+    }
 }
 
 impl<const FLAW: Flaw> Execute for Weak<FLAW> {

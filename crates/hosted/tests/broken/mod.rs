@@ -141,6 +141,10 @@ impl<const FLAW: Flaw> Clock for Broken<FLAW> {
         let now = Hosted::now();
         if FLAW == CLOCK_GOES_BACK { !now } else { now }
     }
+
+    fn sleep_until(time: u64) {
+        Hosted::sleep_until(time);
+    }
 }
 
 impl<const FLAW: Flaw> Topology for Broken<FLAW> {

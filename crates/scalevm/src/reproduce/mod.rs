@@ -35,8 +35,11 @@ mod outcome;
 mod point;
 mod row;
 mod s1;
+mod s17;
+mod s18;
 mod s19;
 mod s2;
+mod s20;
 mod s3;
 mod s4;
 mod s5;
@@ -91,7 +94,10 @@ pub const SYSTEMS: &[System] = &[
     s5::SYSTEM,
     s6::SYSTEM,
     s7::SYSTEM,
+    s17::SYSTEM,
+    s18::SYSTEM,
     s19::SYSTEM,
+    s20::SYSTEM,
 ];
 
 /// The system of that name.

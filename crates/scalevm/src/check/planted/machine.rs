@@ -115,6 +115,10 @@ impl<const FLAW: Flaw> Clock for Flawed<FLAW> {
     fn now() -> u64 {
         Sim::now()
     }
+
+    fn sleep_until(time: u64) {
+        Sim::sleep_until(time);
+    }
 }
 
 impl<const FLAW: Flaw> Topology for Flawed<FLAW> {
