@@ -7,32 +7,18 @@
 //!
 //! | policy | system | what every CPU meets in |
 //! |---|---|---|
-//! | [`Pvh`] | FreeBSD 10 | one reader/writer lock over whole operations |
-//! | [`Di`] | FreeBSD 2016 to 2019, seed 000's "before" | one mutex at the start and finish of a block |
-//! | [`LocklessDi`] | FreeBSD since May 2019 (r347695) | one list's head and tail |
-//! | [`EpochDi`] | seed 000's experiment | nothing, but each wait is a grace period |
-//! | [`OneLock`] | FreeBSD, each of them | a space's rwlock and the pmap's mutex, if they share the space |
-//! | [`swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
-//! | [`swap::AtomicSwap`] | FreeBSD today | two counters |
+//! | [`freebsd::Pvh`] | FreeBSD 10 | one reader/writer lock over whole operations |
+//! | [`freebsd::Di`] | FreeBSD 2016 to 2019, seed 000's "before" | one mutex at the start and finish of a block |
+//! | [`freebsd::LocklessDi`] | FreeBSD since May 2019 (r347695) | one list's head and tail |
+//! | [`freebsd::EpochDi`] | seed 000's experiment | nothing, but each wait is a grace period |
+//! | [`freebsd::OneLock`] | FreeBSD, each of them | a space's rwlock and the pmap's mutex, if they share the space |
+//! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
+//! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |
 //!
 //! [`selected`] chooses among them, and `vm`'s own designs, at run time.
 #![no_std]
 
 extern crate alloc;
 
-mod di;
-mod epoch_di;
-mod lockless_di;
-mod one_lock;
-mod pvh;
-mod regions;
+pub mod freebsd;
 pub mod selected;
-mod steps;
-pub mod swap;
-
-pub use di::{Di, DiBlock, InvlGen};
-pub use epoch_di::EpochDi;
-pub use lockless_di::{LocklessBlock, LocklessDi};
-pub use one_lock::{MapRead, MapWrite, OneLock, PmapHeld, PmapTables, SpaceMap};
-pub use pvh::{Exclusive, Pvh, PvhGlobal, Shared};
-pub use steps::{Sound, Steps};

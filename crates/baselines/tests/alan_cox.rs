@@ -8,7 +8,7 @@
 
 mod common;
 
-use baselines::{Di, EpochDi, LocklessDi, Pvh};
+use baselines::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use common::NoDi;
 use hosted::{Hosted, Probe};
 use machine::{Mmu, PAGE_SIZE, Topology, VaRange};
@@ -27,6 +27,8 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Invalidation = I;
     type Swap = <Best as Policies<Hosted>>::Swap;
     type Locking = vm::policy::PerSlot;
+    type Regions = vm::policy::NoRegions;
+    type Queues = vm::policy::NoQueues;
 }
 
 type Shared<I> = Arc<Space<Hosted, With<I>>>;

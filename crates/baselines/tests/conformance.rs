@@ -3,8 +3,8 @@
 mod common;
 mod cpus;
 
+use baselines::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use baselines::selected::{AnyInvalidation, Design};
-use baselines::{Di, EpochDi, LocklessDi, Pvh};
 use common::NoDi;
 use cpus::{Cpu, with_cpus};
 use hosted::Hosted;

@@ -1,8 +1,8 @@
 //! A whole VM with the baselines' locks keeps the order that `vm::lock` declares. Debug
 //! builds and feature `lock-order` of the VM check it; others run the same operations.
 
-use baselines::swap::MutexSwap;
-use baselines::{Di, OneLock, Pvh};
+use baselines::freebsd::swap::MutexSwap;
+use baselines::freebsd::{Di, OneLock, Pvh};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use sync::watch::order;
@@ -15,6 +15,8 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Invalidation = I;
     type Swap = MutexSwap<Hosted>;
     type Locking = OneLock<Hosted>;
+    type Regions = vm::policy::NoRegions;
+    type Queues = vm::policy::NoQueues;
 }
 
 /// Maps, faults, unmaps, and removes by the reverse map; an order that is broken

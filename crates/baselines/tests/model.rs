@@ -8,7 +8,7 @@
 
 mod common;
 
-use baselines::{Di, EpochDi, LocklessDi, Sound, Steps};
+use baselines::freebsd::{Di, EpochDi, LocklessDi, Sound, Steps};
 use checked::Checked;
 use checked::loom::model::Builder;
 use common::NoDi;

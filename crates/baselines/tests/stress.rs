@@ -4,7 +4,7 @@
 
 mod common;
 
-use baselines::{Di, EpochDi, LocklessDi, Pvh};
+use baselines::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use common::NoDi;
 use hosted::Hosted;
 use machine::{Execute, Frame, Job, Topology};

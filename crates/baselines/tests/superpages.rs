@@ -19,10 +19,8 @@ fn exercise(preset: Preset) {
     let vm = Vm::<Hosted, Selected>::with_options(
         machine,
         Options {
-            invalidation: preset.design(),
-            swap: preset.account(),
             superpages: Superpages::Always,
-            ..Options::default()
+            ..preset.options()
         },
     );
     let space = Space::new(&vm).expect("a space");

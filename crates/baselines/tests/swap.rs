@@ -1,7 +1,7 @@
 //! Swap accounts are exact: never above the limit, and no refusal while there is room.
 
+use baselines::freebsd::swap::{AtomicSwap, MutexSwap};
 use baselines::selected::{Account, AnySwap};
-use baselines::swap::{AtomicSwap, MutexSwap};
 use hosted::Hosted;
 use machine::{Execute, Job, Topology};
 use std::sync::Arc;

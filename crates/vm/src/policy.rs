@@ -1,5 +1,11 @@
 //! What the systems of the field do differently, as traits.
 
+mod queues;
+mod regions;
+
+pub use queues::{NoQueues, PageQueues};
+pub use regions::{Mapping, NoRegions, Regions};
+
 use machine::{CpuRange, Frame, Machine};
 
 /// How removal by the reverse map learns that no TLB keeps a page it finds
@@ -167,6 +173,10 @@ pub trait Policies<M: Machine>: 'static {
     type Swap: Reservation<M>;
     /// What a space locks beside its slots.
     type Locking: MapLocking<M>;
+    /// What a system keeps of a space's regions.
+    type Regions: Regions<M>;
+    /// Where pages queue.
+    type Queues: PageQueues<M>;
     /// What a fork does with leaf tables.
     const FORK_TABLES: ForkTables = ForkTables::DEFAULT;
 }
@@ -178,6 +188,8 @@ impl<M: Machine> Policies<M> for Best {
     type Invalidation = crate::invalidation::Snapshots<M>;
     type Swap = crate::swap::PerCpuSwap<M>;
     type Locking = PerSlot;
+    type Regions = NoRegions;
+    type Queues = NoQueues;
 }
 
 /// As [`Best`], but that a fork copies tables.
@@ -187,5 +199,7 @@ impl<M: Machine> Policies<M> for Copying {
     type Invalidation = crate::invalidation::Snapshots<M>;
     type Swap = crate::swap::PerCpuSwap<M>;
     type Locking = PerSlot;
+    type Regions = NoRegions;
+    type Queues = NoQueues;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

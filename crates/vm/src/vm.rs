@@ -6,7 +6,7 @@ use crate::frames::{Content, Frames, RUN};
 use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::pmap::Pmap;
-use crate::policy::{Invalidation, Policies, Reservation};
+use crate::policy::{Invalidation, PageQueues, Policies, Regions, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
 use crate::roster::Roster;
 use crate::superpages::Superpages;
@@ -26,6 +26,8 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     pages: Box<[Run<M, P>]>,
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
+    regions: <P::Regions as Regions<M>>::Common,
+    queues: P::Queues,
     asids: Asids<M>,
     roster: Roster<M, Pmap<M, P>>,
     swap_space: Option<Arc<SwapSpace<M>>>,
@@ -38,11 +40,18 @@ pub struct Vm<M: Platform, P: Policies<M>> {
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
 /// their own.
 #[repr(align(64))]
-struct Run<M: Platform, P: Policies<M>>([Page<M, P::Invalidation>; RUN]);
+struct Run<M: Platform, P: Policies<M>> {
+    pages: [Page<M, P::Invalidation>; RUN],
+    /// What the policy keeps of each: nothing by default.
+    regions: [<P::Regions as Regions<M>>::Page; RUN],
+}
 
 impl<M: Platform, P: Policies<M>> Run<M, P> {
     fn new() -> Self {
-        Run(array::from_fn(|_| Page::new()))
+        Run {
+            pages: array::from_fn(|_| Page::new()),
+            regions: array::from_fn(|_| P::Regions::new_page()),
+        }
     }
 }
 
@@ -52,6 +61,10 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub invalidation: <P::Invalidation as Invalidation<M>>::Config,
     /// Which account of swap space, if the policy leaves a choice.
     pub swap: <P::Swap as Reservation<M>>::Config,
+    /// What is kept of regions, if the policy leaves a choice.
+    pub regions: <P::Regions as Regions<M>>::Config,
+    /// Which queues of pages, if the policy leaves a choice.
+    pub queues: <P::Queues as PageQueues<M>>::Config,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
     /// Where pages go when memory is short; without it, private memory stays.
@@ -69,6 +82,8 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
         Options {
             invalidation: Default::default(),
             swap: Default::default(),
+            regions: Default::default(),
+            queues: Default::default(),
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
@@ -95,6 +110,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
+            regions: P::Regions::common(&options.regions, cpus, frames),
+            queues: P::Queues::new(&options.queues, cpus, frames),
             asids: Asids::new(cpus),
             roster: Roster::new(),
             swap_space: options.swap_space,
@@ -117,6 +134,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.invalidation.label();
         M::label_value(&self.swap, "swap account");
         self.swap.label();
+        self.queues.label();
         self.asids.label();
         self.roster.label();
         M::label_value(&self.hand, "Vm.hand");
@@ -134,7 +152,22 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// The frame's descriptor.
     pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
-        &self.pages[frame.index() / RUN].0[frame.index() % RUN]
+        &self.pages[frame.index() / RUN].pages[frame.index() % RUN]
+    }
+
+    /// What the spaces have in common of their regions.
+    pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Common {
+        &self.regions
+    }
+
+    /// What the policy of regions keeps of the frame's page.
+    pub(crate) fn page_regions(&self, frame: Frame) -> &<P::Regions as Regions<M>>::Page {
+        &self.pages[frame.index() / RUN].regions[frame.index() % RUN]
+    }
+
+    /// Where pages queue.
+    pub(crate) fn queues(&self) -> &P::Queues {
+        &self.queues
     }
 
     /// The delayed-invalidation policy.
@@ -180,12 +213,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Takes a frame that is no page: a table.
     pub(crate) fn allocate(&self, content: Content) -> Result<Frame, Error> {
+        let _free = self.queues.free();
         let frame = self.frames.allocate(&self.machine, content);
         frame.ok_or(Error::OutOfMemory(Resource::Frames))
     }
 
     /// Gives back a frame that [`Vm::allocate`] gave. `zeroed` says it is all zero.
     pub(crate) fn free(&self, frame: Frame, zeroed: bool) {
+        let _free = self.queues.free();
         self.frames.free(&self.machine, frame, zeroed);
     }
 
@@ -194,15 +229,26 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub(crate) fn release_unused(&self, frame: Frame, zeroed: bool) {
         // Somebody with an old hint may hold it for a moment.
         if self.page(frame).release() {
-            self.free(frame, zeroed);
+            self.free_page(frame, zeroed);
         }
     }
 
     /// Drops a reference to a page, and frees its frame with the last.
     pub(crate) fn release_page(&self, frame: Frame) {
         if self.page(frame).release() {
-            self.free(frame, false);
+            self.free_page(frame, false);
         }
+    }
+
+    /// Frees a page that nobody has any more. `zeroed` says it is all zero.
+    pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
+        self.queues.remove(frame);
+        self.free(frame, zeroed);
+    }
+
+    /// Looks for a page's mappings as the policy of regions does.
+    pub(crate) fn walk_regions(&self, frame: Frame) {
+        P::Regions::walk(&self.regions, frame, self.page_regions(frame));
     }
 
     /// Whether the page in `frame`, which the caller has mapped, is only his: nobody else

@@ -17,6 +17,8 @@ impl Policies<Hosted> for Eager {
     type Invalidation = <Best as Policies<Hosted>>::Invalidation;
     type Swap = <Best as Policies<Hosted>>::Swap;
     type Locking = Reclaiming;
+    type Regions = vm::policy::NoRegions;
+    type Queues = vm::policy::NoQueues;
 }
 
 struct Reclaiming;

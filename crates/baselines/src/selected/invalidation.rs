@@ -1,6 +1,6 @@
 //! Any delayed invalidation.
 
-use crate::{Di, EpochDi, LocklessDi, Pvh};
+use crate::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use machine::{CpuRange, Frame, Machine};
 use vm::policy::Invalidation;
 

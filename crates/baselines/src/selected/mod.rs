@@ -13,9 +13,9 @@ pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use preset::{Preset, UnknownPreset};
 pub use swap::{Account, AnySwap};
 
-use crate::OneLock;
+use crate::freebsd::OneLock;
 use machine::Machine;
-use vm::policy::ForkTables;
+use vm::policy::{ForkTables, NoQueues, NoRegions};
 use vm::{Best, Policies};
 
 /// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
@@ -27,5 +27,7 @@ impl<M: Machine> Policies<M> for Selected {
     type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
     type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
     type Locking = OneLock<M>;
+    type Regions = NoRegions;
+    type Queues = NoQueues;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -1,10 +1,12 @@
 //! Systems by name.
 
-use super::{Account, Design};
+use super::{Account, Design, Selected};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
+use machine::Platform;
+use vm::Options;
 
 /// A system of the seeds, or today's, or ours: a choice of policies with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +75,15 @@ impl Preset {
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
             Preset::FreebsdEpoch => "seed 000, the experiment",
             Preset::Scalevm => "this project",
+        }
+    }
+
+    /// The VM as this preset builds it.
+    pub fn options<M: Platform>(self) -> Options<M, Selected> {
+        Options {
+            invalidation: self.design(),
+            swap: self.account(),
+            ..Options::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Any swap account.
 
-use crate::swap::{AtomicSwap, MutexSwap};
+use crate::freebsd::swap::{AtomicSwap, MutexSwap};
 use machine::{CpuRange, Machine};
 use vm::policy::Reservation;
 

@@ -1,12 +1,10 @@
 //! The machines that are checked on, and the VM as each preset builds it.
 
-use baselines::selected::{Preset, Selected};
 use machine::Platform;
-use sim::Sim;
 use sim::profile::Profile;
 use std::sync::{Arc, LazyLock};
 use vm::policy::Reservation;
-use vm::{Options, Policies, Vm};
+use vm::{Policies, Vm};
 
 /// A machine of this shape, with the costs of a large one.
 pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
@@ -14,15 +12,6 @@ pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
         LazyLock::new(|| Profile::named("freebsd-96").expect("a machine that is built in"));
     let shaped = COSTS.with_topology(sockets, cores, threads);
     shaped.expect("a shape that machines have")
-}
-
-/// How a baseline is made.
-pub fn options(preset: Preset) -> Options<Sim, Selected> {
-    Options {
-        invalidation: preset.design(),
-        swap: preset.account(),
-        ..Options::default()
-    }
 }
 
 /// Panics unless `vm`, which nobody uses any more, has all its frames and swap space back.

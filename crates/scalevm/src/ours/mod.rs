@@ -100,10 +100,8 @@ impl Ours {
                 plan,
                 ledgers,
                 Options {
-                    invalidation: preset.design(),
-                    swap: preset.account(),
                     swap_pages,
-                    ..Options::default()
+                    ..preset.options()
                 },
             ),
         }

@@ -134,10 +134,8 @@ impl Simulated {
             preset => self.begin::<Selected>(
                 plan,
                 Options {
-                    invalidation: preset.design(),
-                    swap: preset.account(),
                     swap_pages,
-                    ..Options::default()
+                    ..preset.options()
                 },
             ),
         }?;

@@ -56,7 +56,7 @@ pub use page::{Advice, PageRef};
 use crate::error::{Error, Resource};
 use crate::heap::try_box;
 use crate::lock::ResizeLock;
-use crate::policy::Policies;
+use crate::policy::{Policies, Regions};
 use crate::vm::Vm;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -87,6 +87,8 @@ pub struct Object<M: Platform, P: Policies<M>> {
     backing: Backing<M>,
     /// Its size is charged to the account of swap space.
     committed: bool,
+    /// What the policy of regions keeps of it.
+    regions: <P::Regions as Regions<M>>::Object,
     tree: Tree<M>,
     /// Bytes. Written under `resize`.
     size: M::AtomicU64,
@@ -153,6 +155,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             vm: vm.clone(),
             backing,
             committed: false,
+            regions: P::Regions::new_object(vm.regions()),
             tree: Tree::new(),
             size: M::AtomicU64::new(size),
             is_cut_due: M::AtomicU32::new(0),
@@ -178,6 +181,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub fn size(&self) -> u64 {
         // Acquire: pairs with the release of who changes it; what grew is zero.
         self.size.load(Ordering::Acquire)
+    }
+
+    /// What the policy of regions keeps of it.
+    pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Object {
+        &self.regions
     }
 
     /// Which it is.

@@ -74,6 +74,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub(crate) fn remove_as(&self, frame: Frame, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
+        self.walk_regions(frame);
         let (mut mappings, mut retries, mut is_locked) = (0, 0, false);
         let mut list = page.lock_pv();
         while let Some(pv) = list.first()

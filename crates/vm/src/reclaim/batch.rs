@@ -186,7 +186,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             evicted = written && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
         }
         if evicted {
-            self.free(held.into_frame(), false);
+            self.free_page(held.into_frame(), false);
         } else {
             let mut list = self.page(frame).lock_pv();
             list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);

@@ -27,7 +27,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         // Somebody with an old hint may hold it for a moment.
         let freed = page.release();
         if freed {
-            self.free(frame, false);
+            self.free_page(frame, false);
         }
         Ok(usize::from(freed))
     }

@@ -63,6 +63,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 object: None,
             };
             let taken = self.take(grown, &new)?;
+            if taken {
+                self.region_new(grown, &new);
+            }
             let flags = taken.then(|| new.flags.get());
             flags.ok_or(Error::NoAddresses { bytes })
         })

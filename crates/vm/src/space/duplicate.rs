@@ -23,6 +23,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 let to = Self::in_pages_at(start, bytes)?;
                 loop {
                     self.replace(to, None)?;
+                    self.region_gone(to);
                     // Somebody may map something there before it is locked again.
                     if self.duplicate_to(page, to)? {
                         return Ok(start);
@@ -48,6 +49,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in tree.parts_of(&two, to) {
             part.set(Some(second.clone()));
         }
+        drop(two);
+        self.region_like(to, &second);
         Ok(true)
     }
 }

@@ -17,7 +17,7 @@ use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::object::{Advice, Attachment, Object};
 use crate::pmap::Entry;
-use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
 use crate::tree::{Flags, Kind, Part, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
@@ -51,6 +51,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// no memory for it before.
     fn try_fault(&self, fault: PageFault, page: VaRange, is_short: bool) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
+        let region = self
+            .regions
+            .fault(self.vm.regions(), fault.address, fault.access);
         let place = self.pmap.tree.find(page.start);
         let address = page.start;
         if place.is_hole(page) {
@@ -60,7 +63,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !fault.present {
             supply.guess(place.slot, fault.access);
         }
-        while let Some(need) = self.resolve(fault, page, &mut supply)? {
+        while let Some(need) = self.resolve(fault, page, &region, &mut supply)? {
             supply.get(need)?;
         }
         Ok(())
@@ -71,6 +74,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         &self,
         fault: PageFault,
         page: VaRange,
+        region: &<P::Regions as Regions<M>>::Fault<'_>,
         supply: &mut Supply<'_, M, P>,
     ) -> Result<Option<Need<M, P>>, Error> {
         let segv = Error::Segv(fault);
@@ -96,6 +100,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         let mut place = Faulting {
             space: self,
+            region,
             part,
             flags,
             writes,
@@ -122,8 +127,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// A page that an access is allowed to, its slot locked.
-struct Faulting<'a, M: Platform, P: Policies<M>> {
+struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
     space: &'a Space<M, P>,
+    /// What the policy of regions holds.
+    region: &'a <P::Regions as Regions<M>>::Fault<'s>,
     part: Part<'a, M, P>,
     flags: Flags,
     writes: bool,
@@ -134,7 +141,7 @@ struct Faulting<'a, M: Platform, P: Policies<M>> {
 
 type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
 
-impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
+impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     /// The object that is mapped, if there is one, and the index of its page.
     fn mapped_object(&self) -> Option<(&Object<M, P>, u64)> {
         let (attachment, index) = self.object?;
@@ -153,8 +160,9 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
     fn zeroes(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
         if vm.superpages().wanted(self.flags)
-            && pmap.fill_in_place(&mut self.part, self.flags.prot())?
+            && let Some(frame) = pmap.fill_in_place(&mut self.part, self.flags.prot())?
         {
+            self.took(frame);
             return Ok(None);
         }
         if !supply.has_zeroes()? {
@@ -201,6 +209,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         };
         let pmap = &self.space.pmap;
         if pmap.make_if(&mut self.part, page, (prot, writable), holds) {
+            self.space.vm.queues().activate(page);
             return None;
         }
         self.space.vm.release_page(page);
@@ -213,6 +222,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         pmap.demote(&mut self.part);
         let ours = kind == Kind::Private && self.space.vm.is_exclusive(frame);
         if ours || self.flags.has(Flags::SHARED) {
+            self.space.vm.queues().activate(frame);
             pmap.permit(&mut self.part, prot);
             pmap.promote(&mut self.part);
             return Ok(None);
@@ -220,6 +230,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         let copy = supply.room()?;
         let replaced = pmap.replace(&mut self.part, copy, prot);
         replaced.inspect_err(|_| self.space.vm.release_page(copy))?;
+        self.took(copy);
         Ok(self.confirm())
     }
 
@@ -251,6 +262,15 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, M, P> {
         let prot = self.flags.prot();
         let pmap = &self.space.pmap;
         pmap.make(&mut self.part, frame, kind, prot, writable);
+        self.took(frame);
+    }
+
+    /// Says that the anonymous page in `frame` is mapped now.
+    fn took(&self, frame: Frame) {
+        let vm = &self.space.vm;
+        vm.queues().activate(frame);
+        let page = vm.page_regions(frame);
+        self.space.regions.took(self.region, frame, page);
     }
 
     /// Takes a private copy back if its place has gone from the object meanwhile.

@@ -4,7 +4,7 @@ use super::Space;
 use crate::error::Error;
 use crate::object::Attached;
 use crate::pmap::{Forking, Table};
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, Policies, Regions};
 use crate::tree::{Attributes, Flags, Mapped, Part};
 use alloc::sync::Arc;
 use machine::{Platform, VaRange};
@@ -50,6 +50,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let end = *heap_end;
         drop(heap_end);
         *child.heap_end.write() = end;
+        self.regions.fork(self.vm.regions(), &child.regions);
         drop(write);
         child.inherit_limits(self, limits)?;
         Ok(child)

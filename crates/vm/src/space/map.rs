@@ -101,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn map_new(&self, bytes: usize, at: At, new: &New<'_, M, P>) -> Result<usize, Error> {
         let _write = self.pmap.locking.write();
         let mut take = |range| self.take(range, new);
-        match at {
+        let mapped = match at {
             At::Anywhere => self.place(bytes, &mut take),
             At::Hint(at) => match Self::hinted(at, bytes) {
                 Some(range) if self.stack_above(range).is_none() && take(range)? => Ok(range.start),
@@ -110,6 +110,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             At::Fixed(at) => {
                 let range = Self::in_pages_at(at, bytes)?;
                 self.replace(range, Some(new))?;
+                self.region_gone(range);
                 Ok(at)
             }
             At::Free(at) => {
@@ -117,7 +118,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 let address = range.start;
                 take(range)?.then_some(at).ok_or(Error::Exists { address })
             }
-        }
+        }?;
+        self.region_new(VaRange::sized(mapped, bytes), new);
+        Ok(mapped)
     }
 
     /// Where a mapping of `bytes` would be by a hint, if it may be there.

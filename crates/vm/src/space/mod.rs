@@ -26,6 +26,7 @@ mod place;
 mod populate;
 mod protect;
 mod query;
+mod regions;
 mod remap;
 mod request;
 mod stack;
@@ -46,7 +47,7 @@ use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::HeapLock;
 use crate::pmap::Pmap;
-use crate::policy::Policies;
+use crate::policy::{Policies, Regions};
 use crate::vm::Vm;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -74,6 +75,8 @@ pub struct Space<M: Platform, P: Policies<M>> {
     /// The end of the heap.
     heap_end: Box<Padded<HeapLock<M, usize>>>,
     limits: Box<Padded<Limits<M>>>,
+    /// What the policy keeps of regions: nothing by default.
+    regions: P::Regions,
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -91,6 +94,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             arenas,
             heap_end,
             limits,
+            regions: P::Regions::new(vm.regions()),
         })
     }
 

@@ -61,6 +61,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         drop(two);
         drop(pmap);
         if !place.leaves() {
+            self.region_gone(old);
+        }
+        for run in &runs {
+            self.region_like(run.to, &run.attributes);
+        }
+        if !place.leaves() {
             self.arenas.unmapped(old);
             self.trim(old);
         }

@@ -28,7 +28,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
-        let _pmap = self.pmap.locking.pmap();
+        let pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
         // What was charged once stays so.
         let change = |flags: Flags| flags.with_prot(prot).charged();
@@ -63,6 +63,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts() {
             part.update(|attributes| attributes.flags = change(attributes.flags));
         }
+        drop(locked);
+        drop(pmap);
+        self.region_protected(range, prot);
         Ok(brought)
     }
 

@@ -179,6 +179,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in tree.parts_of(&two, more) {
             part.set(Some(added.clone()));
         }
+        drop(two);
+        self.region_like(more, &added);
         Ok(true)
     }
 
@@ -193,6 +195,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         loop {
             for goal in self.goals(old, to, place)? {
                 self.replace(goal, None)?;
+                self.region_gone(goal);
             }
             // Somebody may map something there before it is locked again.
             if self.move_to(old, to, place)? {

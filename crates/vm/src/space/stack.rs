@@ -76,6 +76,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for mut part in locked.parts_in(grown) {
             part.set(Some(Attributes::private(flags)));
         }
+        drop(locked);
+        self.region_like(grown, &Attributes::private(flags));
         Ok(true)
     }
 }

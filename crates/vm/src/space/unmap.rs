@@ -27,6 +27,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Unmaps `range`. Its addresses are used again first, and tables that are not needed go.
     pub(super) fn give_back(&self, range: VaRange) -> Result<(), Error> {
         let leaves_tables = self.replace(range, None)?;
+        self.region_gone(range);
         self.arenas.unmapped(range);
         if leaves_tables {
             self.trim(range);
@@ -62,5 +63,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn clear(&self) {
         let cleared = self.replace(ALL, None);
         debug_assert!(cleared.is_ok(), "whole slots need no memory");
+        self.region_gone(ALL);
     }
 }

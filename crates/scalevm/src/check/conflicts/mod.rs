@@ -10,7 +10,6 @@ mod examine;
 mod operation;
 mod report;
 
-use super::vms;
 use crate::cli::ConflictsArgs;
 use crate::harness::{Failure, interrupt};
 use crate::output::progress::Progress;
@@ -67,6 +66,6 @@ fn ours_first() -> Vec<Preset> {
 fn conflicts_of(preset: Preset, pair: &Pair) -> std::io::Result<Vec<Conflict>> {
     match preset {
         Preset::Scalevm => examine::<Best>(pair, Options::default()),
-        preset => examine::<Selected>(pair, vms::options(preset)),
+        preset => examine::<Selected>(pair, preset.options()),
     }
 }

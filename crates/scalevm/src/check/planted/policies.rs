@@ -30,6 +30,8 @@ impl Policies<Sim> for NoInvalidation {
     type Invalidation = NoWait;
     type Swap = <Best as Policies<Sim>>::Swap;
     type Locking = <Best as Policies<Sim>>::Locking;
+    type Regions = vm::policy::NoRegions;
+    type Queues = vm::policy::NoQueues;
 }
 
 /// No delayed invalidation at all.

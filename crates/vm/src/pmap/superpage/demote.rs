@@ -18,7 +18,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     #[cold]
     fn demote_locked(&self, part: &mut Part<'_, M, P>) {
-        let run = self.lock_run(self.superpage_frame(part));
+        let first = self.superpage_frame(part);
+        self.vm.walk_regions(first);
+        let run = self.lock_run(first);
         self.put_table_back(part, &run);
     }
 

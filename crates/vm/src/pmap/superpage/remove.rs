@@ -5,7 +5,7 @@ use crate::page::Page;
 use crate::pmap::Pmap;
 use crate::pmap::flush::Gather;
 use crate::pmap::remove::Block;
-use crate::policy::{Invalidation, Policies};
+use crate::policy::{Invalidation, PageQueues, Policies};
 use crate::tree::{Kind, Part, Size};
 use crate::vm::Vm;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, pte};
@@ -54,11 +54,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             freed[index / 64] |= u64::from(self.page(frame).release()) << (index % 64);
         }
         if freed.iter().all(|&bits| bits == u64::MAX) {
+            pages().for_each(|frame| self.queues().remove(frame));
             return self.frames().free_block(self.machine(), first);
         }
         for (index, frame) in pages().enumerate() {
             if freed[index / 64] & 1 << (index % 64) != 0 {
-                self.free(frame, false);
+                self.free_page(frame, false);
             }
         }
     }

@@ -9,7 +9,7 @@ use machine::{Atomic, Frame, Ordering, Platform, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Maps a page of zeroes at the start of `part`, where nothing is, from the block that its
-    /// slot has reserved: with its first page it reserves one. `false` if it has none; then any
+    /// slot has reserved: with its first page it reserves one. `None` if it has none; then any
     /// frame will do. With the last page the slot becomes a superpage.
     ///
     /// The page is zeroed under the slot's lock: its frame is nobody else's to map here, so
@@ -18,10 +18,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         &self,
         part: &mut Part<'_, M, P>,
         prot: Prot,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Frame>, Error> {
         let begins = part.is_vacant() && part.is_uniform_private();
         if part.size() == Size::Pages && !begins {
-            return Ok(false);
+            return Ok(None);
         }
         self.prepare(part)?;
         let leaf = part.leaf().get().expect("it is prepared");
@@ -37,14 +37,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         });
         let Some(frame) = taken else {
             part.set_size(Size::Pages);
-            return Ok(false);
+            return Ok(None);
         };
         part.set_size(Size::Run);
         self.vm.machine().zero(frame);
         self.vm.page(frame).begin();
         self.make(part, frame, Kind::Private, prot, prot.writes());
         self.promote(part);
-        Ok(true)
+        Ok(Some(frame))
     }
 
     /// Gives back what the slot of `part` has reserved and not used.

@@ -32,7 +32,7 @@ pub fn all() -> Vec<Scenario> {
                     build::<Best>(machine, Options::default(), count)
                 }),
                 _ => Scenario::new(name, move |machine| {
-                    build::<Selected>(machine, vms::options(preset), count)
+                    build::<Selected>(machine, preset.options(), count)
                 }),
             };
             scenario.with_memory(MEMORY)

@@ -2,7 +2,6 @@
 
 use super::pause;
 use crate::check::races::play::{Play, Scenario};
-use crate::check::vms;
 use baselines::selected::{Preset, Selected};
 use machine::{
     Atomic, Atomics, Frame, Machine, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate,
@@ -163,7 +162,7 @@ pub fn presets(
                 best(machine.clone(), Options::default())
             }),
             _ => Scenario::new(name, move |machine: &Sim| {
-                selected(machine.clone(), vms::options(preset))
+                selected(machine.clone(), preset.options())
             }),
         }
     };
@@ -177,6 +176,8 @@ impl<M: Machine> Policies<M> for Sharing {
     type Invalidation = <Best as Policies<M>>::Invalidation;
     type Swap = <Best as Policies<M>>::Swap;
     type Locking = <Best as Policies<M>>::Locking;
+    type Regions = vm::policy::NoRegions;
+    type Queues = vm::policy::NoQueues;
     const FORK_TABLES: ForkTables = ForkTables::Shared { from: 1 };
 }
 

@@ -29,8 +29,8 @@
 //! wakes him under the chain lock; if the finish's, the waiter sees the generation.
 //! (FreeBSD reads the head plainly and arms a one-tick callout for the race.)
 
-use crate::regions::PerRegion;
-use crate::{Sound, Steps};
+use super::generation::PerRegion;
+use super::{Sound, Steps};
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, AtomicPair, CpuRange, Frame, Machine, Ordering};
 use sync::turnstile::Turnstiles;

@@ -14,13 +14,13 @@
 //! So the published generation is *g* only when every block that started with one up to
 //! *g* has ended. A page's number is raised to the generation of each block that notes
 //! it; a wait compares that with the published one, and returns at once if no block
-//! that noted the page (or an alias of it, see [`crate::regions`]) is open.
+//! that noted the page (or an alias of it, see [`super::generation`]) is open.
 //!
 //! A waiter checks again under the chain lock before it sleeps, and finish publishes
 //! under the same lock before it wakes: no wake-up is lost.
 
-use crate::regions::Hashed;
-use crate::{Sound, Steps};
+use super::generation::Hashed;
+use super::{Sound, Steps};
 use core::marker::PhantomData;
 use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sync::adaptive::FreebsdMutex;

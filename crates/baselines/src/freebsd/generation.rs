@@ -10,7 +10,7 @@ use sync::Padded;
 /// log2 of the frames in a 2 MiB region.
 const REGION_SHIFT: u32 = 9;
 
-/// PV list locks of FreeBSD/amd64 while it had [`crate::Di`]: `NPV_LIST_LOCKS`, which
+/// PV list locks of FreeBSD/amd64 while it had [`super::Di`]: `NPV_LIST_LOCKS`, which
 /// was `MAXCPU`.
 pub(crate) const PV_LIST_LOCKS: usize = 256;
 

@@ -1,0 +1,50 @@
+//! What a page's coming, use and going takes beside the caches of frames.
+
+use machine::{CpuRange, Frame, Machine};
+
+/// Queues of pages that a system's reclaimer works on, and the lock of its free pages.
+///
+/// The VM's own reclaimer needs none of them: pages age in their descriptors.
+pub trait PageQueues<M: Machine>: Send + Sync + 'static {
+    /// What may be chosen when the VM is made; `()` for most.
+    type Config: Default + Clone + Send;
+    /// Held while a frame is taken from the free ones or comes back to them.
+    type Free<'a>;
+
+    /// Empty queues of a machine.
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
+
+    /// Before a frame is taken from the free ones, or comes back to them. Perhaps under a
+    /// slot's lock, or a page's.
+    fn free(&self) -> Self::Free<'_>;
+
+    /// A fault has mapped the page, or let it be written. Under the lock of its slot.
+    fn activate(&self, frame: Frame);
+
+    /// The page has gone; its frame is the caller's, and free soon.
+    fn remove(&self, frame: Frame);
+
+    /// As [`Invalidation::label`](super::Invalidation::label).
+    fn label(&self) {}
+}
+
+/// The default: none.
+pub struct NoQueues;
+
+impl<M: Machine> PageQueues<M> for NoQueues {
+    type Config = ();
+    type Free<'a> = ();
+
+    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
+        NoQueues
+    }
+
+    #[inline]
+    fn free(&self) {}
+
+    #[inline]
+    fn activate(&self, _frame: Frame) {}
+
+    #[inline]
+    fn remove(&self, _frame: Frame) {}
+}

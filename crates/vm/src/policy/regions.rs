@@ -1,0 +1,123 @@
+//! What systems keep of a space's regions beside its page tables.
+
+use crate::prot::Prot;
+use machine::{Access, CpuRange, Frame, Machine, VaRange};
+
+/// The list or tree of regions that a system keeps for a space, with what hangs on each of
+/// them: Linux's VMAs with their anon_vma chains, OpenBSD's map entries with their amaps.
+///
+/// The VM's own answers are in its tree ([`crate::tree`]); it says here what happens, takes
+/// the locks that are offered, and asks nothing. So a policy adds just what its structures
+/// cost, and what their locks keep waiting.
+///
+/// Methods that change regions are called under the map's lock for writing
+/// ([`MapLocking::write`](super::MapLocking::write)), after the operation has succeeded, with
+/// no slot, page or pmap lock held; so they can not fail.
+pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
+    /// What may be chosen when the VM is made; `()` for most.
+    type Config: Default + Clone + Send;
+    /// What the spaces of a VM have in common.
+    type Common: Send + Sync;
+    /// What each page keeps.
+    type Page: Send + Sync;
+    /// What each object keeps, and every region that maps it.
+    type Object: Clone + Send + Sync;
+    /// What a fault holds.
+    type Fault<'a>;
+
+    /// What the spaces of a VM have in common.
+    fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self::Common;
+
+    /// An empty space's.
+    fn new(common: &Self::Common) -> Self;
+
+    /// A free page's.
+    fn new_page() -> Self::Page;
+
+    /// A new object's.
+    fn new_object(common: &Self::Common) -> Self::Object;
+
+    /// `range`, of which nothing was mapped, is mapped now.
+    fn map(&self, common: &Self::Common, range: VaRange, mapping: Mapping<Self::Object>);
+
+    /// Nothing of `range` is mapped any more; holes in it never were. The end of the space, and
+    /// `exec`, unmap all.
+    fn unmap(&self, common: &Self::Common, range: VaRange);
+
+    /// All of `range`, which is mapped, has these rights now.
+    fn protect(&self, common: &Self::Common, range: VaRange, prot: Prot);
+
+    /// `child`, which nobody else knows yet and which has no region, is a copy of this space.
+    fn fork(&self, common: &Self::Common, child: &Self);
+
+    /// Begins a fault, under the map's lock for reading and no other. Held until the page is
+    /// mapped, or the fault has failed; also while the page is waited for.
+    fn fault<'a>(
+        &'a self,
+        common: &'a Self::Common,
+        address: usize,
+        access: Access,
+    ) -> Self::Fault<'a>;
+
+    /// A fault that holds this has mapped an anonymous page. Under the lock of its slot.
+    fn took(&self, fault: &Self::Fault<'_>, frame: Frame, page: &Self::Page);
+
+    /// Looks for all mappings of a page, as the system does before it removes them, or splits
+    /// the superpage that begins with it. The caller holds no page's PV lock; if he splits,
+    /// he has the slot's lock, so nothing that waits for slots is held when this is called
+    /// or has returned.
+    fn walk(common: &Self::Common, frame: Frame, page: &Self::Page);
+}
+
+/// What is mapped in a region.
+#[derive(Clone)]
+pub struct Mapping<O> {
+    /// Rights.
+    pub prot: Prot,
+    /// Whether what is written is everybody's.
+    pub shared: bool,
+    /// What the object that is mapped keeps, and the object's page at the region's start.
+    pub object: Option<(O, u64)>,
+}
+
+/// The default: nothing. The tree says what is mapped, PV entries say where a page is.
+pub struct NoRegions;
+
+impl<M: Machine> Regions<M> for NoRegions {
+    type Config = ();
+    type Common = ();
+    type Page = ();
+    type Object = ();
+    type Fault<'a> = ();
+
+    fn common(_: &(), _cpus: CpuRange, _frames: usize) {}
+
+    fn new(_: &()) -> Self {
+        NoRegions
+    }
+
+    fn new_page() {}
+
+    fn new_object(_: &()) {}
+
+    #[inline]
+    fn map(&self, _: &(), _range: VaRange, _mapping: Mapping<()>) {}
+
+    #[inline]
+    fn unmap(&self, _: &(), _range: VaRange) {}
+
+    #[inline]
+    fn protect(&self, _: &(), _range: VaRange, _prot: Prot) {}
+
+    #[inline]
+    fn fork(&self, _: &(), _child: &Self) {}
+
+    #[inline]
+    fn fault<'a>(&'a self, _: &'a (), _address: usize, _access: Access) {}
+
+    #[inline]
+    fn took(&self, _: &(), _frame: Frame, _page: &()) {}
+
+    #[inline]
+    fn walk(_: &(), _frame: Frame, _page: &()) {}
+}

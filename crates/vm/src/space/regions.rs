@@ -1,0 +1,52 @@
+//! What the policy of regions is told.
+
+use super::Space;
+use super::map::New;
+use crate::object::Attached;
+use crate::policy::{Mapping, Policies, Regions};
+use crate::prot::Prot;
+use crate::tree::{Attributes, Flags};
+use machine::{Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// `new` is mapped at `range` now, where nothing was.
+    pub(super) fn region_new(&self, range: VaRange, new: &New<'_, M, P>) {
+        let object = new
+            .object
+            .map(|(object, first)| (object.regions().clone(), first));
+        self.region_mapped(range, new.flags.get(), object);
+    }
+
+    /// What `attributes` say is mapped at `range` now, where nothing was.
+    pub(super) fn region_like(&self, range: VaRange, attributes: &Attributes<M, P>) {
+        let object = attributes.attachment.as_ref().map(|at: &Attached<M, P>| {
+            let state = at.object().regions().clone();
+            (state, at.index(range.start))
+        });
+        self.region_mapped(range, attributes.flags, object);
+    }
+
+    fn region_mapped(
+        &self,
+        range: VaRange,
+        flags: Flags,
+        object: Option<(<P::Regions as Regions<M>>::Object, u64)>,
+    ) {
+        let mapping = Mapping {
+            prot: flags.prot(),
+            shared: flags.has(Flags::SHARED),
+            object,
+        };
+        self.regions.map(self.vm.regions(), range, mapping);
+    }
+
+    /// Nothing of `range` is mapped now.
+    pub(super) fn region_gone(&self, range: VaRange) {
+        self.regions.unmap(self.vm.regions(), range);
+    }
+
+    /// All of `range` has these rights now.
+    pub(super) fn region_protected(&self, range: VaRange, prot: Prot) {
+        self.regions.protect(self.vm.regions(), range, prot);
+    }
+}
