@@ -29,6 +29,8 @@ pub enum Feature {
     Compiler,
     /// Tasks that tasks start beside themselves.
     Partners,
+    /// Pipes and memory that the tasks which run together have in common.
+    Neighbours,
 }
 
 impl Feature {
@@ -48,6 +50,7 @@ impl Feature {
             Feature::Exec => "exec",
             Feature::Compiler => "a compiler",
             Feature::Partners => "partners of tasks",
+            Feature::Neighbours => "what tasks have in common",
         }
     }
 

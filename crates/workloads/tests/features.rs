@@ -12,11 +12,16 @@ fn find(name: &str) -> &'static Workload {
     workloads::find(name).expect("a known workload")
 }
 
-/// The workloads that this file is about; see tests/build.rs for the one that it is not.
+/// The workloads that this file is about; see tests/build.rs and tests/desktop.rs for those that it is not.
 fn all() -> impl Iterator<Item = &'static Workload> {
     let all = workloads::all().iter();
     let all = all.filter(|workload| !workload.needs.features.is_empty());
-    all.filter(|workload| !workload.needs.features.contains(&Feature::Compiler))
+    let others = [Feature::Compiler, Feature::Neighbours];
+    all.filter(move |workload| {
+        !others
+            .iter()
+            .any(|one| workload.needs.features.contains(one))
+    })
 }
 
 fn calls(name: &str, count: u64) -> Vec<String> {

@@ -6,10 +6,12 @@
 //! at the same cost of dispatch (one predictable branch an operation).
 
 mod invalidation;
+mod kernel;
 mod preset;
 mod swap;
 
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
+pub use kernel::AnyKernel;
 pub use preset::{Preset, UnknownPreset};
 pub use swap::{Account, AnySwap};
 

@@ -1,11 +1,12 @@
 //! Systems by name.
 
-use super::{Account, Design, Selected};
+use super::{Account, AnyKernel, Design, Selected};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
-use machine::Platform;
+use ipc::Own;
+use machine::{Machine, Platform};
 use vm::Options;
 
 /// A system of the seeds, or today's, or ours: a choice of policies with a name.
@@ -85,6 +86,11 @@ impl Preset {
             swap: self.account(),
             ..Options::default()
         }
+    }
+
+    /// How its tasks enter the kernel and sleep there. Made on a CPU of the machine.
+    pub fn kernel<M: Machine>(self) -> AnyKernel<M> {
+        AnyKernel::Own(Own::new())
     }
 
     /// Its delayed invalidation.

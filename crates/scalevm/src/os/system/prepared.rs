@@ -1,13 +1,14 @@
 //! What is made before the tasks, and goes after them.
 
+use super::common::Common;
 use super::{failed_with, files};
-use crate::harness::{Failure, Job, Plan};
+use crate::harness::{Failure, Plan};
 use std::env;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use workloads::{Call, Feature, Files};
+use workloads::{Call, Descriptor, Feature, Files};
 
 /// The program that exec1 runs: it does nothing and succeeds.
 const PROGRAM: &str = "true";
@@ -20,13 +21,18 @@ pub struct Prepared {
     names: Vec<CString>,
     program: Option<CString>,
     inputs: Option<Files<File>>,
+    /// How many tasks there are.
+    tasks: usize,
+    /// What they have in common, if the workload needs that.
+    common: Option<Common>,
 }
 
 impl Prepared {
     /// Makes what the tasks of `plan` need, files in `directory`.
     pub fn new(plan: &Plan, directory: &Path) -> Result<Self, Failure> {
         let mut prepared = Prepared::default();
-        let Job::Known(workload) = plan.workload else {
+        prepared.tasks = plan.tasks;
+        let Ok(workload) = plan.workload.known() else {
             return Ok(prepared); // the user's own looks after itself
         };
         let features = workload.needs.features;
@@ -43,6 +49,10 @@ impl Prepared {
         if features.contains(&Feature::Compiler) {
             let inputs = files::inputs(directory, super::page_size());
             prepared.inputs = Some(inputs.map_err(failed(0))?);
+        }
+        if features.contains(&Feature::Neighbours) {
+            let common = Common::new(plan.tasks);
+            prepared.common = Some(common.map_err(Failure::start("what tasks have in common"))?);
         }
         if features.contains(&Feature::Names) {
             for task in 0..plan.tasks {
@@ -64,6 +74,21 @@ impl Prepared {
     #[inline]
     pub fn program(&self) -> Option<&CStr> {
         self.program.as_deref()
+    }
+
+    /// How many tasks there are.
+    pub fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// The pipe of `task`.
+    pub fn pipe(&self, task: usize) -> Option<[Descriptor; 2]> {
+        self.common.as_ref()?.pipe(task)
+    }
+
+    /// Where the tasks' common memory is.
+    pub fn memory(&self) -> Option<usize> {
+        Some(self.common.as_ref()?.memory())
     }
 
     /// What compilers use.
