@@ -35,7 +35,7 @@ impl Counter {
     }
 
     /// Counts `n` more and says whether to go on. Only the task that the counter
-    /// belongs to may call this.
+    /// belongs to may call this, or a child while the task waits for it.
     #[inline]
     #[must_use]
     pub fn add(&self, n: u64) -> bool {

@@ -27,6 +27,9 @@ pub enum Feature {
     Exec,
     /// A program that compiles, see [`compile`](crate::compile).
     Compiler,
+    /// Tasks whose processes are copies of one, see [`System::daemon`](crate::System::daemon), and
+    /// children that go on in a copy of their parent's memory.
+    Family,
     /// Tasks that tasks start beside themselves.
     Partners,
     /// Pipes and memory that the tasks which run together have in common.
@@ -49,6 +52,7 @@ impl Feature {
             Feature::Fork => "fork",
             Feature::Exec => "exec",
             Feature::Compiler => "a compiler",
+            Feature::Family => "families of processes",
             Feature::Partners => "partners of tasks",
             Feature::Neighbours => "what tasks have in common",
         }
@@ -58,7 +62,7 @@ impl Feature {
     pub const fn makes_children(self) -> bool {
         matches!(
             self,
-            Feature::Fork | Feature::Exec | Feature::Compiler | Feature::Partners
+            Feature::Fork | Feature::Exec | Feature::Compiler | Feature::Family | Feature::Partners
         )
     }
 }

@@ -8,7 +8,7 @@
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
 //! beside published ones. Of those that it lacks, fork1 and exec1 are as lmbench has
-//! them; build, desktop, madvise1, mprotect1, mremap1 and reclaim1 are ours.
+//! them; build, desktop, exim, fragment, madvise1, mprotect1, mremap1 and reclaim1 are ours.
 //! What differs: a workload stops when its counter says so, instead of being killed, and
 //! every call is checked.
 #![no_std]
@@ -20,8 +20,10 @@ mod counter;
 mod desktop;
 mod error;
 mod exec1;
+mod exim;
 mod feature;
 mod fork1;
+pub mod fragment;
 mod futex1;
 mod lock1;
 mod madvise1;
@@ -36,19 +38,23 @@ mod page_fault3;
 mod pipe1;
 mod player;
 mod poll1;
+mod program;
 mod reclaim1;
 mod signal1;
 mod steps;
 mod system;
 mod tlb_flush1;
+mod unit;
 mod unix1;
 mod work;
 
-pub use build::{Files, Input, compile};
+pub use build::compile;
 pub use counter::Counter;
 pub use error::{Call, Error};
+pub use exim::{Daemon, Mail};
 pub use feature::Feature;
 pub use player::{Frame, PERIOD, PLAYER, play};
+pub use program::{Files, Input, Program};
 pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System};
 pub use work::work;
 
@@ -106,7 +112,9 @@ enum Body {
     ContextSwitch1,
     Desktop,
     Exec1,
+    Exim,
     Fork1,
+    Fragment,
     Futex1,
     Lock1,
     Madvise1,
@@ -139,7 +147,9 @@ impl Workload {
             Body::ContextSwitch1 => context_switch1::run(system, tick),
             Body::Desktop => desktop::run(system, tick),
             Body::Exec1 => exec1::run(system, tick),
+            Body::Exim => exim::run(system, tick),
             Body::Fork1 => fork1::run(system, tick),
+            Body::Fragment => fragment::run(system, tick),
             Body::Futex1 => futex1::run(system, tick),
             Body::Lock1 => lock1::run(system, tick),
             Body::Madvise1 => madvise1::run(system, tick),
@@ -163,13 +173,15 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 23] = [
+    const ALL: [Workload; 25] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
         desktop::WORKLOAD,
         exec1::WORKLOAD,
+        exim::WORKLOAD,
         fork1::WORKLOAD,
+        fragment::WORKLOAD,
         futex1::WORKLOAD,
         lock1::WORKLOAD,
         madvise1::WORKLOAD,

@@ -71,6 +71,28 @@ pub(crate) fn expect_byte<S: System>(
     }
 }
 
+/// Writes `byte` to new pages from `start` on.
+pub(crate) fn fill<S: System>(
+    system: &mut S,
+    start: usize,
+    pages: usize,
+    byte: u8,
+) -> Result<(), Error> {
+    let page = system.page_size();
+    (0..pages).try_for_each(|number| system.write(start + number * page, byte))
+}
+
+/// Reads pages from `start` on, each of which must hold `byte`.
+pub(crate) fn expect_bytes<S: System>(
+    system: &mut S,
+    start: usize,
+    pages: usize,
+    byte: u8,
+) -> Result<(), Error> {
+    let page = system.page_size();
+    (0..pages).try_for_each(|number| expect_byte(system, start + number * page, byte))
+}
+
 /// Hands both ends of what one can write to and read from to `body`, and closes them, also
 /// when `body` fails.
 pub(crate) fn with_ends<S: System, T>(

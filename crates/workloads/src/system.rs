@@ -1,7 +1,7 @@
 //! What a workload needs of an operating system.
 
 use crate::work::work;
-use crate::{Call, Error};
+use crate::{Call, Daemon, Error, Program};
 
 /// The rights of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,21 @@ pub trait System {
 
     /// Creates a file of `len` zero bytes that no other task has.
     fn file(&mut self, len: usize) -> Result<Self::File, Error>;
+
+    /// Writes to a file, as `pwrite` does; returns how many bytes it took.
+    fn write_file(&mut self, _file: &Self::File, _at: u64, _bytes: &[u8]) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Write))
+    }
+
+    /// Reads from a file, as `pread` does; returns how many bytes there were.
+    fn read_file(
+        &mut self,
+        _file: &Self::File,
+        _at: u64,
+        _bytes: &mut [u8],
+    ) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Read))
+    }
 
     /// Writes one byte. The page is mapped for writing by this task.
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error>;
@@ -211,10 +226,19 @@ pub trait System {
         Err(Error::Unsupported(Call::Wait))
     }
 
-    /// Makes a process that becomes the compiler: it does [`compile`](crate::compile) with
-    /// unit number `unit` on a handle of its own and ends with code 0, or else another.
-    fn start_compiler(&mut self, _unit: u64, _output: &Self::File) -> Result<Child, Error> {
-        Err(Error::Unsupported(Call::Exec))
+    /// Makes a process that is a copy of this one and does what `program` says, on a handle of its
+    /// own; it ends with code 0, or another if that fails.
+    fn start(&mut self, program: Program<'_, Self::File>) -> Result<Child, Error> {
+        Err(Error::Unsupported(match program {
+            Program::Compiler { .. } => Call::Exec,
+            Program::Mail(_) => Call::Fork,
+        }))
+    }
+
+    /// The mail server that has been started in the process of which all tasks' processes are
+    /// copies, if the workload has [`Feature::Family`](crate::Feature::Family).
+    fn daemon(&self) -> Option<Daemon> {
+        None
     }
 
     /// Which of the tasks that run together this is, from 0.

@@ -34,7 +34,8 @@ pub struct ReproduceArgs {
 }
 
 fn system() -> impl TypedValueParser<Value = &'static System> {
-    let names = SYSTEMS.map(|system| PossibleValue::new(system.name).help(system.about));
+    let names = SYSTEMS.iter();
+    let names = names.map(|system| PossibleValue::new(system.name).help(system.about));
     PossibleValuesParser::new(names)
         .map(|name| find(&name).expect("the parser lets only known names through"))
 }

@@ -1,25 +1,27 @@
 //! `scalevm reproduce`: the seeds' experiments on simulated machines.
 
-use crate::cli::{ReproduceArgs, SimArgs};
+use crate::cli::ReproduceArgs;
 use crate::harness::Failure;
 use crate::output::progress::Progress;
 use crate::output::reproduction;
-use crate::reproduce::{Effort, Lab, Point, Row, SYSTEMS, System, Verdict, find};
-use sim::profile::Profile;
+use crate::reproduce::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond};
+use sim::profile::{Profile, ProfileError};
 use stats::Exit;
+use std::time::Instant;
 
 /// Measures and shows; whether all holds is the exit code.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
+    let began = Instant::now();
     let systems = chosen(&args.systems);
-    let mut benches = benches(&systems, &args.sim, effort(args))?;
+    let mut benches = benches(&systems, args, effort(args))?;
     super::prepare()?;
     if !measure(&mut benches)? {
         return Ok(super::finished());
     }
     let (mut rows, mut misses) = (0, 0);
     for system in systems {
-        for bench in benches.iter().filter(|bench| bench.has(system)) {
-            let found = (system.rows)(&bench.lab)?;
+        for bench in &benches {
+            let found = bench.rows(system)?;
             misses += found.iter().filter(|row| missed(row)).count();
             rows += found.len();
             match args.json {
@@ -33,7 +35,8 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
         return Err(Failure::Unavailable(why.into()));
     }
     if !args.json {
-        println!("\n{} of {rows} hold", rows - misses);
+        let took = began.elapsed().as_secs_f64();
+        println!("\n{} of {rows} hold; {took:.0} s", rows - misses);
     }
     Ok(match (super::finished(), misses) {
         (0, 0) => 0,
@@ -42,23 +45,46 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     })
 }
 
-/// A machine, and the systems that are tried on it.
+/// A machine, and what is tried on it.
 struct Bench {
     lab: Lab,
     systems: Vec<&'static System>,
+    /// With how many tasks what is beyond the seeds, and of which systems.
+    beyond: (Vec<usize>, Vec<&'static System>),
 }
 
 impl Bench {
-    fn has(&self, system: &System) -> bool {
-        self.systems.iter().any(|other| other.name == system.name)
+    fn new(machine: Profile, effort: Effort) -> Self {
+        Bench {
+            lab: Lab::new(machine, effort),
+            systems: Vec::new(),
+            beyond: Default::default(),
+        }
     }
 
     fn points(&self) -> Vec<Point> {
         let machine = self.lab.machine();
-        let systems = self.systems.iter();
-        systems
-            .flat_map(|system| (system.points)(machine))
+        let own = self.systems.iter();
+        let own = own.flat_map(|system| (system.points)(machine));
+        let (counts, systems) = &self.beyond;
+        let beyond = systems.iter().flat_map(|system| system.beyond);
+        own.chain(beyond.flat_map(|one: &Beyond| one.points(counts)))
             .collect()
+    }
+
+    /// What came out for `system`, if it was tried here.
+    fn rows(&self, system: &System) -> Result<Vec<Row>, Failure> {
+        let is_among = |systems: &[&System]| systems.iter().any(|one| one.name == system.name);
+        let mut rows = match is_among(&self.systems) {
+            true => (system.rows)(&self.lab)?,
+            false => Vec::new(),
+        };
+        let (counts, systems) = &self.beyond;
+        if is_among(systems) {
+            let beyond = system.beyond.iter();
+            rows.extend(beyond.flat_map(|one| one.rows(&self.lab, counts)));
+        }
+        Ok(rows)
     }
 }
 
@@ -69,8 +95,8 @@ fn missed(row: &Row) -> bool {
 /// The systems asked for, each once, in the order of the list.
 fn chosen(asked: &[&'static System]) -> Vec<&'static System> {
     let asked = |name: &str| asked.is_empty() || asked.iter().any(|one| one.name == name);
-    let names = SYSTEMS.iter().map(|system| system.name);
-    names.filter(|&name| asked(name)).filter_map(find).collect()
+    let all = SYSTEMS.iter();
+    all.filter(|system| asked(system.name)).collect()
 }
 
 fn effort(args: &ReproduceArgs) -> Effort {
@@ -85,36 +111,51 @@ fn effort(args: &ReproduceArgs) -> Effort {
     }
 }
 
-/// The machines: the one asked for, or those the systems name.
+/// The machines: the one asked for, or those the systems name and those beyond.
 fn benches(
     systems: &[&'static System],
-    sim: &SimArgs,
+    args: &ReproduceArgs,
     effort: Effort,
 ) -> Result<Vec<Bench>, Failure> {
-    let lab = |machine: Profile| Lab::new(machine, effort);
-    if sim.is_chosen() {
-        let (lab, systems) = (lab(sim.profile()?), systems.to_vec());
-        return Ok(vec![Bench { lab, systems }]);
+    let unknown = |error: ProfileError| Failure::Unavailable(error.to_string());
+    if args.sim.is_chosen() {
+        let bench = Bench::new(args.sim.profile()?, effort);
+        let (systems, beyond) = (
+            systems.to_vec(),
+            (beyond::COUNTS.to_vec(), systems.to_vec()),
+        );
+        return Ok(vec![Bench {
+            systems,
+            beyond,
+            ..bench
+        }]);
     }
     let mut benches: Vec<Bench> = Vec::new();
     for &system in systems {
         for name in system.machines {
-            let known = benches
-                .iter_mut()
-                .find(|bench| bench.lab.machine().name == *name);
-            if let Some(bench) = known {
-                bench.systems.push(system);
-                continue;
-            }
-            let machine = Profile::named(name);
-            let machine = machine.map_err(|error| Failure::Unavailable(error.to_string()))?;
-            benches.push(Bench {
-                lab: lab(machine),
-                systems: vec![system],
-            });
+            let machine = Profile::named(name).map_err(unknown)?;
+            of(&mut benches, machine, effort).systems.push(system);
         }
     }
+    let further = systems.iter().filter(|system| !system.beyond.is_empty());
+    let further: Vec<&System> = further.copied().collect();
+    if further.is_empty() {
+        return Ok(benches);
+    }
+    for (machine, counts) in beyond::machines(args.quick).map_err(unknown)? {
+        of(&mut benches, machine, effort).beyond = (counts.to_vec(), further.clone());
+    }
     Ok(benches)
+}
+
+/// The bench with this machine; there is one afterwards.
+fn of(benches: &mut Vec<Bench>, machine: Profile, effort: Effort) -> &mut Bench {
+    let is_it = |bench: &Bench| *bench.lab.machine() == machine;
+    let index = benches.iter().position(is_it).unwrap_or_else(|| {
+        benches.push(Bench::new(machine, effort));
+        benches.len() - 1
+    });
+    &mut benches[index]
 }
 
 /// Does all runs; `false` if the user interrupts.

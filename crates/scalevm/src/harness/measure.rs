@@ -91,6 +91,13 @@ impl Outcome {
         (count > 0).then(|| self.samples.iter().map(|s| s.total).sum::<f64>() / count as f64)
     }
 
+    /// The average as will-it-scale prints it: it adds whole numbers, and cuts off what is left. None
+    /// without samples.
+    pub fn whole_average(&self) -> Option<u64> {
+        let total: u64 = self.samples.iter().map(|s| s.total.round() as u64).sum();
+        total.checked_div(self.samples.len() as u64)
+    }
+
     /// The lowest, the median and the highest of the samples' totals; none without samples.
     pub fn spread(&self) -> Option<[f64; 3]> {
         let mut totals: Vec<f64> = self.samples.iter().map(|sample| sample.total).collect();
@@ -275,6 +282,7 @@ mod tests {
             (outcome.average(), outcome.stddev()),
             (Some(400.0), Some(0.0))
         );
+        assert_eq!(outcome.whole_average(), Some(400));
         let expected = [
             "Warmup",
             "Warmup 0",

@@ -6,6 +6,7 @@
 //! whatever way, and by the kernel itself should this process be killed.
 
 pub mod compiler;
+mod exit;
 mod processes;
 mod system;
 mod usage;
@@ -17,6 +18,7 @@ use crate::harness::{Failure, Film, Job, Mode, Plan, Running, Target, Times, int
 use crate::own;
 use crate::tasks::threads::{self, Threads};
 use crate::tasks::{Affinity, Area, Gate, places};
+use exit::Exit;
 use processes::Processes;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Tasks as child processes.
 
-use super::Linux;
+use super::{Exit, Linux};
 use crate::harness::{Failure, Plan, Running, interrupt};
 use crate::tasks::{Area, Gate, Mask, Slot, begin_task, born_at};
 use std::io;
@@ -75,15 +75,6 @@ fn child(
     gate: &Gate,
     mut system: Linux,
 ) -> ! {
-    /// Ends the child even if the workload unwinds: the parent's code on this stack
-    /// is not the child's to run.
-    struct Exit(libc::c_int);
-    impl Drop for Exit {
-        fn drop(&mut self) {
-            // SAFETY: ends the process without running anything of the parent's.
-            unsafe { libc::_exit(self.0) }
-        }
-    }
     let mut exit = Exit(TASK_PANICKED);
     // The parent decides when the user interrupts, and takes its children with it
     // if it is killed itself: between fork and prctl by the second question.

@@ -107,6 +107,15 @@ pub struct Account {
 }
 
 impl Account {
+    /// Of what is done before the tasks begin.
+    pub fn nobody() -> Self {
+        Account {
+            task: 0,
+            private: 0.0,
+            ledgers: None,
+        }
+    }
+
     fn ledger(&self) -> Option<&Ledger> {
         Some(&self.ledgers.as_ref()?[self.task])
     }

@@ -51,6 +51,7 @@ const FEATURES: &[Feature] = &[
     Feature::Poll,
     Feature::Pipes,
     Feature::Neighbours,
+    Feature::Family,
 ];
 
 /// Our VM as a target.

@@ -24,14 +24,22 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         Ok(Process { space, image })
     }
 
+    /// A copy of it, which does not run yet.
+    pub(super) fn copy(&self) -> Result<Self, Error> {
+        let space = self.space.fork().map_err(failed(Call::Fork))?;
+        let image = self.image;
+        Ok(Process { space, image })
+    }
+
     /// A child, in which this CPU runs from now on until [`Process::resume`]. It has written to its
     /// stack, as any does.
     pub(super) fn fork(&self) -> Result<Self, Error> {
-        let space = self.space.fork().map_err(failed(Call::Fork))?;
-        let image = self.image;
-        let child = Process { space, image };
+        let child = self.copy()?;
         child.space.activate();
-        let born = child.space.store(image, 1).map_err(failed(Call::Fork));
+        let born = child
+            .space
+            .store(child.image, 1)
+            .map_err(failed(Call::Fork));
         born.map(|()| child).inspect_err(|_| self.resume())
     }
 

@@ -12,7 +12,7 @@ use vm::swap::SwapSpace;
 use vm::{Policies, Vm};
 use workloads::{Call, Error, Feature, Files, Workload};
 
-/// The files of a build. By an `Arc`, since handles of an object are counted on a line that is the
+/// The files of programs. By an `Arc`, since handles of an object are counted on a line that is the
 /// machine's.
 pub type Inputs<M, P> = Arc<Files<ObjectRef<M, P>>>;
 
@@ -58,7 +58,7 @@ impl Stores for Sim {
     }
 }
 
-/// The files of a build.
+/// The files of programs.
 pub fn inputs<M: Stores, P: Policies<M>>(vm: &Arc<Vm<M, P>>) -> Result<Inputs<M, P>, Error> {
     let files = Files::try_new(|input| {
         let file = file(vm, input.size())?;

@@ -1,51 +1,87 @@
 //! scalevm's own VM as a [`System`].
 
+use super::common::Given;
 use super::descriptors::{Descriptors, Open};
 use super::kernel::{Account, Kernel};
 use super::process::{Process, failed};
-use super::services::{Design, Services};
-use super::stores::{self, Inputs};
+use super::services::Design;
+use super::stores;
 use ipc::futex::Name;
 use ipc::{Entry, Kernel as _, Pipe};
 use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::{Advice, Move, Request, Space};
-use workloads::{Backing, Call, Child, Descriptor, Error, Forked, Prot, System};
+use workloads::{
+    Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System,
+};
 
 /// A task of a process, on the CPU that made this.
 pub struct Task<M: Kernel, P: Design<M>> {
     process: Arc<Process<M, P>>,
     account: Account,
-    services: Arc<Services<M, P>>,
+    given: Given<M, P>,
     descriptors: Descriptors<M>,
     /// Where the tasks' common memory is mapped, once it was asked for.
     common: Option<VaRange>,
-    /// What compilers use, if the workload starts any.
-    inputs: Option<Inputs<M, P>>,
     /// Exit codes of children that have not been waited for.
     children: Vec<Option<u8>>,
 }
 
 impl<M: Kernel, P: Design<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
-    pub fn new(
-        process: Arc<Process<M, P>>,
-        account: Account,
-        services: Arc<Services<M, P>>,
-        inputs: Option<Inputs<M, P>>,
-    ) -> Self {
+    pub fn new(process: Arc<Process<M, P>>, account: Account, given: Given<M, P>) -> Self {
         process.space.activate();
         account.begin::<M>();
         Task {
             process,
             account,
-            services,
+            given,
             descriptors: Descriptors::new(),
             common: None,
-            inputs,
             children: Vec::new(),
         }
+    }
+
+    /// A task on the same CPU that has become `child`.
+    fn become_child(&self, child: Process<M, P>) -> Self {
+        Task {
+            process: Arc::new(child),
+            account: self.account.clone(),
+            given: self.given.clone(),
+            descriptors: Descriptors::new(),
+            common: None,
+            children: Vec::new(),
+        }
+    }
+
+    /// Does what `program` says as the process `child`; what that has become.
+    fn execute(
+        &self,
+        child: Process<M, P>,
+        program: Program<'_, ObjectRef<M, P>>,
+    ) -> Result<Self, Error> {
+        match program {
+            Program::Compiler { unit, output } => {
+                let inputs = self.given.inputs.as_ref();
+                let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
+                let child = self.in_kernel(Entry::Exec, || child.exec())?;
+                let mut child = self.become_child(child);
+                workloads::compile(&mut child, unit, inputs, output)?;
+                Ok(child)
+            }
+            Program::Mail(mail) => {
+                let mut child = self.become_child(child);
+                mail.run(&mut child)?;
+                Ok(child)
+            }
+        }
+    }
+
+    /// The kernel.
+    #[inline]
+    fn kernel(&self) -> &P::Kernel {
+        &self.given.services.kernel
     }
 
     fn space(&self) -> &Space<M, P> {
@@ -65,7 +101,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
 
     #[inline]
     fn in_kernel<R>(&self, why: Entry, work: impl FnOnce() -> R) -> R {
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.account.enter::<M>();
         kernel.enter(why);
         let result = work();
@@ -90,7 +126,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
                 Err(fault) => PageFault { access, ..fault },
             };
             self.account.left_user(began);
-            let kernel = &self.services.kernel;
+            let kernel = self.kernel();
             kernel.enter(Entry::Fault);
             let served = space.fault(fault);
             kernel.leave(Entry::Fault);
@@ -231,25 +267,27 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
         Ok(self.ended(code))
     }
 
-    /// As [`System::fork`]; the compiler's time is the task's.
-    fn start_compiler(&mut self, unit: u64, output: &Self::File) -> Result<Child, Error> {
-        let inputs = self.inputs.as_ref();
-        let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
+    /// As [`System::fork`]; the child's time is the task's.
+    fn start(&mut self, program: Program<'_, Self::File>) -> Result<Child, Error> {
         let child = self.in_kernel(Entry::Fork, || self.process.fork())?;
-        self.live(child, |child| {
-            let mut compiler = Task {
-                process: Arc::new(self.in_kernel(Entry::Exec, || child.exec())?),
-                account: self.account.clone(),
-                services: self.services.clone(),
-                descriptors: Descriptors::new(),
-                common: None,
-                inputs: None,
-                children: Vec::new(),
-            };
-            workloads::compile(&mut compiler, unit, inputs, output)?;
-            Ok((compiler, ()))
-        })?;
+        self.live(child, |child| Ok((self.execute(child, program)?, ())))?;
         Ok(self.ended(0))
+    }
+
+    fn daemon(&self) -> Option<Daemon> {
+        self.given.daemon
+    }
+
+    fn write_file(&mut self, file: &Self::File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
+        self.in_kernel(Entry::File, || {
+            file.write(at, bytes).map_err(failed(Call::Write))
+        })
+    }
+
+    fn read_file(&mut self, file: &Self::File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
+        self.in_kernel(Entry::File, || {
+            file.read(at, bytes).map_err(failed(Call::Read))
+        })
     }
 
     fn number(&self) -> usize {
@@ -287,47 +325,47 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
 
     fn close(&mut self, descriptor: Descriptor) -> Result<(), Error> {
         let open = self.descriptors.remove(descriptor)?;
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.in_kernel(Entry::Descriptor, || open.close(kernel));
         Ok(())
     }
 
     fn read_from(&mut self, from: Descriptor, bytes: &mut [u8]) -> Result<usize, Error> {
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.in_kernel(Entry::Read, || self.descriptors.read(kernel, from, bytes))
     }
 
     fn write_to(&mut self, to: Descriptor, bytes: &[u8]) -> Result<usize, Error> {
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.in_kernel(Entry::Write, || self.descriptors.write(kernel, to, bytes))
     }
 
     fn poll_writable(&mut self, descriptor: Descriptor) -> Result<bool, Error> {
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.in_kernel(Entry::Poll, || {
             self.descriptors.is_writable(kernel, descriptor)
         })
     }
 
     fn poll_readable(&mut self, from: &[Descriptor]) -> Result<u64, Error> {
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.in_kernel(Entry::Poll, || self.descriptors.poll(kernel, from))
     }
 
     fn futex_wake(&mut self, address: usize, count: u32) -> Result<u32, Error> {
-        let futexes = self.services.futexes.as_ref();
+        let futexes = self.given.services.futexes.as_ref();
         let futexes = futexes.ok_or(Error::Unsupported(Call::FutexWake))?;
         let name = self.name(address);
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         let woken = self.in_kernel(Entry::Futex, || futexes.wake(kernel, name, count as usize));
         Ok(woken as u32)
     }
 
     fn futex_wait(&mut self, address: usize, value: u32) -> Result<bool, Error> {
-        let futexes = self.services.futexes.as_ref();
+        let futexes = self.given.services.futexes.as_ref();
         let futexes = futexes.ok_or(Error::Unsupported(Call::FutexWait))?;
         let name = self.name(address);
-        let (kernel, machine) = (&self.services.kernel, self.space().vm().machine());
+        let (kernel, machine) = (self.kernel(), self.space().vm().machine());
         let (word, shift) = word_of(address);
         let still = || {
             machine
@@ -346,11 +384,11 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
     }
 
     fn tasks(&self) -> usize {
-        self.services.tasks
+        self.given.services.tasks
     }
 
     fn pipe_of(&mut self, task: usize) -> Result<[Descriptor; 2], Error> {
-        let pipe = self.services.pipes.get(task);
+        let pipe = self.given.services.pipes.get(task);
         let pipe = pipe.ok_or(Error::Unsupported(Call::Common))?;
         let ends = |end| Open::Common(pipe.clone(), end);
         Ok(self.descriptors.add_ends(ends))
@@ -360,7 +398,7 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
         if let Some(common) = self.common {
             return Ok(common.start);
         }
-        let services = self.services.clone();
+        let services = self.given.services.clone();
         let memory = services.memory.as_ref();
         let memory = memory.ok_or(Error::Unsupported(Call::Common))?;
         let bytes = services.tasks * PAGE_SIZE;
@@ -374,7 +412,7 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
     }
 
     fn sleep_until(&mut self, time: u64) -> Result<(), Error> {
-        let kernel = &self.services.kernel;
+        let kernel = self.kernel();
         self.in_kernel(Entry::Sleep, || kernel.sleep_until(time));
         Ok(())
     }

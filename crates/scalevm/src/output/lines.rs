@@ -16,8 +16,8 @@ impl Lines {
 
     /// The last line; none if no sample was finished.
     pub fn average(&self, outcome: &Outcome) {
-        if let Some(average) = outcome.average() {
-            println!("average:{average:.0}");
+        if let Some(average) = outcome.whole_average() {
+            println!("average:{average}");
         }
     }
 

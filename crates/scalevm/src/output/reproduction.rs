@@ -1,8 +1,8 @@
 //! The seeds' figures beside ours, as tables and as JSON.
 
-use super::short;
 use super::table::{align_right, with_header};
-use crate::reproduce::{Aim, Lab, Row, System, Verdict};
+use super::{percent, short, time};
+use crate::reproduce::{Aim, Lab, Row, System, Unit, Verdict};
 use comfy_table::Table;
 use serde_json::json;
 
@@ -26,6 +26,8 @@ pub fn print(system: &System, lab: &Lab, rows: &[Row]) {
             println!("{}: {note}", row.what);
         }
     }
+    let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
+    println!("{} took {seconds:.1} s", system.name);
 }
 
 fn table(rows: &[Row]) -> Table {
@@ -36,15 +38,25 @@ fn table(rows: &[Row]) -> Table {
         "seeds",
         "corners",
         "ratio",
+        "band",
         "verdict",
+        "s",
     ]);
     for row in rows {
         let show = |value: f64| figure(row, value);
         let (low, high) = row.range();
-        let aim = match row.aim {
-            Aim::Seed { figure, .. } => show(figure),
-            Aim::AtLeast(least, _) => format!("≥ {}", show(least)),
-            Aim::AtMost(most, _) => format!("≤ {}", show(most)),
+        let (aim, band) = match row.aim {
+            Aim::Seed { figure, band, .. } => {
+                (show(figure), format!("{:.2}–{:.2}", band.low, band.high))
+            }
+            Aim::AtLeast(least, _) => (format!("≥ {}", show(least)), "aim".into()),
+            Aim::AtMost(most, _) => (format!("≤ {}", show(most)), "aim".into()),
+            Aim::Words { low, high, .. } if high.is_infinite() => {
+                (format!("≥ {}", show(low)), "words".into())
+            }
+            Aim::Words { low, high, .. } => {
+                (format!("{}–{}", show(low), show(high)), "words".into())
+            }
         };
         table.add_row([
             row.what.clone(),
@@ -55,18 +67,23 @@ fn table(rows: &[Row]) -> Table {
                 true => "–".into(),
                 false => format!("{}–{}", show(low), show(high)),
             },
-            format!("{:.2}", row.ratio()),
+            row.ratio()
+                .map_or("–".into(), |ratio| format!("{ratio:.2}")),
+            band,
             row.verdict().name().to_owned(),
+            format!("{:.1}", row.seconds),
         ]);
     }
-    align_right(&mut table, 1..6);
+    align_right(&mut table, 1..7);
     table
 }
 
 fn figure(row: &Row, value: f64) -> String {
-    match row.is_rate {
-        true => short(value),
-        false => format!("{value:.2}"),
+    match row.unit {
+        Unit::Rate => short(value),
+        Unit::Seconds => time(value),
+        Unit::Share => percent(value),
+        Unit::Number => format!("{value:.2}"),
     }
 }
 
@@ -79,12 +96,21 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             Aim::Seed { quote, band, .. } => ("seed", quote, Some(band)),
             Aim::AtLeast(_, source) => ("at-least", source, None),
             Aim::AtMost(_, source) => ("at-most", source, None),
+            Aim::Words { quote, .. } => ("words", quote, None),
+        };
+        let words = match row.aim {
+            Aim::Words { low, high, .. } => Some(json!({ "low": low, "high": high })),
+            _ => None,
         };
         let line = json!({
             "kind": "reproduction",
             "system": system.name,
             "what": row.what,
-            "unit": if row.is_rate { "1/s" } else { "1" },
+            "unit": match row.unit {
+                Unit::Rate => "1/s",
+                Unit::Seconds => "s",
+                Unit::Number | Unit::Share => "1",
+            },
             "machine": machine.name,
             "topology": machine.topology.shape(),
             "seeds": lab.seeds(),
@@ -98,6 +124,7 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             "corners_high": high,
             "ratio": row.ratio(),
             "band": band.map(|band| json!({ "kind": band.kind, "low": band.low, "high": band.high })),
+            "words": words,
             "verdict": match row.verdict() {
                 Verdict::Holds => "holds",
                 Verdict::AtACorner | Verdict::Misses => "misses",
@@ -105,6 +132,7 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             "holds_at_a_corner": row.corners.iter().any(|&corner| row.aim.holds(corner)),
             "why": row.why.filter(|_| row.verdict() != Verdict::Holds),
             "note": row.note,
+            "seconds": row.seconds,
         });
         println!("{line}");
     }

@@ -1,15 +1,15 @@
 //! One machine, and the runs on it.
 
-use super::{Point, Spread};
+use super::{Outcome, Point, Spread};
 use crate::harness::{Failure, interrupt};
 use crate::output::progress::Progress;
-use crate::simulated::Attribution;
 use baselines::selected::Preset;
 use sim::profile::Profile;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Threads of this computer that simulate: each holds a machine's memory.
 const MOST_THREADS: usize = 16;
@@ -53,11 +53,26 @@ impl Effort {
         }
     }
 
-    /// How long mmap1 is measured.
+    /// How long a workload without an end is measured.
     pub fn span(&self, preset: Preset) -> Duration {
         match preset {
             Preset::Scalevm => self.free,
             _ => self.contended,
+        }
+    }
+    /// Seeds of a point on the machine itself, or on each corner.
+    fn seeds(&self, point: Point, corner: bool) -> u64 {
+        let usual = match corner {
+            true => self.corner_seeds,
+            false => self.seeds,
+        };
+        match (point, corner) {
+            (Point::Uncontended { .. }, _) => 1,
+            _ if point.is_single() => u64::from(!corner),
+            (_, false) if point.is_long() => usual.min(3),
+            // Nothing with one seed: it is quick that is wanted.
+            (_, true) if point.is_long() => u64::from(self.seeds > 1),
+            _ => usual,
         }
     }
 }
@@ -67,7 +82,7 @@ pub struct Lab {
     /// The machine itself, then the corners that differ from it.
     machines: Vec<Profile>,
     effort: Effort,
-    results: Vec<(Run, f64)>,
+    results: Vec<Done>,
 }
 
 /// One run.
@@ -79,10 +94,33 @@ struct Run {
     seed: u64,
 }
 
+/// One that is over.
+struct Done {
+    run: Run,
+    outcome: Outcome,
+    /// What it took on this computer; whoever reads the outcome first takes them away.
+    seconds: Cell<f64>,
+}
+
+/// What comes of a run, and the seconds it took.
+type Slot = Mutex<Option<Result<(Outcome, f64), Failure>>>;
+
 /// One machine of a lab, and what was measured on it.
 pub struct World<'a> {
     lab: &'a Lab,
     machine: usize,
+    /// Of the runs that it was the first to read.
+    seconds: Cell<f64>,
+}
+
+/// A figure made of what was measured.
+pub struct Figure {
+    /// On the machine, over its seeds.
+    pub ours: Spread,
+    /// Medians on the corners on which it was measured.
+    pub corners: Vec<f64>,
+    /// What the runs took on this computer that no figure before was made of.
+    pub seconds: f64,
 }
 
 impl Lab {
@@ -116,29 +154,46 @@ impl Lab {
         self.plan(points).len() as u64
     }
 
-    /// Does the runs, those of different points at the same time: none depends on another.
-    /// `false` if the user interrupts.
+    /// Does the runs, those of different points at the same time: none depends on another. Those that are to
+    /// be alone come last. `false` if the user interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &Progress) -> Result<bool, Failure> {
         let runs = self.plan(points);
-        let done: Vec<Mutex<Option<Result<f64, Failure>>>> =
-            runs.iter().map(|_| Mutex::default()).collect();
+        let (alone, together): (Vec<Run>, Vec<Run>) =
+            runs.into_iter().partition(|run| run.point.is_alone());
+        let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
+        Ok(self.work_off(&together, threads, progress)? && self.work_off(&alone, 1, progress)?)
+    }
+
+    fn work_off(
+        &mut self,
+        runs: &[Run],
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<bool, Failure> {
+        let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((run, done)) = take(&next, &runs, &done) {
+            while let Some((run, slot)) = take(&next, runs, &slots) {
                 let machine = &self.machines[run.machine];
                 progress.point(&format!("{}, {} CPUs", machine.name, run.point.cpus()));
-                let result = run.point.run(machine, run.seed, &self.effort);
-                *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                let began = Instant::now();
+                let outcome = run.point.run(machine, run.seed, &self.effort);
+                let outcome = outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64()));
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
                 progress.step();
             }
         };
-        let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
         thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-        for (run, done) in runs.iter().zip(done) {
-            match done.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                Some(result) => self.results.push((*run, result?)),
-                None => return Ok(false),
-            }
+        for (run, slot) in runs.iter().zip(slots) {
+            let Some(outcome) = slot.into_inner().unwrap_or_else(PoisonError::into_inner) else {
+                return Ok(false);
+            };
+            let (outcome, seconds) = outcome?;
+            self.results.push(Done {
+                run: *run,
+                outcome,
+                seconds: Cell::new(seconds),
+            });
         }
         Ok(true)
     }
@@ -146,88 +201,114 @@ impl Lab {
     /// The runs of `points` that the machine has CPUs for, the longest first.
     fn plan(&self, points: &[Point]) -> Vec<Run> {
         let cpus = self.machine().cpus();
-        let mut runs = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
         for &point in points.iter().filter(|point| point.cpus() <= cpus) {
             for machine in 0..self.machines.len() {
-                let seeds = match (machine, point) {
-                    (_, Point::Uncontended { .. }) => 1,
-                    (0, _) => self.effort.seeds,
-                    _ => self.effort.corner_seeds,
-                };
-                let run = |seed| Run {
-                    point,
-                    machine,
-                    seed,
-                };
                 let first = self.effort.first;
-                runs.extend(
-                    (first..first + seeds)
-                        .map(run)
-                        .filter(|run| self.get(run).is_none()),
-                );
+                for seed in first..first + self.effort.seeds(point, machine > 0) {
+                    let run = Run {
+                        point,
+                        machine,
+                        seed,
+                    };
+                    if self.get(&run).is_none() && !runs.contains(&run) {
+                        runs.push(run);
+                    }
+                }
             }
         }
-        runs.sort_by_key(|run| std::cmp::Reverse(run.point.cpus()));
-        let mut unique: Vec<Run> = Vec::new();
-        runs.retain(|run| {
-            let new = !unique.contains(run);
-            unique.extend(new.then_some(*run));
-            new
-        });
+        runs.sort_by_key(|run| std::cmp::Reverse((run.point.is_long(), run.point.cpus())));
         runs
     }
 
-    fn get(&self, run: &Run) -> Option<f64> {
-        let found = self.results.iter().find(|(other, _)| other == run);
-        found.map(|&(_, value)| value)
+    fn get(&self, run: &Run) -> Option<&Done> {
+        self.results.iter().find(|done| done.run == *run)
     }
 
-    /// A figure made of what was measured: of the machine over its seeds, and the medians
-    /// of the corners. `None` if the machine has too few CPUs for it.
-    pub fn figure(
-        &self,
-        quantity: impl Fn(&World) -> Option<Vec<f64>>,
-    ) -> Option<(Spread, Vec<f64>)> {
-        let of = |machine| Spread::of(quantity(&World { lab: self, machine })?);
-        let corners: Option<Vec<f64>> = (1..self.machines.len())
-            .map(|machine| of(machine).map(|spread| spread.median))
-            .collect();
-        Some((of(0)?, corners?))
+    /// A figure made of what was measured. `None` if the machine has too few CPUs for it.
+    pub fn figure(&self, quantity: impl Fn(&World) -> Option<Vec<f64>>) -> Option<Figure> {
+        let seconds = Cell::new(0.0);
+        let of = |machine| {
+            let world = World {
+                lab: self,
+                machine,
+                seconds: Cell::new(0.0),
+            };
+            let spread = Spread::of(quantity(&world)?);
+            seconds.set(seconds.get() + world.seconds.get());
+            spread
+        };
+        let ours = of(0)?;
+        let corners = (1..self.machines.len()).filter_map(of);
+        let corners = corners.map(|spread| spread.median).collect();
+        Some(Figure {
+            ours,
+            corners,
+            seconds: seconds.get(),
+        })
     }
 
-    /// Where the time of a run of mmap1 goes; runs it.
-    pub fn attribute(&self, point: Point) -> Result<Attribution, Failure> {
-        point.attribute(self.machine(), &self.effort)
+    /// What the first run of `point` on the machine itself gave, for what is said beside a figure.
+    pub fn first(&self, point: impl Into<Point>) -> Option<&Outcome> {
+        let run = Run {
+            point: point.into(),
+            machine: 0,
+            seed: self.effort.first,
+        };
+        Some(&self.get(&run)?.outcome)
     }
 }
 
 impl World<'_> {
-    /// What was measured of `point`, by seed.
-    pub fn of(&self, point: Point) -> Option<Vec<f64>> {
+    /// What `quantity` finds in the runs of `point`, by seed.
+    pub fn each(
+        &self,
+        point: impl Into<Point>,
+        quantity: impl Fn(&Outcome) -> Option<f64>,
+    ) -> Option<Vec<f64>> {
+        let point = point.into();
         let run = |seed| Run {
             point,
             machine: self.machine,
             seed,
         };
-        let values: Vec<f64> = (self.lab.effort.first..)
-            .map_while(|seed| self.lab.get(&run(seed)))
-            .collect();
+        let done = (self.lab.effort.first..).map_while(|seed| self.lab.get(&run(seed)));
+        let values = done.map(|done| {
+            self.seconds.set(self.seconds.get() + done.seconds.take());
+            quantity(&done.outcome)
+        });
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
         (!values.is_empty()).then_some(values)
     }
 
+    /// What `point` measures, by seed.
+    pub fn of(&self, point: impl Into<Point>) -> Option<Vec<f64>> {
+        self.each(point, |outcome| Some(outcome.value))
+    }
+
     /// The same of `a` divided by that of `b`, seed by seed.
-    pub fn ratio(&self, a: Point, b: Point) -> Option<Vec<f64>> {
-        let (a, b) = (self.of(a)?, self.of(b)?);
+    pub fn ratio(&self, a: impl Into<Point>, b: impl Into<Point>) -> Option<Vec<f64>> {
+        self.ratio_of(a, b, |outcome| Some(outcome.value))
+    }
+
+    /// What `quantity` finds in `a` divided by what it finds in `b`, seed by seed.
+    pub fn ratio_of(
+        &self,
+        a: impl Into<Point>,
+        b: impl Into<Point>,
+        quantity: impl Fn(&Outcome) -> Option<f64>,
+    ) -> Option<Vec<f64>> {
+        let (a, b) = (self.each(a, &quantity)?, self.each(b, &quantity)?);
         Some(a.iter().zip(b).map(|(a, b)| a / b).collect())
     }
 }
 
-/// The next run that nobody does, and where its result goes.
-fn take<'a, R>(next: &AtomicUsize, runs: &'a [Run], done: &'a [R]) -> Option<(&'a Run, &'a R)> {
+/// The next run that nobody does, and where its outcome goes.
+fn take<'a>(next: &AtomicUsize, runs: &'a [Run], slots: &'a [Slot]) -> Option<(&'a Run, &'a Slot)> {
     if interrupt::pending().is_some() {
         return None;
     }
     // Relaxed: only that no two get the same number matters.
     let index = next.fetch_add(1, Relaxed);
-    Some((runs.get(index)?, &done[index]))
+    Some((runs.get(index)?, &slots[index]))
 }

@@ -1,25 +1,19 @@
 //! What one simulated run is of.
+#![allow(dead_code)]
 
-use super::Effort;
-use crate::harness::{Failure, Mode, Plan};
+use super::{Effort, Outcome};
+use crate::harness::{Failure, Mode, Plan, Target};
 use crate::locks::registry::{ROWS, Row};
 use crate::locks::simulated as locks;
-use crate::simulated::{Attribution, Simulated};
+use crate::simulated::Simulated;
 use baselines::selected::Preset;
 use sim::profile::Profile;
 
 /// What a run is of, apart from the machine and the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// mmap1 on our VM: operations a second.
-    Mmap1 {
-        /// How the VM is built.
-        preset: Preset,
-        /// Whether tasks share an address space.
-        mode: Mode,
-        /// How many tasks.
-        tasks: usize,
-    },
+    /// A workload on our VM: operations a second.
+    Work(Work),
     /// The lock micro-benchmark: operations a second.
     Lock {
         /// The lock's name among `scalevm locks`.
@@ -32,77 +26,178 @@ pub enum Point {
         /// The lock's name.
         lock: &'static str,
     },
+    /// What it says itself.
+    Probe(Probe),
+}
+
+/// A workload on our VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Its name.
+    pub workload: &'static str,
+    /// How the VM is built.
+    pub preset: Preset,
+    /// Whether tasks share an address space.
+    pub mode: Mode,
+    /// How many tasks.
+    pub tasks: usize,
+    /// Operations of each task, after which the run is over; if not said, it lasts as long as the effort wants.
+    pub jobs: Option<u64>,
+    /// Whether it is seen where the time goes.
+    pub watched: bool,
+}
+
+/// A run that is of no workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// What it measures. Together with `size` it says all: runs of two probes with both equal are the same.
+    pub name: &'static str,
+    /// Of how much.
+    pub size: usize,
+    /// CPUs it takes.
+    pub cpus: usize,
+    /// Whether one run is enough, with one seed on the machine itself.
+    pub once: bool,
+    /// Whether it watches locks: what is watched belongs to the process, so no other run may go on.
+    pub alone: bool,
+    /// Does it, with this seed.
+    pub run: fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>,
+}
+
+impl PartialEq for Probe {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, self.size) == (other.name, other.size)
+    }
+}
+
+impl Eq for Probe {}
+
+impl From<Work> for Point {
+    fn from(work: Work) -> Self {
+        Point::Work(work)
+    }
+}
+
+impl From<Probe> for Point {
+    fn from(probe: Probe) -> Self {
+        Point::Probe(probe)
+    }
+}
+
+impl Work {
+    /// By processes, each with its own address space.
+    pub const fn processes(workload: &'static str, preset: Preset, tasks: usize) -> Self {
+        Work {
+            workload,
+            preset,
+            mode: Mode::Processes,
+            tasks,
+            jobs: None,
+            watched: false,
+        }
+    }
+
+    /// By threads of one process.
+    pub const fn threads(workload: &'static str, preset: Preset, tasks: usize) -> Self {
+        let mode = Mode::Threads;
+        Work {
+            mode,
+            ..Work::processes(workload, preset, tasks)
+        }
+    }
+
+    /// Until each task has done so many operations: what that takes is known then.
+    pub const fn jobs(self, each: u64) -> Self {
+        Work {
+            jobs: Some(each),
+            ..self
+        }
+    }
+
+    /// And where the time goes.
+    pub const fn watched(self) -> Self {
+        Work {
+            watched: true,
+            ..self
+        }
+    }
+
+    /// The system it runs on, and what is run.
+    pub fn on(&self, machine: &Profile, seed: u64) -> Result<(Simulated, Plan), Failure> {
+        let target = Simulated {
+            preset: self.preset,
+            profile: machine.clone(),
+            seed,
+        };
+        let workload = workloads::find(self.workload);
+        let unknown = || Failure::Unavailable(format!("no workload is called {}", self.workload));
+        let plan = Plan {
+            workload: workload.ok_or_else(unknown)?.into(),
+            tasks: self.tasks,
+            mode: self.mode,
+            count: self.jobs.map(|each| each * self.tasks as u64),
+        };
+        Ok((target, plan))
+    }
+
+    fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+        let (target, plan) = self.on(machine, seed)?;
+        let span = effort.span(self.preset);
+        match (self.watched, plan.count) {
+            (true, _) => Ok(Outcome::seen(target.observe(&plan, span)?, span)),
+            (false, Some(count)) => Ok(Outcome::completed(count, target.complete(&plan, 0)?)),
+            (false, None) => {
+                let counts = target.sample(&plan, span)?;
+                Ok(Outcome::counted(&counts, span))
+            }
+        }
+    }
 }
 
 impl Point {
-    /// mmap1 by processes.
-    pub const fn processes(preset: Preset, tasks: usize) -> Self {
-        let mode = Mode::Processes;
-        Point::Mmap1 {
-            preset,
-            mode,
-            tasks,
-        }
-    }
-
     /// CPUs it takes: what it costs to simulate, and what the machine must have.
     pub fn cpus(&self) -> usize {
         match *self {
-            Point::Mmap1 { tasks, .. } => tasks,
+            Point::Work(work) => work.tasks,
             Point::Lock { cpus, .. } => cpus,
             Point::Uncontended { .. } => 1,
+            Point::Probe(probe) => probe.cpus,
         }
+    }
+
+    /// Whether it runs while no other does.
+    pub fn is_alone(&self) -> bool {
+        match *self {
+            Point::Work(work) => work.watched,
+            Point::Probe(probe) => probe.alone,
+            _ => false,
+        }
+    }
+
+    /// Whether there is one run of it, with one seed on the machine itself.
+    pub fn is_single(&self) -> bool {
+        match *self {
+            Point::Probe(probe) => probe.once || probe.alone,
+            _ => self.is_alone(),
+        }
+    }
+
+    /// Whether a run takes long: it goes to its end, however long that takes.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Point::Work(work) if work.jobs.is_some())
     }
 
     /// Runs it once.
-    pub fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<f64, Failure> {
+    pub fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
         match *self {
-            Point::Mmap1 { preset, .. } => {
-                let span = effort.span(preset);
-                let (target, plan) = self.mmap1(preset, machine, seed);
-                let counts = target.sample(&plan, span)?;
-                Ok(counts.iter().sum::<u64>() as f64 / span.as_secs_f64())
-            }
+            Point::Work(work) => work.run(machine, seed, effort),
             Point::Lock { lock, cpus } => {
                 let curve = locks::curve(machine, row(lock), &[cpus], &(seed..seed + 1))?;
-                Ok(curve[0].throughput.median)
+                Ok(Outcome::of(curve[0].throughput.median))
             }
-            Point::Uncontended { lock } => locks::uncontended(machine, row(lock)),
+            Point::Uncontended { lock } => locks::uncontended(machine, row(lock)).map(Outcome::of),
+            Point::Probe(probe) => (probe.run)(&probe, machine, seed, effort),
         }
-    }
-
-    /// Where the time goes, of mmap1 with the first seed.
-    pub fn attribute(&self, machine: &Profile, effort: &Effort) -> Result<Attribution, Failure> {
-        let Point::Mmap1 { preset, .. } = *self else {
-            return Err(Failure::Unavailable(
-                "a lock's run is not attributed".into(),
-            ));
-        };
-        let (target, plan) = self.mmap1(preset, machine, effort.first);
-        target.attribute(&plan, effort.span(preset))
-    }
-
-    fn mmap1(&self, preset: Preset, machine: &Profile, seed: u64) -> (Simulated, Plan) {
-        let (mode, tasks) = match *self {
-            Point::Mmap1 { mode, tasks, .. } => (mode, tasks),
-            _ => (Mode::Processes, self.cpus()),
-        };
-        let profile = machine.clone();
-        let target = Simulated {
-            preset,
-            profile,
-            seed,
-        };
-        let workload = workloads::find("mmap1").expect("mmap1 is a workload");
-        (
-            target,
-            Plan {
-                workload: workload.into(),
-                tasks,
-                mode,
-                count: None,
-            },
-        )
     }
 }
 

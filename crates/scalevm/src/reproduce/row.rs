@@ -40,6 +40,8 @@ pub struct Band {
 }
 
 impl Band {
+    /// Nothing is predicted.
+    pub const EXACT: Band = Band::new("no difference", 1.0, 1.0);
     /// A saturated lock, built as its authors built it.
     pub const SATURATED: Band = Band::new("a saturated lock, ±35 %", 0.65, 1.35);
     /// Which variables share a line is not known.
@@ -70,6 +72,15 @@ pub enum Aim {
     AtLeast(f64, &'static str),
     /// No more than this; and why.
     AtMost(f64, &'static str),
+    /// What the seed says in words only, and what these are taken for.
+    Words {
+        /// The words.
+        quote: &'static str,
+        /// The least that they are said of.
+        low: f64,
+        /// The most.
+        high: f64,
+    },
 }
 
 impl Aim {
@@ -79,22 +90,24 @@ impl Aim {
             Aim::Seed { figure, band, .. } => (band.low..=band.high).contains(&(value / figure)),
             Aim::AtLeast(least, _) => value >= least,
             Aim::AtMost(most, _) => value <= most,
+            Aim::Words { low, high, .. } => (low..=high).contains(&value),
         }
     }
 
     /// Where the figure stands, or what it is for.
     pub fn source(&self) -> &'static str {
         match *self {
-            Aim::Seed { quote, .. } => quote,
+            Aim::Seed { quote, .. } | Aim::Words { quote, .. } => quote,
             Aim::AtLeast(_, source) | Aim::AtMost(_, source) => source,
         }
     }
 
-    /// The figure aimed at.
-    pub fn figure(&self) -> f64 {
+    /// The figure aimed at; words have none.
+    pub fn figure(&self) -> Option<f64> {
         match *self {
-            Aim::Seed { figure, .. } => figure,
-            Aim::AtLeast(figure, _) | Aim::AtMost(figure, _) => figure,
+            Aim::Seed { figure, .. } => Some(figure),
+            Aim::AtLeast(figure, _) | Aim::AtMost(figure, _) => Some(figure),
+            Aim::Words { .. } => None,
         }
     }
 }
@@ -121,13 +134,27 @@ impl Verdict {
     }
 }
 
+/// What a figure is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain number.
+    Number,
+    /// Operations a second.
+    Rate,
+    /// Seconds.
+    #[allow(dead_code)]
+    Seconds,
+    /// A part of a whole.
+    Share,
+}
+
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// What it is of.
     pub what: String,
-    /// Operations a second, or a plain number.
-    pub is_rate: bool,
+    /// What it is in.
+    pub unit: Unit,
     /// What it is held against.
     pub aim: Aim,
     /// On the machine.
@@ -138,6 +165,8 @@ pub struct Row {
     pub why: Option<&'static str>,
     /// What else belongs beside it.
     pub note: Option<String>,
+    /// Seconds of this computer that its runs took, but for those of rows before it.
+    pub seconds: f64,
 }
 
 impl Row {
@@ -148,24 +177,36 @@ impl Row {
         aim: Aim,
         quantity: impl Fn(&World) -> Option<Vec<f64>>,
     ) -> Option<Self> {
-        let (ours, corners) = lab.figure(quantity)?;
+        let figure = lab.figure(quantity)?;
         Some(Row {
-            what: what.into(),
-            is_rate: false,
-            aim,
-            ours,
-            corners,
-            why: None,
-            note: None,
+            ours: figure.ours,
+            corners: figure.corners,
+            seconds: figure.seconds,
+            ..Row::known(what, aim, 0.0)
         })
     }
 
-    /// The same as operations a second.
-    pub fn rate(self) -> Self {
+    /// A row for a figure that takes no runs.
+    pub fn known(what: impl Into<String>, aim: Aim, value: f64) -> Self {
         Row {
-            is_rate: true,
-            ..self
+            what: what.into(),
+            unit: Unit::Number,
+            aim,
+            ours: Spread {
+                median: value,
+                low: value,
+                high: value,
+            },
+            corners: Vec::new(),
+            why: None,
+            note: None,
+            seconds: 0.0,
         }
+    }
+
+    /// The same in another unit.
+    pub fn unit(self, unit: Unit) -> Self {
+        Row { unit, ..self }
     }
 
     /// Says why it misses, should it.
@@ -200,9 +241,10 @@ impl Row {
         self.why.unwrap_or(self.aim.source())
     }
 
-    /// Ours over what it is held against.
-    pub fn ratio(&self) -> f64 {
-        self.ours.median / self.aim.figure()
+    /// Ours over the figure that it is held against, if there is one other than 0.
+    pub fn ratio(&self) -> Option<f64> {
+        let figure = self.aim.figure().filter(|&figure| figure != 0.0);
+        Some(self.ours.median / figure?)
     }
 
     /// The range over the machine and its corners.
@@ -236,23 +278,22 @@ mod tests {
             band: Band::SATURATED,
         };
         let row = |median: f64, corner: f64| Row {
-            what: String::new(),
-            is_rate: true,
-            aim,
-            ours: Spread {
-                median,
-                low: median,
-                high: median,
-            },
             corners: vec![corner],
-            why: None,
-            note: None,
+            ..Row::known("", aim, median)
         };
         assert_eq!(row(66.0, 1.0).verdict(), Verdict::Holds);
         assert_eq!(row(134.0, 1.0).verdict(), Verdict::Holds);
         assert_eq!(row(64.0, 70.0).verdict(), Verdict::AtACorner);
         assert_eq!(row(136.0, 64.0).verdict(), Verdict::Misses);
         assert_eq!(row(50.0, 60.0).range(), (50.0, 60.0));
-        assert_eq!(row(50.0, 60.0).ratio(), 0.5);
+        assert_eq!(row(50.0, 60.0).ratio(), Some(0.5));
+    }
+    #[test]
+    fn words_are_taken_for_a_range() {
+        let (quote, low, high) = ("a smooth desktop", 0.0, 1.0);
+        let row = |value| Row::known("", Aim::Words { quote, low, high }, value);
+        assert_eq!(row(1.0).verdict(), Verdict::Holds);
+        assert_eq!(row(1.1).verdict(), Verdict::Misses);
+        assert_eq!((row(1.1).ratio(), row(1.1).reason()), (None, quote));
     }
 }

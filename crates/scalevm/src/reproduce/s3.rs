@@ -2,7 +2,7 @@
 
 use super::lab::World;
 use super::row::Band;
-use super::{Aim, Lab, Point, Row, System};
+use super::{Aim, Lab, Point, Row, System, Unit, Work};
 use crate::harness::Failure;
 use baselines::selected::Preset;
 use sim::profile::Profile;
@@ -14,6 +14,7 @@ pub const SYSTEM: System = System {
     machines: &["freebsd-96"],
     points,
     rows,
+    beyond: &[],
 };
 
 /// Numbers of tasks from which the peak is read.
@@ -29,12 +30,12 @@ const COURSE: &str =
 const WHY_PEAK: &str = "tasks saturate the mutex as soon as their own work no longer hides it, and our \
      mmap and munmap are short: 0.6 µs an iteration; with 286 ns more a call the peak begins at 8";
 
-const fn at(tasks: usize) -> Point {
-    Point::processes(Preset::FreebsdDi, tasks)
+const fn at(tasks: usize) -> Work {
+    Work::processes("mmap1", Preset::FreebsdDi, tasks)
 }
 
 fn points(_: &Profile) -> Vec<Point> {
-    COUNTS.map(at).to_vec()
+    COUNTS.map(|tasks| at(tasks).into()).to_vec()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
@@ -50,7 +51,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
             seed(1_719_430.0, PEAK, Band::SATURATED),
             |world| world.of(at(12)),
         )
-        .map(Row::rate),
+        .map(|row| row.unit(Unit::Rate)),
         Row::new(
             lab,
             "24 over 12 processes",
@@ -63,7 +64,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
             seed(1_008_730.0, ALL, Band::SATURATED),
             |world| world.of(at(96)),
         )
-        .map(Row::rate),
+        .map(|row| row.unit(Unit::Rate)),
         Row::new(
             lab,
             "96 over 12 processes",

@@ -1,9 +1,8 @@
 //! S4: epochs in place of delayed invalidation (seed 000's experiment).
 
 use super::row::Band;
-use super::{Aim, Lab, Point, Row, Spread, System};
+use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
 use crate::harness::Failure;
-use crate::simulated::Attribution;
 use baselines::selected::Preset;
 use sim::profile::Profile;
 
@@ -14,10 +13,11 @@ pub const SYSTEM: System = System {
     machines: &["freebsd-96"],
     points,
     rows,
+    beyond: &[Beyond { after: EPOCH }],
 };
 
-const EPOCH: Point = Point::processes(Preset::FreebsdEpoch, 96);
-const DI: Point = Point::processes(Preset::FreebsdDi, 96);
+const EPOCH: Work = Work::processes("mmap1", Preset::FreebsdEpoch, 96);
+const DI: Work = Work::processes("mmap1", Preset::FreebsdDi, 96);
 
 const RATE: &str = "seed 000, epochs, `-t 96`: average:3550909";
 const RATIO: &str = "seed 000: 252.018% +/- 1.06257% more";
@@ -28,7 +28,7 @@ const WHY: &str = "a section under a swap mutex takes about as long as an owner 
      from behind queued probes; with 28 ns it is 5.2 M, on one socket 2.7 M";
 
 fn points(_: &Profile) -> Vec<Point> {
-    vec![EPOCH, DI]
+    vec![EPOCH.into(), DI.into(), EPOCH.watched().into()]
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
@@ -46,33 +46,29 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
         seed(3.52, RATIO),
         |world| world.ratio(EPOCH, DI),
     );
-    let mut rows: Vec<Row> = [rate.map(Row::rate), ratio].into_iter().flatten().collect();
-    rows.iter_mut().for_each(|row| row.why = Some(WHY));
-    if !rows.is_empty() {
-        rows.push(bottleneck(&lab.attribute(EPOCH)?));
-    }
+    let mut rows: Vec<Row> = [rate.map(|row| row.unit(Unit::Rate)), ratio]
+        .into_iter()
+        .flatten()
+        .map(|row| row.why(WHY))
+        .collect();
+    rows.extend(bottleneck(lab));
     Ok(rows)
 }
 
-/// How much of the waiting for locks is for the swap account's, with one seed.
-fn bottleneck(attribution: &Attribution) -> Row {
-    let waits = |only: &str| -> f64 {
-        let locks = attribution.locks.iter();
-        let named = locks.filter(|lock| lock.what.starts_with(only));
-        named.map(|lock| lock.wait).sum()
-    };
-    let share = waits("swap") / waits("").max(f64::MIN_POSITIVE);
-    Row {
-        what: "share of swap reservation in waiting for locks".into(),
-        is_rate: false,
-        aim: Aim::AtLeast(0.5, NEXT),
-        ours: Spread {
-            median: share,
-            low: share,
-            high: share,
+/// How much of the waiting for locks is for the swap account's.
+fn bottleneck(lab: &Lab) -> Option<Row> {
+    let what = "share of swap reservation in waiting for locks";
+    let row = Row::new(lab, what, Aim::AtLeast(0.5, NEXT), |world| {
+        world.each(EPOCH.watched(), |outcome| {
+            let all = outcome.waiting("")?.max(f64::MIN_POSITIVE);
+            Some(outcome.waiting("swap")? / all)
+        })
+    })?;
+    let row = row.unit(Unit::Share);
+    Some(
+        match lab.first(EPOCH.watched()).and_then(Outcome::bottleneck) {
+            Some(sentence) => row.note(sentence),
+            None => row,
         },
-        corners: Vec::new(),
-        why: None,
-        note: Some(attribution.bottleneck()),
-    }
+    )
 }

@@ -2,7 +2,7 @@
 //! it is held against are the project's own aims.
 
 use super::lab::World;
-use super::{Aim, Lab, Point, Row, Spread, System};
+use super::{Aim, Lab, Point, Row, System, Work};
 use crate::harness::{Failure, Mode};
 use baselines::selected::Preset;
 use sim::profile::Profile;
@@ -14,6 +14,7 @@ pub const SYSTEM: System = System {
     machines: &["freebsd-96"],
     points,
     rows,
+    beyond: &[],
 };
 
 const MORE: &str = "aim: 25 times delayed invalidation; seed 000: \"a topic for another day\"";
@@ -30,29 +31,29 @@ fn counts(machine: &Profile) -> Vec<usize> {
     counts
 }
 
-const fn at(mode: Mode, tasks: usize) -> Point {
-    let preset = Preset::Scalevm;
-    Point::Mmap1 {
-        preset,
+const fn at(mode: Mode, tasks: usize) -> Work {
+    Work {
         mode,
-        tasks,
+        ..Work::processes("mmap1", Preset::Scalevm, tasks)
     }
+}
+
+const fn di(tasks: usize) -> Work {
+    Work::processes("mmap1", Preset::FreebsdDi, tasks)
 }
 
 fn points(machine: &Profile) -> Vec<Point> {
     let modes = [Mode::Processes, Mode::Threads].into_iter();
     let ours = modes.flat_map(|mode| counts(machine).into_iter().map(move |n| at(mode, n)));
-    ours.chain([Point::processes(Preset::FreebsdDi, machine.cpus())])
-        .collect()
+    ours.chain([di(machine.cpus())]).map(Point::from).collect()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let all = lab.machine().cpus();
-    let di = Point::processes(Preset::FreebsdDi, all);
     let mut rows = Vec::new();
     let more = format!("{all} processes, over delayed invalidation");
     rows.extend(Row::new(lab, more, Aim::AtLeast(25.0, MORE), |world| {
-        world.ratio(at(Mode::Processes, all), di)
+        world.ratio(at(Mode::Processes, all), di(all))
     }));
     for mode in [Mode::Processes, Mode::Threads] {
         rows.extend(linear(lab, mode));
@@ -74,8 +75,8 @@ fn linear(lab: &Lab, mode: Mode) -> Option<Row> {
             |a: Vec<f64>, b: Vec<f64>| a.into_iter().zip(b).map(|(a, b)| a.min(b)).collect();
         parts?.into_iter().reduce(least)
     })?;
-    let (plain, _) = lab.figure(|world| world.ratio(at(mode, all), at(mode, 1)))?;
-    let Spread { median, .. } = plain;
+    let plain = lab.figure(|world| world.ratio(at(mode, all), at(mode, 1)))?;
+    let median = plain.ours.median;
     let (whole, parts) = (median / all as f64, speed(machine, all));
     Some(row.note(format!(
         "{all} at once do {median:.1} times what one does alone: {whole:.2} of {all}; with both \

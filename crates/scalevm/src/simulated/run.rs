@@ -30,6 +30,8 @@ const LIMIT: u64 = 60_000_000_000;
 pub struct Seen {
     /// Operations of all tasks.
     pub done: u64,
+    /// What they took, if the plan has an end.
+    pub times: Option<Times>,
     /// Where the time went, in brief.
     pub attribution: Attribution,
     /// The lock profile.
@@ -116,10 +118,15 @@ impl Run {
     pub fn complete(&mut self) -> Result<Times, Failure> {
         let began = self.machine.time();
         self.run_to(LIMIT)?;
-        let ledgers = self.ledgers.as_ref();
-        let ledgers = ledgers.ok_or_else(|| self.stuck("its plan has no end".into()))?;
+        let times = self.times(began);
+        times.ok_or_else(|| self.stuck("its plan has no end".into()))
+    }
+
+    /// What time tasks that have come to their limits took since `began`.
+    fn times(&self, began: u64) -> Option<Times> {
+        let ledgers = self.ledgers.as_ref()?;
         let real = Ledger::end(ledgers).saturating_sub(began);
-        Ok(Ledger::times(ledgers, Duration::from_nanos(real)))
+        Some(Ledger::times(ledgers, Duration::from_nanos(real)))
     }
 
     /// Runs until `is_over`.
@@ -145,13 +152,19 @@ impl Run {
             .collect())
     }
 
-    /// As [`Run::measure`], and sees where the time goes; a stack for each `period`
-    /// nanoseconds, if there is one.
+    /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the time goes; a
+    /// stack for each `period` nanoseconds, if there is one.
     pub fn watch(&mut self, span: Duration, period: Option<u64>) -> Result<Seen, Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
-        let nanoseconds = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
-        let from = self.warm_up(nanoseconds)?;
+        let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
+        let (from, to) = match self.ledgers {
+            Some(_) => (self.machine.time(), LIMIT),
+            None => {
+                let from = self.warm_up(span)?;
+                (from, from + span)
+            }
+        };
         self.machine.clear_accounts();
         profile::reset();
         profile::start(self.counters.len()).map_err(out_of_memory)?;
@@ -159,13 +172,16 @@ impl Run {
             self.machine.sample(period);
         }
         let before = self.counts().iter().sum::<u64>();
-        let outcome = self.run_to(from + nanoseconds);
+        let outcome = self.run_to(to);
         profile::stop();
         outcome?;
         let rows = profile::report();
+        let times = self.times(from);
+        let lasted = times.map_or(span, |times| times.real.as_nanos() as u64);
         Ok(Seen {
             done: self.counts().iter().sum::<u64>() - before,
-            attribution: Attribution::of(&self.machine, &rows, self.counters.len(), nanoseconds),
+            times,
+            attribution: Attribution::of(&self.machine, &rows, self.counters.len(), lasted),
             rows,
             samples: self.machine.sampled(),
         })

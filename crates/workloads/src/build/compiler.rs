@@ -11,8 +11,10 @@
 //! lasts some milliseconds, a tenth of them in the VM when it is not held up. (In seed 002 7.7 % of the CPU
 //! time are the system's before its change, 4.3 % after.)
 
-use super::{Files, Input, OUTPUT, Unit};
-use crate::steps::{expect_byte, with_mapping};
+use super::OUTPUT;
+use crate::program::{Files, Image, Input, Sizes, expect_input};
+use crate::steps::{expect_bytes, fill, with_mapping};
+use crate::unit::Unit;
 use crate::{Backing, Error, Prot, System};
 
 /// Nanoseconds that a unit takes to compute.
@@ -21,19 +23,13 @@ const COMPUTING: u64 = 8_000_000;
 const PHASES: usize = 8;
 /// Pages of the program that run in each.
 const TEXT_PAGES: usize = 6;
-/// Bytes of the program that are data, and pages of them that are written.
-const DATA: usize = 1 << 20;
-const DATA_PAGES: usize = 24;
-/// Pages of a library that are read.
-const LIBRARY_PAGES: usize = 4;
-/// Bytes of a library that are data, pages of them that are relocated, and bytes that become read-only
-/// then.
-const LIBRARY_DATA: usize = 64 << 10;
-const RELOCATED_PAGES: usize = 4;
-const RELOCATED: usize = 32 << 10;
-/// Bytes of the stack, and pages that are used.
-const STACK: usize = 128 << 10;
-const STACK_PAGES: usize = 4;
+/// Of the program.
+const SIZES: Sizes = Sizes {
+    data: 1 << 20,
+    data_pages: 24,
+    stack: 128 << 10,
+    stack_pages: 4,
+};
 /// How often a phase asks for more heap, bytes that it asks for, and pages that it writes.
 const HEAP_STEPS: usize = 2;
 const HEAP_STEP: usize = 32 << 10;
@@ -59,16 +55,17 @@ pub fn compile<S: System>(
     inputs: &Files<S::File>,
     output: &S::File,
 ) -> Result<(), Error> {
+    let image = Image::load(system, inputs, &SIZES)?;
     let mut compiler = Compiler {
         page: system.page_size(),
         unit: Unit::of(unit),
         system,
     };
-    let text = compiler.load(inputs)?;
     let heap = compiler.system.program_break()?;
     let mut arenas = [None; PHASES];
     for phase in 0..PHASES {
-        compiler.run_text(text, phase)?;
+        let text = phase * TEXT_PAGES..(phase + 1) * TEXT_PAGES;
+        image.run_text(compiler.system, text, PHASES * TEXT_PAGES)?;
         compiler.read_sources(&inputs.sources)?;
         compiler.grow_heap(heap, phase)?;
         arenas[phase] = Some(compiler.fill_arena(phase)?);
@@ -103,46 +100,13 @@ struct Arena {
 }
 
 impl<S: System> Compiler<'_, S> {
-    /// Maps what `exec` and the dynamic linker map, and relocates it; where the text is.
-    fn load(&mut self, inputs: &Files<S::File>) -> Result<usize, Error> {
-        let program = Backing::PrivateFile(&inputs.program);
-        let text = self
-            .system
-            .map(Input::Program.size(), Prot::Read, program)?;
-        let data = self.system.map(DATA, Prot::ReadWrite, program)?;
-        self.copy_pages(data, Input::Program, DATA_PAGES)?;
-        let stack = self
-            .system
-            .map(STACK, Prot::ReadWrite, Backing::Anonymous)?;
-        self.fill(stack, STACK_PAGES, 1)?;
-        for (number, library) in inputs.libraries.iter().enumerate() {
-            self.load_library(Input::Library(number), library)?;
-        }
-        Ok(text)
-    }
-
-    fn load_library(&mut self, library: Input, file: &S::File) -> Result<(), Error> {
-        let file = Backing::PrivateFile(file);
-        let text = self.system.map(library.size(), Prot::Read, file)?;
-        let data = self.system.map(LIBRARY_DATA, Prot::ReadWrite, file)?;
-        self.copy_pages(data, library, RELOCATED_PAGES)?;
-        self.system.protect(data, RELOCATED, Prot::Read)?;
-        (0..LIBRARY_PAGES).try_for_each(|page| self.expect_input(text, library, page))
-    }
-
-    /// Reads the program's pages of a phase, which lie apart.
-    fn run_text(&mut self, text: usize, phase: usize) -> Result<(), Error> {
-        let apart = Input::Program.size() / self.page / (PHASES * TEXT_PAGES);
-        (phase * TEXT_PAGES..(phase + 1) * TEXT_PAGES)
-            .try_for_each(|number| self.expect_input(text, Input::Program, number * apart))
-    }
-
     fn read_sources(&mut self, sources: &S::File) -> Result<(), Error> {
         let len = Input::Sources.size();
         let start = self
             .system
             .map(len, Prot::Read, Backing::PrivateFile(sources))?;
-        (0..len / self.page).try_for_each(|page| self.expect_input(start, Input::Sources, page))?;
+        (0..len / self.page)
+            .try_for_each(|page| expect_input(self.system, start, Input::Sources, page))?;
         self.system.unmap(start, len)
     }
 
@@ -150,14 +114,14 @@ impl<S: System> Compiler<'_, S> {
     fn grow_heap(&mut self, heap: usize, phase: usize) -> Result<(), Error> {
         for start in heap_steps(heap, phase) {
             self.system.set_program_break(start + HEAP_STEP)?;
-            self.fill(start, HEAP_PAGES, phase as u8 + 1)?;
+            fill(self.system, start, HEAP_PAGES, phase as u8 + 1)?;
         }
         Ok(())
     }
 
     fn check_heap(&mut self, heap: usize, phase: usize) -> Result<(), Error> {
         heap_steps(heap, phase)
-            .try_for_each(|start| self.expect(start, HEAP_PAGES, phase as u8 + 1))
+            .try_for_each(|start| expect_bytes(self.system, start, HEAP_PAGES, phase as u8 + 1))
     }
 
     fn fill_arena(&mut self, phase: usize) -> Result<Arena, Error> {
@@ -168,12 +132,12 @@ impl<S: System> Compiler<'_, S> {
             pages: self.unit.vary(ARENA_PAGES, phase as u64) as usize,
             byte: self.unit.output(phase),
         };
-        self.fill(arena.start, arena.pages, arena.byte)?;
+        fill(self.system, arena.start, arena.pages, arena.byte)?;
         Ok(arena)
     }
 
     fn check_arena(&mut self, arena: &Arena) -> Result<(), Error> {
-        self.expect(arena.start, arena.pages, arena.byte)
+        expect_bytes(self.system, arena.start, arena.pages, arena.byte)
     }
 
     fn compute(&mut self, phase: usize) {
@@ -193,30 +157,6 @@ impl<S: System> Compiler<'_, S> {
                     .try_for_each(|number| system.write(at + number * page, unit.output(number)))
             },
         )
-    }
-
-    /// Writes to pages of a file that is mapped privately: they must be as the file has them, and
-    /// are this process's own then.
-    fn copy_pages(&mut self, start: usize, file: Input, pages: usize) -> Result<(), Error> {
-        for page in 0..pages {
-            self.expect_input(start, file, page)?;
-            self.system.write(start + page * self.page, 1)?;
-        }
-        Ok(())
-    }
-
-    fn expect_input(&mut self, start: usize, file: Input, page: usize) -> Result<(), Error> {
-        expect_byte(self.system, start + page * self.page, file.byte(page))
-    }
-
-    /// Writes `byte` to new pages.
-    fn fill(&mut self, start: usize, pages: usize, byte: u8) -> Result<(), Error> {
-        (0..pages).try_for_each(|page| self.system.write(start + page * self.page, byte))
-    }
-
-    /// Reads pages that hold `byte`.
-    fn expect(&mut self, start: usize, pages: usize, byte: u8) -> Result<(), Error> {
-        (0..pages).try_for_each(|page| expect_byte(self.system, start + page * self.page, byte))
     }
 }
 

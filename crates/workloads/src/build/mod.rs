@@ -8,15 +8,12 @@
 //! Not of will-it-scale: what the seeds measure by building a kernel.
 
 mod compiler;
-mod files;
-mod unit;
 
 pub use compiler::compile;
-pub use files::{Files, Input};
 
 use crate::steps::{expect_byte, with_mapping};
-use crate::{Backing, Call, Counter, Error, Feature, Needs, System, Workload};
-use unit::Unit;
+use crate::unit::Unit;
+use crate::{Backing, Call, Counter, Error, Feature, Needs, Program, System, Workload};
 
 /// Bytes of make's own that it has written: what a fork copies. GNU make with a small Makefile takes
 /// 161 faults in all.
@@ -71,7 +68,10 @@ impl Make {
     /// Has `unit` compiled.
     fn job<S: System>(&mut self, system: &mut S, unit: Unit) -> Result<(), Error> {
         let output = system.file(OUTPUT)?;
-        let compiler = system.start_compiler(unit.number(), &output)?;
+        let compiler = system.start(Program::Compiler {
+            unit: unit.number(),
+            output: &output,
+        })?;
         let code = system.wait(compiler)?;
         Error::unless(Call::Exec, u64::from(code), 0)?;
         self.take_note(system)?;

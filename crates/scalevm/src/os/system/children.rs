@@ -2,7 +2,7 @@
 
 use super::{cancellation, failed, files, ipc};
 use crate::harness::Mode;
-use crate::os::compiler;
+use crate::os::{Exit, compiler};
 use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
@@ -12,6 +12,9 @@ use workloads::{Call, Child, Descriptor, Error, Files, Forked, LAST};
 
 /// Exit code of a child that could not become the program, as a shell has it.
 const NO_PROGRAM: libc::c_int = 127;
+/// Exit code of a copy whose life failed, and of one that unwound.
+const FAILED: libc::c_int = 1;
+const PANICKED: libc::c_int = 101;
 /// Exit code of an echo that could not read or write.
 const BROKEN: u8 = 1;
 
@@ -76,6 +79,22 @@ fn become_compiler(arguments: &[*const libc::c_char], output: RawFd, inputs: &[R
         let program = c"/proc/self/exe".as_ptr();
         libc::execve(program, arguments.as_ptr(), environment.as_ptr());
         libc::_exit(NO_PROGRAM)
+    }
+}
+
+/// Forks a child that does `life` in its copy of the memory, and ends. It may allocate, whose locks libc's
+/// `fork` looks after; what other threads have locked besides it must not use.
+pub fn start_copy(life: impl FnOnce() -> Result<(), Error>) -> Result<Child, Error> {
+    // SAFETY: the child leaves by `_exit`, also if it unwinds.
+    match unsafe { libc::fork() } {
+        0 => {
+            let mut exit = Exit(PANICKED);
+            exit.0 = life().map_or(FAILED, |()| 0);
+            drop(exit);
+            unreachable!("the child has ended")
+        }
+        -1 => Err(failed(Call::Fork)),
+        pid => Ok(Child::Process(pid)),
     }
 }
 

@@ -17,7 +17,7 @@ pub fn unnamed(directory: &Path, len: usize) -> Result<File, Error> {
         .map_err(|error| failed_with(Call::File, &error))
 }
 
-/// The files of a build in `directory`, which nobody else can open.
+/// The files of programs in `directory`, which nobody else can open.
 pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     Files::try_new(|input| {
         let file = unnamed(directory, input.size())?;
@@ -27,6 +27,20 @@ pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
         }
         Ok(file)
     })
+}
+
+/// Writes from `at` on; how many bytes.
+#[inline]
+pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
+    file.write_at(bytes, at)
+        .map_err(|error| failed_with(Call::Write, &error))
+}
+
+/// Reads from `at` on; how many bytes.
+#[inline]
+pub fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
+    file.read_at(bytes, at)
+        .map_err(|error| failed_with(Call::Read, &error))
 }
 
 #[inline]

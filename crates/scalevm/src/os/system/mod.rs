@@ -20,7 +20,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
-use workloads::{Backing, Call, Child, Descriptor, Error, Forked, Prot, System};
+use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System};
 
 /// One task's handle of the kernel.
 pub struct Linux {
@@ -256,10 +256,29 @@ impl System for Linux {
         children::wait(child, &mut self.threads)
     }
 
-    fn start_compiler(&mut self, unit: u64, output: &File) -> Result<Child, Error> {
-        let inputs = self.prepared.inputs();
-        let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
-        children::start_compiler(unit, output, inputs)
+    fn start(&mut self, program: Program<'_, File>) -> Result<Child, Error> {
+        match program {
+            Program::Compiler { unit, output } => {
+                let inputs = self.prepared.inputs();
+                let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
+                children::start_compiler(unit, output, inputs)
+            }
+            Program::Mail(mail) => children::start_copy(|| mail.run(self)),
+        }
+    }
+
+    fn daemon(&self) -> Option<Daemon> {
+        self.prepared.daemon()
+    }
+
+    #[inline]
+    fn write_file(&mut self, file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
+        files::write_at(file, at, bytes)
+    }
+
+    #[inline]
+    fn read_file(&mut self, file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
+        files::read_at(file, at, bytes)
     }
 
     fn number(&self) -> usize {

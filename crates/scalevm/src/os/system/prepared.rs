@@ -1,19 +1,19 @@
 //! What is made before the tasks, and goes after them.
 
 use super::common::Common;
-use super::{failed_with, files};
-use crate::harness::{Failure, Plan};
+use super::{Linux, failed_with, files};
+use crate::harness::{Failure, Mode, Plan};
 use std::env;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use workloads::{Call, Descriptor, Feature, Files};
+use std::path::{Path, PathBuf};
+use workloads::{Call, Daemon, Descriptor, Feature, Files};
 
 /// The program that exec1 runs: it does nothing and succeeds.
 const PROGRAM: &str = "true";
 
-/// Files with names, the path of a program, and the inputs of a build, if the workload needs them. Tasks can not
+/// Files with names, the path of a program, the files of programs, and a mail server, if the workload needs them. Tasks can not
 /// make files with names: they may be killed, and then nobody would remove them.
 #[derive(Default)]
 pub struct Prepared {
@@ -25,6 +25,8 @@ pub struct Prepared {
     tasks: usize,
     /// What they have in common, if the workload needs that.
     common: Option<Common>,
+    /// In the memory of this process.
+    daemon: Option<Daemon>,
 }
 
 impl Prepared {
@@ -46,9 +48,15 @@ impl Prepared {
                 error,
             }
         };
-        if features.contains(&Feature::Compiler) {
+        let family = features.contains(&Feature::Family);
+        if family || features.contains(&Feature::Compiler) {
             let inputs = files::inputs(directory, super::page_size());
-            prepared.inputs = Some(inputs.map_err(failed(0))?);
+            let inputs = prepared.inputs.insert(inputs.map_err(failed(0))?);
+            if family {
+                let mut system = Linux::new(directory.into(), plan.mode, Prepared::default());
+                let daemon = Daemon::start(&mut system, inputs);
+                prepared.daemon = Some(daemon.map_err(failed(0))?);
+            }
         }
         if features.contains(&Feature::Neighbours) {
             let common = Common::new(plan.tasks);
@@ -91,7 +99,13 @@ impl Prepared {
         Some(self.common.as_ref()?.memory())
     }
 
-    /// What compilers use.
+    /// The mail server.
+    #[inline]
+    pub fn daemon(&self) -> Option<Daemon> {
+        self.daemon
+    }
+
+    /// What programs use.
     #[inline]
     pub fn inputs(&self) -> Option<&Files<File>> {
         self.inputs.as_ref()
@@ -105,6 +119,11 @@ impl Drop for Prepared {
             // Nobody can be told if it has gone already.
             // SAFETY: a path that ends in a zero byte.
             unsafe { libc::unlink(name.as_ptr()) };
+        }
+        if let Some(daemon) = self.daemon {
+            let mut system = Linux::new(PathBuf::new(), Mode::Threads, Prepared::default());
+            // Nor can anybody if it stays: what unmaps all of a mapping needs no memory.
+            let _ = daemon.stop(&mut system);
         }
     }
 }

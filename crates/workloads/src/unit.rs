@@ -1,42 +1,47 @@
-//! What is compiled.
+//! Pieces of work that are alike, but not the same.
 
-/// A unit, by its number: no two of a build have the same.
-#[derive(Clone, Copy)]
-pub(super) struct Unit(u64);
+/// What is compiled, or a message, by its number: no two of a run have the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit(u64);
 
-/// Units that a task may compile; no run comes that far.
+/// Units that a task may do; no run comes that far.
 const PER_TASK: u64 = 1 << 32;
 /// The parts that [`Unit::vary`] divides a size in.
 const PARTS: u64 = 64;
 
 impl Unit {
     /// The first unit of task `task`.
-    pub(super) fn first_of(task: usize) -> Self {
+    pub(crate) fn first_of(task: usize) -> Self {
         Unit(task as u64 * PER_TASK)
     }
 
     /// The unit with this number.
-    pub(super) fn of(number: u64) -> Self {
+    pub(crate) fn of(number: u64) -> Self {
         Unit(number)
     }
 
     /// So many units further.
-    pub(super) fn plus(self, count: u64) -> Self {
+    pub(crate) fn plus(self, count: u64) -> Self {
         Unit(self.0 + count)
     }
 
-    pub(super) fn number(self) -> u64 {
+    /// So many units back; there are as many.
+    pub(crate) fn minus(self, count: u64) -> Self {
+        Unit(self.0 - count)
+    }
+
+    pub(crate) fn number(self) -> u64 {
         self.0
     }
 
-    /// The byte with which a page of the output begins.
-    pub(super) fn output(self, page: usize) -> u8 {
+    /// The byte with which a page of what comes of it begins; never 0, what a lost page holds.
+    pub(crate) fn output(self, page: usize) -> u8 {
         self.mixed(page as u64) as u8 | 1
     }
 
     /// `size` varied by up to a half, the same for the same unit and `what`: jobs that are equally
     /// long would go on in step.
-    pub(super) fn vary(self, size: u64, what: u64) -> u64 {
+    pub(crate) fn vary(self, size: u64, what: u64) -> u64 {
         size / 2 + size * (self.mixed(what) % (PARTS + 1)) / PARTS
     }
 

@@ -1,15 +1,15 @@
-//! The files that all compilers of a build use.
+//! The files that all processes of a program use.
 
-/// Libraries of the compiler: as cc1 has, without the dynamic linker.
-pub(super) const LIBRARIES: usize = 8;
+/// Libraries of a program: as cc1 has, without the dynamic linker.
+pub const LIBRARIES: usize = 8;
 
 /// One of each.
 pub struct Files<F> {
-    /// The compiler itself.
+    /// The program itself.
     pub program: F,
     /// What it is linked with.
     pub libraries: [F; LIBRARIES],
-    /// What it reads.
+    /// What a compiler reads.
     pub sources: F,
 }
 

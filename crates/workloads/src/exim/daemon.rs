@@ -1,0 +1,90 @@
+//! The process that all others of the server are copies of.
+
+use super::memory::{Area, NEW};
+use crate::program::{Files, Image, Input, RELOCATED, Sizes};
+use crate::steps::fill;
+use crate::{Backing, Error, Prot, System};
+
+/// Pages of the program that run in it, equally far apart.
+pub(super) const TEXT_PAGES: usize = 96;
+/// Of the program.
+const SIZES: Sizes = Sizes {
+    data: 512 << 10,
+    data_pages: 104,
+    stack: 128 << 10,
+    stack_pages: 16,
+};
+/// Bytes of its heap, and pages that it has written.
+const HEAP: usize = 512 << 10;
+const HEAP_PAGES: usize = 104;
+/// Bytes of its other memory, and pages that it has written.
+const ANONYMOUS: usize = 256 << 10;
+const ANONYMOUS_PAGES: usize = 56;
+
+/// Bytes that it touches, those of files included.
+pub(super) const MEMORY: usize = 4 << 20;
+
+/// The mail server as it waits for connections: where its memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Daemon {
+    image: Image,
+    heap: usize,
+    anonymous: usize,
+    /// Where the program break is, of which a process has moved nothing yet.
+    pub(super) program_break: usize,
+}
+
+impl Daemon {
+    /// Starts it in this process: maps and touches what it has when the first connection comes.
+    ///
+    /// # Errors
+    /// The first call that fails. What has been mapped stays then.
+    pub fn start<S: System>(system: &mut S, files: &Files<S::File>) -> Result<Self, Error> {
+        let image = Image::load(system, files, &SIZES)?;
+        image.run_text(system, 0..TEXT_PAGES, TEXT_PAGES)?;
+        for data in image.library_data {
+            system.write(data + RELOCATED, NEW)?;
+        }
+        let heap = system.map(HEAP, Prot::ReadWrite, Backing::Anonymous)?;
+        fill(system, heap, HEAP_PAGES, NEW)?;
+        let anonymous = system.map(ANONYMOUS, Prot::ReadWrite, Backing::Anonymous)?;
+        fill(system, anonymous, ANONYMOUS_PAGES, NEW)?;
+        let program_break = system.program_break()?;
+        Ok(Daemon {
+            image,
+            heap,
+            anonymous,
+            program_break,
+        })
+    }
+
+    /// Takes its memory away again.
+    ///
+    /// # Errors
+    /// The first call that fails.
+    pub fn stop<S: System>(self, system: &mut S) -> Result<(), Error> {
+        self.image.unload(system, &SIZES)?;
+        system.unmap(self.heap, HEAP)?;
+        system.unmap(self.anonymous, ANONYMOUS)
+    }
+
+    /// Reads the first pages of the program.
+    pub(super) fn run_text<S: System>(&self, system: &mut S, pages: usize) -> Result<(), Error> {
+        self.image.run_text(system, 0..pages, TEXT_PAGES)
+    }
+
+    /// The address of a page that processes write.
+    pub(super) fn page(&self, area: Area, number: usize, page: usize) -> usize {
+        let start = match area {
+            Area::Data => self.image.data,
+            Area::Stack => self.image.stack,
+            Area::Heap => self.heap,
+            Area::Anonymous => self.anonymous,
+            // One of each.
+            Area::Libraries => return self.image.library_data[number] + RELOCATED,
+        };
+        start + number * page
+    }
+}
+
+const _: () = assert!(Input::Program.size() >= TEXT_PAGES * 4096);
