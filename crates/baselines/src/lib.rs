@@ -14,6 +14,7 @@
 //! | [`freebsd::OneLock`] | FreeBSD, each of them | a space's rwlock and the pmap's mutex, if they share the space |
 //! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
 //! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |
+//! | [`linux::Linux`] | Linux 2.6.39 and 3.0, seed 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
 //!
 //! [`selected`] chooses among them, and `vm`'s own designs, at run time.
 #![no_std]
@@ -21,4 +22,6 @@
 extern crate alloc;
 
 pub mod freebsd;
+pub mod linux;
+pub mod openbsd;
 pub mod selected;

@@ -15,7 +15,17 @@ fn names_are_read_back() {
 
 #[test]
 fn no_two_presets_are_the_same_system() {
-    let systems: Vec<_> = Preset::ALL.map(|p| (p.design(), p.account())).into();
+    let policies = |p: Preset| {
+        (
+            p.design(),
+            p.account(),
+            p.locks(),
+            p.keeping(),
+            p.queueing(),
+            p.faults(),
+        )
+    };
+    let systems: Vec<_> = Preset::ALL.map(policies).into();
     for (i, system) in systems.iter().enumerate() {
         assert!(!systems[..i].contains(system), "{:?}", Preset::ALL[i]);
     }
@@ -27,7 +37,9 @@ fn unknown_names_get_a_suggestion() {
     assert_eq!(nearest("freebsd-dj"), Some(Preset::FreebsdDi));
     assert_eq!(nearest("freebsd_epoch"), Some(Preset::FreebsdEpoch));
     assert_eq!(nearest("lockless-di"), Some(Preset::FreebsdLocklessDi));
+    assert_eq!(nearest("big-lock"), Some(Preset::OpenbsdBiglock));
     assert_eq!(nearest("pvh"), Some(Preset::FreebsdPvh));
+    assert_eq!(nearest("linux-3.0-rc1"), Some(Preset::Linux30Rc2));
     assert_eq!(nearest("ScaleVM"), Some(Preset::Scalevm));
     assert_eq!(nearest("solaris"), None);
     assert_eq!(nearest(""), None);
@@ -38,6 +50,7 @@ fn unknown_names_get_a_suggestion() {
     );
     let message = "windows".parse::<Preset>().unwrap_err().to_string();
     assert!(message.ends_with(
-        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, scalevm"
+        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, openbsd-biglock, \
+         openbsd-unlocked, linux-2.6.39, linux-2.6.39-ra, linux-3.0-rc2, linux-3.0-fixes, scalevm"
     ));
 }

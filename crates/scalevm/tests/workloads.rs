@@ -7,10 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use support::command::{exits, json, number, scalevm};
 use support::scratch::Scratch;
 
-const WORKLOADS: [&str; 14] = [
+const WORKLOADS: [&str; 16] = [
     "context_switch1",
     "exec1",
+    "exim",
     "fork1",
+    "fragment",
     "futex1",
     "lock1",
     "madvise1",

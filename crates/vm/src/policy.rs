@@ -100,9 +100,11 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     type Write<'a>;
     /// Held while pages come, go or change their rights.
     type Pmap<'a>;
+    /// What may be chosen when the VM is made; `()` for most.
+    type Config: Default + Clone + Send + Sync;
 
     /// The locks of a space.
-    fn new() -> Self;
+    fn new(config: &Self::Config) -> Self;
 
     /// Begins an operation that leaves the regions as they are.
     fn read(&self) -> Self::Read<'_>;
@@ -127,8 +129,9 @@ impl<M: Machine> MapLocking<M> for PerSlot {
     type Read<'a> = ();
     type Write<'a> = ();
     type Pmap<'a> = ();
+    type Config = ();
 
-    fn new() -> Self {
+    fn new(_: &()) -> Self {
         PerSlot
     }
 

@@ -6,7 +6,7 @@ use crate::frames::{Content, Frames, RUN};
 use crate::overcommit::Overcommit;
 use crate::page::{Identity, Page};
 use crate::pmap::Pmap;
-use crate::policy::{Invalidation, PageQueues, Policies, Regions, Reservation};
+use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions, Reservation};
 use crate::reclaim::{Hand, OutOfMemory};
 use crate::roster::Roster;
 use crate::superpages::Superpages;
@@ -26,6 +26,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     pages: Box<[Run<M, P>]>,
     invalidation: Padded<P::Invalidation>,
     swap: Padded<P::Swap>,
+    locking: <P::Locking as MapLocking<M>>::Config,
     regions: <P::Regions as Regions<M>>::Common,
     queues: P::Queues,
     asids: Asids<M>,
@@ -61,6 +62,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub invalidation: <P::Invalidation as Invalidation<M>>::Config,
     /// Which account of swap space, if the policy leaves a choice.
     pub swap: <P::Swap as Reservation<M>>::Config,
+    /// Which locks a space has, if the policy leaves a choice.
+    pub locking: <P::Locking as MapLocking<M>>::Config,
     /// What is kept of regions, if the policy leaves a choice.
     pub regions: <P::Regions as Regions<M>>::Config,
     /// Which queues of pages, if the policy leaves a choice.
@@ -82,6 +85,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
         Options {
             invalidation: Default::default(),
             swap: Default::default(),
+            locking: Default::default(),
             regions: Default::default(),
             queues: Default::default(),
             swap_pages: None,
@@ -110,6 +114,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)),
+            locking: options.locking,
             regions: P::Regions::common(&options.regions, cpus, frames),
             queues: P::Queues::new(&options.queues, cpus, frames),
             asids: Asids::new(cpus),
@@ -153,6 +158,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The frame's descriptor.
     pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
         &self.pages[frame.index() / RUN].pages[frame.index() % RUN]
+    }
+
+    /// Which locks a space has.
+    pub(crate) fn locking(&self) -> &<P::Locking as MapLocking<M>>::Config {
+        &self.locking
     }
 
     /// What the spaces have in common of their regions.

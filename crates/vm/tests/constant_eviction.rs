@@ -49,7 +49,9 @@ impl MapLocking<Hosted> for Reclaiming {
     type Write<'a> = ();
     type Pmap<'a> = ();
 
-    fn new() -> Self {
+    type Config = ();
+
+    fn new(_: &()) -> Self {
         Reclaiming
     }
 

@@ -12,11 +12,11 @@ fn find(name: &str) -> &'static Workload {
     workloads::find(name).expect("a known workload")
 }
 
-/// The workloads that this file is about; see tests/build.rs and tests/desktop.rs for those that it is not.
+/// The workloads that this file is about; see tests/programs and tests/desktop.rs for those that it is not.
 fn all() -> impl Iterator<Item = &'static Workload> {
+    let others = [Feature::Compiler, Feature::Family, Feature::Neighbours];
     let all = workloads::all().iter();
     let all = all.filter(|workload| !workload.needs.features.is_empty());
-    let others = [Feature::Compiler, Feature::Neighbours];
     all.filter(move |workload| {
         !others
             .iter()
@@ -116,11 +116,26 @@ fn reclaim1_finds_what_it_has_sent_away() {
 }
 
 #[test]
+fn fragment_makes_a_region_of_four_pages_in_every_eight() {
+    let mut expected = vec![format!("map {}", 512 * 8 * 4096)];
+    for region in 0..512 {
+        let at = 0x1000 + region * 8 * 4096;
+        expected.push(format!("write 1 at {at:#x}"));
+        expected.push(format!("unmap {} at {:#x}", 4 * 4096, at + 4 * 4096));
+    }
+    expected.extend(["page_out 4096 at 0x1000", "read at 0x1000"].map(Into::into));
+    expected.push(format!("unmap {} at 0x1000", 512 * 8 * 4096));
+    assert_eq!(calls("fragment", 1), expected);
+}
+
+#[test]
 fn pages_that_are_lost_on_the_way_are_noticed() {
     for (name, lie, expected) in [
         ("mremap1", Call::Touch, 1),
         ("reclaim1", Call::PageOut, 1),
         ("reclaim1", Call::Touch, 1),
+        ("fragment", Call::PageOut, 1),
+        ("fragment", Call::Touch, 1),
     ] {
         let mut system = Script::lying(lie);
         let error = find(name).run(&mut system, &Counter::new()).unwrap_err();
@@ -153,11 +168,11 @@ fn a_failing_call_ends_the_loop_and_leaves_nothing_behind() {
     let mut failures = Vec::new();
     for workload in all() {
         let mut complete = Script::default();
-        let ran = workload.run(&mut complete, &Counter::with_limit(4));
+        let ran = workload.run(&mut complete, &Counter::with_limit(2));
         ran.expect("no call fails");
         for number in 0..complete.calls.len() {
             let mut system = Script::failing_at(number);
-            let error = workload.run(&mut system, &Counter::with_limit(4));
+            let error = workload.run(&mut system, &Counter::with_limit(2));
             let Err(Error::Failed(call, 12)) = error else {
                 panic!("{}: {error:?} at {}", workload.name, complete.calls[number]);
             };
@@ -274,6 +289,7 @@ fn what_a_system_lacks_is_unsupported() {
         ("context_switch1", Call::Pipe),
         ("exec1", Call::Fork),
         ("fork1", Call::Fork),
+        ("fragment", Call::PageOut),
         ("futex1", Call::FutexWake),
         ("lock1", Call::File),
         ("mremap1", Call::Remap),

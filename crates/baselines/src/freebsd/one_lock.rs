@@ -51,8 +51,9 @@ impl<M: Machine> MapLocking<M> for OneLock<M> {
     type Read<'a> = MapRead<'a, M>;
     type Write<'a> = MapWrite<'a, M>;
     type Pmap<'a> = PmapHeld<'a, M>;
+    type Config = ();
 
-    fn new() -> Self {
+    fn new(_: &()) -> Self {
         OneLock {
             map: Padded(RawRw::new()),
             pmap: Padded(RawLock::new()),

@@ -1,5 +1,6 @@
 //! Any kernel.
 
+use crate::openbsd::BigLock;
 use ipc::{Entry, Kernel, Own};
 use machine::Machine;
 
@@ -7,50 +8,53 @@ use machine::Machine;
 pub enum AnyKernel<M: Machine> {
     /// No lock of the whole kernel, sleepers hashed.
     Own(Own<M>),
+    /// OpenBSD's of the autumn of 2021.
+    BigLock(BigLock<M>),
+}
+
+macro_rules! dispatch {
+    ($any:expr, $kernel:ident => $call:expr) => {
+        match $any {
+            AnyKernel::Own($kernel) => $call,
+            AnyKernel::BigLock($kernel) => $call,
+        }
+    };
 }
 
 impl<M: Machine> Kernel<M> for AnyKernel<M> {
     fn futex_buckets(&self, cpus: usize) -> usize {
-        match self {
-            AnyKernel::Own(kernel) => kernel.futex_buckets(cpus),
-        }
+        dispatch!(self, kernel => kernel.futex_buckets(cpus))
     }
 
     #[inline]
+    #[track_caller]
     fn enter(&self, why: Entry) {
-        match self {
-            AnyKernel::Own(kernel) => kernel.enter(why),
-        }
+        dispatch!(self, kernel => kernel.enter(why))
     }
 
     #[inline]
+    #[track_caller]
     fn leave(&self, why: Entry) {
-        match self {
-            AnyKernel::Own(kernel) => kernel.leave(why),
-        }
+        dispatch!(self, kernel => kernel.leave(why))
     }
 
+    #[track_caller]
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
-        match self {
-            AnyKernel::Own(kernel) => kernel.sleep(key, still),
-        }
+        dispatch!(self, kernel => kernel.sleep(key, still))
     }
 
+    #[track_caller]
     fn wake(&self, key: *const (), count: usize) -> usize {
-        match self {
-            AnyKernel::Own(kernel) => kernel.wake(key, count),
-        }
+        dispatch!(self, kernel => kernel.wake(key, count))
     }
 
+    #[track_caller]
     fn select_wakeup(&self, tell: impl FnOnce()) {
-        match self {
-            AnyKernel::Own(kernel) => kernel.select_wakeup(tell),
-        }
+        dispatch!(self, kernel => kernel.select_wakeup(tell))
     }
 
+    #[track_caller]
     fn sleep_until(&self, time: u64) {
-        match self {
-            AnyKernel::Own(kernel) => kernel.sleep_until(time),
-        }
+        dispatch!(self, kernel => kernel.sleep_until(time))
     }
 }

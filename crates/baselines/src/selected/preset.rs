@@ -1,6 +1,8 @@
 //! Systems by name.
 
-use super::{Account, AnyKernel, Design, Selected};
+use super::{Account, AnyKernel, Design, Keeping, Locks, Queueing, Selected};
+use crate::linux::Fixes;
+use crate::openbsd::{BigLock, Faults};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -20,17 +22,35 @@ pub enum Preset {
     FreebsdLocklessDi,
     /// Seed 000's experiment.
     FreebsdEpoch,
+    /// OpenBSD 7.0: seed 003's "before".
+    OpenbsdBiglock,
+    /// OpenBSD with faults unlocked: what seed 003 measures.
+    OpenbsdUnlocked,
+    /// Linux in May 2011.
+    Linux2639,
+    /// The same with the read-ahead fix.
+    Linux2639Ra,
+    /// Linux with mutexes for its reverse map.
+    Linux30Rc2,
+    /// Linux in July 2011: the mutexes, and one acquisition for a chain.
+    Linux30Fixes,
     /// `vm`'s own designs.
     Scalevm,
 }
 
 impl Preset {
-    /// All presets, oldest first.
-    pub const ALL: [Preset; 5] = [
+    /// All presets; a system's, oldest first.
+    pub const ALL: [Preset; 11] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
         Preset::FreebsdLocklessDi,
+        Preset::OpenbsdBiglock,
+        Preset::OpenbsdUnlocked,
+        Preset::Linux2639,
+        Preset::Linux2639Ra,
+        Preset::Linux30Rc2,
+        Preset::Linux30Fixes,
         Preset::Scalevm,
     ];
 
@@ -41,6 +61,12 @@ impl Preset {
             Preset::FreebsdDi => "freebsd-di",
             Preset::FreebsdLocklessDi => "freebsd-lockless-di",
             Preset::FreebsdEpoch => "freebsd-epoch",
+            Preset::OpenbsdBiglock => "openbsd-biglock",
+            Preset::OpenbsdUnlocked => "openbsd-unlocked",
+            Preset::Linux2639 => "linux-2.6.39",
+            Preset::Linux2639Ra => "linux-2.6.39-ra",
+            Preset::Linux30Rc2 => "linux-3.0-rc2",
+            Preset::Linux30Fixes => "linux-3.0-fixes",
             Preset::Scalevm => "scalevm",
         }
     }
@@ -61,6 +87,22 @@ impl Preset {
             Preset::FreebsdEpoch => {
                 "epochs in place of delayed invalidation: enter, exit, and a grace period to wait"
             }
+            Preset::OpenbsdBiglock => {
+                "calls and faults under one lock of the kernel; one queue of pages, one lock of \
+                 the sleep queues"
+            }
+            Preset::OpenbsdUnlocked => {
+                "faults without the kernel's lock: rwlocks of objects and of families of amaps"
+            }
+            Preset::Linux2639 => {
+                "VMAs with anon_vma chains, a family's lists under its root's spin lock; each fault \
+                 on a file writes the open file"
+            }
+            Preset::Linux2639Ra => "as linux-2.6.39, but that faults leave the open file alone",
+            Preset::Linux30Rc2 => "as linux-2.6.39-ra, with mutexes in place of the spin locks",
+            Preset::Linux30Fixes => {
+                "as linux-3.0-rc2, with the root locked once for all of a region's lists"
+            }
             Preset::Scalevm => {
                 "epoch sections named in the page: wait only for blocks that hold it; swap \
                  reserved per CPU"
@@ -75,6 +117,12 @@ impl Preset {
             Preset::FreebsdDi => "seed 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)",
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
             Preset::FreebsdEpoch => "seed 000, the experiment",
+            Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
+            Preset::OpenbsdUnlocked => "seed 003; OpenBSD/arm64 uvm of late 2021",
+            Preset::Linux2639 => "seed 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
+            Preset::Linux2639Ra => "seed 004; Linux 2.6.39 with 207d04baa",
+            Preset::Linux30Rc2 => "seed 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
+            Preset::Linux30Fixes => "seed 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0",
             Preset::Scalevm => "this project",
         }
     }
@@ -84,13 +132,19 @@ impl Preset {
         Options {
             invalidation: self.design(),
             swap: self.account(),
+            locking: self.locks(),
+            regions: self.keeping(),
+            queues: self.queueing(),
             ..Options::default()
         }
     }
 
     /// How its tasks enter the kernel and sleep there. Made on a CPU of the machine.
     pub fn kernel<M: Machine>(self) -> AnyKernel<M> {
-        AnyKernel::Own(Own::new())
+        match self.faults() {
+            Some(faults) => AnyKernel::BigLock(BigLock::new(faults)),
+            None => AnyKernel::Own(Own::new()),
+        }
     }
 
     /// Its delayed invalidation.
@@ -100,7 +154,13 @@ impl Preset {
             Preset::FreebsdDi => Design::Di,
             Preset::FreebsdLocklessDi => Design::LocklessDi,
             Preset::FreebsdEpoch => Design::Epoch,
-            Preset::Scalevm => Design::Own,
+            Preset::OpenbsdBiglock
+            | Preset::OpenbsdUnlocked
+            | Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Scalevm => Design::Own,
         }
     }
 
@@ -109,7 +169,50 @@ impl Preset {
         match self {
             Preset::FreebsdPvh | Preset::FreebsdDi | Preset::FreebsdEpoch => Account::Mutex,
             Preset::FreebsdLocklessDi => Account::Atomic,
-            Preset::Scalevm => Account::Own,
+            Preset::OpenbsdBiglock
+            | Preset::OpenbsdUnlocked
+            | Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Scalevm => Account::Own,
+        }
+    }
+
+    /// The locks of its spaces.
+    pub const fn locks(self) -> Locks {
+        match self {
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
+            _ => Locks::OneLock,
+        }
+    }
+
+    /// What it keeps of regions.
+    pub const fn keeping(self) -> Keeping {
+        match self {
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Keeping::OpenBsd,
+            Preset::Linux2639 => Keeping::LinuxSpinLocks(Fixes::new(false, false)),
+            Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
+            Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
+            Preset::Linux30Fixes => Keeping::LinuxMutexes(Fixes::new(true, true)),
+            _ => Keeping::Nothing,
+        }
+    }
+
+    /// Whether its faults take the kernel's lock, if there is one.
+    pub const fn faults(self) -> Option<Faults> {
+        match self {
+            Preset::OpenbsdBiglock => Some(Faults::Locked),
+            Preset::OpenbsdUnlocked => Some(Faults::Unlocked),
+            _ => None,
+        }
+    }
+
+    /// Where its pages queue.
+    pub const fn queueing(self) -> Queueing {
+        match self {
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Queueing::Global,
+            _ => Queueing::Nowhere,
         }
     }
 }
@@ -162,7 +265,7 @@ impl core::error::Error for UnknownPreset {}
 fn nearest(name: &str) -> Option<Preset> {
     let distance = |preset: Preset| {
         let full = preset.name();
-        let short = full.strip_prefix("freebsd-").unwrap_or(full);
+        let short = full.split_once('-').map_or(full, |(_, short)| short);
         let candidates = [full, short].map(|known| (edits(known, name), known.len()));
         candidates
             .into_iter()

@@ -12,9 +12,7 @@ use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::{Advice, Move, Request, Space};
-use workloads::{
-    Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System,
-};
+use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System};
 
 /// A task of a process, on the CPU that made this.
 pub struct Task<M: Kernel, P: Design<M>> {
@@ -90,6 +88,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
 
     /// A system call.
     #[inline]
+    #[track_caller]
     fn call<R>(
         &self,
         why: Entry,
@@ -100,6 +99,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     }
 
     #[inline]
+    #[track_caller]
     fn in_kernel<R>(&self, why: Entry, work: impl FnOnce() -> R) -> R {
         let kernel = self.kernel();
         self.account.enter::<M>();
@@ -113,6 +113,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     /// A touch of memory for reading or writing, which enters no kernel; if it faults, the machine charges
     /// for that.
     #[inline]
+    #[track_caller]
     fn touch<R>(
         &self,
         access: Access,

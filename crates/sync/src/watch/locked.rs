@@ -69,6 +69,17 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
     ) -> Held<H, O::Ticket> {
         let attempt = self.attempt(kind, nested, site);
         O::before(&attempt);
+        self.acquire_unordered(&attempt, try_lock, lock)
+    }
+
+    /// As [`Watched::acquire`], but that it says nothing of the order of locks.
+    #[inline(always)]
+    fn acquire_unordered<H>(
+        &self,
+        attempt: &Attempt,
+        try_lock: impl FnOnce() -> Option<H>,
+        lock: impl FnOnce() -> H,
+    ) -> Held<H, O::Ticket> {
         let (raw, how) = if !O::asks_contention() {
             (lock(), Acquired::Unknown)
         } else if let Some(raw) = try_lock() {
@@ -77,7 +88,7 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
             let (raw, wait) = timed::<M, H>(lock);
             (raw, Acquired::Waited(wait))
         };
-        let ticket = O::acquired(&attempt, how);
+        let ticket = O::acquired(attempt, how);
         Held::new(raw, ticket)
     }
 
@@ -150,6 +161,17 @@ impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O
             || self.raw.try_lock(),
             || self.raw.lock(),
         )
+    }
+}
+
+impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
+    /// As [`RawLock::lock`], by a task that had the lock and has let it go to sleep: the locks it
+    /// holds come after this one, and whoever waits for them lets this one go.
+    #[inline]
+    #[track_caller]
+    pub fn lock_again(&self) -> Held<R::Held, O::Ticket> {
+        let attempt = self.attempt(Kind::Exclusive, false, Location::caller());
+        self.acquire_unordered(&attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 }
 

@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             asid,
             active: ActiveCpus::new(),
             tree: Tree::new(),
-            locking: Padded(P::Locking::new()),
+            locking: Padded(P::Locking::new(vm.locking())),
             resident: Padded(M::AtomicUsize::new(0)),
             forks: Padded(M::AtomicUsize::new(0)),
             swept: Padded(M::AtomicUsize::new(0)),

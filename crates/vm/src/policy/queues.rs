@@ -18,7 +18,8 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
     /// slot's lock, or a page's.
     fn free(&self) -> Self::Free<'_>;
 
-    /// A fault has mapped the page, or let it be written. Under the lock of its slot.
+    /// A fault has mapped the page, copied it to write, or let it be written. Under the lock of the
+    /// slot.
     fn activate(&self, frame: Frame);
 
     /// The page has gone; its frame is the caller's, and free soon.

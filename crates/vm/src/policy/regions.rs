@@ -50,6 +50,16 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// `child`, which nobody else knows yet and which has no region, is a copy of this space.
     fn fork(&self, common: &Self::Common, child: &Self);
 
+    /// Whether a fault is to call [`Regions::copy`] before it begins. Under the map's lock for reading.
+    #[inline]
+    fn wants_copy(&self, _address: usize, _access: Access) -> bool {
+        false
+    }
+
+    /// Makes private what the region at `address` shares with a copy of the space, if it still
+    /// does. Under the map's lock for writing, and no other.
+    fn copy(&self, _common: &Self::Common, _address: usize) {}
+
     /// Begins a fault, under the map's lock for reading and no other. Held until the page is
     /// mapped, or the fault has failed; also while the page is waited for.
     fn fault<'a>(

@@ -50,7 +50,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// As [`Space::fault`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
     /// no memory for it before.
     fn try_fault(&self, fault: PageFault, page: VaRange, is_short: bool) -> Result<(), Error> {
-        let _read = self.pmap.locking.read();
+        let _read = self.read_map(fault);
         let region = self
             .regions
             .fault(self.vm.regions(), fault.address, fault.access);
@@ -67,6 +67,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             supply.get(need)?;
         }
         Ok(())
+    }
+
+    /// Locks the map for a fault.
+    #[inline]
+    fn read_map(&self, fault: PageFault) -> <P::Locking as MapLocking<M>>::Read<'_> {
+        loop {
+            let read = self.pmap.locking.read();
+            if !self.regions.wants_copy(fault.address, fault.access) {
+                return read;
+            }
+            drop(read);
+            let _write = self.pmap.locking.write();
+            self.regions.copy(self.vm.regions(), fault.address);
+        }
     }
 
     /// Maps the page, or says what that takes.
@@ -192,6 +206,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         }
         let copy = supply.room().inspect_err(|_| vm.release_page(page))?;
         vm.machine().copy(page, copy);
+        vm.queues().activate(page);
         vm.release_page(page);
         self.make(copy, Kind::Private, true);
         Ok(self.confirm())

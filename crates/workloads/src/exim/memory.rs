@@ -93,7 +93,9 @@ impl Role {
         message: Unit,
         last: Option<Unit>,
     ) -> Result<(), Error> {
-        daemon.run_text(system, self.text())?;
+        if last.is_none() {
+            daemon.run_text(system, self.text())?;
+        }
         for (area, pages) in self.written() {
             for number in 0..pages {
                 let page = daemon.page(area, number, system.page_size());

@@ -132,9 +132,11 @@ impl System for Script {
 
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
         self.ask(Call::Unmap, format!("unmap {len} at {start:#x}"))?;
-        self.pages_of(start, len);
-        self.pages
-            .retain(|page, _| !(start..start + len).contains(page));
+        let mut mapped = self.pages.range(start..start + len);
+        assert!(mapped.next().is_some(), "nothing of it is mapped");
+        for page in (start..start + len).step_by(PAGE) {
+            self.pages.remove(&page);
+        }
         Ok(())
     }
 

@@ -1,0 +1,218 @@
+//! A space's VMAs, in order, and how they are split and merged.
+//!
+//! Linux 2.6.39, `mm/mmap.c`: `vma_merge`, `vma_adjust`, `split_vma`, `do_munmap`, `dup_mmap`. Which
+//! change takes which lock is theirs: moving an end alone takes no anon_vma lock (`brk` that
+//! grows), all else of a VMA that has touched anonymous memory takes its root's; any change of
+//! a file's mapping takes the file's. Linux's list and red-black tree are one ordered map here.
+//! A change of rights splits first and merges then, where Linux moves a border at once.
+
+use super::Version;
+use super::anon_vma::AnonVmas;
+use super::pinned::Pinned;
+use super::vma::Vma;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use machine::{Machine, VaRange};
+use vm::Prot;
+
+/// The VMAs by their starts. Under the map's lock.
+pub(super) struct Map<M: Machine, V: Version>(BTreeMap<usize, Pinned<Vma<M, V>>>);
+
+impl<M: Machine, V: Version> Map<M, V> {
+    pub(super) fn new() -> Self {
+        Map(BTreeMap::new())
+    }
+
+    /// The VMA at `address`.
+    pub(super) fn find(&self, address: usize) -> Option<&Vma<M, V>> {
+        let (_, vma) = self.0.range(..=address).next_back()?;
+        (address < vma.range().end).then_some(vma)
+    }
+
+    /// The VMA that ends at `address`, or before.
+    fn before(&self, address: usize) -> Option<&Vma<M, V>> {
+        self.0.range(..address).next_back().map(|(_, vma)| &**vma)
+    }
+
+    /// The VMAs, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Vma<M, V>> {
+        self.0.values().map(|vma| &**vma)
+    }
+
+    /// A neighbour of `vma` whose anon_vma it may share (`find_mergeable_anon_vma`): one that could
+    /// become one VMA with it if rights were the same, and has inherited nothing.
+    pub(super) fn neighbour(&self, vma: &Vma<M, V>) -> Option<&Vma<M, V>> {
+        let VaRange { start, end } = vma.range();
+        let next = self.0.get(&end).map(|next| &**next);
+        let next = next.filter(|next| vma.goes_on_in(next, false) && next.is_alone());
+        next.or_else(|| {
+            let before = self.before(start)?;
+            (before.goes_on_in(vma, false) && before.is_alone()).then_some(before)
+        })
+    }
+
+    /// Adds `new`, where nothing is, to a neighbour, or as one more.
+    pub(super) fn insert(&mut self, anon: &AnonVmas<M, V>, new: Pinned<Vma<M, V>>) {
+        let VaRange { start, end } = new.range();
+        let before = self.before(start).filter(|vma| vma.goes_on_in(&new, true));
+        let next = self.0.get(&end).filter(|next| new.goes_on_in(next, true));
+        match (before, next) {
+            (Some(before), _) => {
+                let range = VaRange {
+                    end,
+                    ..before.range()
+                };
+                Self::adjust(anon, before, range, None);
+                self.merge(anon, end);
+            }
+            (None, Some(next)) => {
+                let key = end;
+                let range = VaRange {
+                    start,
+                    ..next.range()
+                };
+                Self::adjust(anon, next, range, None);
+                if let Some(next) = self.0.remove(&key) {
+                    self.0.insert(start, next);
+                }
+            }
+            (None, None) => {
+                Self::list(&new);
+                self.0.insert(start, new);
+            }
+        }
+    }
+
+    /// Removes what is in `range`; what reaches out of it is split.
+    pub(super) fn remove(&mut self, anon: &AnonVmas<M, V>, range: VaRange) {
+        self.split(anon, range.start, false);
+        self.split(anon, range.end, true);
+        let keys: Vec<usize> = self
+            .0
+            .range(range.start..range.end)
+            .map(|(&key, _)| key)
+            .collect();
+        for key in keys {
+            if let Some(gone) = self.0.remove(&key) {
+                anon.unlink(&gone);
+                Self::unlist(&gone);
+            }
+        }
+    }
+
+    /// Gives what is in `range` these rights.
+    pub(super) fn protect(&mut self, anon: &AnonVmas<M, V>, range: VaRange, prot: Prot) {
+        self.split(anon, range.start, false);
+        self.split(anon, range.end, false);
+        let mut borders: Vec<usize> = Vec::new();
+        for (&start, vma) in self.0.range(range.start..range.end) {
+            vma.set_prot(prot);
+            borders.push(start);
+        }
+        borders.push(range.end);
+        borders
+            .into_iter()
+            .for_each(|border| self.merge(anon, border));
+    }
+
+    /// A copy for a child: each VMA's family grows by one.
+    pub(super) fn fork(&self, anon: &AnonVmas<M, V>) -> Self {
+        let copy = |vma: &Vma<M, V>| {
+            let child = Vma::new(vma.range(), vma.prot(), vma.kind.clone(), vma.first());
+            anon.fork(&child, vma);
+            Self::list(&child);
+            (vma.range().start, child)
+        };
+        Map(self.iter().map(copy).collect())
+    }
+
+    /// Splits the VMA that `at` is in the midst of; the new one is `below` it, or above.
+    fn split(&mut self, anon: &AnonVmas<M, V>, at: usize, below: bool) {
+        let Some(old) = self.find(at).filter(|vma| vma.range().start < at) else {
+            return;
+        };
+        let VaRange { start, end } = old.range();
+        let lower = VaRange { start, end: at };
+        let upper = VaRange { start: at, end };
+        let (kept, range) = if below {
+            (upper, lower)
+        } else {
+            (lower, upper)
+        };
+        let first = old.index_of(range.start);
+        let new = Vma::new(range, old.prot(), old.kind.clone(), first);
+        if let Some(shared) = old.anon_vma() {
+            anon.clone_chain(&new, old);
+            new.set_anon_vma(shared);
+        }
+        Self::adjust(anon, old, kept, Some(&new));
+        if below && let Some(old) = self.0.remove(&start) {
+            self.0.insert(at, old);
+        }
+        self.0.insert(range.start, new);
+    }
+
+    /// Makes one of the VMAs that meet at `border`, if they are alike.
+    fn merge(&mut self, anon: &AnonVmas<M, V>, border: usize) {
+        let (Some(before), Some(next)) = (self.before(border), self.0.get(&border)) else {
+            return;
+        };
+        // Either may have no anon_vma; two are not made one.
+        let mergeable = match (before.anon_vma(), next.anon_vma()) {
+            (Some(before), Some(next)) => before == next,
+            _ => true,
+        };
+        if !mergeable || !before.goes_on_in(next, true) {
+            return;
+        }
+        if let (None, Some(shared)) = (before.anon_vma(), next.anon_vma()) {
+            anon.clone_chain(before, next);
+            before.set_anon_vma(shared);
+        }
+        let end = next.range().end;
+        let range = VaRange {
+            end,
+            ..before.range()
+        };
+        {
+            let mappings = before.kind.file.as_ref().map(|file| file.mappings().lock());
+            let _root = anon.lock(before);
+            before.set_range(range);
+            if let Some(mappings) = mappings {
+                // SAFETY: all VMAs of files are listed.
+                unsafe { mappings.remove(&next.shared) };
+            }
+        }
+        if let Some(next) = self.0.remove(&border) {
+            anon.unlink(&next);
+        }
+    }
+
+    /// Moves the borders of `vma`; `split` is what has been split off it.
+    fn adjust(anon: &AnonVmas<M, V>, vma: &Vma<M, V>, range: VaRange, split: Option<&Vma<M, V>>) {
+        let mappings = vma.kind.file.as_ref().map(|file| file.mappings().lock());
+        if let (Some(mappings), Some(new)) = (&mappings, split) {
+            // SAFETY: it is new, and boxed.
+            unsafe { mappings.push(&new.shared) };
+        }
+        let end_only = split.is_none() && range.start == vma.range().start;
+        let _root = if end_only { None } else { anon.lock(vma) };
+        vma.set_range(range);
+    }
+
+    /// Enters a mapping of a file in the file's list.
+    fn list(vma: &Vma<M, V>) {
+        if let Some(file) = &vma.kind.file {
+            // SAFETY: it is new, and boxed.
+            unsafe { file.mappings().lock().push(&vma.shared) };
+        }
+    }
+
+    /// Takes it out.
+    fn unlist(vma: &Vma<M, V>) {
+        if let Some(file) = &vma.kind.file {
+            // SAFETY: all VMAs of files are listed.
+            unsafe { file.mappings().lock().remove(&vma.shared) };
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A VMA (`vm_area_struct`): a run of addresses that are mapped alike.
+
+use super::Version;
+use super::anon_vma::{AnonVmaRef, Avc};
+use super::file::FileRef;
+use super::list::Node;
+use super::pinned::Pinned;
+use alloc::vec::Vec;
+use core::ptr::{NonNull, null_mut};
+use machine::{Atomic, Machine, Ordering, PAGE_SHIFT, SharedCell, VaRange};
+use vm::Prot;
+
+/// What a VMA is beside its place and its rights.
+pub(super) struct Kind<M: Machine, V: Version> {
+    pub(super) shared: bool,
+    pub(super) file: Option<FileRef<M, V>>,
+}
+
+/// A VMA. What walkers of anon_vma lists read (the place) is atomic; it changes under
+/// the map's lock for writing, and under the root's where they might miss a page.
+#[repr(C, align(64))]
+pub(super) struct Vma<M: Machine, V: Version> {
+    start: M::AtomicUsize,
+    end: M::AtomicUsize,
+    /// Under the map's lock.
+    prot: M::Cell<Prot>,
+    pub(super) kind: Kind<M, V>,
+    /// Its place among all mappings of the file. Under that list's lock.
+    pub(super) shared: Node<M>,
+    /// Newest last. See [`super::anon_vma`].
+    pub(super) chain: M::Cell<Vec<Pinned<Avc<M>>>>,
+    /// That of new pages; null before the first. See [`super::anon_vma`].
+    anon_vma: M::AtomicPtr,
+    /// The index of the page at `start`: in the file, or, of anonymous memory, in the space where
+    /// it was first.
+    first: M::AtomicU64,
+}
+
+impl<M: Machine, V: Version> Vma<M, V> {
+    pub(super) fn new(range: VaRange, prot: Prot, kind: Kind<M, V>, first: u64) -> Pinned<Self> {
+        let vma = Pinned::new(Vma {
+            start: M::AtomicUsize::new(range.start),
+            end: M::AtomicUsize::new(range.end),
+            prot: M::Cell::new(prot),
+            kind,
+            shared: Node::new(),
+            chain: M::Cell::new(Vec::new()),
+            anon_vma: M::AtomicPtr::new(null_mut()),
+            first: M::AtomicU64::new(first),
+        });
+        M::label_value(&*vma, "vm_area_struct");
+        vma
+    }
+
+    pub(super) fn range(&self) -> VaRange {
+        VaRange {
+            start: self.start.load(Ordering::Relaxed),
+            end: self.end.load(Ordering::Relaxed),
+        }
+    }
+
+    /// What tasks may do. Under the map's lock.
+    pub(super) fn prot(&self) -> Prot {
+        // SAFETY: the map is locked.
+        unsafe { *self.prot.read() }
+    }
+
+    /// Under the map's lock for writing.
+    pub(super) fn set_prot(&self, prot: Prot) {
+        // SAFETY: the map is locked for writing.
+        unsafe { *self.prot.write() = prot };
+    }
+
+    /// The index of the page at the start.
+    pub(super) fn first(&self) -> u64 {
+        self.first.load(Ordering::Relaxed)
+    }
+
+    /// Moves the borders; the pages stay where they are.
+    pub(super) fn set_range(&self, range: VaRange) {
+        let old = self.range();
+        let moved = (range.start as isize - old.start as isize) >> PAGE_SHIFT;
+        if moved != 0 {
+            let first = self.first().wrapping_add_signed(moved as i64);
+            self.first.store(first, Ordering::Relaxed);
+            self.start.store(range.start, Ordering::Relaxed);
+        }
+        self.end.store(range.end, Ordering::Relaxed);
+    }
+
+    /// The index of the page at `address`.
+    pub(super) fn index_of(&self, address: usize) -> u64 {
+        let pages = (address - self.range().start) >> PAGE_SHIFT;
+        self.first() + pages as u64
+    }
+
+    /// Where the page with this index would be mapped.
+    pub(super) fn address_of(&self, index: u64) -> Option<usize> {
+        let VaRange { start, end } = self.range();
+        let bytes = index.wrapping_sub(self.first()) << PAGE_SHIFT;
+        let address = start.wrapping_add(bytes as usize);
+        (start..end).contains(&address).then_some(address)
+    }
+
+    pub(super) fn anon_vma(&self) -> Option<AnonVmaRef<M, V>> {
+        // Acquire: pairs with the release in `set_anon_vma`, for the chain.
+        NonNull::new(self.anon_vma.load(Ordering::Acquire).cast())
+    }
+
+    pub(super) fn set_anon_vma(&self, to: AnonVmaRef<M, V>) {
+        // Release: who finds it finds the chain.
+        self.anon_vma.store(to.as_ptr().cast(), Ordering::Release);
+    }
+
+    pub(super) fn forget_anon_vma(&self) {
+        self.anon_vma.store(null_mut(), Ordering::Relaxed);
+    }
+
+    /// Whether the chain has one node: nothing was inherited.
+    pub(super) fn is_alone(&self) -> bool {
+        // SAFETY: it has an anon_vma, so the chain changes under the map's lock for writing only,
+        // which the caller excludes.
+        self.anon_vma().is_some() && unsafe { (*self.chain.read()).len() == 1 }
+    }
+
+    /// Whether `next` goes on where this one ends, with the same rights if `alike`.
+    pub(super) fn goes_on_in(&self, next: &Self, alike: bool) -> bool {
+        let range = self.range();
+        range.end == next.range().start
+            && self.kind.is_same(&next.kind)
+            && (!alike || self.prot() == next.prot())
+            && self.first() + (range.pages() as u64) == next.first()
+    }
+}
+
+impl<M: Machine, V: Version> Kind<M, V> {
+    /// Whether both map the same.
+    fn is_same(&self, other: &Self) -> bool {
+        let file = match (&self.file, &other.file) {
+            (None, None) => true,
+            (Some(this), Some(other)) => this.is_same_file(other),
+            _ => false,
+        };
+        file && self.shared == other.shared
+    }
+}
+
+impl<M: Machine, V: Version> Clone for Kind<M, V> {
+    fn clone(&self) -> Self {
+        Kind {
+            shared: self.shared,
+            file: self.file.clone(),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Amaps: the anonymous pages of a region, and who shares them (OpenBSD 7.0,
+//! sys/uvm/uvm_amap.c).
+//!
+//! An amap has a slot for each page of a region, for an *anon* or nothing. A fork lets the
+//! child's region refer to the parent's amap; the first write of either copies it, that is the
+//! slots: the anons themselves are shared, counted, until they are written.
+//!
+//! Anons that two amaps share can be under one lock only. So a copy shares the lock of the amap it
+//! was made from, and so do its copies: the lock is that of a whole family, however many processes
+//! that are.
+//!
+//! # Protocol
+//! An amap's state and the counts of its anons are read and written under the family's lock.
+//! [`Amap::refs`] is read without: it is 1 only if the region that reads it has the only reference.
+
+use super::SleepRw;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+use machine::{Atomic, Machine, Ordering, SharedCell};
+use sync::rwlock::RawRw;
+use sync::spin::TestAndSet;
+use sync::watch::Watched;
+use sync::{Mutex, Padded, lock_class};
+
+lock_class!(
+    /// An amap, and all that were copied from it. Held by a fault from its beginning to its end.
+    pub AmapLock = "amap", rank 16
+);
+lock_class!(
+    /// The list of all amaps.
+    pub AmapListLock = "amap list", rank 18
+);
+
+type Lock<M> = Watched<M, SleepRw<M>, AmapLock>;
+
+/// The list of all amaps; here, how many there are.
+pub struct AmapList<M: Machine>(Mutex<M, Watched<M, TestAndSet<M>, AmapListLock>, usize>);
+
+impl<M: Machine> AmapList<M> {
+    pub(super) fn new() -> Self {
+        AmapList(Mutex::new(0))
+    }
+}
+
+/// See the module.
+pub struct Amap<M: Machine> {
+    /// The family's.
+    lock: Arc<Padded<Lock<M>>>,
+    /// Regions that refer to it, in whole or in part.
+    refs: M::AtomicU32,
+    slots: Box<[M::Cell<Slot<M>>]>,
+    /// `am_ppref`: how many regions refer to each slot, once the regions differ.
+    parts: M::Cell<Option<Box<[u32]>>>,
+}
+
+type Slot<M> = Option<Arc<Anon<M>>>;
+
+/// An anonymous page, by the amaps that have it.
+struct Anon<M: Machine> {
+    refs: M::AtomicU32,
+}
+
+impl<M: Machine> Anon<M> {
+    fn new() -> Arc<Self> {
+        Arc::new(Anon {
+            refs: M::AtomicU32::new(1),
+        })
+    }
+
+    /// Under the family's lock, which orders it.
+    fn count(&self, change: i32) {
+        let refs = self.refs.load(Ordering::Relaxed);
+        self.refs
+            .store(refs.wrapping_add_signed(change), Ordering::Relaxed);
+    }
+}
+
+/// An amap whose family is locked.
+#[must_use = "the lock is released when this is dropped"]
+pub struct Locked<'a, M: Machine>(&'a Amap<M>);
+
+impl<M: Machine> Drop for Locked<'_, M> {
+    fn drop(&mut self) {
+        // SAFETY: write-locked when this was made.
+        unsafe { self.0.lock.write_unlock() };
+    }
+}
+
+impl<M: Machine> Amap<M> {
+    /// One of `slots` empty slots, referred to by one region, with a family of its own.
+    #[track_caller]
+    pub(super) fn new(slots: usize, list: &AmapList<M>) -> Arc<Self> {
+        let lock = Arc::new(Padded(Lock::<M>::new()));
+        M::label_value(&*lock, "amap lock");
+        *list.0.lock() += 1;
+        let slots = (0..slots).map(|_| SharedCell::new(None)).collect();
+        Self::with(lock, slots)
+    }
+
+    fn with(lock: Arc<Padded<Lock<M>>>, slots: Box<[M::Cell<Slot<M>>]>) -> Arc<Self> {
+        Arc::new(Amap {
+            lock,
+            refs: M::AtomicU32::new(1),
+            slots,
+            parts: SharedCell::new(None),
+        })
+    }
+
+    /// Whether only one region refers to it. Asked by that region's space, whose map is locked.
+    pub(super) fn is_only(&self) -> bool {
+        self.refs.load(Ordering::Relaxed) == 1
+    }
+
+    /// Locks the family.
+    #[track_caller]
+    pub(super) fn lock(&self) -> Locked<'_, M> {
+        self.lock.write();
+        Locked(self)
+    }
+}
+
+impl<M: Machine> Locked<'_, M> {
+    /// Whether the slot has an anon.
+    pub(super) fn has(&self, slot: usize) -> bool {
+        // SAFETY: the family is locked, here and below.
+        unsafe { (*self.0.slots[slot].read()).is_some() }
+    }
+
+    /// Gives the slot a new anon, in the place of one that it has.
+    pub(super) fn add(&self, slot: usize) {
+        // SAFETY: as in `has`.
+        let place = unsafe { &mut *self.0.slots[slot].write() };
+        if let Some(old) = place.replace(Anon::new()) {
+            old.count(-1);
+        }
+    }
+
+    /// Another region refers to `slots`.
+    pub(super) fn refer(&self, slots: &Range<usize>) {
+        self.count(1);
+        self.count_parts(slots, 1);
+    }
+
+    /// A region that referred to slots has become two that refer to a part each.
+    pub(super) fn split(&self) {
+        let refs = self.0.refs.load(Ordering::Relaxed);
+        // SAFETY: as in `has`.
+        let parts = unsafe { &mut *self.0.parts.write() };
+        parts.get_or_insert_with(|| self.0.slots.iter().map(|_| refs).collect());
+        self.count(1);
+    }
+
+    /// A region that referred to `slots` is gone. The last takes all anons with it.
+    #[track_caller]
+    pub(super) fn leave(self, slots: &Range<usize>, list: &AmapList<M>) {
+        if self.0.is_only() {
+            self.count(-1);
+            self.wipe(0..self.0.slots.len());
+            *list.0.lock() -= 1;
+        } else {
+            self.count(-1);
+            self.count_parts(slots, -1);
+        }
+    }
+
+    /// What a region gets that referred to `slots` and must have an amap of its own; `None` if
+    /// nobody else refers to this one any more.
+    #[track_caller]
+    pub(super) fn copy(self, slots: &Range<usize>, list: &AmapList<M>) -> Option<Arc<Amap<M>>> {
+        if self.0.is_only() {
+            return None;
+        }
+        let copies: Vec<Slot<M>> = slots.clone().map(|slot| self.share(slot)).collect();
+        self.count(-1);
+        self.count_parts(slots, -1);
+        if copies.iter().all(Option::is_none) {
+            // Nothing in common: no family.
+            drop(self);
+            return Some(Amap::new(copies.len(), list));
+        }
+        let lock = self.0.lock.clone();
+        drop(self);
+        *list.0.lock() += 1;
+        let slots = copies.into_iter().map(SharedCell::new).collect();
+        Some(Amap::with(lock, slots))
+    }
+
+    /// The slot's anon, counted once more.
+    fn share(&self, slot: usize) -> Slot<M> {
+        // SAFETY: as in `has`.
+        let anon = unsafe { (*self.0.slots[slot].read()).clone() };
+        if let Some(anon) = &anon {
+            anon.count(1);
+        }
+        anon
+    }
+
+    fn count(&self, change: i32) {
+        let refs = self.0.refs.load(Ordering::Relaxed);
+        let refs = refs.wrapping_add_signed(change);
+        self.0.refs.store(refs, Ordering::Relaxed);
+    }
+
+    /// If regions refer to parts: counts those of `slots`, and takes out the anons of slots to
+    /// which nobody refers any more.
+    fn count_parts(&self, slots: &Range<usize>, change: i32) {
+        // SAFETY: as in `has`.
+        let Some(parts) = (unsafe { &mut *self.0.parts.write() }) else {
+            return;
+        };
+        for slot in slots.clone() {
+            parts[slot] = parts[slot].saturating_add_signed(change);
+            if parts[slot] == 0 {
+                self.wipe(slot..slot + 1);
+            }
+        }
+    }
+
+    /// Takes out the anons of `slots`.
+    fn wipe(&self, slots: Range<usize>) {
+        for slot in slots {
+            // SAFETY: as in `has`.
+            if let Some(anon) = unsafe { (*self.0.slots[slot].write()).take() } {
+                anon.count(-1);
+            }
+        }
+    }
+}

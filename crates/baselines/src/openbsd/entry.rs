@@ -1,0 +1,313 @@
+//! Map entries: the regions of a space, with the amap above and the object below (OpenBSD 7.0,
+//! sys/uvm/uvm_map.c and uvm_fault.c).
+//!
+//! A fault locks the amap of its region for writing, whether it changes it or not, and if the page
+//! is not there also the object, for writing too. It holds them until the page is mapped. A fork
+//! copies the entries, lets each refer to the same amap, and notes in both that it *needs a
+//! copy*; who faults to write there, or anywhere in a region without an object, first
+//! makes the copy under the map's lock for writing.
+//!
+//! What differs: `vm` finds regions in its own tree, so the tree here is only looked up, and
+//! its nodes cost nothing; neighbours are never joined; a fault maps its own page, where OpenBSD
+//! also maps up to seven neighbours that are in memory; a child has its parent's page table
+//! entries, where OpenBSD lets it fault for them; and an object is locked until the fault's
+//! end, where OpenBSD lets go of it as soon as its page is copied.
+//!
+//! # Protocol
+//! The tree of entries is under the map's lock ([`VmMap`](super::VmMap)), and belongs to who makes
+//! the space until he has.
+
+use super::SleepRw;
+use super::amap::{Amap, AmapList, Locked};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::ops::Range;
+use machine::{Access, CpuRange, Frame, Machine, PAGE_SIZE, SharedCell, VaRange};
+use sync::rwlock::RawRw;
+use sync::watch::Watched;
+use sync::{Padded, lock_class};
+use vm::Prot;
+use vm::policy::{Mapping, Regions};
+
+lock_class!(
+    /// `vmobjlock` of an object. Held by a fault that looks for its page.
+    pub ObjectLock = "uobj", rank 17
+);
+
+type ObjectRw<M> = Watched<M, SleepRw<M>, ObjectLock>;
+
+/// What an object has: its lock.
+pub struct Uobj<M: Machine>(Arc<Padded<ObjectRw<M>>>);
+
+impl<M: Machine> Clone for Uobj<M> {
+    fn clone(&self) -> Self {
+        Uobj(self.0.clone())
+    }
+}
+
+/// Regions of this many pages get an amap for each part of [`CHUNK`] that is written (`UVM_AMAP_LARGE`).
+const LARGE: usize = 256;
+/// Slots of a part (`UVM_AMAP_CHUNK`).
+const CHUNK: usize = 16;
+
+/// The entries of a space.
+pub struct MapEntries<M: Machine>(M::Cell<BTreeMap<usize, Entry<M>>>);
+
+/// One; the key is where it begins.
+struct Entry<M: Machine> {
+    end: usize,
+    writable: bool,
+    shared: bool,
+    /// The amap is to be copied before it is written, or made.
+    needs_copy: bool,
+    object: Option<Uobj<M>>,
+    amap: Option<Aref<M>>,
+}
+
+/// An amap, and which of its slots is the region's first.
+struct Aref<M: Machine> {
+    amap: Arc<Amap<M>>,
+    first: usize,
+}
+
+impl<M: Machine> Clone for Aref<M> {
+    fn clone(&self) -> Self {
+        Aref {
+            amap: self.amap.clone(),
+            first: self.first,
+        }
+    }
+}
+
+impl<M: Machine> Aref<M> {
+    /// The slots of a region.
+    fn slots(&self, region: &VaRange) -> Range<usize> {
+        self.first..self.first + region.pages()
+    }
+}
+
+/// What a fault holds: the object below, then the amap above, if there are.
+#[must_use = "the locks are released when this is dropped"]
+pub struct FaultLocks<'a, M: Machine> {
+    object: Option<LockedObject<'a, M>>,
+    amap: Option<(Locked<'a, M>, usize)>,
+}
+
+/// An object, locked.
+struct LockedObject<'a, M: Machine>(&'a ObjectRw<M>);
+
+impl<M: Machine> Drop for LockedObject<'_, M> {
+    fn drop(&mut self) {
+        // SAFETY: write-locked when this was made.
+        unsafe { self.0.write_unlock() };
+    }
+}
+
+impl<M: Machine> MapEntries<M> {
+    /// The entries, of a map that is locked.
+    fn entries(&self) -> &BTreeMap<usize, Entry<M>> {
+        // SAFETY: readers exclude writers by the map's lock.
+        unsafe { &*self.0.read() }
+    }
+
+    /// The entries, of a map that is locked for writing.
+    #[allow(clippy::mut_from_ref)]
+    fn change(&self) -> &mut BTreeMap<usize, Entry<M>> {
+        // SAFETY: a writer is alone, by the map's lock.
+        unsafe { &mut *self.0.write() }
+    }
+
+    /// The region at `address`.
+    fn at(&self, address: usize) -> Option<(VaRange, &Entry<M>)> {
+        let (&start, entry) = self.entries().range(..=address).next_back()?;
+        let region = VaRange {
+            start,
+            end: entry.end,
+        };
+        (address < entry.end).then_some((region, entry))
+    }
+
+    /// Makes a region begin at `address`, if one lies across it.
+    #[track_caller]
+    fn clip(&self, address: usize) {
+        let entries = self.change();
+        let Some((&start, entry)) = entries.range_mut(..address).next_back() else {
+            return;
+        };
+        if entry.end <= address {
+            return;
+        }
+        let pages = (address - start) / PAGE_SIZE;
+        let amap = entry.amap.as_ref().map(|aref| {
+            aref.amap.lock().split();
+            Aref {
+                amap: aref.amap.clone(),
+                first: aref.first + pages,
+            }
+        });
+        let second = Entry {
+            end: entry.end,
+            writable: entry.writable,
+            shared: entry.shared,
+            needs_copy: entry.needs_copy,
+            object: entry.object.clone(),
+            amap,
+        };
+        entry.end = address;
+        entries.insert(address, second);
+    }
+}
+
+impl<M: Machine> Regions<M> for MapEntries<M> {
+    type Config = ();
+    type Common = AmapList<M>;
+    type Page = ();
+    type Object = Uobj<M>;
+    type Fault<'a> = FaultLocks<'a, M>;
+
+    fn common(_: &(), _cpus: CpuRange, _frames: usize) -> AmapList<M> {
+        AmapList::new()
+    }
+
+    fn new(_: &AmapList<M>) -> Self {
+        MapEntries(SharedCell::new(BTreeMap::new()))
+    }
+
+    fn new_page() {}
+
+    fn new_object(_: &AmapList<M>) -> Uobj<M> {
+        let lock = Arc::new(Padded(ObjectRw::<M>::new()));
+        M::label_value(&*lock, "vmobjlock");
+        Uobj(lock)
+    }
+
+    fn map(&self, _: &AmapList<M>, range: VaRange, mapping: Mapping<Uobj<M>>) {
+        let entry = Entry {
+            end: range.end,
+            writable: mapping.prot.writes(),
+            shared: mapping.shared,
+            needs_copy: !mapping.shared,
+            object: mapping.object.map(|(object, _)| object),
+            amap: None,
+        };
+        self.change().insert(range.start, entry);
+    }
+
+    #[track_caller]
+    fn unmap(&self, list: &AmapList<M>, range: VaRange) {
+        self.clip(range.start);
+        self.clip(range.end);
+        let entries = self.change();
+        while let Some((&start, _)) = entries.range(range.start..range.end).next() {
+            let entry = entries.remove(&start).expect("just found");
+            let end = entry.end;
+            if let Some(aref) = entry.amap {
+                let slots = aref.slots(&VaRange { start, end });
+                aref.amap.lock().leave(&slots, list);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn protect(&self, _: &AmapList<M>, range: VaRange, prot: Prot) {
+        self.clip(range.start);
+        self.clip(range.end);
+        let regions = self.change().range_mut(range.start..range.end);
+        regions.for_each(|(_, entry)| entry.writable = prot.writes());
+    }
+
+    #[track_caller]
+    fn fork(&self, _: &AmapList<M>, child: &Self) {
+        let children = child.change();
+        for (&start, entry) in self.change() {
+            let region = VaRange {
+                start,
+                end: entry.end,
+            };
+            if let Some(aref) = &entry.amap {
+                aref.amap.lock().refer(&aref.slots(&region));
+                if !entry.needs_copy {
+                    // The parent loses the right to write, under the lock.
+                    drop(aref.amap.lock());
+                }
+            }
+            entry.needs_copy = !entry.shared;
+            let copy = Entry {
+                end: entry.end,
+                writable: entry.writable,
+                shared: entry.shared,
+                needs_copy: entry.needs_copy,
+                object: entry.object.clone(),
+                amap: entry.amap.clone(),
+            };
+            children.insert(start, copy);
+        }
+    }
+
+    fn wants_copy(&self, address: usize, access: Access) -> bool {
+        let writes = access == Access::Write;
+        self.at(address).is_some_and(|(_, entry)| {
+            entry.needs_copy && (entry.writable || !writes) && (writes || entry.object.is_none())
+        })
+    }
+
+    #[track_caller]
+    fn copy(&self, list: &AmapList<M>, address: usize) {
+        let Some((region, entry)) = self.at(address) else {
+            return;
+        };
+        if entry.amap.is_none() && region.pages() >= LARGE {
+            let chunk = address & !(CHUNK * PAGE_SIZE - 1);
+            self.clip(chunk.max(region.start));
+            self.clip((chunk + CHUNK * PAGE_SIZE).min(region.end));
+        }
+        let Some((&start, entry)) = self.change().range_mut(..=address).next_back() else {
+            return;
+        };
+        let region = VaRange {
+            start,
+            end: entry.end,
+        };
+        let own = match &entry.amap {
+            None => Some(Amap::new(region.pages(), list)),
+            Some(aref) if aref.amap.is_only() => None,
+            Some(aref) => aref.amap.lock().copy(&aref.slots(&region), list),
+        };
+        if let Some(amap) = own {
+            entry.amap = Some(Aref { amap, first: 0 });
+        }
+        entry.needs_copy = false;
+    }
+
+    #[track_caller]
+    fn fault<'a>(&'a self, _: &'a AmapList<M>, address: usize, _: Access) -> FaultLocks<'a, M> {
+        let mut locks = FaultLocks {
+            object: None,
+            amap: None,
+        };
+        let Some((region, entry)) = self.at(address) else {
+            return locks;
+        };
+        let mut shadowed = false;
+        if let Some(aref) = &entry.amap {
+            let slot = aref.first + (address - region.start) / PAGE_SIZE;
+            let amap = aref.amap.lock();
+            shadowed = amap.has(slot);
+            locks.amap = Some((amap, slot));
+        }
+        if let Some(object) = entry.object.as_ref().filter(|_| !shadowed) {
+            object.0.write();
+            locks.object = Some(LockedObject(&object.0));
+        }
+        locks
+    }
+
+    fn took(&self, fault: &FaultLocks<'_, M>, _: Frame, _: &()) {
+        if let Some((amap, slot)) = &fault.amap {
+            amap.add(*slot);
+        }
+    }
+
+    /// Nothing: a page's mappings are found by its PV list.
+    fn walk(_: &AmapList<M>, _: Frame, _: &()) {}
+}

@@ -1,0 +1,213 @@
+//! `rwlock(9)`: a reader-writer lock that sleeps.
+//!
+//! One word: who writes or how many read, and whether somebody waits. A task that finds it
+//! taken by a writer spins for up to `SPINS` looks, though not while it has `KERNEL_LOCK`;
+//! then it sets the bits of a waiter under `SCHED_LOCK` and sleeps. A release that finds
+//! waiters clears these bits and wakes them all, and they try anew (OpenBSD 7.0,
+//! sys/kern/kern_rwlock.c).
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | `WAIT` | somebody sleeps for it |
+//! | `WRWANT` | a writer does: new readers wait |
+//! | `WRLOCK` | a writer has it; the rest of the word is who |
+//! | the rest | how many readers there are |
+//!
+//! # Protocol
+//! A sleeper sets `WAIT` by a compare-and-swap of the word in which it found the lock taken, under
+//! `SCHED_LOCK`; a release takes `WAIT` out with the very exchange that frees the lock,
+//! and wakes under `SCHED_LOCK`, so it finds the sleeper enqueued.
+
+use super::Scheduler;
+use core::ptr;
+use machine::{Atomic, Machine, Ordering};
+use sync::rwlock::RawRw;
+use sync::watch::note_spins;
+
+const WAIT: usize = 1;
+const WRWANT: usize = 2;
+const WRLOCK: usize = 4;
+/// One reader.
+const READER: usize = 8;
+/// The bits that are not the owner's.
+const MASK: usize = WAIT | WRWANT | WRLOCK;
+
+/// Looks before a task sleeps (`RW_SPINS`).
+const SPINS: u32 = 1000;
+/// Of them, how many are one look here, and the pauses that stand for the others: a look at
+/// a line that nobody has written since is as good as a pause, and costs a simulator more.
+const LOOKS: u32 = 10;
+const PAUSES: u32 = 2 * LOOKS;
+
+/// A reader-writer lock of a word. It must be released by the task that took it.
+///
+/// `SPINS` is how often a task looks before it sleeps.
+pub struct SleepRw<M: Machine, const SPINS: u32 = { self::SPINS }> {
+    word: M::AtomicUsize,
+}
+
+/// What an operation adds, what keeps it out, and what it sets while it waits.
+#[derive(Clone, Copy)]
+struct Operation {
+    add: usize,
+    check: usize,
+    wait: usize,
+}
+
+const READ: Operation = Operation {
+    add: READER,
+    check: WRLOCK | WRWANT,
+    wait: WAIT,
+};
+
+/// For the calling task: the address of its local words, which is its own while it lives and has the
+/// low bits free.
+fn write<M: Machine>() -> Operation {
+    let me = M::with_locals(|locals| ptr::from_ref(locals) as usize) & !MASK;
+    Operation {
+        add: me | WRLOCK,
+        check: usize::MAX,
+        wait: WAIT | WRWANT,
+    }
+}
+
+impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
+    fn key(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
+    fn exchange(&self, word: usize, new: usize, success: Ordering) -> Result<(), usize> {
+        self.word
+            .compare_exchange(word, new, success, Ordering::Relaxed)
+            .map(drop)
+    }
+
+    #[inline]
+    fn try_enter(&self, operation: Operation) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        // Acquire: pairs with the releases in `exit`.
+        word & operation.check == 0
+            && self
+                .exchange(word, word + operation.add, Ordering::Acquire)
+                .is_ok()
+    }
+
+    #[cold]
+    #[track_caller]
+    fn enter(&self, operation: Operation) {
+        let scheduler = Scheduler::<M>::of_machine();
+        let mut spins = if scheduler.kernel.is_mine() { 0 } else { SPINS };
+        let before = spins;
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & operation.check == 0 {
+                // Acquire: as in `try_enter`.
+                let entered = self.exchange(word, word + operation.add, Ordering::Acquire);
+                if entered.is_ok() {
+                    return note_spins::<M>(before - spins);
+                }
+            } else if word & WRLOCK != 0 && spins >= LOOKS {
+                spins -= LOOKS;
+                M::delay(PAUSES);
+            } else {
+                // Relaxed: who frees the lock wakes under the lock that is held here.
+                scheduler.sleep(self.key(), || {
+                    let waiting = word | operation.wait;
+                    self.exchange(word, waiting, Ordering::Relaxed).is_ok()
+                });
+            }
+        }
+    }
+
+    /// Leaves the lock, of which `left` is what remains of a word.
+    #[inline]
+    #[track_caller]
+    fn exit(&self, left: impl Fn(usize) -> usize) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        // Release: pairs with the acquire of who enters.
+        while let Err(other) = self.exchange_weak(word, left(word)) {
+            word = other;
+        }
+        if word & WAIT != 0 {
+            self.wake();
+        }
+    }
+
+    fn exchange_weak(&self, word: usize, new: usize) -> Result<usize, usize> {
+        self.word
+            .compare_exchange_weak(word, new, Ordering::Release, Ordering::Relaxed)
+    }
+
+    /// Wakes all. The lock may be gone: its address is only compared.
+    #[cold]
+    #[track_caller]
+    fn wake(&self) {
+        Scheduler::<M>::of_machine().wake(self.key(), usize::MAX);
+    }
+}
+
+// SAFETY: a writer enters by the exchange of 0, a reader of a word without WRLOCK, both with
+// acquire; they leave by exchanges with release that only then take out what they had added.
+unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SleepRw<M, SPINS> {
+    const NAME: &'static str = "openbsd-rwlock";
+
+    fn new() -> Self {
+        SleepRw {
+            word: M::AtomicUsize::new(0),
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn read(&self) {
+        if !self.try_enter(READ) {
+            self.enter(READ);
+        }
+    }
+
+    #[inline]
+    fn try_read(&self) -> bool {
+        self.try_enter(READ)
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn read_unlock(&self) {
+        self.exit(|word| match word & WAIT {
+            0 => word - READER,
+            // The last reader or not: those who wait are to look again.
+            _ => (word - READER) & !(WAIT | WRWANT),
+        });
+    }
+
+    #[inline]
+    #[track_caller]
+    fn write(&self) {
+        let operation = write::<M>();
+        // Acquire: as in `try_enter`.
+        if self.exchange(0, operation.add, Ordering::Acquire).is_err() {
+            self.enter(operation);
+        }
+    }
+
+    #[inline]
+    fn try_write(&self) -> bool {
+        self.try_enter(write::<M>())
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn write_unlock(&self) {
+        self.exit(|_| 0);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & !(WAIT | WRWANT) != 0
+    }
+
+    #[inline]
+    fn is_write_locked(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & WRLOCK != 0
+    }
+}

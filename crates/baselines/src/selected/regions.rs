@@ -1,0 +1,254 @@
+//! Any way of keeping regions.
+
+use crate::linux::{AddressSpace, Common, Faulted, Fixes, Linux, Mutexes, PageState, SpinLocks};
+use crate::openbsd::{AmapList, FaultLocks, MapEntries, Uobj};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use machine::{Access, CpuRange, Frame, Machine, VaRange};
+use vm::Prot;
+use vm::policy::{Mapping, Regions};
+
+/// What [`AnyRegions`] are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing beside `vm`'s tree.
+    #[default]
+    Nothing,
+    /// [`Linux`] with [`SpinLocks`].
+    LinuxSpinLocks(Fixes),
+    /// [`Linux`] with [`Mutexes`].
+    LinuxMutexes(Fixes),
+    /// [`MapEntries`].
+    OpenBsd,
+}
+
+/// A space's regions, of the kind that was chosen when the VM was made.
+pub enum AnyRegions<M: Machine> {
+    /// See [`Keeping::Nothing`].
+    Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Box<Linux<M, SpinLocks>>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Box<Linux<M, Mutexes>>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(Box<MapEntries<M>>),
+}
+
+/// What the spaces have in common.
+pub enum AnyCommon<M: Machine> {
+    /// See [`Keeping::Nothing`].
+    Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Common<M, SpinLocks>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Common<M, Mutexes>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(AmapList<M>),
+}
+
+/// What an object keeps.
+pub enum AnyObject<M: Machine> {
+    /// See [`Keeping::Nothing`].
+    Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Arc<AddressSpace<M, SpinLocks>>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Arc<AddressSpace<M, Mutexes>>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(Uobj<M>),
+}
+
+/// What a fault holds.
+pub enum AnyFault<'a, M: Machine> {
+    /// See [`Keeping::Nothing`].
+    Nothing,
+    /// See [`Keeping::LinuxSpinLocks`].
+    LinuxSpinLocks(Faulted<M, SpinLocks>),
+    /// See [`Keeping::LinuxMutexes`].
+    LinuxMutexes(Faulted<M, Mutexes>),
+    /// See [`Keeping::OpenBsd`].
+    OpenBsd(FaultLocks<'a, M>),
+}
+
+impl<M: Machine> Clone for AnyObject<M> {
+    fn clone(&self) -> Self {
+        match self {
+            AnyObject::Nothing => AnyObject::Nothing,
+            AnyObject::LinuxSpinLocks(object) => AnyObject::LinuxSpinLocks(object.clone()),
+            AnyObject::LinuxMutexes(object) => AnyObject::LinuxMutexes(object.clone()),
+            AnyObject::OpenBsd(object) => AnyObject::OpenBsd(object.clone()),
+        }
+    }
+}
+
+/// The object's part of a mapping; of a kind that is not this VM's there is none.
+macro_rules! mapping {
+    ($mapping:expr, $kind:ident) => {
+        Mapping {
+            prot: $mapping.prot,
+            shared: $mapping.shared,
+            object: $mapping.object.and_then(|(object, first)| match object {
+                AnyObject::$kind(object) => Some((object, first)),
+                _ => None,
+            }),
+        }
+    };
+}
+
+/// Does `$do` with the regions and what they have in common, if something is kept.
+macro_rules! dispatch {
+    ($any:expr, $common:expr, |$regions:ident, $of:ident| $do:expr) => {
+        match ($any, $common) {
+            (AnyRegions::LinuxSpinLocks($regions), AnyCommon::LinuxSpinLocks($of)) => $do,
+            (AnyRegions::LinuxMutexes($regions), AnyCommon::LinuxMutexes($of)) => $do,
+            (AnyRegions::OpenBsd($regions), AnyCommon::OpenBsd($of)) => $do,
+            _ => {}
+        }
+    };
+}
+
+/// A page's state is Linux's, unused by the others.
+impl<M: Machine> Regions<M> for AnyRegions<M> {
+    type Config = Keeping;
+    type Common = AnyCommon<M>;
+    type Page = PageState<M>;
+    type Object = AnyObject<M>;
+    type Fault<'a> = AnyFault<'a, M>;
+
+    fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> AnyCommon<M> {
+        match keeping {
+            Keeping::Nothing => AnyCommon::Nothing,
+            Keeping::LinuxSpinLocks(fixes) => {
+                AnyCommon::LinuxSpinLocks(Linux::common(fixes, cpus, frames))
+            }
+            Keeping::LinuxMutexes(fixes) => {
+                AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames))
+            }
+            Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)),
+        }
+    }
+
+    fn new(common: &AnyCommon<M>) -> Self {
+        match common {
+            AnyCommon::Nothing => AnyRegions::Nothing,
+            AnyCommon::LinuxSpinLocks(of) => AnyRegions::LinuxSpinLocks(Box::new(Linux::new(of))),
+            AnyCommon::LinuxMutexes(of) => AnyRegions::LinuxMutexes(Box::new(Linux::new(of))),
+            AnyCommon::OpenBsd(of) => AnyRegions::OpenBsd(Box::new(MapEntries::new(of))),
+        }
+    }
+
+    fn new_page() -> PageState<M> {
+        Linux::<M, SpinLocks>::new_page()
+    }
+
+    fn new_object(common: &AnyCommon<M>) -> AnyObject<M> {
+        match common {
+            AnyCommon::Nothing => AnyObject::Nothing,
+            AnyCommon::LinuxSpinLocks(of) => AnyObject::LinuxSpinLocks(Linux::new_object(of)),
+            AnyCommon::LinuxMutexes(of) => AnyObject::LinuxMutexes(Linux::new_object(of)),
+            AnyCommon::OpenBsd(of) => AnyObject::OpenBsd(MapEntries::new_object(of)),
+        }
+    }
+
+    fn map(&self, common: &AnyCommon<M>, range: VaRange, mapping: Mapping<AnyObject<M>>) {
+        match (self, common) {
+            (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxSpinLocks));
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxMutexes));
+            }
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
+                regions.map(of, range, mapping!(mapping, OpenBsd));
+            }
+            _ => {}
+        }
+    }
+
+    #[track_caller]
+    fn unmap(&self, common: &AnyCommon<M>, range: VaRange) {
+        dispatch!(self, common, |regions, of| regions.unmap(of, range));
+    }
+
+    #[track_caller]
+    fn protect(&self, common: &AnyCommon<M>, range: VaRange, prot: Prot) {
+        dispatch!(self, common, |regions, of| regions.protect(of, range, prot));
+    }
+
+    #[track_caller]
+    fn fork(&self, common: &AnyCommon<M>, child: &Self) {
+        match (self, common, child) {
+            (
+                AnyRegions::LinuxSpinLocks(regions),
+                AnyCommon::LinuxSpinLocks(of),
+                AnyRegions::LinuxSpinLocks(child),
+            ) => regions.fork(of, child),
+            (
+                AnyRegions::LinuxMutexes(regions),
+                AnyCommon::LinuxMutexes(of),
+                AnyRegions::LinuxMutexes(child),
+            ) => regions.fork(of, child),
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of), AnyRegions::OpenBsd(child)) => {
+                regions.fork(of, child)
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_copy(&self, address: usize, access: Access) -> bool {
+        match self {
+            AnyRegions::OpenBsd(regions) => regions.wants_copy(address, access),
+            _ => false,
+        }
+    }
+
+    #[track_caller]
+    fn copy(&self, common: &AnyCommon<M>, address: usize) {
+        dispatch!(self, common, |regions, of| regions.copy(of, address));
+    }
+
+    #[track_caller]
+    fn fault<'a>(
+        &'a self,
+        common: &'a AnyCommon<M>,
+        address: usize,
+        access: Access,
+    ) -> AnyFault<'a, M> {
+        match (self, common) {
+            (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
+                AnyFault::LinuxSpinLocks(regions.fault(of, address, access))
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
+                AnyFault::LinuxMutexes(regions.fault(of, address, access))
+            }
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
+                AnyFault::OpenBsd(regions.fault(of, address, access))
+            }
+            _ => AnyFault::Nothing,
+        }
+    }
+
+    fn took(&self, fault: &AnyFault<'_, M>, frame: Frame, page: &PageState<M>) {
+        match (self, fault) {
+            (AnyRegions::LinuxSpinLocks(regions), AnyFault::LinuxSpinLocks(fault)) => {
+                regions.took(fault, frame, page);
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyFault::LinuxMutexes(fault)) => {
+                regions.took(fault, frame, page);
+            }
+            (AnyRegions::OpenBsd(regions), AnyFault::OpenBsd(fault)) => {
+                regions.took(fault, frame, &());
+            }
+            _ => {}
+        }
+    }
+
+    fn walk(common: &AnyCommon<M>, frame: Frame, page: &PageState<M>) {
+        match common {
+            AnyCommon::Nothing => {}
+            AnyCommon::LinuxSpinLocks(of) => Linux::walk(of, frame, page),
+            AnyCommon::LinuxMutexes(of) => Linux::walk(of, frame, page),
+            AnyCommon::OpenBsd(of) => MapEntries::walk(of, frame, &()),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Linux's VMAs and anon_vma chains beside the VM's own tree: the same ranges after the same
+//! operations; the reverse map looks at as many as it must, and finds who maps a page.
+
+use baselines::freebsd::OneLock;
+use baselines::linux::{Fixes, Linux, LinuxMutex, Mutexes, PageState, SpinLocks, Version};
+use hosted::Hosted;
+use machine::{Access, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use sync::{Mutex, RawLock};
+use vm::object::Object;
+use vm::pager::MemoryPager;
+use vm::policy::{ForkTables, Mapping, NoQueues, Policies, Regions};
+use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
+
+/// What has been seen of a VMA: where it is, its rights, whether it maps a file.
+type Seen = (VaRange, Prot, bool);
+
+thread_local! {
+    /// The VMAs of the space that changed last.
+    static VMAS: RefCell<Vec<Seen>> = const { RefCell::new(Vec::new()) };
+    /// How many VMAs the last reverse walk looked at, and how many of them may map the page.
+    static LOOKED: RefCell<(usize, usize)> = const { RefCell::new((0, 0)) };
+}
+
+/// Linux's regions, which tell the tests what they have become.
+struct Told<V: Version>(Linux<Hosted, V>);
+
+impl<V: Version> Told<V> {
+    fn tell(&self) {
+        VMAS.set(self.0.vmas());
+    }
+}
+
+impl<V: Version> Regions<Hosted> for Told<V> {
+    type Config = Fixes;
+    type Common = <Linux<Hosted, V> as Regions<Hosted>>::Common;
+    type Page = PageState<Hosted>;
+    type Object = <Linux<Hosted, V> as Regions<Hosted>>::Object;
+    type Fault<'a> = <Linux<Hosted, V> as Regions<Hosted>>::Fault<'a>;
+
+    fn common(fixes: &Fixes, cpus: CpuRange, frames: usize) -> Self::Common {
+        Linux::common(fixes, cpus, frames)
+    }
+    fn new(common: &Self::Common) -> Self {
+        Told(Linux::new(common))
+    }
+    fn new_page() -> Self::Page {
+        Linux::<Hosted, V>::new_page()
+    }
+    fn new_object(common: &Self::Common) -> Self::Object {
+        Linux::new_object(common)
+    }
+    fn map(&self, common: &Self::Common, range: VaRange, mapping: Mapping<Self::Object>) {
+        self.0.map(common, range, mapping);
+        self.tell();
+    }
+    fn unmap(&self, common: &Self::Common, range: VaRange) {
+        self.0.unmap(common, range);
+        self.tell();
+    }
+    fn protect(&self, common: &Self::Common, range: VaRange, prot: Prot) {
+        self.0.protect(common, range, prot);
+        self.tell();
+    }
+    fn fork(&self, common: &Self::Common, child: &Self) {
+        self.0.fork(common, &child.0);
+        child.tell();
+    }
+    fn fault<'a>(
+        &'a self,
+        common: &'a Self::Common,
+        address: usize,
+        access: Access,
+    ) -> Self::Fault<'a> {
+        self.0.fault(common, address, access)
+    }
+    fn took(&self, fault: &Self::Fault<'_>, frame: Frame, page: &Self::Page) {
+        self.0.took(fault, frame, page);
+    }
+    fn walk(common: &Self::Common, _frame: Frame, page: &Self::Page) {
+        LOOKED.set(common.look(page));
+    }
+}
+
+struct With<V>(PhantomData<V>);
+
+impl<V: Version> Policies<Hosted> for With<V> {
+    type Invalidation = <Best as Policies<Hosted>>::Invalidation;
+    type Swap = <Best as Policies<Hosted>>::Swap;
+    type Locking = OneLock<Hosted>;
+    type Regions = Told<V>;
+    type Queues = NoQueues;
+    const FORK_TABLES: ForkTables = ForkTables::Copied;
+}
+
+fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<Hosted, With<V>>> {
+    let machine = Hosted::with_memory(cpus, mib << 20).expect("memory");
+    let options = Options {
+        regions: fixes,
+        swap_pages: Some(1 << 30),
+        ..Options::default()
+    };
+    Vm::with_options(machine, options)
+}
+
+/// Runs `test` on CPU 0 of a system of each kind.
+macro_rules! on_each {
+    ($mib:expr, $test:ident) => {
+        for batching in [false, true] {
+            let fixes = Fixes::new(batching, false);
+            let vm = system::<SpinLocks>(1, $mib, fixes);
+            vm.machine().on_cpu(0, || $test(&vm));
+            let vm = system::<Mutexes>(1, $mib, fixes);
+            vm.machine().on_cpu(0, || $test(&vm));
+        }
+    };
+}
+
+/// What the VM itself says is mapped.
+fn regions<V: Version>(space: &Space<Hosted, With<V>>) -> Vec<Seen> {
+    let each = |region: &Region| (region.range, region.prot(), region.object.is_some());
+    let all: Vec<_> = space.regions().iter().map(each).collect();
+    merged(all)
+}
+
+/// Neighbours that look alike as one: Linux keeps apart what has different anon_vmas, the VM what
+/// was charged differently.
+fn merged(all: Vec<Seen>) -> Vec<Seen> {
+    let mut merged: Vec<Seen> = Vec::new();
+    for next in all {
+        match merged.last_mut() {
+            Some(last) if last.0.end == next.0.start && (last.1, last.2) == (next.1, next.2) => {
+                last.0.end = next.0.end;
+            }
+            _ => merged.push(next),
+        }
+    }
+    merged
+}
+
+/// A small generator.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) as usize % sides
+    }
+
+    fn prot(&mut self) -> Prot {
+        [Prot::NONE, Prot::READ, Prot::READ_WRITE, Prot::READ_EXECUTE][self.roll(4)]
+    }
+}
+
+const BASE: usize = 1 << 41;
+const PAGES: usize = 24;
+
+fn same_ranges<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
+    let file = Object::file(vm, Arc::new(MemoryPager::new()), (PAGES * PAGE_SIZE) as u64);
+    let file = file.expect("a file");
+    for seed in 1..20 {
+        let mut dice = Dice(seed);
+        let mut space = Space::new(vm).expect("a space");
+        space.activate();
+        let mut generations = Vec::new();
+        for step in 0..200 {
+            let first = dice.roll(PAGES);
+            let count = 1 + dice.roll(PAGES - first);
+            let range = VaRange::sized(BASE + first * PAGE_SIZE, count * PAGE_SIZE);
+            let changed = match dice.roll(8) {
+                0 | 1 => space.map_fixed(range, dice.prot()).is_ok(),
+                2 => {
+                    let offset = (first * PAGE_SIZE) as u64;
+                    let request = Request::object(&file, offset, range.len(), dice.prot());
+                    let request = request.expect("pages").at(At::Fixed(range.start));
+                    space.map_as(&request).is_ok()
+                }
+                3 => space.unmap(range).is_ok(),
+                4 => space.protect(range, dice.prot()).is_ok(),
+                5 => {
+                    let end = vm::HEAP_START + dice.roll(6) * PAGE_SIZE;
+                    space.set_break(end).is_ok()
+                }
+                6 if step % 40 == 7 => {
+                    let child = space.fork().expect("a fork");
+                    generations.push(std::mem::replace(&mut space, child));
+                    space.activate();
+                    true
+                }
+                // Either may be refused.
+                _ => {
+                    let _ = match dice.roll(2) {
+                        0 => space.load(range.start).map(drop),
+                        _ => space.store(range.start, 1),
+                    };
+                    false
+                }
+            };
+            if changed
+                && let told = VMAS.take()
+                && !told.is_empty()
+            {
+                assert_eq!(merged(told), regions(&space), "seed {seed}, step {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn vmas_are_where_the_tree_has_regions() {
+    on_each!(16, same_ranges);
+}
+
+/// A page of the parent's is looked for in the parent and all children, one that a child has made
+/// only in that child.
+fn families<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
+    let parent = Space::new(vm).expect("a space");
+    parent.activate();
+    parent
+        .map_fixed(VaRange::sized(BASE, 4 * PAGE_SIZE), Prot::READ_WRITE)
+        .expect("map");
+    (0..4).for_each(|page| parent.store(BASE + page * PAGE_SIZE, 1).expect("store"));
+    let children: Vec<_> = (0..3).map(|_| parent.fork().expect("a fork")).collect();
+    let look = |space: &Space<Hosted, With<V>>, page: usize| {
+        let frame = space.pmap().lookup(BASE + page * PAGE_SIZE);
+        let hold = vm.hold(frame.expect("it is mapped")).expect("it is there");
+        let removed = vm.remove_all(&hold);
+        (removed.mappings, LOOKED.take())
+    };
+    assert_eq!(look(&parent, 0), (4, (4, 4)));
+    children[1].activate();
+    children[1].store(BASE + PAGE_SIZE, 2).expect("store");
+    assert_eq!(look(&children[1], 1), (1, (1, 1)));
+    let grandchild = children[2].fork().expect("a fork");
+    assert_eq!(look(&parent, 2), (5, (5, 5)));
+    drop(children);
+    assert_eq!(look(&grandchild, 3), (2, (2, 2)));
+    drop(grandchild);
+    drop(parent);
+}
+
+#[test]
+fn a_page_is_looked_for_in_its_family() {
+    on_each!(16, families);
+}
+
+/// Seed 004: holes of 4 pages in every 8 put a VMA more each on one list.
+fn fragments<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
+    const HOLES: usize = 300;
+    let space = Space::new(vm).expect("a space");
+    space.activate();
+    let whole = VaRange::sized(BASE, (8 * HOLES + 4) * PAGE_SIZE);
+    space.map_fixed(whole, Prot::READ_WRITE).expect("map");
+    space.store(BASE, 1).expect("store");
+    for hole in 0..HOLES {
+        let at = BASE + (8 * hole + 4) * PAGE_SIZE;
+        space
+            .unmap(VaRange::sized(at, 4 * PAGE_SIZE))
+            .expect("unmap");
+    }
+    assert_eq!(VMAS.take().len(), HOLES + 1);
+    let frame = space.pmap().lookup(BASE).expect("it is mapped");
+    let hold = vm.hold(frame).expect("it is there");
+    assert_eq!(vm.remove_all(&hold).mappings, 1);
+    assert_eq!(LOOKED.take(), (1, HOLES + 1));
+}
+
+#[test]
+fn holes_lengthen_the_list_that_is_walked() {
+    on_each!(16, fragments);
+}
+
+/// Many CPUs fork, touch, split and end children of one family.
+fn at_once<V: Version>(batching: bool) {
+    const CPUS: usize = 4;
+    let vm = system::<V>(CPUS, 32, Fixes::new(batching, false));
+    let parent = vm.machine().on_cpu(0, || {
+        let parent = Space::new(&vm).expect("a space");
+        parent.activate();
+        parent
+            .map_fixed(VaRange::sized(BASE, 8 * PAGE_SIZE), Prot::READ_WRITE)
+            .expect("map");
+        (0..8).for_each(|page| parent.store(BASE + page * PAGE_SIZE, 1).expect("store"));
+        Arc::new(parent)
+    });
+    let job = |cpu: usize| {
+        let (vm, parent) = (vm.clone(), parent.clone());
+        Box::new(move || {
+            for round in 0..60 {
+                let child = parent.fork().expect("a fork");
+                child.activate();
+                let at = BASE + round % 8 * PAGE_SIZE;
+                child.store(at, cpu as u64).expect("store");
+                assert_eq!(child.load(at), Ok(cpu as u64));
+                let hole = VaRange::sized(BASE + 3 * PAGE_SIZE, PAGE_SIZE);
+                child.unmap(hole).expect("unmap");
+                if let Some(hold) = child.pmap().lookup(BASE).and_then(|frame| vm.hold(frame)) {
+                    vm.remove_all(&hold);
+                }
+            }
+        }) as Job
+    };
+    vm.machine().execute((0..CPUS).map(job).collect());
+    vm.machine().on_cpu(0, || drop(parent));
+}
+
+#[test]
+fn families_grow_and_shrink_at_once() {
+    for batching in [false, true] {
+        at_once::<SpinLocks>(batching);
+        at_once::<Mutexes>(batching);
+    }
+}
+
+#[test]
+fn the_mutex_excludes() {
+    let count = Mutex::<Hosted, LinuxMutex<Hosted>, u64>::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..20_000).for_each(|_| *count.lock() += 1));
+        }
+    });
+    let raw = LinuxMutex::<Hosted>::new();
+    raw.lock();
+    assert!(raw.is_locked() && raw.try_lock().is_none());
+    // SAFETY: locked above.
+    unsafe { raw.unlock(()) };
+    assert!(!raw.is_locked());
+    assert_eq!(count.into_inner(), 160_000);
+}

@@ -1,0 +1,19 @@
+//! Linux's mutex under the checker.
+
+#[path = "../../sync/tests/parking/mod.rs"]
+mod parking;
+
+use baselines::linux::LinuxMutex;
+use checked::Checked;
+use parking::{exclusion, explore};
+
+#[test]
+fn two() {
+    explore(Some(3), || exclusion::<LinuxMutex<Checked>>(2));
+}
+
+/// All schedules of three CPUs with at most one preemption.
+#[test]
+fn three() {
+    explore(Some(1), || exclusion::<LinuxMutex<Checked>>(3));
+}

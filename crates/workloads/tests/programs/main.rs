@@ -1,0 +1,8 @@
+//! The workloads that start programs do the work of the real ones, notice what is wrong with it,
+//! and leave nothing behind.
+
+mod build;
+mod exim;
+mod memory;
+#[path = "../plain/mod.rs"]
+mod plain;
