@@ -37,8 +37,14 @@ mod row;
 mod s1;
 mod s10;
 mod s11;
+mod s12;
+mod s13;
+mod s16;
+mod s17;
+mod s18;
 mod s19;
 mod s2;
+mod s20;
 mod s3;
 mod s4;
 mod s5;
@@ -73,6 +79,19 @@ pub struct System {
     pub beyond: &'static [Beyond],
 }
 
+impl System {
+    /// The seed that it is of, by its number.
+    pub fn document(&self) -> &'static str {
+        match self.name {
+            "S7" => "001",
+            "S8" | "S9" | "S10" | "S11" => "002",
+            "S12" | "S13" | "S14" | "S15" | "S16" | "S21" => "003",
+            "S17" | "S18" | "S19" | "S20" => "004",
+            _ => "000",
+        }
+    }
+}
+
 /// All that can be reproduced.
 pub const SYSTEMS: &[System] = &[
     s1::SYSTEM,
@@ -86,7 +105,13 @@ pub const SYSTEMS: &[System] = &[
     s9::SYSTEM,
     s10::SYSTEM,
     s11::SYSTEM,
+    s12::SYSTEM,
+    s13::SYSTEM,
+    s16::SYSTEM,
+    s17::SYSTEM,
+    s18::SYSTEM,
     s19::SYSTEM,
+    s20::SYSTEM,
 ];
 
 /// The system of that name.
