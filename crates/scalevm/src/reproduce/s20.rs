@@ -13,7 +13,9 @@ pub const SYSTEM: System = System {
     machines: &["xeon-4s"],
     points,
     rows,
-    beyond: &[Beyond::new(on(Preset::Linux30Fixes))],
+    beyond: &[Beyond {
+        after: on(Preset::Linux30Fixes),
+    }],
 };
 
 /// Clients, one for each core: as the seed's authors ran it later (Chen, June 2013: "the number of clients sending
