@@ -31,6 +31,8 @@ pub enum Entry {
     Wait,
     /// Creating, opening or closing a file or a pipe.
     Descriptor,
+    /// Reading or writing a file.
+    File,
     /// Reading from a pipe.
     Read,
     /// Writing to a pipe.

@@ -7,6 +7,12 @@
 
 extern crate alloc;
 
+pub mod futex;
 mod kernel;
+pub mod pipe;
+mod poll;
 
+pub use futex::Futexes;
 pub use kernel::{Entry, Kernel, Own};
+pub use pipe::{End, Pipe};
+pub use poll::poll;

@@ -9,6 +9,7 @@ mod doctor;
 mod history;
 mod host;
 mod keep;
+mod latency;
 mod locks;
 mod man;
 mod profile;
@@ -26,6 +27,7 @@ pub use doctor::DoctorArgs;
 pub use history::{Export, HistoryArgs};
 pub use host::HostArgs;
 pub use keep::KeepArgs;
+pub use latency::LatencyArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use man::ManArgs;
 pub use profile::{ProfileArgs, watching};
@@ -80,6 +82,9 @@ pub enum Command {
     /// Write results as one page of HTML
     #[command(long_about = report::LONG_ABOUT)]
     Report(ReportArgs),
+    /// Tell how late a player is beside a workload
+    #[command(long_about = latency::LONG_ABOUT)]
+    Latency(LatencyArgs),
     /// Measure locks, epochs and counters, ours beside those of others
     Locks(LocksArgs),
     /// Repeat the seeds' experiments on simulated machines

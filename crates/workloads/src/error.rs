@@ -41,6 +41,12 @@ pub enum Call {
     Read,
     /// Waking those who wait at a word of memory.
     FutexWake,
+    /// Waiting at a word of memory.
+    FutexWait,
+    /// Sleeping until some time.
+    Sleep,
+    /// Asking for what the tasks that run together have in common.
+    Common,
     /// Saying what a signal does.
     Handle,
     /// Sending a signal to oneself.
@@ -77,6 +83,9 @@ impl Call {
             Call::Write => "write",
             Call::Read => "read",
             Call::FutexWake => "futex(FUTEX_WAKE)",
+            Call::FutexWait => "futex(FUTEX_WAIT)",
+            Call::Sleep => "clock_nanosleep",
+            Call::Common => "what tasks have in common",
             Call::Handle => "sigaction",
             Call::Raise => "raise",
             Call::Fork => "fork",

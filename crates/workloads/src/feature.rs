@@ -32,6 +32,8 @@ pub enum Feature {
     Family,
     /// Tasks that tasks start beside themselves.
     Partners,
+    /// Pipes and memory that the tasks which run together have in common.
+    Neighbours,
 }
 
 impl Feature {
@@ -52,6 +54,7 @@ impl Feature {
             Feature::Compiler => "a compiler",
             Feature::Family => "families of processes",
             Feature::Partners => "partners of tasks",
+            Feature::Neighbours => "what tasks have in common",
         }
     }
 

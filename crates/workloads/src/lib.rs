@@ -8,7 +8,7 @@
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
 //! beside published ones. Of those that it lacks, fork1 and exec1 are as lmbench has
-//! them; build, exim, fragment, madvise1, mprotect1, mremap1 and reclaim1 are ours.
+//! them; build, desktop, exim, fragment, madvise1, mprotect1, mremap1 and reclaim1 are ours.
 //! What differs: a workload stops when its counter says so, instead of being killed, and
 //! every call is checked.
 #![no_std]
@@ -17,6 +17,7 @@ mod brk1;
 mod build;
 mod context_switch1;
 mod counter;
+mod desktop;
 mod error;
 mod exec1;
 mod exim;
@@ -35,6 +36,7 @@ mod page_fault1;
 mod page_fault2;
 mod page_fault3;
 mod pipe1;
+mod player;
 mod poll1;
 mod program;
 mod reclaim1;
@@ -51,6 +53,7 @@ pub use counter::Counter;
 pub use error::{Call, Error};
 pub use exim::{Daemon, Mail};
 pub use feature::Feature;
+pub use player::{Frame, PERIOD, PLAYER, play};
 pub use program::{Files, Input, Program};
 pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System};
 pub use work::work;
@@ -107,6 +110,7 @@ enum Body {
     Brk1,
     Build,
     ContextSwitch1,
+    Desktop,
     Exec1,
     Exim,
     Fork1,
@@ -141,6 +145,7 @@ impl Workload {
             Body::Brk1 => brk1::run(system, tick),
             Body::Build => build::run(system, tick),
             Body::ContextSwitch1 => context_switch1::run(system, tick),
+            Body::Desktop => desktop::run(system, tick),
             Body::Exec1 => exec1::run(system, tick),
             Body::Exim => exim::run(system, tick),
             Body::Fork1 => fork1::run(system, tick),
@@ -168,10 +173,11 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 24] = [
+    const ALL: [Workload; 25] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
+        desktop::WORKLOAD,
         exec1::WORKLOAD,
         exim::WORKLOAD,
         fork1::WORKLOAD,

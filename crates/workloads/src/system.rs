@@ -188,6 +188,18 @@ pub trait System {
         Err(Error::Unsupported(Call::FutexWake))
     }
 
+    /// Waits at the mapped 32-bit word at `address` until woken, if it holds `value`; whether
+    /// it did. May return early.
+    fn futex_wait(&mut self, _address: usize, _value: u32) -> Result<bool, Error> {
+        Err(Error::Unsupported(Call::FutexWait))
+    }
+
+    /// Waits until one can read from one of these descriptors, 64 at most, or learn there that
+    /// nothing will come; which, by their places, as bits.
+    fn poll_readable(&mut self, _from: &[Descriptor]) -> Result<u64, Error> {
+        Err(Error::Unsupported(Call::Poll))
+    }
+
     /// From now on, signals that this task raises are counted by a handler.
     fn handle_signals(&mut self) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Handle))
@@ -232,6 +244,34 @@ pub trait System {
     /// Which of the tasks that run together this is, from 0.
     fn number(&self) -> usize {
         0
+    }
+
+    /// How many tasks run together.
+    fn tasks(&self) -> usize {
+        1
+    }
+
+    /// The ends to read from and to write to of the pipe that was made for task `task` of those
+    /// that run together, and that all of them have. Both ends stay open as long as any of them runs; not to
+    /// be closed.
+    fn pipe_of(&mut self, _task: usize) -> Result<[Descriptor; 2], Error> {
+        Err(Error::Unsupported(Call::Common))
+    }
+
+    /// Where memory is that all tasks that run together have, a page for each of them, zero at
+    /// first. Not to be unmapped.
+    fn common_memory(&mut self) -> Result<usize, Error> {
+        Err(Error::Unsupported(Call::Common))
+    }
+
+    /// Nanoseconds since some moment.
+    fn now(&mut self) -> Result<u64, Error> {
+        Err(Error::Unsupported(Call::Sleep))
+    }
+
+    /// Sleeps until [`System::now`] would say `time`.
+    fn sleep_until(&mut self, _time: u64) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Sleep))
     }
 
     /// Computes what a core of 3 GHz computes in so many nanoseconds.

@@ -12,9 +12,9 @@ fn find(name: &str) -> &'static Workload {
     workloads::find(name).expect("a known workload")
 }
 
-/// The workloads that this file is about; see tests/programs for those that it is not.
+/// The workloads that this file is about; see tests/programs and tests/desktop.rs for those that it is not.
 fn all() -> impl Iterator<Item = &'static Workload> {
-    let others = [Feature::Compiler, Feature::Family];
+    let others = [Feature::Compiler, Feature::Family, Feature::Neighbours];
     let all = workloads::all().iter();
     let all = all.filter(|workload| !workload.needs.features.is_empty());
     all.filter(move |workload| {

@@ -49,6 +49,7 @@ impl<M: Machine> BigLock<M> {
             | Entry::Exit
             | Entry::Wait
             | Entry::Descriptor
+            | Entry::File
             | Entry::Poll => true,
         }
     }

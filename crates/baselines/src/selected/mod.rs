@@ -6,6 +6,7 @@
 //! at the same cost of dispatch (one predictable branch an operation).
 
 mod invalidation;
+mod kernel;
 mod locking;
 mod preset;
 mod queues;
@@ -13,6 +14,7 @@ mod regions;
 mod swap;
 
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
+pub use kernel::AnyKernel;
 pub use locking::{AnyLocking, AnyMapRead, AnyMapWrite, AnyPmap, Locks};
 pub use preset::{Preset, UnknownPreset};
 pub use queues::{AnyQueues, Queueing};

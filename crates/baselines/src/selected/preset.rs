@@ -1,13 +1,14 @@
 //! Systems by name.
 
-use super::{Account, Design, Keeping, Locks, Queueing, Selected};
+use super::{Account, AnyKernel, Design, Keeping, Locks, Queueing, Selected};
 use crate::linux::Fixes;
-use crate::openbsd::Faults;
+use crate::openbsd::{BigLock, Faults};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
-use machine::Platform;
+use ipc::Own;
+use machine::{Machine, Platform};
 use vm::Options;
 
 /// A system of the seeds, or today's, or ours: a choice of policies with a name.
@@ -135,6 +136,14 @@ impl Preset {
             regions: self.keeping(),
             queues: self.queueing(),
             ..Options::default()
+        }
+    }
+
+    /// How its tasks enter the kernel and sleep there. Made on a CPU of the machine.
+    pub fn kernel<M: Machine>(self) -> AnyKernel<M> {
+        match self.faults() {
+            Some(faults) => AnyKernel::BigLock(BigLock::new(faults)),
+            None => AnyKernel::Own(Own::new()),
         }
     }
 

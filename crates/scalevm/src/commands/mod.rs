@@ -5,6 +5,7 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod history;
+pub mod latency;
 pub mod list;
 pub mod locks;
 pub mod man;

@@ -1,8 +1,8 @@
 //! What the tasks do.
 
-use super::Failure;
+use super::{Failure, Film};
 use std::path::PathBuf;
-use workloads::Workload;
+use workloads::{Call, Counter, Error, Feature, PLAYER, System, Workload};
 
 /// What the tasks do: a workload that every target knows, or one of the user's own.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,8 @@ pub enum Job {
     Known(&'static Workload),
     /// The user's.
     Own(&'static Own),
+    /// A workload, while the last task plays a film.
+    Film(&'static Film),
 }
 
 /// A workload of the user's own, which only the kernel of this computer can run.
@@ -38,6 +40,7 @@ impl Job {
     pub fn name(self) -> &'static str {
         match self {
             Job::Known(workload) => workload.name,
+            Job::Film(film) => film.background.name,
             Job::Own(own) => &own.name,
         }
     }
@@ -46,6 +49,7 @@ impl Job {
     pub fn description(self) -> &'static str {
         match self {
             Job::Known(workload) => workload.description,
+            Job::Film(film) => film.background.description,
             Job::Own(own) => &own.description,
         }
     }
@@ -54,6 +58,7 @@ impl Job {
     pub fn unit(self) -> &'static str {
         match self {
             Job::Known(workload) => workload.unit,
+            Job::Film(film) => film.background.unit,
             Job::Own(own) => match own.body {
                 Body::Object(_) => "iterations",
                 Body::Command(_) => "completions",
@@ -65,7 +70,35 @@ impl Job {
     pub fn known(self) -> Result<&'static Workload, Failure> {
         match self {
             Job::Known(workload) => Ok(workload),
+            Job::Film(film) => Ok(film.background),
             Job::Own(own) => Err(needs_os(&own.name)),
+        }
+    }
+
+    /// Whether a task asks this of the system.
+    pub fn uses(self, feature: Feature) -> bool {
+        match self {
+            Job::Known(workload) => workload.needs.features.contains(&feature),
+            Job::Film(film) => {
+                PLAYER.contains(&feature) || film.background.needs.features.contains(&feature)
+            }
+            Job::Own(_) => false,
+        }
+    }
+
+    /// Does what one of the tasks does that run a known workload, on its handle of the system; `is_last` says
+    /// whether it is the last of them.
+    pub fn run<S: System>(
+        self,
+        is_last: bool,
+        system: &mut S,
+        tick: &Counter,
+    ) -> Result<(), Error> {
+        match self {
+            Job::Known(workload) => workload.run(system, tick),
+            Job::Film(film) if is_last => film.play(system, tick),
+            Job::Film(film) => film.background.run(system, tick),
+            Job::Own(_) => Err(Error::Unsupported(Call::Exec)),
         }
     }
 }
@@ -75,6 +108,12 @@ pub fn needs_os(name: &str) -> Failure {
     Failure::Unavailable(format!(
         "{name}: a workload of your own runs on this computer's kernel only, --on os"
     ))
+}
+
+impl From<&'static Film> for Job {
+    fn from(film: &'static Film) -> Self {
+        Job::Film(film)
+    }
 }
 
 impl From<&'static Workload> for Job {

@@ -174,7 +174,7 @@ pub fn measure(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mode, Running, Times};
+    use super::super::{Film, Mode, Running, Times};
     use super::*;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -228,6 +228,9 @@ mod tests {
         }
         fn complete(&self, _: &Plan, _: u32) -> Result<Times, Failure> {
             Ok(Times::default())
+        }
+        fn play(&self, _: &Plan, _: &'static Film) -> Result<(), Failure> {
+            Ok(())
         }
     }
 

@@ -6,14 +6,18 @@
 //! virtual time are measured by the same code.
 
 mod failure;
+mod film;
 pub mod interrupt;
 mod job;
+mod lateness;
 mod measure;
 mod times;
 mod together;
 
 pub use failure::Failure;
+pub use film::Film;
 pub use job::{Body, Job, Own, needs_os};
+pub use lateness::Lateness;
 pub use measure::{Outcome, Phase, Sample, Schedule, Watch, measure};
 pub use stats::record::Mode;
 pub use times::Times;
@@ -54,6 +58,9 @@ pub trait Target {
     /// Lets the tasks count to the plan's count, and says what time that took. If chance plays a part, it is
     /// that of sample number `sample`.
     fn complete(&self, plan: &Plan, sample: u32) -> Result<Times, Failure>;
+
+    /// Lets the last task of the plan play `film` to its end, which is the plan's job, while the others work.
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure>;
 }
 
 /// Tasks at work. Dropping it ends them.

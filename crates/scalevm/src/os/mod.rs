@@ -14,16 +14,17 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-use crate::harness::{Failure, Job, Mode, Plan, Running, Target, Times};
+use crate::harness::{Failure, Film, Job, Mode, Plan, Running, Target, Times, interrupt};
 use crate::own;
 use crate::tasks::threads::{self, Threads};
 use crate::tasks::{Affinity, Area, Gate, places};
 use exit::Exit;
 use processes::Processes;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use system::{Linux, Prepared, spare_cancellation};
 use usage::Usage;
+use workloads::Counter;
 
 /// The kernel of this computer as a target.
 pub struct Os {
@@ -34,7 +35,7 @@ pub struct Os {
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         match plan.workload {
-            Job::Known(_) => Ok(self.tasks(plan, std::env::temp_dir())?.running()),
+            Job::Known(_) | Job::Film(_) => Ok(self.tasks(plan, std::env::temp_dir())?.running()),
             Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
         }
     }
@@ -53,7 +54,51 @@ impl Target for Os {
             sys: sys.saturating_sub(before.sys),
         })
     }
+
+    /// The player is a thread of this process, whatever the others are: what it saw must not be lost.
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
+        let others = Plan {
+            workload: film.background.into(),
+            tasks: plan.tasks - 1,
+            ..*plan
+        };
+        let mut running = match others.tasks {
+            0 => None,
+            _ => Some(self.start(&others)?),
+        };
+        let system = Linux::new(std::env::temp_dir(), plan.mode, Prepared::default());
+        let tick = Counter::new();
+        let played = std::thread::scope(|scope| {
+            let player = scope.spawn(|| film.play(&mut system.of_task(others.tasks), &tick));
+            while !player.is_finished() {
+                std::thread::sleep(TURN);
+                let checked = running.as_mut().map_or(Ok(()), |running| running.check());
+                if let Err(failure) = interrupt::check().and(checked) {
+                    tick.stop();
+                    return Err(failure);
+                }
+            }
+            Ok(player.join())
+        })?;
+        let (workload, task) = (film.background.name, others.tasks);
+        match played {
+            Ok(Ok(())) => running.map_or(Ok(()), |running| running.stop()),
+            Ok(Err(error)) => Err(Failure::Task {
+                workload,
+                task,
+                error,
+            }),
+            Err(_) => Err(Failure::Died {
+                workload,
+                task,
+                status: None,
+            }),
+        }
+    }
 }
+
+/// How often one looks whether all is well.
+const TURN: Duration = Duration::from_millis(20);
 
 /// Tasks at work.
 enum Tasks {

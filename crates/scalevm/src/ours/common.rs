@@ -2,21 +2,23 @@
 
 use super::kernel::{Account, Kernel};
 use super::process::Process;
+use super::services::{Design, Services};
 use super::stores::{Inputs, inputs};
 use super::system::Task;
 use crate::harness::{Mode, Plan};
+use baselines::selected::Preset;
 use std::sync::Arc;
-use vm::{Policies, Vm};
+use vm::Vm;
 use workloads::{Daemon, Error, Feature};
 
 /// What the tasks of a run have in common.
-pub struct Common<M: Kernel, P: Policies<M>> {
+pub struct Common<M: Kernel, P: Design<M>> {
     descent: Descent<M, P>,
     given: Given<M, P>,
 }
 
 /// Where the tasks' processes come from.
-enum Descent<M: Kernel, P: Policies<M>> {
+enum Descent<M: Kernel, P: Design<M>> {
     /// Each is new.
     New,
     /// All are this one: the tasks are its threads.
@@ -26,21 +28,19 @@ enum Descent<M: Kernel, P: Policies<M>> {
 }
 
 /// What tasks find when they begin, and their children.
-pub struct Given<M: Kernel, P: Policies<M>> {
+pub struct Given<M: Kernel, P: Design<M>> {
     /// The files of programs, if the workload starts any.
     pub inputs: Option<Inputs<M, P>>,
     /// The mail server, if there is one.
     pub daemon: Option<Daemon>,
+    /// What the kernel offers beside memory.
+    pub services: Arc<Services<M, P>>,
 }
 
-impl<M: Kernel, P: Policies<M>> Common<M, P> {
+impl<M: Kernel, P: Design<M>> Common<M, P> {
     /// Made on a CPU of the machine, for the tasks of `plan`.
-    pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan) -> Result<Self, Error> {
-        let features = plan
-            .workload
-            .known()
-            .map_or(&[][..], |one| one.needs.features);
-        let family = features.contains(&Feature::Family);
+    pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
+        let family = plan.workload.uses(Feature::Family);
         let first = || Process::new(vm).map(Arc::new);
         let descent = match plan.mode {
             Mode::Threads => Descent::One(first()?),
@@ -50,8 +50,9 @@ impl<M: Kernel, P: Policies<M>> Common<M, P> {
         let mut given = Given {
             inputs: None,
             daemon: None,
+            services: Arc::new(Services::new(vm, plan, preset)?),
         };
-        if family || features.contains(&Feature::Compiler) {
+        if family || plan.workload.uses(Feature::Compiler) {
             given.inputs = Some(inputs(vm)?);
         }
         if let (true, Some(inputs), Some(process)) = (family, &given.inputs, descent.process()) {
@@ -72,7 +73,7 @@ impl<M: Kernel, P: Policies<M>> Common<M, P> {
     }
 }
 
-impl<M: Kernel, P: Policies<M>> Descent<M, P> {
+impl<M: Kernel, P: Design<M>> Descent<M, P> {
     /// The one that they come from.
     fn process(&self) -> Option<&Arc<Process<M, P>>> {
         match self {
@@ -82,7 +83,7 @@ impl<M: Kernel, P: Policies<M>> Descent<M, P> {
     }
 }
 
-impl<M: Kernel, P: Policies<M>> Clone for Common<M, P> {
+impl<M: Kernel, P: Design<M>> Clone for Common<M, P> {
     fn clone(&self) -> Self {
         Common {
             descent: match &self.descent {
@@ -95,11 +96,12 @@ impl<M: Kernel, P: Policies<M>> Clone for Common<M, P> {
     }
 }
 
-impl<M: Kernel, P: Policies<M>> Clone for Given<M, P> {
+impl<M: Kernel, P: Design<M>> Clone for Given<M, P> {
     fn clone(&self) -> Self {
         Given {
             inputs: self.inputs.clone(),
             daemon: self.daemon,
+            services: self.services.clone(),
         }
     }
 }

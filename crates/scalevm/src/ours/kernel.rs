@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::Clock;
 use sim::Sim;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A machine whose tasks call a kernel.
@@ -39,13 +39,15 @@ impl Kernel for Sim {
     }
 }
 
-/// Where a task's time went, in nanoseconds, on lines of its own. Written by the task; relaxed
+/// Where the time went in which a task was awake, in nanoseconds, on lines of its own. Written by the task; relaxed
 /// throughout: who reads has waited for the task.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Ledger {
     user: AtomicU64,
     system: AtomicU64,
+    /// Until now it has slept so long, by [`sync::sleepq::slept`].
+    slept: AtomicUsize,
     /// Until when it is written.
     until: AtomicU64,
 }
@@ -80,6 +82,15 @@ impl Ledger {
     fn charge(&self, to: &AtomicU64, now: u64) {
         let since = self.until.load(Relaxed);
         to.store(to.load(Relaxed) + now.saturating_sub(since), Relaxed);
+        self.until.store(now, Relaxed);
+    }
+
+    /// Charges time in the kernel, but for what of it the calling task has slept.
+    fn charge_system<M: Kernel>(&self, now: u64) {
+        let slept = sync::sleepq::slept::<M>();
+        let since = self.slept.swap(slept, Relaxed);
+        let awake = now.saturating_sub(slept.wrapping_sub(since) as u64);
+        self.charge(&self.system, awake);
         self.until.store(now, Relaxed);
     }
 }
@@ -118,6 +129,7 @@ impl Account {
     /// The task's time begins.
     pub fn begin<M: Kernel>(&self) {
         if let Some(ledger) = self.ledger() {
+            ledger.slept.store(sync::sleepq::slept::<M>(), Relaxed);
             ledger.until.store(M::now(), Relaxed);
         }
     }
@@ -141,7 +153,7 @@ impl Account {
     #[inline]
     pub fn leave<M: Kernel>(&self) {
         if let Some(ledger) = self.ledger() {
-            ledger.charge(&ledger.system, M::now());
+            ledger.charge_system::<M>(M::now());
         }
     }
 }

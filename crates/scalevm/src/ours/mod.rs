@@ -5,12 +5,14 @@
 //! address space each, in one physical memory; as threads, they share one.
 
 mod common;
+mod descriptors;
 mod kernel;
 mod process;
+mod services;
 mod stores;
 mod system;
 
-use crate::harness::{Failure, Plan, Running, Target, Times};
+use crate::harness::{Failure, Film, Plan, Running, Target, Times};
 use crate::tasks::threads::{self, Threads};
 use crate::tasks::{Affinity, Area, Gate, places};
 use baselines::selected::{Preset, Selected};
@@ -18,9 +20,10 @@ pub use common::Common;
 use hosted::Hosted;
 pub use kernel::{Account, Ledger, Ledgers};
 use machine::PAGE_SIZE;
+pub use services::Design;
 use std::time::Instant;
 pub use stores::swap_space;
-use vm::{Best, Options, Policies, Vm};
+use vm::{Best, Options, Vm};
 use workloads::{Feature, Workload};
 
 /// Physical memory for each task beside what its workload touches: page tables, and what
@@ -44,6 +47,10 @@ const FEATURES: &[Feature] = &[
     Feature::Fork,
     Feature::Exec,
     Feature::Compiler,
+    Feature::Futexes,
+    Feature::Poll,
+    Feature::Pipes,
+    Feature::Neighbours,
     Feature::Family,
 ];
 
@@ -81,6 +88,10 @@ impl Target for Ours {
         tasks.join()?;
         Ok(Ledger::times(&ledgers, began.elapsed()))
     }
+
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
+        self.begin(plan, None)?.until(|| film.is_over())
+    }
 }
 
 impl Ours {
@@ -108,7 +119,7 @@ impl Ours {
         }
     }
 
-    fn begin_with<P: Policies<Hosted>>(
+    fn begin_with<P: Design<Hosted>>(
         &self,
         plan: &Plan,
         ledgers: Option<Ledgers>,
@@ -132,7 +143,9 @@ impl Ours {
         let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
         // Made by a CPU of the machine; the tasks hold it, so that the last of them takes it apart.
-        let common = vm.machine().on_cpu(0, || Common::new(&vm, plan));
+        let common = vm
+            .machine()
+            .on_cpu(0, || Common::new(&vm, plan, self.preset));
         let common = common.map_err(|error| Failure::Task {
             workload: workload.name,
             task: 0,

@@ -3,7 +3,7 @@
 use machine::{PAGE_SIZE, Platform};
 use std::sync::Arc;
 use vm::{Policies, Space, Vm};
-use workloads::{Call, Error, Forked};
+use workloads::{Call, Error};
 
 /// Pages of program and stack that every process has touched: without them a process
 /// that only maps and unmaps would have nothing resident, and a removal nothing to do.
@@ -31,29 +31,21 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         Ok(Process { space, image })
     }
 
-    /// A child on this CPU from its birth to its end; its exit code.
-    pub(super) fn fork(&self, then: Forked) -> Result<u8, Error> {
-        self.with_child(|child| match then {
-            Forked::Exits(code) => Ok(code),
-            Forked::Execs => child.exec().map(|_| 0),
-        })
-    }
-
-    /// Lets a child run on this CPU and do `life`, in which it is dropped. It writes to its stack
-    /// before, as any does.
-    pub(super) fn with_child<R>(
-        &self,
-        life: impl FnOnce(Self) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    /// A child, in which this CPU runs from now on until [`Process::resume`]. It has written to its
+    /// stack, as any does.
+    pub(super) fn fork(&self) -> Result<Self, Error> {
         let child = self.copy()?;
         child.space.activate();
         let born = child
             .space
             .store(child.image, 1)
             .map_err(failed(Call::Fork));
-        let lived = born.and_then(|()| life(child));
+        born.map(|()| child).inspect_err(|_| self.resume())
+    }
+
+    /// Makes this CPU run in this process again, after a child of its has ended.
+    pub(super) fn resume(&self) {
         self.space.activate();
-        lived
     }
 
     /// The process with another program, in which this CPU runs.

@@ -1,25 +1,32 @@
 //! scalevm's own VM as a [`System`].
 
 use super::common::Given;
+use super::descriptors::{Descriptors, Open};
 use super::kernel::{Account, Kernel};
 use super::process::{Process, failed};
+use super::services::Design;
 use super::stores;
+use ipc::futex::Name;
+use ipc::{Entry, Kernel as _, Pipe};
 use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
-use vm::{Advice, Move, Policies, Request, Space};
-use workloads::{Backing, Call, Child, Daemon, Error, Forked, Program, Prot, System};
+use vm::{Advice, Move, Request, Space};
+use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System};
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<M: Kernel, P: Policies<M>> {
+pub struct Task<M: Kernel, P: Design<M>> {
     process: Arc<Process<M, P>>,
     account: Account,
     given: Given<M, P>,
+    descriptors: Descriptors<M>,
+    /// Where the tasks' common memory is mapped, once it was asked for.
+    common: Option<VaRange>,
     /// Exit codes of children that have not been waited for.
     children: Vec<Option<u8>>,
 }
 
-impl<M: Kernel, P: Policies<M>> Task<M, P> {
+impl<M: Kernel, P: Design<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
     pub fn new(process: Arc<Process<M, P>>, account: Account, given: Given<M, P>) -> Self {
         process.space.activate();
@@ -28,6 +35,8 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
             process,
             account,
             given,
+            descriptors: Descriptors::new(),
+            common: None,
             children: Vec::new(),
         }
     }
@@ -38,27 +47,39 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
             process: Arc::new(child),
             account: self.account.clone(),
             given: self.given.clone(),
+            descriptors: Descriptors::new(),
+            common: None,
             children: Vec::new(),
         }
     }
 
-    /// Does what `program` says as the process `child`.
-    fn live(
+    /// Does what `program` says as the process `child`; what that has become.
+    fn execute(
         &self,
         child: Process<M, P>,
         program: Program<'_, ObjectRef<M, P>>,
-    ) -> Result<(), Error> {
+    ) -> Result<Self, Error> {
         match program {
             Program::Compiler { unit, output } => {
                 let inputs = self.given.inputs.as_ref();
                 let inputs = inputs.ok_or(Error::Unsupported(Call::Exec))?;
-                self.account.enter::<M>();
-                let child = child.exec();
-                self.account.leave::<M>();
-                workloads::compile(&mut self.become_child(child?), unit, inputs, output)
+                let child = self.in_kernel(Entry::Exec, || child.exec())?;
+                let mut child = self.become_child(child);
+                workloads::compile(&mut child, unit, inputs, output)?;
+                Ok(child)
             }
-            Program::Mail(mail) => mail.run(&mut self.become_child(child)),
+            Program::Mail(mail) => {
+                let mut child = self.become_child(child);
+                mail.run(&mut child)?;
+                Ok(child)
+            }
         }
+    }
+
+    /// The kernel.
+    #[inline]
+    fn kernel(&self) -> &P::Kernel {
+        &self.given.services.kernel
     }
 
     fn space(&self) -> &Space<M, P> {
@@ -67,18 +88,24 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
 
     /// A system call.
     #[inline]
+    #[track_caller]
     fn call<R>(
         &self,
+        why: Entry,
         call: Call,
         work: impl FnOnce(&Space<M, P>) -> Result<R, vm::Error>,
     ) -> Result<R, Error> {
-        self.in_kernel(|| work(self.space()).map_err(failed(call)))
+        self.in_kernel(why, || work(self.space()).map_err(failed(call)))
     }
 
     #[inline]
-    fn in_kernel<R>(&self, work: impl FnOnce() -> R) -> R {
+    #[track_caller]
+    fn in_kernel<R>(&self, why: Entry, work: impl FnOnce() -> R) -> R {
+        let kernel = self.kernel();
         self.account.enter::<M>();
+        kernel.enter(why);
         let result = work();
+        kernel.leave(why);
         self.account.leave::<M>();
         result
     }
@@ -86,6 +113,7 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
     /// A touch of memory for reading or writing, which enters no kernel; if it faults, the machine charges
     /// for that.
     #[inline]
+    #[track_caller]
     fn touch<R>(
         &self,
         access: Access,
@@ -99,9 +127,40 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
                 Err(fault) => PageFault { access, ..fault },
             };
             self.account.left_user(began);
+            let kernel = self.kernel();
+            kernel.enter(Entry::Fault);
             let served = space.fault(fault);
+            kernel.leave(Entry::Fault);
             self.account.leave::<M>();
             served.map_err(failed(Call::Touch))?;
+        }
+    }
+
+    /// Lets a child live on this CPU until it ends; what it leaves.
+    fn live<L, R>(
+        &self,
+        child: Process<M, P>,
+        life: impl FnOnce(Process<M, P>) -> Result<(L, R), Error>,
+    ) -> Result<R, Error> {
+        let lived = life(child);
+        let left = self.in_kernel(Entry::Exit, || lived.map(|(_, left)| left));
+        self.process.resume();
+        left
+    }
+
+    /// What futexes call the word at `address`.
+    fn name(&self, address: usize) -> Name {
+        /// No space is there.
+        const COMMON: u64 = 0;
+        match self.common.filter(|common| common.contains(address)) {
+            Some(common) => Name {
+                of: COMMON,
+                at: (address - common.start) as u64,
+            },
+            None => Name {
+                of: M::key(Arc::as_ptr(&self.process).addr()) as u64,
+                at: address as u64,
+            },
         }
     }
 
@@ -125,7 +184,7 @@ fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
+impl<M: Kernel, P: Design<M>> System for Task<M, P> {
     type File = ObjectRef<M, P>;
 
     fn page_size(&self) -> usize {
@@ -140,7 +199,11 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     ) -> Result<usize, Error> {
         let prot = rights(prot);
         let of = |file| Request::object(file, 0, len, prot);
-        self.call(Call::Map, |space| {
+        let why = match backing {
+            Backing::Anonymous => Entry::MapAnonymous,
+            Backing::PrivateFile(_) | Backing::SharedFile(_) => Entry::MapFile,
+        };
+        self.call(why, Call::Map, |space| {
             let request = match backing {
                 Backing::Anonymous => Ok(Request::anonymous(len, prot)),
                 Backing::PrivateFile(file) => of(file),
@@ -152,61 +215,63 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
 
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        self.call(Call::Unmap, |space| space.unmap(range))
+        self.call(Entry::Unmap, Call::Unmap, |space| space.unmap(range))
     }
 
     fn protect(&mut self, start: usize, len: usize, prot: Prot) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        self.call(Call::Protect, |space| space.protect(range, rights(prot)))
+        self.call(Entry::Protect, Call::Protect, |space| {
+            space.protect(range, rights(prot))
+        })
     }
 
     fn discard(&mut self, start: usize, len: usize) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        self.call(Call::Discard, |space| space.discard(range))
+        self.call(Entry::Memory, Call::Discard, |space| space.discard(range))
     }
 
     fn program_break(&mut self) -> Result<usize, Error> {
         // Tasks of one process move the break up and back beside each other, so the
         // place to start from is where the heap begins, not where it ends just now.
-        self.in_kernel(|| Ok(vm::HEAP_START))
+        self.in_kernel(Entry::Break, || Ok(vm::HEAP_START))
     }
 
     fn set_program_break(&mut self, to: usize) -> Result<(), Error> {
-        self.call(Call::Brk, |space| space.set_break(to))
+        self.call(Entry::Break, Call::Brk, |space| space.set_break(to))
     }
 
     fn file(&mut self, len: usize) -> Result<Self::File, Error> {
-        self.in_kernel(|| stores::file(self.space().vm(), len))
+        self.in_kernel(Entry::Descriptor, || stores::file(self.space().vm(), len))
     }
 
     fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
         let old = VaRange::sized(start, len);
-        self.call(Call::Remap, |space| {
+        self.call(Entry::Memory, Call::Remap, |space| {
             space.remap(old, new_len, Move::IfNeeded)
         })
     }
 
     fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
         let range = VaRange::sized(start, len);
-        self.call(Call::PageOut, |space| space.advise(range, Advice::PageOut))
+        self.call(Entry::Memory, Call::PageOut, |space| {
+            space.advise(range, Advice::PageOut)
+        })
     }
 
     /// The child is over when this returns: it has run on the task's CPU.
     fn fork(&mut self, then: Forked) -> Result<Child, Error> {
-        let code = self.in_kernel(|| self.process.fork(then))?;
+        let child = self.in_kernel(Entry::Fork, || self.process.fork())?;
+        let code = self.live(child, |child| match then {
+            Forked::Exits(code) => Ok((child, code)),
+            Forked::Execs => Ok((self.in_kernel(Entry::Exec, || child.exec())?, 0)),
+        })?;
         Ok(self.ended(code))
     }
 
     /// As [`System::fork`]; the child's time is the task's.
     fn start(&mut self, program: Program<'_, Self::File>) -> Result<Child, Error> {
-        self.in_kernel(|| {
-            self.process.with_child(|child| {
-                self.account.leave::<M>();
-                let lived = self.live(child, program);
-                self.account.enter::<M>();
-                lived
-            })
-        })?;
+        let child = self.in_kernel(Entry::Fork, || self.process.fork())?;
+        self.live(child, |child| Ok((self.execute(child, program)?, ())))?;
         Ok(self.ended(0))
     }
 
@@ -215,11 +280,15 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     }
 
     fn write_file(&mut self, file: &Self::File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
-        self.in_kernel(|| file.write(at, bytes).map_err(failed(Call::Write)))
+        self.in_kernel(Entry::File, || {
+            file.write(at, bytes).map_err(failed(Call::Write))
+        })
     }
 
     fn read_file(&mut self, file: &Self::File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
-        self.in_kernel(|| file.read(at, bytes).map_err(failed(Call::Read)))
+        self.in_kernel(Entry::File, || {
+            file.read(at, bytes).map_err(failed(Call::Read))
+        })
     }
 
     fn number(&self) -> usize {
@@ -231,19 +300,122 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     }
 
     fn wait(&mut self, child: Child) -> Result<u8, Error> {
-        self.account.enter::<M>();
-        let code = match child {
-            Child::Process(number) => {
-                let place = usize::try_from(number).ok();
-                place.and_then(|place| self.children.get_mut(place)?.take())
-            }
+        let place = match child {
+            Child::Process(number) => usize::try_from(number).ok(),
             Child::Thread(_) => None,
         };
+        let child = place.and_then(|place| self.children.get_mut(place));
+        let code = child.and_then(Option::take);
         while self.children.last() == Some(&None) {
             self.children.pop();
         }
-        self.account.leave::<M>();
+        self.in_kernel(Entry::Wait, || ());
         code.ok_or(Error::Failed(Call::Wait, libc::ECHILD))
+    }
+
+    fn descriptor(&mut self, _: &Self::File) -> Result<Descriptor, Error> {
+        Ok(self.descriptors.add(Open::File))
+    }
+
+    fn pipe(&mut self) -> Result<[Descriptor; 2], Error> {
+        let pipe = self.in_kernel(Entry::Descriptor, || Arc::new(Pipe::new()));
+        pipe.label();
+        let ends = |end| Open::Own(pipe.clone(), end);
+        Ok(self.descriptors.add_ends(ends))
+    }
+
+    fn close(&mut self, descriptor: Descriptor) -> Result<(), Error> {
+        let open = self.descriptors.remove(descriptor)?;
+        let kernel = self.kernel();
+        self.in_kernel(Entry::Descriptor, || open.close(kernel));
+        Ok(())
+    }
+
+    fn read_from(&mut self, from: Descriptor, bytes: &mut [u8]) -> Result<usize, Error> {
+        let kernel = self.kernel();
+        self.in_kernel(Entry::Read, || self.descriptors.read(kernel, from, bytes))
+    }
+
+    fn write_to(&mut self, to: Descriptor, bytes: &[u8]) -> Result<usize, Error> {
+        let kernel = self.kernel();
+        self.in_kernel(Entry::Write, || self.descriptors.write(kernel, to, bytes))
+    }
+
+    fn poll_writable(&mut self, descriptor: Descriptor) -> Result<bool, Error> {
+        let kernel = self.kernel();
+        self.in_kernel(Entry::Poll, || {
+            self.descriptors.is_writable(kernel, descriptor)
+        })
+    }
+
+    fn poll_readable(&mut self, from: &[Descriptor]) -> Result<u64, Error> {
+        let kernel = self.kernel();
+        self.in_kernel(Entry::Poll, || self.descriptors.poll(kernel, from))
+    }
+
+    fn futex_wake(&mut self, address: usize, count: u32) -> Result<u32, Error> {
+        let futexes = self.given.services.futexes.as_ref();
+        let futexes = futexes.ok_or(Error::Unsupported(Call::FutexWake))?;
+        let name = self.name(address);
+        let kernel = self.kernel();
+        let woken = self.in_kernel(Entry::Futex, || futexes.wake(kernel, name, count as usize));
+        Ok(woken as u32)
+    }
+
+    fn futex_wait(&mut self, address: usize, value: u32) -> Result<bool, Error> {
+        let futexes = self.given.services.futexes.as_ref();
+        let futexes = futexes.ok_or(Error::Unsupported(Call::FutexWait))?;
+        let name = self.name(address);
+        let (kernel, machine) = (self.kernel(), self.space().vm().machine());
+        let (word, shift) = word_of(address);
+        let still = || {
+            machine
+                .load(word)
+                .map(|found| (found >> shift) as u32 == value)
+        };
+        loop {
+            match self.in_kernel(Entry::Futex, || futexes.wait(kernel, name, still)) {
+                Ok(waited) => return Ok(waited),
+                // The kernel looks at the word with its own rights, and brings it first.
+                Err(_) => self
+                    .touch(Access::Read, |machine| machine.load(word))
+                    .map(drop)?,
+            }
+        }
+    }
+
+    fn tasks(&self) -> usize {
+        self.given.services.tasks
+    }
+
+    fn pipe_of(&mut self, task: usize) -> Result<[Descriptor; 2], Error> {
+        let pipe = self.given.services.pipes.get(task);
+        let pipe = pipe.ok_or(Error::Unsupported(Call::Common))?;
+        let ends = |end| Open::Common(pipe.clone(), end);
+        Ok(self.descriptors.add_ends(ends))
+    }
+
+    fn common_memory(&mut self) -> Result<usize, Error> {
+        if let Some(common) = self.common {
+            return Ok(common.start);
+        }
+        let services = self.given.services.clone();
+        let memory = services.memory.as_ref();
+        let memory = memory.ok_or(Error::Unsupported(Call::Common))?;
+        let bytes = services.tasks * PAGE_SIZE;
+        let start = self.map(bytes, Prot::ReadWrite, Backing::SharedFile(memory))?;
+        self.common = Some(VaRange::sized(start, bytes));
+        Ok(start)
+    }
+
+    fn now(&mut self) -> Result<u64, Error> {
+        Ok(M::now())
+    }
+
+    fn sleep_until(&mut self, time: u64) -> Result<(), Error> {
+        let kernel = self.kernel();
+        self.in_kernel(Entry::Sleep, || kernel.sleep_until(time));
+        Ok(())
     }
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 pub mod attribution;
 pub mod history;
 pub mod json;
+pub mod lateness;
 pub mod lines;
 pub mod lock_json;
 pub mod plot;

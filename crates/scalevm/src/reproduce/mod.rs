@@ -35,6 +35,9 @@ mod outcome;
 mod point;
 mod row;
 mod s1;
+mod s12;
+mod s13;
+mod s16;
 mod s17;
 mod s18;
 mod s19;
@@ -94,6 +97,9 @@ pub const SYSTEMS: &[System] = &[
     s5::SYSTEM,
     s6::SYSTEM,
     s7::SYSTEM,
+    s12::SYSTEM,
+    s13::SYSTEM,
+    s16::SYSTEM,
     s17::SYSTEM,
     s18::SYSTEM,
     s19::SYSTEM,

@@ -10,15 +10,15 @@ mod run;
 pub use attribution::{Attribution, Share};
 use private::private;
 
-use crate::harness::{Failure, Plan, Running, Target, Times};
-use crate::ours::{SWAP_PER_TASK, can_run};
+use crate::harness::{Failure, Film, Plan, Running, Target, Times};
+use crate::ours::{Design, SWAP_PER_TASK, can_run};
 use baselines::selected::{Preset, Selected};
 use run::Run;
 pub use run::Seen;
 use sim::Sim;
 use sim::profile::Profile;
 use std::time::Duration;
-use vm::{Best, Options, Policies};
+use vm::{Best, Options};
 
 /// How far to trust a simulated figure, to be said beside it.
 pub const BANDS: &str = "to be trusted: a saturated lock ± 35 %, a drop at a socket boundary ± 25 %, \
@@ -56,6 +56,11 @@ impl Target for Simulated {
             ..self.clone()
         };
         target.with_run(plan, Run::complete)
+    }
+
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
+        self.check(plan)?;
+        self.with_run(plan, |run| run.until(|| film.is_over()))
     }
 }
 
@@ -144,12 +149,8 @@ impl Simulated {
         Ok(result)
     }
 
-    fn begin<P: Policies<Sim>>(
-        &self,
-        plan: &Plan,
-        options: Options<Sim, P>,
-    ) -> Result<Run, Failure> {
-        Run::begin(plan, &self.profile, self.seed, options)
+    fn begin<P: Design<Sim>>(&self, plan: &Plan, options: Options<Sim, P>) -> Result<Run, Failure> {
+        Run::begin(plan, &self.profile, self.seed, self.preset, options)
     }
 }
 

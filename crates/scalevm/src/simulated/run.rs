@@ -1,15 +1,16 @@
 //! One run on one machine.
 
 use super::attribution::Attribution;
-use crate::harness::{Failure, Plan, Times};
-use crate::ours::{Account, Common, Ledger, Ledgers, memory, swap_space};
+use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
+use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, swap_space};
+use baselines::selected::Preset;
 use machine::Job;
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sync::watch::profile;
-use vm::{Options, Policies, Vm};
+use vm::{Options, Vm};
 use workloads::{Counter, Error, Workload};
 
 /// Tasks begin within so many nanoseconds of each other.
@@ -20,6 +21,8 @@ const WARM_UP: u64 = 4;
 const MOST_WARM_UPS: u64 = 16;
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
+/// Simulated time between two looks whether a run is over.
+const STEP: u64 = 10_000_000;
 /// Simulated time after which a run is given up.
 const LIMIT: u64 = 60_000_000_000;
 
@@ -49,10 +52,11 @@ pub struct Run {
 
 impl Run {
     /// Makes the machine and the VM, and starts the tasks.
-    pub fn begin<P: Policies<Sim>>(
+    pub fn begin<P: Design<Sim>>(
         plan: &Plan,
         machine: &Profile,
         seed: u64,
+        preset: Preset,
         mut options: Options<Sim, P>,
     ) -> Result<Self, Failure> {
         let workload = plan.workload.known()?;
@@ -76,32 +80,34 @@ impl Run {
         let made = run.machine.on_cpu(0, move || {
             options.swap_space = swap_space(&maker, workload, plan.tasks)?;
             let vm = Vm::with_options(maker, options);
-            let common = Common::new(&vm, &plan);
+            let common = Common::new(&vm, &plan, preset);
             Ok((vm, common))
         });
         let (vm, common) = made.map_err(Failure::start("swap space"))?;
         let common = common.map_err(|error| run.failure(0, error))?;
-        let jobs = (0..plan.tasks).map(|task| run.job(task, vm.clone(), common.clone()));
+        let job = |task| run.job(plan.workload, task, vm.clone(), common.clone());
+        let jobs = (0..plan.tasks).map(job);
         run.machine.start(jobs.collect());
         Ok(run)
     }
 
-    fn job<P: Policies<Sim>>(
+    fn job<P: Design<Sim>>(
         &self,
+        work: Work,
         task: usize,
         vm: Arc<Vm<Sim, P>>,
         common: Common<Sim, P>,
     ) -> Job {
         let (counters, errors) = (self.counters.clone(), self.errors.clone());
-        let workload = self.workload;
+        let is_last = task + 1 == self.counters.len();
         let account = Account {
             task,
-            private: super::private(workload),
+            private: super::private(self.workload),
             ledgers: self.ledgers.clone(),
         };
         Box::new(move || {
-            let work = || workload.run(&mut common.task(&vm, account)?, &counters[task]);
-            if let Err(error) = work() {
+            let run = || work.run(is_last, &mut common.task(&vm, account)?, &counters[task]);
+            if let Err(error) = run() {
                 let mut first = errors.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert((task, error));
             }
@@ -121,6 +127,15 @@ impl Run {
         let ledgers = self.ledgers.as_ref()?;
         let real = Ledger::end(ledgers).saturating_sub(began);
         Some(Ledger::times(ledgers, Duration::from_nanos(real)))
+    }
+
+    /// Runs until `is_over`.
+    pub fn until(&mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
+        while !is_over() {
+            interrupt::check()?;
+            self.run_to(self.machine.time() + STEP)?;
+        }
+        Ok(())
     }
 
     /// Warms up; then what each task does in `span`.

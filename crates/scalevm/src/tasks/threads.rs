@@ -39,13 +39,14 @@ pub fn start<S: System>(
     for task in 0..plan.tasks {
         let (area, gate) = (Arc::clone(&running.area), Arc::clone(&running.gate));
         let enter = Arc::clone(&enter);
+        let (job, is_last) = (plan.workload, task + 1 == plan.tasks);
         let body = move || {
             block_signals();
             let slot = &area.slots()[task];
             let system = enter(task);
             slot.ready();
             gate.pass();
-            let run = |mut system| begin_task(|| workload.run(&mut system, &slot.counter));
+            let run = |mut system| begin_task(|| job.run(is_last, &mut system, &slot.counter));
             if let Err(error) = system.and_then(run) {
                 slot.fail(error);
             }
@@ -100,6 +101,18 @@ impl Threads {
             let panicked = thread.join().is_err();
             if panicked || self.area.slots()[task].error().is_some() {
                 return Err(self.failure(task));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until `is_over`; a task that ends before has failed.
+    pub fn until(mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
+        while !is_over() {
+            interrupt::check()?;
+            match self.check() {
+                Err(failure) if !is_over() => return Err(failure),
+                _ => thread::sleep(TURN),
             }
         }
         Ok(())

@@ -87,6 +87,30 @@ pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
     }
 }
 
+/// Waits until one of the descriptors can be read from; which, as bits.
+#[inline]
+pub fn poll_readable(from: &[Descriptor]) -> Result<u64, Error> {
+    const MOST: usize = 64;
+    let entry = |place: usize| libc::pollfd {
+        fd: from.get(place).map_or(-1, |one| one.0),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut entries: [libc::pollfd; MOST] = std::array::from_fn(entry);
+    let count = from.len().min(MOST) as libc::nfds_t;
+    // SAFETY: so many valid entries.
+    while unsafe { libc::poll(entries.as_mut_ptr(), count, -1) } < 0 {
+        match failed(Call::Poll) {
+            Error::Failed(_, libc::EINTR) => {}
+            error => return Err(error),
+        }
+    }
+    let ready = entries.iter().enumerate();
+    Ok(ready.fold(0, |bits, (place, one)| {
+        bits | u64::from(one.revents != 0) << place
+    }))
+}
+
 /// A file in `directory` that has no name, or has lost it.
 fn unnamed_file(directory: &Path) -> io::Result<File> {
     let unnamed = OpenOptions::new()

@@ -51,6 +51,23 @@ fn uninterrupted(call: Call, mut attempt: impl FnMut() -> isize) -> Result<usize
     }
 }
 
+/// Waits as long as the word holds `value`; whether it did at first.
+#[inline]
+pub fn futex_wait(address: usize, value: u32) -> Result<bool, Error> {
+    let nothing = ptr::null::<libc::timespec>();
+    // SAFETY: the kernel checks the address and only reads there.
+    let waited =
+        unsafe { libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAIT, value, nothing) };
+    match waited {
+        0 => Ok(true),
+        _ => match failed(Call::FutexWait) {
+            Error::Failed(_, libc::EAGAIN) => Ok(false),
+            Error::Failed(_, libc::EINTR) => Ok(true),
+            error => Err(error),
+        },
+    }
+}
+
 /// Wakes waiters of any process, as futexes between processes need it.
 #[inline]
 pub fn futex_wake(address: usize, count: u32) -> Result<u32, Error> {

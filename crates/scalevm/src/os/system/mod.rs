@@ -2,11 +2,13 @@
 
 mod cancellation;
 mod children;
+mod common;
 mod files;
 mod ipc;
 mod memory;
 mod prepared;
 mod signals;
+mod time;
 
 pub use cancellation::spare as spare_cancellation;
 pub use prepared::Prepared;
@@ -152,6 +154,39 @@ impl System for Linux {
     fn open(&mut self) -> Result<Descriptor, Error> {
         let name = self.prepared.name(self.task);
         files::open(name.ok_or(Error::Failed(Call::Open, libc::ENOENT))?)
+    }
+
+    #[inline]
+    fn poll_readable(&mut self, from: &[Descriptor]) -> Result<u64, Error> {
+        files::poll_readable(from)
+    }
+
+    #[inline]
+    fn futex_wait(&mut self, address: usize, value: u32) -> Result<bool, Error> {
+        ipc::futex_wait(address, value)
+    }
+
+    fn tasks(&self) -> usize {
+        self.prepared.tasks()
+    }
+
+    fn pipe_of(&mut self, task: usize) -> Result<[Descriptor; 2], Error> {
+        let pipe = self.prepared.pipe(task);
+        pipe.ok_or(Error::Failed(Call::Common, libc::ENOENT))
+    }
+
+    fn common_memory(&mut self) -> Result<usize, Error> {
+        let memory = self.prepared.memory();
+        memory.ok_or(Error::Failed(Call::Common, libc::ENOENT))
+    }
+
+    #[inline]
+    fn now(&mut self) -> Result<u64, Error> {
+        Ok(time::now())
+    }
+
+    fn sleep_until(&mut self, time: u64) -> Result<(), Error> {
+        time::sleep_until(time)
     }
 
     #[inline]

@@ -1,13 +1,14 @@
 //! What is made before the tasks, and goes after them.
 
+use super::common::Common;
 use super::{Linux, failed_with, files};
-use crate::harness::{Failure, Job, Mode, Plan};
+use crate::harness::{Failure, Mode, Plan};
 use std::env;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use workloads::{Call, Daemon, Feature, Files};
+use workloads::{Call, Daemon, Descriptor, Feature, Files};
 
 /// The program that exec1 runs: it does nothing and succeeds.
 const PROGRAM: &str = "true";
@@ -20,6 +21,10 @@ pub struct Prepared {
     names: Vec<CString>,
     program: Option<CString>,
     inputs: Option<Files<File>>,
+    /// How many tasks there are.
+    tasks: usize,
+    /// What they have in common, if the workload needs that.
+    common: Option<Common>,
     /// In the memory of this process.
     daemon: Option<Daemon>,
 }
@@ -28,7 +33,8 @@ impl Prepared {
     /// Makes what the tasks of `plan` need, files in `directory`.
     pub fn new(plan: &Plan, directory: &Path) -> Result<Self, Failure> {
         let mut prepared = Prepared::default();
-        let Job::Known(workload) = plan.workload else {
+        prepared.tasks = plan.tasks;
+        let Ok(workload) = plan.workload.known() else {
             return Ok(prepared); // the user's own looks after itself
         };
         let features = workload.needs.features;
@@ -52,6 +58,10 @@ impl Prepared {
                 prepared.daemon = Some(daemon.map_err(failed(0))?);
             }
         }
+        if features.contains(&Feature::Neighbours) {
+            let common = Common::new(plan.tasks);
+            prepared.common = Some(common.map_err(Failure::start("what tasks have in common"))?);
+        }
         if features.contains(&Feature::Names) {
             for task in 0..plan.tasks {
                 let named = files::named_file(directory);
@@ -72,6 +82,21 @@ impl Prepared {
     #[inline]
     pub fn program(&self) -> Option<&CStr> {
         self.program.as_deref()
+    }
+
+    /// How many tasks there are.
+    pub fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// The pipe of `task`.
+    pub fn pipe(&self, task: usize) -> Option<[Descriptor; 2]> {
+        self.common.as_ref()?.pipe(task)
+    }
+
+    /// Where the tasks' common memory is.
+    pub fn memory(&self) -> Option<usize> {
+        Some(self.common.as_ref()?.memory())
     }
 
     /// The mail server.

@@ -1,0 +1,196 @@
+//! Futexes: waiting at a word of memory as long as it says so.
+//!
+//! # Protocol
+//! Waiters stand in a bucket, found by hashing the word's name, each a node on its stack. A waiter
+//! looks at the word under the bucket's lock and enqueues itself; a waker, who has changed the word before, comes
+//! to the bucket after the look and finds it, or before, and the look sees the change. The waker takes
+//! nodes out under the lock; once it has set `woken`, the last it does with a node, it wakes its task.
+//!
+//! ```text
+//! waiter: lock the bucket; look; enqueue; unlock; while not woken: sleep(node, while not woken)
+//! waker:  lock the bucket; dequeue; unlock; woken = 1; wake(node)
+//! ```
+
+use crate::Kernel;
+use alloc::boxed::Box;
+use core::ptr::{self, null};
+use machine::{Atomic, CpuRange, Machine, Ordering, SharedCell};
+use sync::adaptive::Adaptive;
+use sync::lock_class;
+use sync::watch::Watched;
+use sync::{Mutex, Padded};
+
+lock_class!(
+    /// A bucket of futexes. Held while a waiter looks at its word.
+    pub FutexLock = "futex", rank 75
+);
+
+/// What a word is called, whoever maps it: its object, or its space if it is private, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The object or the space.
+    pub of: u64,
+    /// Where in it.
+    pub at: u64,
+}
+
+/// The futexes of a machine.
+pub struct Futexes<M: Machine> {
+    buckets: Box<[Padded<Bucket<M>>]>,
+}
+
+/// The first waiter, under its lock.
+type Bucket<M> = Mutex<M, Watched<M, Adaptive<M>, FutexLock>, Link<M>>;
+
+/// A task that waits; on its stack, in place until `woken` is set.
+struct Waiter<M: Machine> {
+    name: Name,
+    /// Set to 1 by the waker, as the last thing it does with the node.
+    woken: M::AtomicU32,
+    /// The next in the bucket, under its lock; once dequeued, in the waker's list.
+    next: M::Cell<Link<M>>,
+}
+
+/// A waiter, or null.
+struct Link<M: Machine>(*const Waiter<M>);
+
+impl<M: Machine> Clone for Link<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Machine> Copy for Link<M> {}
+
+// SAFETY: followed under the bucket's lock, or by who dequeued its target.
+unsafe impl<M: Machine> Send for Link<M> {}
+
+impl<M: Machine> Futexes<M> {
+    /// Nobody waits, on the machine of these CPUs.
+    pub fn new<K: Kernel<M>>(kernel: &K, cpus: CpuRange) -> Self {
+        let buckets = kernel.futex_buckets(cpus.len()).max(1).next_power_of_two();
+        let bucket = || Padded(Mutex::new(Link(null())));
+        Futexes {
+            buckets: (0..buckets).map(|_| bucket()).collect(),
+        }
+    }
+
+    /// Waits at the word until woken, if `still` holds; whether it waited. `still` looks at the word
+    /// under the bucket's lock, and takes no lock of this crate.
+    ///
+    /// # Errors
+    /// That of `still`.
+    pub fn wait<K: Kernel<M>, E>(
+        &self,
+        kernel: &K,
+        name: Name,
+        still: impl FnOnce() -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let waiter = Waiter {
+            name,
+            woken: M::AtomicU32::new(0),
+            next: M::Cell::new(Link(null())),
+        };
+        {
+            let mut first = self.bucket(name).lock();
+            if !still()? {
+                return Ok(false);
+            }
+            // SAFETY: the node stays until `woken` is set, and the lock is held.
+            unsafe { enqueue(&mut first, &waiter) };
+        }
+        let key = ptr::from_ref(&waiter).cast();
+        // Acquire: pairs with the release in `wake`; the node is ours again.
+        while waiter.woken.load(Ordering::Acquire) == 0 {
+            kernel.sleep(key, || waiter.woken.load(Ordering::Relaxed) == 0);
+        }
+        Ok(true)
+    }
+
+    /// Wakes the `count` tasks that have waited longest at the word; how many there were.
+    /// O(waiters in the bucket).
+    pub fn wake<K: Kernel<M>>(&self, kernel: &K, name: Name, count: usize) -> usize {
+        // SAFETY: the lock is held.
+        let mut next = unsafe { dequeue(&mut self.bucket(name).lock(), name, count) };
+        let mut woken = 0;
+        while !next.0.is_null() {
+            let key = next.0.cast();
+            // SAFETY: we dequeued it and have not set `woken`, so it is there and ours.
+            unsafe {
+                let waiter = &*next.0;
+                next = *waiter.next.read();
+                // Release: pairs with the acquire in `wait`. The node may be gone from here on.
+                waiter.woken.store(1, Ordering::Release);
+            }
+            kernel.wake(key, 1);
+            woken += 1;
+        }
+        woken
+    }
+
+    fn bucket(&self, name: Name) -> &Bucket<M> {
+        // Fibonacci hashing of both halves, as for turnstiles.
+        let mixed = name.of.rotate_left(32) ^ name.at;
+        let hash = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        &self.buckets[hash as usize & (self.buckets.len() - 1)]
+    }
+
+    /// Says what is where, for machines that account for lines by name.
+    pub fn label(&self) {
+        M::label_value::<[_]>(&self.buckets, "Futexes.buckets");
+    }
+}
+
+/// Puts `waiter` behind the others.
+///
+/// # Safety
+/// The bucket's lock is held; the waiter stays until it is dequeued and `woken`.
+unsafe fn enqueue<M: Machine>(first: &mut Link<M>, waiter: &Waiter<M>) {
+    let this = Link(ptr::from_ref(waiter));
+    if first.0.is_null() {
+        *first = this;
+        return;
+    }
+    let mut last = *first;
+    // SAFETY: queued nodes live, and the lock is held.
+    unsafe {
+        while let next = *(*last.0).next.read()
+            && !next.0.is_null()
+        {
+            last = next;
+        }
+        *(*last.0).next.write() = this;
+    }
+}
+
+/// Takes the first `count` waiters of that name out; a list of them, in order.
+///
+/// # Safety
+/// The bucket's lock is held.
+unsafe fn dequeue<M: Machine>(first: &mut Link<M>, name: Name, count: usize) -> Link<M> {
+    let (mut taken, mut last) = (Link(null()), Link::<M>(null()));
+    let (mut before, mut here, mut left) = (Link::<M>(null()), *first, count);
+    // SAFETY: queued nodes live, and the lock is held; those taken out are ours.
+    unsafe {
+        while left > 0 && !here.0.is_null() {
+            let waiter = here;
+            here = *(*waiter.0).next.read();
+            if (*waiter.0).name != name {
+                before = waiter;
+                continue;
+            }
+            match before.0.is_null() {
+                true => *first = here,
+                false => *(*before.0).next.write() = here,
+            }
+            match last.0.is_null() {
+                true => taken = waiter,
+                false => *(*last.0).next.write() = waiter,
+            }
+            *(*waiter.0).next.write() = Link(null());
+            last = waiter;
+            left -= 1;
+        }
+    }
+    taken
+}

@@ -1,0 +1,78 @@
+//! Waiting until one of several ends of pipes is ready (`poll`, `select`).
+//!
+//! A poller looks at each end and registers itself where it is not ready, under that pipe's lock; so
+//! a change comes after the look and finds it, or before and is seen. Who changes a pipe takes its
+//! pollers out, marks each and wakes it by [`Kernel::select_wakeup`]; the poller, awake, takes itself out
+//! everywhere and looks again.
+
+use crate::{End, Kernel, Pipe};
+use core::ptr;
+use machine::{Atomic, Machine, Ordering};
+
+/// A task that polls; on its stack, in place while it is registered.
+pub(crate) struct Poller<M: Machine> {
+    /// 1 once something it polls has changed.
+    told: M::AtomicU32,
+}
+
+impl<M: Machine> Poller<M> {
+    /// Marks it, under the lock of a pipe; the key to wake it by, for which it need no longer exist.
+    pub(crate) fn tell(&self) -> *const () {
+        // Relaxed: the kernel's lock for sleepers orders it, see `Pipe::when_ready`.
+        self.told.store(1, Ordering::Relaxed);
+        self.key()
+    }
+
+    fn key(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+}
+
+/// Which of `ends` are ready, by their places, as bits. Waits until one is, if `wait` says so; looks once
+/// otherwise. Of more than 64 ends the first 64 count.
+pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait: bool) -> u64 {
+    let poller = Poller {
+        told: M::AtomicU32::new(0),
+    };
+    loop {
+        let registered = Registered {
+            poller: &poller,
+            ends: &ends[..ends.len().min(64)],
+        };
+        let ready = registered.look(wait);
+        if ready != 0 || !wait {
+            return ready;
+        }
+        let key = registered.poller.key();
+        kernel.sleep(key, || poller.told.load(Ordering::Relaxed) == 0);
+        drop(registered);
+        poller.told.store(0, Ordering::Relaxed); // nobody knows it any more
+    }
+}
+
+/// Takes the poller out everywhere when dropped.
+struct Registered<'a, M: Machine> {
+    poller: &'a Poller<M>,
+    ends: &'a [(&'a Pipe<M>, End)],
+}
+
+impl<M: Machine> Registered<'_, M> {
+    /// Which ends are ready. While none is, registers at each, if asked to.
+    fn look(&self, register: bool) -> u64 {
+        let mut ready = 0;
+        for (place, (pipe, end)) in self.ends.iter().enumerate() {
+            let poller = (register && ready == 0).then_some(self.poller);
+            // SAFETY: the poller stays until this is dropped, which takes it out.
+            ready |= u64::from(unsafe { pipe.look(*end, poller) }) << place;
+        }
+        ready
+    }
+}
+
+impl<M: Machine> Drop for Registered<'_, M> {
+    fn drop(&mut self) {
+        self.ends
+            .iter()
+            .for_each(|(pipe, _)| pipe.forget(self.poller));
+    }
+}

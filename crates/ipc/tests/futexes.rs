@@ -1,0 +1,105 @@
+//! Futexes, on threads and on a simulated machine.
+
+mod on;
+
+use ipc::futex::Name;
+use ipc::{Futexes, Own};
+use machine::{Atomic, Execute, Job, Machine, Ordering, Topology};
+use std::sync::Arc;
+
+struct World<M: Machine> {
+    kernel: Own<M>,
+    futexes: Futexes<M>,
+    word: M::AtomicU64,
+}
+
+const WORD: Name = Name { of: 1, at: 8 };
+const OTHER: Name = Name { of: 2, at: 8 };
+
+impl<M: Execute + Topology> World<M> {
+    fn on(machine: &M) -> Arc<Self> {
+        let kernel = Own::new();
+        Arc::new(World {
+            futexes: Futexes::new(&kernel, machine.cpus()),
+            kernel,
+            word: M::AtomicU64::new(0),
+        })
+    }
+
+    fn wait_while(&self, value: u64) -> Result<bool, ()> {
+        let still = || Ok(self.word.load(Ordering::Relaxed) == value);
+        self.futexes.wait(&self.kernel, WORD, still)
+    }
+
+    fn job(self: &Arc<Self>, work: impl FnOnce(&Self) + Send + 'static) -> Job {
+        let world = self.clone();
+        Box::new(move || work(&world))
+    }
+}
+
+/// Two who hand a word to and fro never miss each other, whoever is late.
+fn no_wake_up_is_lost<M: Execute + Topology>(machine: &M) {
+    const ROUNDS: u64 = 3_000;
+    let world = World::on(machine);
+    let player = |mine: u64| {
+        world.job(move |w| {
+            for turn in (mine..ROUNDS).step_by(2) {
+                while let now = w.word.load(Ordering::Relaxed)
+                    && now != turn
+                {
+                    w.wait_while(now).expect("no fault");
+                }
+                w.word.store(turn + 1, Ordering::Relaxed);
+                w.futexes.wake(&w.kernel, WORD, 1);
+            }
+        })
+    };
+    on::together(machine, vec![player(0), player(1)]);
+    assert_eq!(world.word.load(Ordering::Relaxed), ROUNDS);
+}
+
+/// No more are woken than are asked for, those of that name only, and each of them.
+fn waking_counts<M: Execute + Topology>(machine: &M) {
+    let world = World::on(machine);
+    let waiter = || world.job(|w| assert_eq!(w.wait_while(0), Ok(true)));
+    let waker = world.job(|w| {
+        let mut woken = 0;
+        while woken < 3 {
+            assert_eq!(w.futexes.wake(&w.kernel, OTHER, usize::MAX), 0);
+            let now = w.futexes.wake(&w.kernel, WORD, 3 - woken.max(1));
+            assert!(now <= 2);
+            woken += now;
+            M::sleep_until(M::now() + 10_000);
+        }
+        assert_eq!((woken, w.futexes.wake(&w.kernel, WORD, 1)), (3, 0));
+    });
+    on::together(machine, vec![waiter(), waiter(), waiter(), waker]);
+}
+
+/// A word that says otherwise is not waited at, and one that can not be read is an error.
+fn looks_first<M: Execute + Topology>(machine: &M) {
+    let world = World::on(machine);
+    let only = world.job(|w| {
+        assert_eq!(w.wait_while(1), Ok(false));
+        let fault = w.futexes.wait(&w.kernel, WORD, || Err("a fault"));
+        assert_eq!(fault, Err("a fault"));
+        assert_eq!(w.futexes.wake(&w.kernel, WORD, 1), 0);
+    });
+    on::together(machine, vec![only]);
+}
+
+#[test]
+fn on_threads() {
+    no_wake_up_is_lost(&on::hosted(2));
+    looks_first(&on::hosted(1));
+    waking_counts(&on::hosted(4));
+}
+
+#[test]
+fn on_a_simulated_machine() {
+    for seed in 0..5 {
+        no_wake_up_is_lost(&on::sim(seed));
+        looks_first(&on::sim(seed));
+        waking_counts(&on::sim(seed));
+    }
+}

@@ -1,0 +1,27 @@
+//! Machines to test on, and the tests' vocabulary.
+
+use hosted::Hosted;
+use machine::{Execute, Job};
+use sim::profile::Profile;
+use sim::{Options, Sim};
+
+/// Runs `tasks` on a CPU each, at the same time.
+pub fn together<M: Execute>(machine: &M, tasks: Vec<Job>) {
+    machine.execute(tasks);
+}
+
+/// A hosted machine.
+pub fn hosted(cpus: usize) -> Hosted {
+    Hosted::new(cpus)
+}
+
+/// A simulated one, whose jobs begin as `seed` has it.
+pub fn sim(seed: u64) -> Sim {
+    let profile = Profile::named("arm64-16").expect("a profile");
+    Sim::new(Options {
+        seed,
+        spread: 20_000,
+        ..Options::new(profile)
+    })
+    .expect("address space")
+}

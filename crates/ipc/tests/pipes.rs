@@ -1,0 +1,182 @@
+//! Pipes and poll, on threads and on a simulated machine.
+
+mod on;
+
+use ipc::pipe::{Broken, CAPACITY};
+use ipc::{End, Kernel, Own, Pipe, poll};
+use machine::{Execute, Job, Machine};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+struct World<M: Machine> {
+    kernel: Own<M>,
+    pipes: Vec<Pipe<M>>,
+}
+
+impl<M: Machine> World<M> {
+    fn with_pipes(count: usize) -> Arc<Self> {
+        Arc::new(World {
+            kernel: Own::new(),
+            pipes: (0..count).map(|_| Pipe::new()).collect(),
+        })
+    }
+}
+
+fn job<W: Send + Sync + 'static>(world: &Arc<W>, work: impl FnOnce(&W) + Send + 'static) -> Job {
+    let world = world.clone();
+    Box::new(move || work(&world))
+}
+
+/// All that several write arrives at one reader, in each writer's order, and then the end.
+fn bytes_arrive<M: Execute>(machine: &M) {
+    const EACH: usize = 40_000;
+    let world = World::<M>::with_pipes(1);
+    let left = Arc::new(AtomicUsize::new(2));
+    let writer = |name: u8| {
+        let left = left.clone();
+        job(&world, move |w: &World<M>| {
+            for n in 0..EACH / 2 {
+                let bytes = [name, (n % 251) as u8];
+                w.pipes[0].write(&w.kernel, &bytes).expect("a reader");
+            }
+            if left.fetch_sub(1, Relaxed) == 1 {
+                w.pipes[0].close(&w.kernel, End::Writing);
+            }
+        })
+    };
+    let writers = [writer(0), writer(1)];
+    let reader = job(&world, |w: &World<M>| {
+        let (mut buffer, mut pending, mut next) = ([0; 777], Vec::new(), [0usize; 2]);
+        loop {
+            let count = w.pipes[0].read(&w.kernel, &mut buffer);
+            if count == 0 {
+                break;
+            }
+            pending.extend_from_slice(&buffer[..count]);
+            let whole = pending.len() / 2 * 2;
+            for pair in pending.drain(..whole).collect::<Vec<u8>>().chunks(2) {
+                let n = &mut next[usize::from(pair[0])];
+                assert_eq!(usize::from(pair[1]), *n % 251);
+                *n += 1;
+            }
+        }
+        assert_eq!(next, [EACH / 2; 2]);
+    });
+    let jobs = writers.into_iter().chain([reader]);
+    on::together(machine, jobs.collect());
+}
+
+/// A writer waits for room, and learns that nobody reads any more.
+fn full_and_broken<M: Execute>(machine: &M) {
+    let world = World::<M>::with_pipes(1);
+    let writer = job(&world, |w: &World<M>| {
+        let bytes = vec![7; CAPACITY + 1];
+        assert_eq!(w.pipes[0].write(&w.kernel, &bytes), Ok(()));
+        assert_eq!(w.pipes[0].write(&w.kernel, &bytes), Err(Broken));
+        let ready = poll(&w.kernel, &[(&w.pipes[0], End::Writing)], true);
+        assert_eq!(ready, 1, "a broken pipe is ready to say so");
+    });
+    let reader = job(&world, |w: &World<M>| {
+        let (mut buffer, mut got) = (vec![0; 5000], 0);
+        while got < CAPACITY + 1 {
+            got += w.pipes[0].read(&w.kernel, &mut buffer);
+        }
+        w.pipes[0].close(&w.kernel, End::Reading);
+    });
+    on::together(machine, vec![writer, reader]);
+}
+
+/// A poller learns of each byte on any of its pipes, and sleeps when there is none.
+fn pollers_are_told<M: Execute>(machine: &M) {
+    const EACH: usize = 2_000;
+    let world = World::<M>::with_pipes(3);
+    let slept = Arc::new(AtomicBool::new(false));
+    let did_sleep = slept.clone();
+    let poller = job(&world, move |w: &World<M>| {
+        let ends = [0, 1, 2].map(|pipe| (&w.pipes[pipe], End::Reading));
+        assert_eq!(poll(&w.kernel, &ends[2..], false), 0);
+        let before = sync::sleepq::slept::<M>();
+        let mut got = [0; 2];
+        while got != [EACH; 2] {
+            let ready = poll(&w.kernel, &ends, true);
+            assert!(ready != 0 && ready & 4 == 0, "{ready:b}");
+            for pipe in 0..2 {
+                if ready >> pipe & 1 == 1 {
+                    got[pipe] += w.pipes[pipe].read(&w.kernel, &mut [0; 3]);
+                }
+            }
+        }
+        did_sleep.store(sync::sleepq::slept::<M>() != before, Relaxed);
+    });
+    let writer = |pipe: usize| {
+        job(&world, move |w: &World<M>| {
+            for _ in 0..EACH {
+                w.pipes[pipe].write(&w.kernel, &[1]).expect("a reader");
+                M::sleep_until(M::now() + 1_000);
+            }
+        })
+    };
+    on::together(machine, vec![poller, writer(0), writer(1)]);
+    assert!(slept.load(Relaxed), "the poller never slept");
+}
+
+/// One who polls sees a change that comes between its look and its sleep.
+fn no_wake_up_is_lost<M: Execute>(machine: &M) {
+    const ROUNDS: usize = 3_000;
+    let world = World::<M>::with_pipes(2);
+    let player = |mine: usize| {
+        job(&world, move |w: &World<M>| {
+            let (own, other) = (&w.pipes[mine], &w.pipes[1 - mine]);
+            for _ in 0..ROUNDS {
+                other.write(&w.kernel, &[0]).expect("a reader");
+                assert_eq!(poll(&w.kernel, &[(own, End::Reading)], true), 1);
+                assert_eq!(own.read(&w.kernel, &mut [0]), 1);
+            }
+        })
+    };
+    on::together(machine, vec![player(0), player(1)]);
+}
+
+/// Those who poll are told by way of the kernel, as many locks as it takes for that.
+fn pollers_are_told_by_the_kernel<M: Execute>(machine: &M) {
+    struct Counting<M: Machine>(Own<M>, AtomicUsize);
+    impl<M: Machine> Kernel<M> for Counting<M> {
+        fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
+            self.0.sleep(key, still)
+        }
+        fn wake(&self, key: *const (), count: usize) -> usize {
+            self.0.wake(key, count)
+        }
+        fn select_wakeup(&self, tell: impl FnOnce()) {
+            self.1.fetch_add(1, Relaxed);
+            tell();
+        }
+    }
+    let world = Arc::new((Counting(Own::<M>::new(), AtomicUsize::new(0)), Pipe::new()));
+    let only = job(&world, |(kernel, pipe)| {
+        pipe.write(kernel, &[1]).expect("a reader");
+        assert_eq!(pipe.read(kernel, &mut [0]), 1);
+        assert_eq!(kernel.1.load(Relaxed), 2);
+    });
+    on::together(machine, vec![only]);
+}
+
+#[test]
+fn on_threads() {
+    bytes_arrive(&on::hosted(3));
+    full_and_broken(&on::hosted(2));
+    pollers_are_told(&on::hosted(3));
+    no_wake_up_is_lost(&on::hosted(2));
+    pollers_are_told_by_the_kernel(&on::hosted(1));
+}
+
+#[test]
+fn on_a_simulated_machine() {
+    for seed in 0..5 {
+        bytes_arrive(&on::sim(seed));
+        full_and_broken(&on::sim(seed));
+        pollers_are_told(&on::sim(seed));
+        no_wake_up_is_lost(&on::sim(seed));
+        pollers_are_told_by_the_kernel(&on::sim(seed));
+    }
+}

@@ -1,0 +1,120 @@
+//! What a task reads from, writes to and asks about.
+
+use ipc::{End, Kernel, Pipe};
+use machine::Machine;
+use std::sync::Arc;
+use workloads::{Call, Descriptor, Error};
+
+/// What a descriptor stands for.
+pub enum Open<M: Machine> {
+    /// A file, of which nothing is asked but whether one could write: one always can.
+    File,
+    /// An end of a pipe of the task's own, closed with its descriptor.
+    Own(Arc<Pipe<M>>, End),
+    /// An end of a pipe that tasks have in common.
+    Common(Arc<Pipe<M>>, End),
+}
+
+impl<M: Machine> Open<M> {
+    fn end(&self) -> Option<(&Pipe<M>, End)> {
+        match self {
+            Open::File => None,
+            Open::Own(pipe, end) | Open::Common(pipe, end) => Some((pipe, *end)),
+        }
+    }
+
+    /// Closes an end of the task's own.
+    pub fn close<K: Kernel<M>>(self, kernel: &K) {
+        if let Open::Own(pipe, end) = self {
+            pipe.close(kernel, end);
+        }
+    }
+}
+
+/// A task's descriptors, by number.
+pub struct Descriptors<M: Machine>(Vec<Option<Open<M>>>);
+
+impl<M: Machine> Descriptors<M> {
+    /// None.
+    pub fn new() -> Self {
+        Descriptors(Vec::new())
+    }
+
+    /// The lowest free number, for `open`.
+    pub fn add(&mut self, open: Open<M>) -> Descriptor {
+        let free = self.0.iter().position(Option::is_none);
+        let place = free.unwrap_or_else(|| {
+            self.0.push(None);
+            self.0.len() - 1
+        });
+        self.0[place] = Some(open);
+        Descriptor(place as i32)
+    }
+
+    /// Numbers for both ends.
+    pub fn add_ends(&mut self, of: impl Fn(End) -> Open<M>) -> [Descriptor; 2] {
+        [End::Reading, End::Writing].map(|end| self.add(of(end)))
+    }
+
+    fn get(&self, descriptor: Descriptor, call: Call) -> Result<&Open<M>, Error> {
+        let place = usize::try_from(descriptor.0).ok();
+        let open = place.and_then(|place| self.0.get(place)?.as_ref());
+        open.ok_or(Error::Failed(call, libc::EBADF))
+    }
+
+    /// The pipe of which this is the end `end`.
+    fn pipe(&self, descriptor: Descriptor, end: End, call: Call) -> Result<&Pipe<M>, Error> {
+        match self.get(descriptor, call)?.end() {
+            Some((pipe, which)) if which == end => Ok(pipe),
+            _ => Err(Error::Failed(call, libc::EBADF)),
+        }
+    }
+
+    /// Takes a number back; what it stood for.
+    pub fn remove(&mut self, which: Descriptor) -> Result<Open<M>, Error> {
+        self.get(which, Call::Close)?;
+        let open = self.0[which.0 as usize].take();
+        open.ok_or(Error::Failed(Call::Close, libc::EBADF))
+    }
+
+    /// Reads from a pipe.
+    pub fn read<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        from: Descriptor,
+        bytes: &mut [u8],
+    ) -> Result<usize, Error> {
+        let pipe = self.pipe(from, End::Reading, Call::Read)?;
+        Ok(pipe.read(kernel, bytes))
+    }
+
+    /// Writes to a pipe.
+    pub fn write<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        to: Descriptor,
+        bytes: &[u8],
+    ) -> Result<usize, Error> {
+        let pipe = self.pipe(to, End::Writing, Call::Write)?;
+        let written = pipe.write(kernel, bytes);
+        written.map_or(Err(Error::Failed(Call::Write, libc::EPIPE)), |()| {
+            Ok(bytes.len())
+        })
+    }
+
+    /// Whether one could write now.
+    pub fn is_writable<K: Kernel<M>>(&self, kernel: &K, to: Descriptor) -> Result<bool, Error> {
+        Ok(match self.get(to, Call::Poll)?.end() {
+            None => true,
+            Some((pipe, End::Writing)) => ipc::poll(kernel, &[(pipe, End::Writing)], false) != 0,
+            Some((_, End::Reading)) => false,
+        })
+    }
+
+    /// Waits until one of the descriptors can be read from; which, as bits.
+    pub fn poll<K: Kernel<M>>(&self, kernel: &K, from: &[Descriptor]) -> Result<u64, Error> {
+        let end = |&one| Ok((self.pipe(one, End::Reading, Call::Poll)?, End::Reading));
+        let ends: Vec<(&Pipe<M>, End)> = from.iter().map(end).collect::<Result<_, Error>>()?;
+        Ok(ipc::poll(kernel, &ends, true))
+    }
+}

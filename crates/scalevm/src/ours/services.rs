@@ -1,0 +1,86 @@
+//! What the kernel of a run offers beside memory.
+
+use super::kernel::Kernel;
+use super::process::failed;
+use crate::harness::Plan;
+use baselines::selected::{AnyKernel, Preset, Selected};
+use ipc::{Futexes, Own, Pipe};
+use machine::{Machine, PAGE_SIZE};
+use std::sync::Arc;
+use vm::object::{Object, ObjectRef};
+use vm::{Best, Policies, Vm};
+use workloads::{Call, Error, Feature};
+
+/// A choice of policies, and of the kernel that goes with them.
+pub trait Design<M: Machine>: Policies<M> {
+    /// How tasks enter the kernel and sleep there.
+    type Kernel: ipc::Kernel<M>;
+
+    /// That of `preset`. Made on a CPU of the machine.
+    fn kernel(preset: Preset) -> Self::Kernel;
+}
+
+impl<M: Machine> Design<M> for Best {
+    type Kernel = Own<M>;
+
+    fn kernel(_: Preset) -> Own<M> {
+        Own::new()
+    }
+}
+
+impl<M: Machine> Design<M> for Selected {
+    type Kernel = AnyKernel<M>;
+
+    fn kernel(preset: Preset) -> AnyKernel<M> {
+        preset.kernel()
+    }
+}
+
+/// What the kernel offers to all tasks of a run.
+pub struct Services<M: Kernel, D: Design<M>> {
+    /// How tasks enter it and sleep there.
+    pub kernel: D::Kernel,
+    /// Who waits at a word of memory; none if the workload has no futexes.
+    pub futexes: Option<Futexes<M>>,
+    /// The tasks' pipes, by task, if they are neighbours.
+    pub pipes: Vec<Arc<Pipe<M>>>,
+    /// A page for each task, if they are.
+    pub memory: Option<ObjectRef<M, D>>,
+    /// How many tasks there are.
+    pub tasks: usize,
+}
+
+impl<M: Kernel, D: Design<M>> Services<M, D> {
+    /// For the tasks of `plan`, on a CPU of the machine.
+    pub fn new(vm: &Arc<Vm<M, D>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
+        let kernel = D::kernel(preset);
+        let futexes = plan
+            .workload
+            .uses(Feature::Futexes)
+            .then(|| Futexes::new(&kernel, vm.machine().cpus()));
+        let (pipes, memory) = match plan.workload.uses(Feature::Neighbours) {
+            false => (Vec::new(), None),
+            true => {
+                let bytes = (plan.tasks * PAGE_SIZE) as u64;
+                let memory = Object::anonymous(vm, None, bytes).map_err(failed(Call::Common))?;
+                let pipe = || Arc::new(Pipe::new());
+                ((0..plan.tasks).map(|_| pipe()).collect(), Some(memory))
+            }
+        };
+        let services = Services {
+            kernel,
+            futexes,
+            pipes,
+            memory,
+            tasks: plan.tasks,
+        };
+        services.label();
+        Ok(services)
+    }
+
+    /// Says what is where, for machines that account for lines by name.
+    fn label(&self) {
+        self.futexes.iter().for_each(Futexes::label);
+        self.pipes.iter().for_each(|pipe| pipe.label());
+    }
+}

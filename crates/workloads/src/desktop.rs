@@ -1,0 +1,144 @@
+//! desktop: a process of many threads that wake each other for every event, as a browser or a player
+//! does (seed 003's third analysis).
+//!
+//! Tasks come in pairs. For each event a task writes to its neighbour's pipe, polls and reads its own, tells
+//! the neighbour by a futex and waits for the same, then maps a small buffer, fills and unmaps
+//! it. So each event has two meetings, at each of which the first to come sleeps. A task
+//! without a neighbour, or whose neighbour has stopped, meets itself, and does not sleep.
+
+use crate::steps::{send, with_mapping};
+use crate::{Backing, Call, Counter, Descriptor, Error, Feature, Needs, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "desktop",
+    description: "Events of a multi-threaded desktop program",
+    unit: "events",
+    needs: Needs {
+        memory: BUFFER,
+        features: &[
+            Feature::Pipes,
+            Feature::Poll,
+            Feature::Futexes,
+            Feature::Neighbours,
+        ],
+        ..Needs::NOTHING
+    },
+    body: crate::Body::Desktop,
+};
+
+/// Bytes of the buffer of an event: 64 KiB.
+const BUFFER: usize = 64 << 10;
+/// The byte and the word that say that a task has stopped; events are numbered below.
+const GONE: u8 = u8::MAX;
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    let mut desk = Desk::new(system)?;
+    let done = desk.handle_events(system, tick);
+    let told = desk.leave(system);
+    done?; // the first error is the cause
+    told
+}
+
+/// A task's end of what it shares with its neighbour.
+struct Desk {
+    /// The end of its own pipe from which it reads.
+    from: Descriptor,
+    /// Its own word.
+    word: usize,
+    /// The end to write to, and the word, of whom it meets.
+    to: Descriptor,
+    their_word: usize,
+    /// Whether it meets itself.
+    is_alone: bool,
+}
+
+impl Desk {
+    fn new<S: System>(system: &mut S) -> Result<Self, Error> {
+        let number = system.number();
+        let neighbour = number ^ 1;
+        let neighbour = if neighbour < system.tasks() {
+            neighbour
+        } else {
+            number
+        };
+        let (page, memory) = (system.page_size(), system.common_memory()?);
+        let [from, own] = system.pipe_of(number)?;
+        let to = match neighbour == number {
+            true => own,
+            false => system.pipe_of(neighbour)?[1],
+        };
+        Ok(Desk {
+            from,
+            word: memory + number * page,
+            to,
+            their_word: memory + neighbour * page,
+            is_alone: neighbour == number,
+        })
+    }
+
+    fn handle_events<S: System>(&mut self, system: &mut S, tick: &Counter) -> Result<(), Error> {
+        let mut event = 0;
+        loop {
+            event = event % (GONE - 1) + 1;
+            self.exchange(system, event)?;
+            self.meet(system, event)?;
+            draw(system, event)?;
+            if !tick.add(1) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends an event and gets one.
+    fn exchange<S: System>(&mut self, system: &mut S, event: u8) -> Result<(), Error> {
+        send(system, self.to, event)?;
+        let ready = system.poll_readable(&[self.from])?;
+        Error::unless(Call::Poll, ready, 1)?;
+        let mut byte = [0];
+        let length = system.read_from(self.from, &mut byte)?;
+        Error::unless(Call::Read, length as u64, 1)?;
+        match byte[0] {
+            GONE if !self.is_alone => self.stay_alone(system),
+            byte => Error::unless(Call::Read, u64::from(byte), u64::from(event)),
+        }
+    }
+
+    /// The neighbour has stopped.
+    fn stay_alone<S: System>(&mut self, system: &mut S) -> Result<(), Error> {
+        let [_, own] = system.pipe_of(system.number())?;
+        (self.to, self.their_word, self.is_alone) = (own, self.word, true);
+        Ok(())
+    }
+
+    /// Tells whom it meets that it has come so far, and waits for the same.
+    fn meet<S: System>(&self, system: &mut S, event: u8) -> Result<(), Error> {
+        system.write(self.their_word, event)?;
+        system.futex_wake(self.their_word, 1)?;
+        loop {
+            match system.read(self.word)? {
+                there if there == event || there == GONE => return Ok(()),
+                before => system.futex_wait(self.word, before.into())?,
+            };
+        }
+    }
+
+    /// Lets a neighbour that goes on do so.
+    fn leave<S: System>(self, system: &mut S) -> Result<(), Error> {
+        if self.is_alone {
+            return Ok(());
+        }
+        send(system, self.to, GONE)?;
+        system.write(self.their_word, GONE)?;
+        system.futex_wake(self.their_word, 1).map(drop)
+    }
+}
+
+/// Fills a buffer that is made for it.
+fn draw<S: System>(system: &mut S, event: u8) -> Result<(), Error> {
+    let page = system.page_size();
+    with_mapping(system, BUFFER, Backing::Anonymous, |system, start| {
+        (start..start + BUFFER)
+            .step_by(page)
+            .try_for_each(|address| system.write(address, event))
+    })
+}
