@@ -35,8 +35,11 @@ mod outcome;
 mod point;
 mod row;
 mod s1;
+mod s14;
+mod s15;
 mod s19;
 mod s2;
+mod s21;
 mod s3;
 mod s4;
 mod s5;
@@ -78,7 +81,10 @@ pub const SYSTEMS: &[System] = &[
     s5::SYSTEM,
     s6::SYSTEM,
     s7::SYSTEM,
+    s14::SYSTEM,
+    s15::SYSTEM,
     s19::SYSTEM,
+    s21::SYSTEM,
 ];
 
 /// The system of that name.
