@@ -11,4 +11,4 @@ mod plot;
 mod source;
 
 pub use page::Page;
-pub use source::{Finding, Paired, Side, Source};
+pub use source::{Band, Finding, Paired, Reproduction, Side, Source};

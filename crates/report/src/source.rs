@@ -25,6 +25,8 @@ pub struct Source {
     pub paired: Vec<Paired>,
     /// What held simulated runs up.
     pub findings: Vec<Finding>,
+    /// The seeds' figures and ours.
+    pub reproductions: Vec<Reproduction>,
     /// What is doubtful about the file itself.
     pub notes: Vec<String>,
 }
@@ -71,6 +73,56 @@ pub struct Finding {
     pub mode: record::Mode,
     /// One sentence.
     pub bottleneck: String,
+}
+
+/// A figure of a seed and ours (a `reproduction` line of `reproduce`).
+#[derive(Debug, Deserialize)]
+pub struct Reproduction {
+    /// The seed, by its number: `000`.
+    pub document: String,
+    /// The system: `S3`.
+    pub system: String,
+    /// What the figure is of.
+    pub what: String,
+    /// Of the figures: `1/s`, `s`, `share` of a whole, or `1`.
+    pub unit: String,
+    /// The simulated machine.
+    pub machine: String,
+    /// Its sockets × cores × threads.
+    pub topology: String,
+    /// What it is held against: `seed`, `at-least`, `at-most`, `words`.
+    pub aim: String,
+    /// The figure aimed at, if it is one.
+    pub figure: Option<f64>,
+    /// Where it stands, or what it is for.
+    pub source: String,
+    /// Ours: the median over the seeds of the simulation.
+    pub median: f64,
+    /// Ours over the figure.
+    pub ratio: Option<f64>,
+    /// How far the ratio may be off.
+    pub band: Option<Band>,
+    /// Whether it `holds`, or `misses`.
+    pub verdict: String,
+    /// Whether it does at a corner of what is plausible of the machine.
+    pub holds_at_a_corner: bool,
+    /// Why it misses.
+    pub why: Option<String>,
+    /// What else is to be said.
+    pub note: Option<String>,
+    /// Seconds that it took.
+    pub seconds: f64,
+}
+
+/// How far a ratio may be off.
+#[derive(Debug, Deserialize)]
+pub struct Band {
+    /// What kind of prediction it is.
+    pub kind: String,
+    /// The least.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +189,7 @@ struct Sorted {
     profiles: String,
     paired: Vec<Paired>,
     findings: Vec<Finding>,
+    reproductions: Vec<Reproduction>,
     kinds: usize,
 }
 
@@ -157,6 +210,7 @@ impl Sorted {
             // A comparison without runs says only that there were too few.
             "verdict" if line.contains("\"runs\"") => self.paired.push(from_json(line)?),
             "attribution" => self.findings.push(from_json(line)?),
+            "reproduction" => self.reproductions.push(from_json(line)?),
             _ => {}
         }
         self.kinds += 1;
@@ -181,6 +235,7 @@ impl Sorted {
             profiles: profile::parse(name, self.profiles.as_bytes())?,
             paired: self.paired,
             findings: self.findings,
+            reproductions: self.reproductions,
             notes,
         })
     }
@@ -188,12 +243,18 @@ impl Sorted {
 
 impl Source {
     fn or_nothing(self) -> Result<Self, InputError> {
-        match self.records.is_empty() && self.profiles.is_empty() && self.paired.is_empty() {
-            true => Err(InputError::Whole {
+        let empty = [
+            self.records.is_empty(),
+            self.profiles.is_empty(),
+            self.paired.is_empty(),
+            self.reproductions.is_empty(),
+        ];
+        match empty.contains(&false) {
+            false => Err(InputError::Whole {
                 file: self.name,
-                reason: "no results, comparisons or profiles in it".into(),
+                reason: "no results, comparisons, profiles or reproduced figures in it".into(),
             }),
-            false => Ok(self),
+            true => Ok(self),
         }
     }
 
@@ -203,6 +264,7 @@ impl Source {
         self.profiles.extend(other.profiles);
         self.paired.extend(other.paired);
         self.findings.extend(other.findings);
+        self.reproductions.extend(other.reproductions);
         self.notes.extend(other.notes);
     }
 

@@ -246,3 +246,30 @@ fn a_line_cut_short_in_writing_is_left_out() {
         "nothing but half a line is no file of results"
     );
 }
+
+#[test]
+fn the_seeds_figures_have_a_table_each() {
+    let source = data("reproduction");
+    let sources = [source];
+    let page = Page::new(&sources);
+    assert_eq!(page.verdict(), "3 of 4 figures of seeds 000 and 004 hold.");
+    assert_eq!(page.sections(), ["verdict", "seeds", "machine"]);
+    let html = page.html();
+    assert_eq!(count(&html, "<h3>Seed "), 2);
+    assert!(html.contains("Seed 000: 1 of 2 hold"), "{html}");
+    // Three have a figure: a bar with its band, the figure and ours.
+    let bars = [
+        "class=\"ratio\"",
+        "class=\"within\"",
+        "class=\"one\"",
+        "<circle ",
+    ];
+    assert_eq!(bars.map(|part| count(&html, part)), [3; 4]);
+    assert!(html.contains("1.719 M/s") && html.contains("in words"));
+    assert!(
+        html.contains("our mmap and munmap are short"),
+        "why it misses"
+    );
+    let cut = parse(r#"{"kind":"reproduction","system":"S3"}"#);
+    assert!(cut.unwrap_err().starts_with("f:1: "));
+}

@@ -4,6 +4,7 @@ use crate::locks::registry::ROWS;
 use baselines::selected::Preset;
 
 /// A name and what it stands for.
+#[derive(Clone, Copy)]
 pub struct Entry {
     /// The name on the command line.
     pub name: &'static str,
@@ -25,14 +26,16 @@ pub const SYSTEMS: &[Entry] = &[
     ),
 ];
 
-/// How scalevm's VM is built (`--vm`).
-pub const PRESETS: &[Entry] = &[
-    of(Preset::Scalevm),
-    of(Preset::FreebsdPvh),
-    of(Preset::FreebsdDi),
-    of(Preset::FreebsdEpoch),
-    of(Preset::FreebsdLocklessDi),
-];
+/// How scalevm's VM is built (`--vm`), oldest first.
+pub const PRESETS: &[Entry] = &{
+    let mut entries = [entry("", ""); Preset::ALL.len()];
+    let mut index = 0;
+    while index < entries.len() {
+        entries[index] = of(Preset::ALL[index]);
+        index += 1;
+    }
+    entries
+};
 
 const fn of(preset: Preset) -> Entry {
     entry(preset.name(), preset.description())

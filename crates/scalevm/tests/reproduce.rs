@@ -3,7 +3,8 @@
 mod support;
 
 use std::process::Output;
-use support::command::{failure, json, output, text};
+use support::command::{exits, failure, json, output, scalevm, text};
+use support::scratch::Scratch;
 
 /// What is on stdout, and nothing on stderr.
 fn quiet(output: &Output) -> String {
@@ -28,7 +29,10 @@ fn two_runs_are_the_same_and_have_all_fields() {
     assert_eq!(rows, again, "but for what they took on this computer");
     for row in &rows {
         assert_eq!(row["kind"], "reproduction");
-        assert_eq!(row["system"], "S3");
+        assert_eq!(
+            (&row["document"], &row["system"]),
+            (&"000".into(), &"S3".into())
+        );
         assert_eq!(
             (&row["machine"], &row["topology"]),
             (&"freebsd-96".into(), &"2x24x2".into())
@@ -60,4 +64,46 @@ fn another_machine_and_bad_input() {
     let errors = failure("reproduce --quick --topology 1x2x2 S3", 2);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert_eq!(output("reproduce S99").status.code(), Some(2));
+}
+
+#[test]
+fn what_is_printed_in_the_seed_is_met_to_the_digit_and_becomes_a_page() {
+    let found = output("reproduce S6 --json");
+    assert_eq!(found.status.code(), Some(0), "all hold");
+    let lines = quiet(&found);
+    let rows = json(&lines);
+    assert_eq!(rows.len(), 11);
+    for row in &rows {
+        assert_eq!(row["figure"], row["median"], "{row}");
+        assert_eq!(row["band"]["low"], row["band"]["high"]);
+    }
+    let folder = Scratch::folder("reproduce-report");
+    std::fs::write(folder.0.join("seeds.jsonl"), lines).expect("a file");
+    let mut report = scalevm("report");
+    let (stdout, _) = exits(0, report.arg("seeds.jsonl").current_dir(&folder.0));
+    assert_eq!(stdout, "11 of 11 figures of seed 000 hold.\n");
+}
+
+#[test]
+fn beyond_the_seed_the_first_lock_is_named() {
+    // Too small for the seed's figures; large enough for 16 tasks of what is beyond.
+    let rows = json(&quiet(&output(
+        "reproduce --quick S4 --json --topology 1x8x2",
+    )));
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let row = &rows[0];
+    assert_eq!(
+        row["what"],
+        "mmap1, 16 processes: scalevm over freebsd-epoch"
+    );
+    assert_eq!(
+        (&row["aim"], &row["verdict"]),
+        (&"at-least".into(), &"holds".into())
+    );
+    let note = row["note"].as_str().expect("a note");
+    assert!(note.starts_with("scalevm is held up by nothing"), "{note}");
+    assert!(
+        note.contains("freebsd-epoch is held up by the lock \"swap"),
+        "{note}"
+    );
 }

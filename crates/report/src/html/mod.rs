@@ -5,6 +5,7 @@ mod curves;
 mod flames;
 mod locks;
 mod machines;
+mod seeds;
 mod text;
 
 pub(crate) use text::{percent, seconds};
@@ -51,6 +52,7 @@ pub fn document(page: &Page<'_>) -> Markup {
 fn header(page: &Page<'_>, subject: &str) -> Markup {
     let name = |section: &str| match section {
         "verdict" => "Verdict",
+        "seeds" => "Seeds",
         "curves" => "Curves",
         "comparison" => "Before and after",
         "locks" => "Locks",
@@ -82,6 +84,7 @@ fn sections(page: &Page<'_>) -> Markup {
                 p { a href="#warnings" { (page.warnings.len()) @if page.warnings.len() == 1 { " warning" } @else { " warnings" } } " on how far to trust this." }
             }
         }
+        @if !page.seeds.is_empty() { (seeds::section(&page.seeds)) }
         @if !page.charts.is_empty() { (curves::section(&page.charts)) }
         @if !page.comparisons.is_empty() { (comparisons::section(&page.comparisons)) }
         @let present = page.sections();

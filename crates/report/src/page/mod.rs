@@ -6,12 +6,14 @@ mod comparison;
 mod headline;
 mod machine;
 mod name;
+mod seeds;
 mod warning;
 
 pub(crate) use chart::{Basis, Chart, Dot, Series};
 pub(crate) use comparison::{Comparison, Outcome};
 pub(crate) use machine::{Cell, Machines, Row};
 pub(crate) use name::{described, on_machine};
+pub(crate) use seeds::Seed;
 
 use crate::Source;
 use profile::Profile;
@@ -25,6 +27,7 @@ pub struct Page<'a> {
     pub(crate) charts: Vec<Chart>,
     pub(crate) comparisons: Vec<Comparison>,
     pub(crate) profiles: Vec<&'a Profile>,
+    pub(crate) seeds: Vec<Seed<'a>>,
     pub(crate) machines: Machines,
     pub(crate) warnings: Vec<String>,
     pub(crate) commands: Vec<String>,
@@ -39,14 +42,26 @@ impl<'a> Page<'a> {
         let comparisons = comparison::comparisons(sources, &files);
         let profiles: Vec<&Profile> = sources.iter().flat_map(|one| &one.profiles).collect();
         let machines = Machines::of(sources, &files);
+        let seeds = seeds::seeds(sources);
+        let mut headline: Vec<String> = seeds::sentence(&seeds).into_iter().collect();
+        headline.extend(headline::sentences(
+            &comparisons,
+            &profiles,
+            sources,
+            &charts,
+        ));
+        if headline.is_empty() {
+            headline.push("Too little was measured for a verdict.".into());
+        }
         Page {
-            headline: headline::sentences(&comparisons, &profiles, sources, &charts),
+            headline,
             workloads: name::workloads(sources),
             warnings: warning::warnings(sources, &files, &machines),
             commands: command::commands(sources),
             charts,
             comparisons,
             profiles,
+            seeds,
             machines,
             files,
         }
@@ -71,6 +86,7 @@ impl<'a> Page<'a> {
             .any(|one| !one.busy.is_empty() || !one.waits.is_empty());
         let all = [
             ("verdict", true),
+            ("seeds", !self.seeds.is_empty()),
             ("curves", !self.charts.is_empty()),
             ("comparison", !self.comparisons.is_empty()),
             ("locks", locks),

@@ -104,12 +104,14 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
         };
         let line = json!({
             "kind": "reproduction",
+            "document": system.document(),
             "system": system.name,
             "what": row.what,
             "unit": match row.unit {
                 Unit::Rate => "1/s",
                 Unit::Seconds => "s",
-                Unit::Number | Unit::Share => "1",
+                Unit::Share => "share",
+                Unit::Number => "1",
             },
             "machine": machine.name,
             "topology": machine.topology.shape(),

@@ -35,10 +35,16 @@ mod outcome;
 mod point;
 mod row;
 mod s1;
+mod s12;
+mod s13;
 mod s14;
 mod s15;
+mod s16;
+mod s17;
+mod s18;
 mod s19;
 mod s2;
+mod s20;
 mod s21;
 mod s3;
 mod s4;
@@ -72,6 +78,19 @@ pub struct System {
     pub beyond: &'static [Beyond],
 }
 
+impl System {
+    /// The seed that it is of, by its number.
+    pub fn document(&self) -> &'static str {
+        match self.name {
+            "S7" => "001",
+            "S8" | "S9" | "S10" | "S11" => "002",
+            "S12" | "S13" | "S14" | "S15" | "S16" | "S21" => "003",
+            "S17" | "S18" | "S19" | "S20" => "004",
+            _ => "000",
+        }
+    }
+}
+
 /// All that can be reproduced.
 pub const SYSTEMS: &[System] = &[
     s1::SYSTEM,
@@ -81,9 +100,15 @@ pub const SYSTEMS: &[System] = &[
     s5::SYSTEM,
     s6::SYSTEM,
     s7::SYSTEM,
+    s12::SYSTEM,
+    s13::SYSTEM,
     s14::SYSTEM,
     s15::SYSTEM,
+    s16::SYSTEM,
+    s17::SYSTEM,
+    s18::SYSTEM,
     s19::SYSTEM,
+    s20::SYSTEM,
     s21::SYSTEM,
 ];
 

@@ -86,11 +86,12 @@ impl Outcome {
     }
 
     /// The part of the tasks' time that they waited for locks of classes whose names begin with `class`; of
-    /// the locks most waited for (see [`Attribution`]).
+    /// the locks most waited for (see [`Attribution`]). A wait is counted when it ends: a run with jobs tells all.
     pub fn waiting(&self, class: &str) -> Option<f64> {
         let locks = self.attribution.as_ref()?.locks.iter();
         let named = locks.filter(|lock| lock.what.starts_with(class));
-        Some(named.map(|lock| lock.wait).sum())
+        // From 0: the sum of none would be -0.
+        Some(named.fold(0.0, |sum, lock| sum + lock.wait))
     }
 
     /// What holds the tasks up, in a sentence.

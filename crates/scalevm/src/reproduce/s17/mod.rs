@@ -1,0 +1,149 @@
+//! S17: anon_vma chains under the lock of the ancestor (seed 004).
+
+mod family;
+
+use super::lab::World;
+use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Unit};
+use crate::harness::Failure;
+use baselines::selected::Preset;
+use family::Deed;
+use sim::profile::Profile;
+
+/// The system.
+pub const SYSTEM: System = System {
+    name: "S17",
+    about: "anon_vma chains: children of one process fork, move their break, split and merge regions",
+    machines: &["xeon-4s"],
+    points,
+    rows,
+    beyond: &[],
+};
+
+/// Children of one parent: one for each core.
+const ALL: usize = 40;
+
+const REGRESSION: &str =
+    "seed 004: \"spinlock->mutex change in 3.0 caused severe regression again\"";
+const BATCHING: &str =
+    "seed 004: \"making lock hold time longer increased performance\" (batching)";
+const CONTENTION: &str = "seed 004: \"Mmap/munmap/brk … Causes lock contention on the root\"";
+const OVERHEAD: &str =
+    "seed 004: \"Fork locks the root anon_vma for every VMA … With and without contention\"";
+const AIM: &str = "aim: children of one process do not wait for each other";
+
+/// Of which the first is held beside the second, and so on.
+const PRESETS: [Preset; 4] = [
+    Preset::Linux2639Ra,
+    Preset::Linux30Rc2,
+    Preset::Linux30Fixes,
+    Preset::Scalevm,
+];
+/// More than there are children.
+const PLACE: usize = 1 << 16;
+
+/// What children of one parent do, as a probe: its size says which preset and how many children.
+const fn probe(deed: Deed, preset: usize, children: usize) -> Probe {
+    let (name, run): (_, fn(&_, &_, _, &_) -> _) = match deed {
+        Deed::Fork => ("children fork", |probe, machine, seed, effort| {
+            run(Deed::Fork, probe, machine, seed, effort)
+        }),
+        Deed::Break => (
+            "children move their break",
+            |probe, machine, seed, effort| run(Deed::Break, probe, machine, seed, effort),
+        ),
+        Deed::Hole => ("children make holes", |probe, machine, seed, effort| {
+            run(Deed::Hole, probe, machine, seed, effort)
+        }),
+    };
+    Probe {
+        name,
+        size: preset * PLACE + children,
+        cpus: children,
+        once: false,
+        alone: false,
+        run,
+    }
+}
+
+fn run(
+    deed: Deed,
+    probe: &Probe,
+    machine: &Profile,
+    seed: u64,
+    effort: &Effort,
+) -> Result<Outcome, Failure> {
+    let preset = PRESETS[probe.size / PLACE];
+    let children = probe.size % PLACE;
+    family::rate(preset, deed, children, machine, seed, effort.span(preset))
+}
+
+const SPIN: usize = 0;
+const MUTEX: usize = 1;
+const BATCHED: usize = 2;
+const OURS: usize = 3;
+
+const DEEDS: [(Deed, &str); 3] = [
+    (Deed::Fork, "fork and exit"),
+    (Deed::Break, "brk up and down"),
+    (Deed::Hole, "munmap and mmap within a region"),
+];
+
+fn points(_: &Profile) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (deed, _) in DEEDS {
+        for preset in 0..PRESETS.len() {
+            let one = probe(deed, preset, 1);
+            points.extend([one, probe(deed, preset, ALL)].map(Point::from));
+        }
+    }
+    points
+}
+
+/// What part of as many times the rate of one child all of them have.
+fn efficiency(deed: Deed, preset: usize) -> impl Fn(&World) -> Option<Vec<f64>> {
+    move |world| {
+        let mut parts = world.ratio(probe(deed, preset, ALL), probe(deed, preset, 1))?;
+        parts.iter_mut().for_each(|part| *part /= ALL as f64);
+        Some(parts)
+    }
+}
+
+fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
+    let words = |quote, low, high| Aim::Words { quote, low, high };
+    let fork = |preset| probe(Deed::Fork, preset, ALL);
+    let mut rows = vec![
+        Row::new(
+            lab,
+            "40 children fork: mutexes over spin locks",
+            words(REGRESSION, 0.0, 0.9),
+            |world| world.ratio(fork(MUTEX), fork(SPIN)),
+        ),
+        Row::new(
+            lab,
+            "40 children fork: one acquisition for a chain over one for each node",
+            words(BATCHING, 1.1, 10.0),
+            |world| world.ratio(fork(BATCHED), fork(MUTEX)),
+        ),
+    ];
+    for (deed, what) in DEEDS {
+        let quote = match deed {
+            Deed::Fork => OVERHEAD,
+            Deed::Break | Deed::Hole => CONTENTION,
+        };
+        let part = format!("linux-2.6.39-ra, {what}: 40 children over 40 times one");
+        let collapses = words(quote, 0.0, 0.5);
+        rows.push(Row::new(lab, part, collapses, efficiency(deed, SPIN)).map(share));
+        let part = format!("scalevm, {what}: 40 children over 40 times one");
+        let aim = Aim::AtLeast(0.9, AIM);
+        rows.push(Row::new(lab, part, aim, efficiency(deed, OURS)).map(share));
+        let faster = format!("{what}, 40 children: scalevm over linux-3.0-fixes");
+        rows.push(Row::new(lab, faster, Aim::AtLeast(1.0, AIM), |world| {
+            world.ratio(probe(deed, OURS, ALL), probe(deed, BATCHED, ALL))
+        }));
+    }
+    Ok(rows.into_iter().flatten().collect())
+}
+
+fn share(row: Row) -> Row {
+    row.unit(Unit::Share)
+}

@@ -1,0 +1,80 @@
+//! S20: a fork-heavy mail server, exim of MOSBENCH (seed 004).
+
+use super::row::Band;
+use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use crate::harness::Failure;
+use baselines::selected::Preset;
+use sim::profile::Profile;
+
+/// The system.
+pub const SYSTEM: System = System {
+    name: "S20",
+    about: "a mail server that forks for each message: exim by processes of one family",
+    machines: &["xeon-4s"],
+    points,
+    rows,
+    beyond: &[Beyond::new(on(Preset::Linux30Fixes))],
+};
+
+/// Clients, one for each core: as the seed's authors ran it later (Chen, June 2013: "the number of clients sending
+/// mail equal to number of cores" on four sockets of Westmere).
+const CLIENTS: usize = 40;
+
+const RA: &str = "seed 004: 2.6.39+ra-fix 166.7% (+66.7%)";
+const RC2: &str = "seed 004: 3.0-rc2(vanilla) 68.0% (-32%)";
+const FIXES: &str = "seed 004: 3.0-rc2+fixes 140.3% (+40.3%)";
+const ROOT: &str = "seed 004: \"Anon vma chains are the main scalability problem in fork\"";
+
+const fn on(preset: Preset) -> Work {
+    Work::processes("exim", preset, CLIENTS)
+}
+
+const SYSTEMS: [Preset; 4] = [
+    Preset::Linux2639,
+    Preset::Linux2639Ra,
+    Preset::Linux30Rc2,
+    Preset::Linux30Fixes,
+];
+
+fn points(_: &Profile) -> Vec<Point> {
+    let mut points: Vec<Point> = SYSTEMS.map(|preset| on(preset).into()).to_vec();
+    points.push(on(Preset::Linux2639Ra).watched().into());
+    points
+}
+
+fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
+    let seed = |figure, quote| Aim::Seed {
+        figure,
+        quote,
+        band: Band::SATURATED,
+    };
+    let over = |preset, figure, quote| {
+        let what = format!("{preset} over linux-2.6.39");
+        Row::new(lab, what, seed(figure, quote), |world| {
+            world.ratio(on(preset), on(Preset::Linux2639))
+        })
+    };
+    let waits = Aim::Words {
+        quote: ROOT,
+        low: 0.1,
+        high: 1.0,
+    };
+    let watched = on(Preset::Linux2639Ra).watched();
+    let rows = [
+        over(Preset::Linux2639Ra, 1.667, RA),
+        over(Preset::Linux30Rc2, 0.68, RC2),
+        over(Preset::Linux30Fixes, 1.403, FIXES),
+        Row::new(
+            lab,
+            "linux-2.6.39-ra: the tasks' time that goes in waiting for the root's lock",
+            waits,
+            |world| world.each(watched, |outcome| outcome.waiting("anon_vma root")),
+        )
+        .map(|row| row.unit(Unit::Share))
+        .map(|row| {
+            let said = lab.first(watched).and_then(Outcome::bottleneck);
+            said.into_iter().fold(row, Row::note)
+        }),
+    ];
+    Ok(rows.into_iter().flatten().collect())
+}
