@@ -37,12 +37,15 @@ mod row;
 mod s1;
 mod s12;
 mod s13;
+mod s14;
+mod s15;
 mod s16;
 mod s17;
 mod s18;
 mod s19;
 mod s2;
 mod s20;
+mod s21;
 mod s3;
 mod s4;
 mod s5;
@@ -99,11 +102,14 @@ pub const SYSTEMS: &[System] = &[
     s7::SYSTEM,
     s12::SYSTEM,
     s13::SYSTEM,
+    s14::SYSTEM,
+    s15::SYSTEM,
     s16::SYSTEM,
     s17::SYSTEM,
     s18::SYSTEM,
     s19::SYSTEM,
     s20::SYSTEM,
+    s21::SYSTEM,
 ];
 
 /// The system of that name.
