@@ -35,6 +35,8 @@ mod outcome;
 mod point;
 mod row;
 mod s1;
+mod s10;
+mod s11;
 mod s12;
 mod s13;
 mod s14;
@@ -51,6 +53,8 @@ mod s4;
 mod s5;
 mod s6;
 mod s7;
+mod s8;
+mod s9;
 
 pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
@@ -100,6 +104,10 @@ pub const SYSTEMS: &[System] = &[
     s5::SYSTEM,
     s6::SYSTEM,
     s7::SYSTEM,
+    s8::SYSTEM,
+    s9::SYSTEM,
+    s10::SYSTEM,
+    s11::SYSTEM,
     s12::SYSTEM,
     s13::SYSTEM,
     s14::SYSTEM,
