@@ -48,7 +48,6 @@ pub fn look(
 }
 
 /// The walk's and the split's nanoseconds, and the regions; nothing that lies in the machine.
-
 fn measure<P: Policies<Sim>>(
     machine: Sim,
     options: Options<Sim, P>,
