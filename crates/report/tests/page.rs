@@ -218,10 +218,13 @@ fn small_stacks_do_not_make_a_large_page() {
 #[test]
 fn bad_files_are_named_with_their_line() {
     let reason = |text: &str| parse(text).expect_err(text);
-    assert_eq!(reason(""), "f: no results, comparisons or profiles in it");
+    assert_eq!(
+        reason(""),
+        "f: no results, comparisons, profiles or reproduced figures in it"
+    );
     assert_eq!(
         reason("{\"kind\":\"progress\"}\n"),
-        "f: no results, comparisons or profiles in it"
+        "f: no results, comparisons, profiles or reproduced figures in it"
     );
     assert!(reason("average 12\n").starts_with("f:1: "), "no JSON");
     assert!(reason("[1]\n").starts_with("f:1: "), "no object");

@@ -39,12 +39,15 @@ mod s10;
 mod s11;
 mod s12;
 mod s13;
+mod s14;
+mod s15;
 mod s16;
 mod s17;
 mod s18;
 mod s19;
 mod s2;
 mod s20;
+mod s21;
 mod s3;
 mod s4;
 mod s5;
@@ -107,11 +110,14 @@ pub const SYSTEMS: &[System] = &[
     s11::SYSTEM,
     s12::SYSTEM,
     s13::SYSTEM,
+    s14::SYSTEM,
+    s15::SYSTEM,
     s16::SYSTEM,
     s17::SYSTEM,
     s18::SYSTEM,
     s19::SYSTEM,
     s20::SYSTEM,
+    s21::SYSTEM,
 ];
 
 /// The system of that name.
