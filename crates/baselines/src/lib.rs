@@ -11,6 +11,8 @@
 //! | [`freebsd::Di`] | FreeBSD 2016 to 2019, seed 000's "before" | one mutex at the start and finish of a block |
 //! | [`freebsd::LocklessDi`] | FreeBSD since May 2019 (r347695) | one list's head and tail |
 //! | [`freebsd::EpochDi`] | seed 000's experiment | nothing, but each wait is a grace period |
+//! | [`freebsd::PvListLocks`] | FreeBSD since 2012, seed 002's "stock" | one of 256 locks for all PV lists of 2 MiB, or one for each 2 MiB |
+//! | [`freebsd::Chunks`] | FreeBSD; seed 002's "after" | a list of all PV chunks, or one of all pmaps |
 //! | [`freebsd::OneLock`] | FreeBSD, each of them | a space's rwlock and the pmap's mutex, if they share the space |
 //! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
 //! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |

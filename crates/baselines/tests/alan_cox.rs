@@ -29,6 +29,8 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Locking = vm::policy::PerSlot;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = vm::policy::PvInTables;
 }
 
 type Shared<I> = Arc<Space<Hosted, With<I>>>;

@@ -92,6 +92,8 @@ impl<V: Version> Policies<Hosted> for With<V> {
     type Locking = OneLock<Hosted>;
     type Regions = Told<V>;
     type Queues = NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = vm::policy::PvInTables;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }
 

@@ -17,6 +17,8 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type Locking = OneLock<Hosted>;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = vm::policy::PvInTables;
 }
 
 /// Maps, faults, unmaps, and removes by the reverse map; an order that is broken

@@ -23,6 +23,8 @@ fn no_two_presets_are_the_same_system() {
             p.keeping(),
             p.queueing(),
             p.faults(),
+            p.pv_locks(),
+            p.pv_chunks(),
         )
     };
     let systems: Vec<_> = Preset::ALL.map(policies).into();
@@ -50,7 +52,8 @@ fn unknown_names_get_a_suggestion() {
     );
     let message = "windows".parse::<Preset>().unwrap_err().to_string();
     assert!(message.ends_with(
-        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, openbsd-biglock, \
-         openbsd-unlocked, linux-2.6.39, linux-2.6.39-ra, linux-3.0-rc2, linux-3.0-fixes, scalevm"
+        "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, freebsd-numa, \
+         freebsd-obm-only, freebsd-obm, openbsd-biglock, openbsd-unlocked, linux-2.6.39, \
+         linux-2.6.39-ra, linux-3.0-rc2, linux-3.0-fixes, scalevm"
     ));
 }

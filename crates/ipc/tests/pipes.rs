@@ -100,9 +100,9 @@ fn pollers_are_told<M: Execute>(machine: &M) {
         while got != [EACH; 2] {
             let ready = poll(&w.kernel, &ends, true);
             assert!(ready != 0 && ready & 4 == 0, "{ready:b}");
-            for pipe in 0..2 {
+            for (pipe, got) in got.iter_mut().enumerate() {
                 if ready >> pipe & 1 == 1 {
-                    got[pipe] += w.pipes[pipe].read(&w.kernel, &mut [0; 3]);
+                    *got += w.pipes[pipe].read(&w.kernel, &mut [0; 3]);
                 }
             }
         }

@@ -218,7 +218,10 @@ fn small_stacks_do_not_make_a_large_page() {
 #[test]
 fn bad_files_are_named_with_their_line() {
     let reason = |text: &str| parse(text).expect_err(text);
-    assert_eq!(reason(""), "f: no results, comparisons, profiles or reproduced figures in it");
+    assert_eq!(
+        reason(""),
+        "f: no results, comparisons, profiles or reproduced figures in it"
+    );
     assert_eq!(
         reason("{\"kind\":\"progress\"}\n"),
         "f: no results, comparisons, profiles or reproduced figures in it"

@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use support::command::{exits, json, number, scalevm};
 use support::scratch::Scratch;
 
-const WORKLOADS: [&str; 16] = [
+const WORKLOADS: [&str; 17] = [
     "context_switch1",
+    "desktop",
     "exec1",
     "exim",
     "fork1",
@@ -71,9 +72,9 @@ fn our_own_vm_says_what_it_lacks() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Scratch::folder("lacking");
     for (workload, lacking) in [
-        ("futex1", "futexes"),
+        ("lock1", "record locks"),
         ("open1", "files with names"),
-        ("context_switch1", "pipes"),
+        ("context_switch1", "partners of tasks"),
     ] {
         for on in ["--on hosted", "--topology 1x2x1"] {
             let (_, errors) = run(&folder, 2, &format!("run {workload} {on}"));
@@ -87,18 +88,22 @@ fn our_own_vm_says_what_it_lacks() {
 }
 
 #[test]
-fn our_own_vm_runs_what_is_about_memory() {
+fn our_own_vm_runs_what_is_about_memory_and_wake_ups() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Scratch::folder("ours");
     for workload in [
+        "desktop",
         "exec1",
         "fork1",
+        "futex1",
         "madvise1",
         "mmap2",
         "mprotect1",
         "mremap1",
         "page_fault2",
         "page_fault3",
+        "pipe1",
+        "poll1",
         "reclaim1",
         "tlb_flush1",
     ] {
@@ -106,6 +111,7 @@ fn our_own_vm_runs_what_is_about_memory() {
             "--on hosted --duration 0.05 --warmup 0",
             "--on hosted --duration 0.05 --warmup 0 --vm freebsd-di",
             "--machine pc-16c32t --duration 0.001 --warmup 0",
+            "--machine arm64-16 --duration 0.001 --warmup 0 --vm openbsd-unlocked",
         ] {
             for mode in ["processes", "threads"] {
                 let line = format!("run {workload} -t 2 -s 1 {on} --json --{mode}");

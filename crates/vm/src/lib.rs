@@ -22,6 +22,7 @@ mod pmap;
 pub mod policy;
 pub mod proc;
 mod prot;
+pub mod pv;
 mod reclaim;
 mod roster;
 mod space;

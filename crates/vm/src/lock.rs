@@ -12,6 +12,7 @@
 //! | 38 | [`PmapRoster`] | who has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 42 | [`PvFamily`] | who shares a leaf table, what it says while they are several | 30, 40 |
+//! | 43, 44 | of policies | chunks of PV entries, see [`crate::policy::PvChunks`] | 30, 40 |
 //! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |
@@ -91,8 +92,10 @@ pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, SpinParkRw<M>, HeapEnd>, T
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
-pub(crate) type PvLock<M> = Watched<M, Obm<M>, PagePv>;
+/// A page's byte for [`PagePv`].
+pub type PvLock<M> = Watched<M, Obm<M>, PagePv>;
 pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, Obm<M>, PvFamily>, T>;
+pub(crate) type FamilyGuard<'a, M, T> = sync::MutexGuard<'a, M, Watched<M, Obm<M>, PvFamily>, T>;
 pub(crate) type ReservationLock<M, T> =
     sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;

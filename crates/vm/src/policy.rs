@@ -1,8 +1,10 @@
 //! What the systems of the field do differently, as traits.
 
+mod pv;
 mod queues;
 mod regions;
 
+pub use pv::{PvByteHeld, PvBytes, PvChunks, PvInTables, PvLocking, Victim};
 pub use queues::{NoQueues, PageQueues};
 pub use regions::{Mapping, NoRegions, Regions};
 
@@ -180,6 +182,10 @@ pub trait Policies<M: Machine>: 'static {
     type Regions: Regions<M>;
     /// Where pages queue.
     type Queues: PageQueues<M>;
+    /// Which lock protects a page's PV list.
+    type PvLocks: PvLocking<M>;
+    /// Where PV entries are kept.
+    type PvChunks: PvChunks<M>;
     /// What a fork does with leaf tables.
     const FORK_TABLES: ForkTables = ForkTables::DEFAULT;
 }
@@ -193,6 +199,8 @@ impl<M: Machine> Policies<M> for Best {
     type Locking = PerSlot;
     type Regions = NoRegions;
     type Queues = NoQueues;
+    type PvLocks = PvBytes;
+    type PvChunks = PvInTables;
 }
 
 /// As [`Best`], but that a fork copies tables.
@@ -204,5 +212,7 @@ impl<M: Machine> Policies<M> for Copying {
     type Locking = PerSlot;
     type Regions = NoRegions;
     type Queues = NoQueues;
+    type PvLocks = PvBytes;
+    type PvChunks = PvInTables;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -4,9 +4,11 @@ use crate::asids::Asids;
 use crate::error::{Error, Resource};
 use crate::frames::{Content, Frames, RUN};
 use crate::overcommit::Overcommit;
-use crate::page::{Identity, Page};
+use crate::page::{Identity, Last, Page, PvList};
 use crate::pmap::Pmap;
-use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions, Reservation};
+use crate::policy::{
+    Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions, Reservation,
+};
 use crate::reclaim::{Hand, OutOfMemory};
 use crate::roster::Roster;
 use crate::superpages::Superpages;
@@ -29,6 +31,8 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     locking: <P::Locking as MapLocking<M>>::Config,
     regions: <P::Regions as Regions<M>>::Common,
     queues: P::Queues,
+    pv_locks: P::PvLocks,
+    pv_chunks: P::PvChunks,
     asids: Asids<M>,
     roster: Roster<M, Pmap<M, P>>,
     swap_space: Option<Arc<SwapSpace<M>>>,
@@ -68,6 +72,10 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub regions: <P::Regions as Regions<M>>::Config,
     /// Which queues of pages, if the policy leaves a choice.
     pub queues: <P::Queues as PageQueues<M>>::Config,
+    /// Which lock protects a page's PV list, if the policy leaves a choice.
+    pub pv_locks: <P::PvLocks as PvLocking<M>>::Config,
+    /// Where PV entries are kept, if the policy leaves a choice.
+    pub pv_chunks: <P::PvChunks as PvChunks<M>>::Config,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
     /// Where pages go when memory is short; without it, private memory stays.
@@ -88,6 +96,8 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             locking: Default::default(),
             regions: Default::default(),
             queues: Default::default(),
+            pv_locks: Default::default(),
+            pv_chunks: Default::default(),
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
@@ -117,6 +127,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             locking: options.locking,
             regions: P::Regions::common(&options.regions, cpus, frames),
             queues: P::Queues::new(&options.queues, cpus, frames),
+            pv_locks: P::PvLocks::new(&options.pv_locks, cpus, frames),
+            pv_chunks: P::PvChunks::new(&options.pv_chunks, cpus, frames),
             asids: Asids::new(cpus),
             roster: Roster::new(),
             swap_space: options.swap_space,
@@ -140,6 +152,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         M::label_value(&self.swap, "swap account");
         self.swap.label();
         self.queues.label();
+        self.pv_locks.label();
+        self.pv_chunks.label();
         self.asids.label();
         self.roster.label();
         M::label_value(&self.hand, "Vm.hand");
@@ -158,6 +172,56 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The frame's descriptor.
     pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
         &self.pages[frame.index() / RUN].pages[frame.index() % RUN]
+    }
+
+    /// Locks the PV list of the page in `frame`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock_pv(&self, frame: Frame) -> PvList<'_, M, P> {
+        PvList::lock(&self.pv_locks, frame, self.page(frame))
+    }
+
+    /// As [`Vm::lock_pv`], for who has had the list of another page locked last, which he needs no
+    /// more.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock_pv_after<'a>(
+        &'a self,
+        last: Option<Last<'a, M, P>>,
+        frame: Frame,
+    ) -> PvList<'a, M, P> {
+        match last {
+            Some(Last(list, of)) if self.pv_locks.is_same(of, frame) => {
+                list.pass_to(self.page(frame))
+            }
+            last => {
+                drop(last);
+                self.lock_pv(frame)
+            }
+        }
+    }
+
+    /// Lets go the list of the page in `frame`, unless its lock is that of neighbours too and the next
+    /// one may need it.
+    #[inline]
+    pub(crate) fn keep_pv<'a>(
+        &self,
+        list: PvList<'a, M, P>,
+        frame: Frame,
+    ) -> Option<Last<'a, M, P>> {
+        self.pv_locks.is_per_block().then(|| Last(list, frame))
+    }
+
+    /// Which lock protects a page's PV list.
+    #[inline]
+    pub(crate) fn pv_locks(&self) -> &P::PvLocks {
+        &self.pv_locks
+    }
+
+    /// Where PV entries are kept.
+    #[inline]
+    pub(crate) fn pv_chunks(&self) -> &P::PvChunks {
+        &self.pv_chunks
     }
 
     /// Which locks a space has.

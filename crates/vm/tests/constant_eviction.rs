@@ -19,6 +19,8 @@ impl Policies<Hosted> for Eager {
     type Locking = Reclaiming;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = vm::policy::PvInTables;
 }
 
 struct Reclaiming;

@@ -8,14 +8,14 @@ use machine::{Atomic, Frame, Machine, Ordering};
 use sync::Padded;
 
 /// log2 of the frames in a 2 MiB region.
-const REGION_SHIFT: u32 = 9;
+pub(crate) const REGION_SHIFT: u32 = 9;
 
 /// PV list locks of FreeBSD/amd64 while it had [`super::Di`]: `NPV_LIST_LOCKS`, which
 /// was `MAXCPU`.
 pub(crate) const PV_LIST_LOCKS: usize = 256;
 
 /// The 2 MiB regions that `frames` frames reach into; one at least.
-fn regions(frames: usize) -> usize {
+pub(crate) fn regions(frames: usize) -> usize {
     frames.div_ceil(1 << REGION_SHIFT).max(1)
 }
 

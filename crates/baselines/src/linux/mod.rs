@@ -16,7 +16,7 @@
 //!
 //! # What is not Linux's
 //! - Pages keep the VM's PV entries too: what an anon_vma list finds is counted, not used. Linux
-//!   has a count in the page instead, and copies no entries of files at a fork.
+//!   has a count in the page instead.
 //! - Moving a mapping is an unmap and a map: Linux keeps the chain, and the pages' indices.
 //! - What `madvise` changes, and what a child does not inherit, splits no VMA here.
 //! - A page of zeroes has an anon_vma when it is read first; Linux has one page for all of these.

@@ -9,6 +9,7 @@ mod invalidation;
 mod kernel;
 mod locking;
 mod preset;
+mod pv;
 mod queues;
 mod regions;
 mod swap;
@@ -17,6 +18,7 @@ pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use kernel::AnyKernel;
 pub use locking::{AnyLocking, AnyMapRead, AnyMapWrite, AnyPmap, Locks};
 pub use preset::{Preset, UnknownPreset};
+pub use pv::{AnyPvChunks, AnyPvHeld, AnyPvLocks};
 pub use queues::{AnyQueues, Queueing};
 pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};
@@ -36,5 +38,7 @@ impl<M: Machine> Policies<M> for Selected {
     type Locking = AnyLocking<M>;
     type Regions = AnyRegions<M>;
     type Queues = AnyQueues<M>;
+    type PvLocks = AnyPvLocks<M>;
+    type PvChunks = AnyPvChunks<M>;
     const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -1,6 +1,7 @@
 //! Systems by name.
 
 use super::{Account, AnyKernel, Design, Keeping, Locks, Queueing, Selected};
+use crate::freebsd::{ListLocks, Order};
 use crate::linux::Fixes;
 use crate::openbsd::{BigLock, Faults};
 use alloc::string::{String, ToString};
@@ -18,8 +19,14 @@ pub enum Preset {
     FreebsdPvh,
     /// FreeBSD in May 2018: seed 000's "before".
     FreebsdDi,
-    /// FreeBSD today.
+    /// FreeBSD today, and in March 2020: seed 002's "stock".
     FreebsdLocklessDi,
+    /// The same, built for NUMA.
+    FreebsdNuma,
+    /// Seed 002: one-byte mutexes only.
+    FreebsdObmOnly,
+    /// Seed 002: one-byte mutexes, and no list of chunks.
+    FreebsdObm,
     /// Seed 000's experiment.
     FreebsdEpoch,
     /// OpenBSD 7.0: seed 003's "before".
@@ -40,11 +47,14 @@ pub enum Preset {
 
 impl Preset {
     /// All presets; a system's, oldest first.
-    pub const ALL: [Preset; 11] = [
+    pub const ALL: [Preset; 14] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
         Preset::FreebsdLocklessDi,
+        Preset::FreebsdNuma,
+        Preset::FreebsdObmOnly,
+        Preset::FreebsdObm,
         Preset::OpenbsdBiglock,
         Preset::OpenbsdUnlocked,
         Preset::Linux2639,
@@ -60,6 +70,9 @@ impl Preset {
             Preset::FreebsdPvh => "freebsd-pvh",
             Preset::FreebsdDi => "freebsd-di",
             Preset::FreebsdLocklessDi => "freebsd-lockless-di",
+            Preset::FreebsdNuma => "freebsd-numa",
+            Preset::FreebsdObmOnly => "freebsd-obm-only",
+            Preset::FreebsdObm => "freebsd-obm",
             Preset::FreebsdEpoch => "freebsd-epoch",
             Preset::OpenbsdBiglock => "openbsd-biglock",
             Preset::OpenbsdUnlocked => "openbsd-unlocked",
@@ -82,7 +95,18 @@ impl Preset {
                 "delayed invalidation: a list of open blocks, one mutex at start and finish"
             }
             Preset::FreebsdLocklessDi => {
-                "delayed invalidation: one list appended to by a 16-byte compare-and-swap"
+                "delayed invalidation: one list appended to by a 16-byte compare-and-swap; 256 \
+                 locks of PV lists, one list of PV chunks"
+            }
+            Preset::FreebsdNuma => {
+                "as freebsd-lockless-di, with a lock of PV lists for each 2 MiB and two lists \
+                 of PV chunks"
+            }
+            Preset::FreebsdObmOnly => {
+                "as freebsd-numa, but a one-byte mutex for each page's PV list"
+            }
+            Preset::FreebsdObm => {
+                "as freebsd-obm-only, and a list of pmaps in place of those of PV chunks"
             }
             Preset::FreebsdEpoch => {
                 "epochs in place of delayed invalidation: enter, exit, and a grace period to wait"
@@ -116,6 +140,8 @@ impl Preset {
             Preset::FreebsdPvh => "FreeBSD/amd64 10.4 pmap, before b4ddfd (2016)",
             Preset::FreebsdDi => "seed 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)",
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
+            Preset::FreebsdNuma => "FreeBSD/amd64 pmap since r353149 (2019), option NUMA",
+            Preset::FreebsdObmOnly | Preset::FreebsdObm => "seed 002, the patch",
             Preset::FreebsdEpoch => "seed 000, the experiment",
             Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
             Preset::OpenbsdUnlocked => "seed 003; OpenBSD/arm64 uvm of late 2021",
@@ -132,6 +158,8 @@ impl Preset {
         Options {
             invalidation: self.design(),
             swap: self.account(),
+            pv_locks: self.pv_locks(),
+            pv_chunks: self.pv_chunks(),
             locking: self.locks(),
             regions: self.keeping(),
             queues: self.queueing(),
@@ -152,7 +180,10 @@ impl Preset {
         match self {
             Preset::FreebsdPvh => Design::Pvh,
             Preset::FreebsdDi => Design::Di,
-            Preset::FreebsdLocklessDi => Design::LocklessDi,
+            Preset::FreebsdLocklessDi
+            | Preset::FreebsdNuma
+            | Preset::FreebsdObmOnly
+            | Preset::FreebsdObm => Design::LocklessDi,
             Preset::FreebsdEpoch => Design::Epoch,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
@@ -164,11 +195,39 @@ impl Preset {
         }
     }
 
+    /// Its locks of PV lists; `None` for a byte in each page.
+    pub const fn pv_locks(self) -> Option<ListLocks> {
+        match self {
+            Preset::FreebsdPvh
+            | Preset::FreebsdDi
+            | Preset::FreebsdEpoch
+            | Preset::FreebsdLocklessDi => Some(ListLocks::Hashed),
+            Preset::FreebsdNuma => Some(ListLocks::PerRegion),
+            _ => None,
+        }
+    }
+
+    /// The order of its PV chunks; `None` for PV tables.
+    pub const fn pv_chunks(self) -> Option<Order> {
+        match self {
+            Preset::FreebsdPvh
+            | Preset::FreebsdDi
+            | Preset::FreebsdEpoch
+            | Preset::FreebsdLocklessDi => Some(Order::Chunks { domains: 1 }),
+            Preset::FreebsdNuma | Preset::FreebsdObmOnly => Some(Order::Chunks { domains: 2 }),
+            Preset::FreebsdObm => Some(Order::Pmaps),
+            _ => None,
+        }
+    }
+
     /// Its swap account.
     pub const fn account(self) -> Account {
         match self {
             Preset::FreebsdPvh | Preset::FreebsdDi | Preset::FreebsdEpoch => Account::Mutex,
-            Preset::FreebsdLocklessDi => Account::Atomic,
+            Preset::FreebsdLocklessDi
+            | Preset::FreebsdNuma
+            | Preset::FreebsdObmOnly
+            | Preset::FreebsdObm => Account::Atomic,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
             | Preset::Linux2639

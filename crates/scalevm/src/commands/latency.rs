@@ -1,7 +1,7 @@
 //! `scalevm latency`: a film beside a workload.
 
 use crate::cli::{LatencyArgs, On};
-use crate::harness::{Failure, Film, Lateness, Plan, Target};
+use crate::harness::{Failure, Lateness, Plan};
 use crate::output::{json, lateness};
 use crate::simulated::Simulated;
 
@@ -23,7 +23,7 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
         count: None,
     };
     super::warn_if_crowded(on, plan.tasks);
-    let late = watch(&*target, &plan, args.frames as usize)?;
+    let late = Lateness::watch(&*target, &plan, args.frames as usize)?;
     let subject = json::subject(
         &plan,
         on,
@@ -35,20 +35,4 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
         false => lateness::print(&plan, &late),
     }
     Ok(super::finished())
-}
-
-/// How late the frames of a film of that length are beside the workload of `plan`.
-pub fn watch(target: &dyn Target, plan: &Plan, frames: usize) -> Result<Lateness, Failure> {
-    let background = plan.workload.known()?;
-    let play = |tasks| {
-        let film = Film::new(background, frames);
-        let plan = Plan {
-            workload: film.into(),
-            tasks,
-            ..*plan
-        };
-        target.play(&plan, film).map(|()| film.frames())
-    };
-    let alone = play(1)?;
-    Ok(Lateness::of(&play(plan.tasks)?, &alone))
 }

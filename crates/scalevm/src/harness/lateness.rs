@@ -1,5 +1,6 @@
 //! How late the frames of a film are.
 
+use super::{Failure, Film, Plan, Target};
 use std::time::Duration;
 use workloads::Frame;
 
@@ -21,6 +22,23 @@ pub struct Lateness {
 }
 
 impl Lateness {
+    /// Plays a film of that many frames beside the workload of `plan`, as the last of its tasks, and before
+    /// alone.
+    pub fn watch(target: &dyn Target, plan: &Plan, frames: usize) -> Result<Self, Failure> {
+        let background = plan.workload.known()?;
+        let play = |tasks| {
+            let film = Film::new(background, frames);
+            let plan = Plan {
+                workload: film.into(),
+                tasks,
+                ..*plan
+            };
+            target.play(&plan, film).map(|()| film.frames())
+        };
+        let alone = play(1)?;
+        Ok(Self::of(&play(plan.tasks)?, &alone))
+    }
+
     /// Of `frames`, and those of the same film alone.
     pub fn of(frames: &[Frame], alone: &[Frame]) -> Self {
         let taken = sorted(frames);

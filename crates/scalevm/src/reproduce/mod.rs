@@ -35,19 +35,26 @@ mod outcome;
 mod point;
 mod row;
 mod s1;
+mod s10;
+mod s11;
 mod s12;
 mod s13;
+mod s14;
+mod s15;
 mod s16;
 mod s17;
 mod s18;
 mod s19;
 mod s2;
 mod s20;
+mod s21;
 mod s3;
 mod s4;
 mod s5;
 mod s6;
 mod s7;
+mod s8;
+mod s9;
 
 pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
@@ -97,13 +104,20 @@ pub const SYSTEMS: &[System] = &[
     s5::SYSTEM,
     s6::SYSTEM,
     s7::SYSTEM,
+    s8::SYSTEM,
+    s9::SYSTEM,
+    s10::SYSTEM,
+    s11::SYSTEM,
     s12::SYSTEM,
     s13::SYSTEM,
+    s14::SYSTEM,
+    s15::SYSTEM,
     s16::SYSTEM,
     s17::SYSTEM,
     s18::SYSTEM,
     s19::SYSTEM,
     s20::SYSTEM,
+    s21::SYSTEM,
 ];
 
 /// The system of that name.

@@ -22,13 +22,16 @@ pub const SYSTEM: System = System {
 /// mail equal to number of cores" on four sockets of Westmere).
 const CLIENTS: usize = 40;
 
+/// Messages of each.
+const MESSAGES: u64 = 2;
+
 const RA: &str = "seed 004: 2.6.39+ra-fix 166.7% (+66.7%)";
 const RC2: &str = "seed 004: 3.0-rc2(vanilla) 68.0% (-32%)";
 const FIXES: &str = "seed 004: 3.0-rc2+fixes 140.3% (+40.3%)";
 const ROOT: &str = "seed 004: \"Anon vma chains are the main scalability problem in fork\"";
 
 const fn on(preset: Preset) -> Work {
-    Work::processes("exim", preset, CLIENTS)
+    Work::processes("exim", preset, CLIENTS).jobs(MESSAGES)
 }
 
 const SYSTEMS: [Preset; 4] = [

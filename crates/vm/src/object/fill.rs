@@ -107,8 +107,9 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// The page at `frame` differs from what the store or the swap space has.
     pub(super) fn mark_dirty(&self, frame: Frame) {
-        let page = self.vm.page(frame);
-        page.lock_pv().set_flags(Page::<M, P::Invalidation>::DIRTY);
+        self.vm
+            .lock_pv(frame)
+            .set_flags(Page::<M, P::Invalidation>::DIRTY);
     }
 
     /// Reads the page at `index` from the store, and absent neighbours with it.

@@ -27,7 +27,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The caller holds no PV lock.
     pub fn home<'a>(&'a self, held: &'a PageRef<'a, M, P>) -> Option<Home<'a, M, P>> {
         let page = self.page(held.frame());
-        let list = page.lock_pv();
+        let list = self.lock_pv(held.frame());
         let Identity::Object(address) = page.identity() else {
             return None;
         };

@@ -142,7 +142,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 let hold = self.vm.hold(frame).expect("an owned entry keeps its page");
                 owned.hide();
                 let page = self.vm.page(frame);
-                let mut list = page.lock_pv();
+                let mut list = self.vm.lock_pv(frame);
                 page.set_identity(Identity::Private);
                 // No reclaimer takes it for private memory and puts a slot in its mappings' place.
                 list.begin_laundry();

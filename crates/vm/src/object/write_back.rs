@@ -154,7 +154,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         // page may be written through their translations still.
         let own = {
             let dirty = Page::<M, P::Invalidation>::DIRTY;
-            vm.page(frame).lock_pv().take_flags(dirty) != 0
+            vm.lock_pv(frame).take_flags(dirty) != 0
         };
         let mapped = clean(&hold);
         if !(mapped || own) {

@@ -4,9 +4,8 @@
 //! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
 //! be about to lock the list; he brings its bits then.
 
-use super::shared::Family;
-use super::{Pmap, Pv};
-use crate::lock::FamilyLock;
+use super::Pmap;
+use super::listed::Members;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies};
 use crate::tree::Size;
@@ -23,17 +22,17 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// As [`Vm::test_referenced`], for who holds the page.
     pub(crate) fn test_referenced_at(&self, frame: Frame) -> bool {
-        let mut list = self.page(frame).lock_pv();
+        let mut list = self.lock_pv(frame);
         let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
         let mut referenced = flags != 0;
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
-            let (entry, family, address) = unsafe { self.mapping_of(pv) };
-            let family = family.lock();
+            let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
             // SAFETY: as above, in this list.
-            referenced |= match unsafe { self.superpage_of(&family) } {
+            referenced |= match unsafe { self.superpage_of(&members) } {
                 Some(pmap) => pmap.test_superpage(address, frame),
-                None => take(entry, frame, pte::ACCESSED),
+                // SAFETY: as above.
+                None => take(unsafe { self.word_of(pv) }, frame, pte::ACCESSED),
             };
         }
         referenced
@@ -48,23 +47,23 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let frame = hold.frame();
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
-        let mut list = page.lock_pv();
+        let mut list = self.lock_pv(frame);
         let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
         let mut modified = flags != 0;
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
-            let (entry, family, address) = unsafe { self.mapping_of(pv) };
-            let family = family.lock();
+            let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
             // SAFETY: as above, in this list.
-            if let Some(pmap) = unsafe { self.superpage_of(&family) } {
+            if let Some(pmap) = unsafe { self.superpage_of(&members) } {
                 let bits = pmap.superpage(address).load(Ordering::Relaxed);
                 modified |= bits & pte::DIRTY != 0;
                 continue;
             }
-            if take(entry, frame, pte::DIRTY) {
+            // SAFETY: as above.
+            if take(unsafe { self.word_of(pv) }, frame, pte::DIRTY) {
                 modified = true;
-                for member in family.members() {
-                    // SAFETY: the family is locked.
+                for member in members.all() {
+                    // SAFETY: a family is locked; a pmap outlives its PV entries.
                     let (pmap, _) = unsafe { member.get::<M, P>() };
                     pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
                 }
@@ -80,28 +79,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         modified
     }
 
-    /// The word that a PV entry is of, unless a superpage maps the page; whose it is, and where.
-    ///
-    /// # Safety
-    /// The entry is on a list that the caller has locked.
-    unsafe fn mapping_of(&self, pv: Pv) -> (&M::AtomicU64, &FamilyLock<M, Family>, usize) {
-        let machine = self.machine();
-        // SAFETY: as above.
-        unsafe {
-            let (leaf, address) = (pv.leaf(machine), pv.address(machine));
-            let entry = machine.word(leaf, pte::index(address, 0));
-            (entry, pv.family(machine), address)
-        }
-    }
-
-    /// The pmap of a PV entry's family, if its page is mapped by a superpage there; that stays so
+    /// The pmap of a PV entry's members, if its page is mapped by a superpage there; that stays so
     /// as long as the list is locked.
     ///
     /// # Safety
     /// The entry is on a list that the caller has locked.
-    unsafe fn superpage_of(&self, family: &Family) -> Option<&Pmap<M, P>> {
+    unsafe fn superpage_of(&self, members: &Members<'_, M>) -> Option<&Pmap<M, P>> {
         // What several have is no superpage.
-        let owner = family.alone()?;
+        let owner = members.alone()?;
         // SAFETY: a pmap outlives its PV entries, of which one is on the list.
         let (pmap, slot) = unsafe { owner.get() };
         (slot.size() == Size::Superpage).then_some(pmap)

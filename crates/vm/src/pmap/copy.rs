@@ -73,7 +73,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let Entry::Page { frame, .. } = self.entry_at(part) else {
             unreachable!("the caller has found a page here");
         };
-        let mut list = self.vm.page(frame).lock_pv();
+        let mut list = self.vm.lock_pv(frame);
         self.detach(part, &mut list, 0)
     }
 }

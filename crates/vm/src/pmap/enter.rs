@@ -4,7 +4,7 @@ use super::entry::{self, Entry, USED};
 use super::{Pmap, Table};
 use crate::error::Error;
 use crate::frames::Content;
-use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
 use crate::prot::Prot;
 use crate::tree::{Kind, Part, Size};
 use core::iter;
@@ -39,6 +39,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(crate) fn prepare(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
         self.own(part)?;
+        if self.vm.pv_chunks().is_used() {
+            return self.prepare_entry(part);
+        }
         let address = part.range().start;
         match part.inside().pv.entry(address) {
             Some(_) => Ok(()),
@@ -107,25 +110,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         (prot, writable): (Prot, bool),
         holds: impl FnOnce(&Part<'_, M, P>) -> bool,
     ) -> bool {
-        let (machine, pv) = (self.vm.machine(), part.pv(part.range().start));
-        // SAFETY: nothing is mapped here, so the entry is on no list.
-        unsafe { self.vm.page(frame).lock_pv().insert(machine, pv) };
+        let address = part.range().start;
+        self.list(&mut self.vm.lock_pv(frame), part, address);
         if holds(part) {
             self.write(part, entry::page(frame, Kind::Object, prot, writable));
             return true;
         }
         // SAFETY: inserted above, and who removes it otherwise locks the slot, which is held.
-        unsafe { self.vm.page(frame).lock_pv().remove(machine, pv) };
+        unsafe { self.unlist(&mut self.vm.lock_pv(frame), part, address) };
         false
     }
 
     /// Maps the page that `bits` names at the start of `part`, where nothing is mapped. It is
     /// prepared; the caller's reference to the page becomes the mapping's.
     pub(super) fn link(&self, part: &mut Part<'_, M, P>, bits: u64) {
-        let mut list = self.vm.page(pte::frame(bits)).lock_pv();
-        let pv = part.pv(part.range().start);
-        // SAFETY: nothing is mapped here, so the entry is on no list.
-        unsafe { list.insert(self.vm.machine(), pv) };
+        let mut list = self.vm.lock_pv(pte::frame(bits));
+        self.list(&mut list, part, part.range().start);
         drop(list);
         self.write(part, bits);
     }

@@ -54,7 +54,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let frame = pte::frame(bits);
         let machine = self.vm.machine();
         // SAFETY: the list is locked.
-        let mappings = |pv: Pv| unsafe { pv.family(machine) }.lock().len();
+        let mappings = |pv: Pv| unsafe { self.vm.members_of(pv) }.all().len();
         let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
         let is = |flag| known & flag != 0;
         let dirty = is(Page::<M, P::Invalidation>::DIRTY);

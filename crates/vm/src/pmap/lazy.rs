@@ -74,7 +74,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// whether TLBs may know it as dirty.
     fn give_up_page(&self, part: &Part<'_, M, P>, address: usize, frame: Frame) -> bool {
         let page = self.vm.page(frame);
-        let mut list = page.lock_pv();
+        let mut list = self.vm.lock_pv(frame);
         if !self.vm.is_exclusive(frame) {
             return false;
         }
@@ -96,7 +96,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(super) fn forget(
         &self,
         part: &mut Part<'_, M, P>,
-        list: &mut PvList<'_, M, P::Invalidation>,
+        list: &mut PvList<'_, M, P>,
     ) -> Option<Frame> {
         let Entry::Page { frame, .. } = self.entry_at(part) else {
             return None;
@@ -116,7 +116,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             return None;
         }
         // SAFETY: the mapping's, so it is on this list.
-        unsafe { list.remove(machine, part.pv(at)) };
+        unsafe { self.unlist(list, part, at) };
         self.flush(Flush::Range(VaRange::sized(at, PAGE_SIZE)));
         Some(frame)
     }

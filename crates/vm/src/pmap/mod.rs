@@ -26,12 +26,14 @@
 
 mod active;
 mod bits;
+mod chunks;
 mod copy;
 mod enter;
 mod entry;
 mod flush;
 mod inspect;
 mod lazy;
+mod listed;
 mod moved;
 mod protect;
 mod pv;
@@ -47,7 +49,8 @@ mod truncate;
 pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
 pub(crate) use inspect::{Seen, SeenPage};
-pub(crate) use pv::{Pv, PvHead, PvTables};
+pub use pv::{Links, Pv, links_at};
+pub(crate) use pv::{PvHead, PvTables};
 pub(crate) use reverse::How;
 pub use reverse::Removed;
 pub(crate) use tables::Table;
@@ -55,7 +58,7 @@ pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
 use crate::tree::{Slot, Tree};
 use crate::vm::Vm;
 use active::ActiveCpus;
@@ -84,6 +87,8 @@ pub struct Pmap<M: Platform, P: Policies<M>> {
     forks: Padded<M::AtomicUsize>,
     /// Where the next [`Pmap::sweep`] begins; a hint.
     swept: Padded<M::AtomicUsize>,
+    /// Its chunks of PV entries: nothing by default.
+    chunks: <P::PvChunks as PvChunks<M>>::Pmap,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -101,6 +106,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             resident: Padded(M::AtomicUsize::new(0)),
             forks: Padded(M::AtomicUsize::new(0)),
             swept: Padded(M::AtomicUsize::new(0)),
+            chunks: vm.pv_chunks().new_pmap(asid),
         });
         pmap.label();
         vm.roster().enter(asid, &pmap);
@@ -164,6 +170,7 @@ impl<M: Platform, P: Policies<M>> Drop for Pmap<M, P> {
     fn drop(&mut self) {
         debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
         self.flush(Flush::All);
+        self.trim_chunks();
         self.free_tables();
         self.vm.free_asid(self.asid);
     }

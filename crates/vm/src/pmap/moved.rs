@@ -75,14 +75,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let old = self.clear(part, address, 0);
             return self.write(target, old);
         };
-        let machine = self.vm.machine();
-        let mut list = self.vm.page(frame).lock_pv();
+        let mut list = self.vm.lock_pv(frame);
         let old = self.clear(part, address, 0);
-        // SAFETY: nothing is mapped at the one, the other is the mapping's on this list.
-        unsafe {
-            list.insert(machine, target.pv(target.range().start));
-            list.remove(machine, part.pv(address));
-        }
+        // SAFETY: the page's list.
+        unsafe { self.relist(&mut list, (part, address), target) };
         drop(list);
         self.write(target, old);
     }

@@ -33,11 +33,13 @@ const ENTRIES: usize = 256;
 /// Tables of a slot.
 const TABLES: usize = pte::ENTRIES / ENTRIES;
 
-/// The name of a PV entry: its table and its place there.
+/// The name of a PV entry: the frame that it is in, and its place there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pv {
-    table: Frame,
-    index: u8,
+pub struct Pv {
+    /// The table, or the chunk.
+    pub frame: Frame,
+    /// The entry's place.
+    pub index: u16,
 }
 
 impl Pv {
@@ -66,7 +68,7 @@ impl Pv {
     /// As for [`Pv::address`], as long as the reference is used.
     pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> &FamilyLock<M, Family> {
         // SAFETY: as above, so the table is there, and the slot's first one with it.
-        unsafe { PvTable::family(memory, self.table) }
+        unsafe { PvTable::family(memory, self.frame) }
     }
 
     /// The next on the page's list.
@@ -84,7 +86,7 @@ impl Pv {
     /// The table is there.
     unsafe fn header<M: Machine + Memory>(self, memory: &M) -> *const Header {
         // SAFETY: the table is there, and its header is never written while it is.
-        unsafe { (*PvTable::at(memory, self.table).as_ptr()).header.read() }
+        unsafe { (*PvTable::at(memory, self.frame).as_ptr()).header.read() }
     }
 
     /// The entry's links, to be written.
@@ -99,9 +101,13 @@ impl Pv {
     /// # Safety
     /// The table is there.
     unsafe fn cell<M: Machine + Memory>(self, memory: &M) -> NonNull<M::Cell<Links>> {
-        let table = PvTable::at(memory, self.table).as_ptr();
-        // SAFETY: the table is there, and has 256 entries.
-        unsafe { NonNull::new_unchecked(&raw mut (*table).entries[usize::from(self.index)]) }
+        let table = PvTable::at(memory, self.frame).as_ptr();
+        // SAFETY: the table is there, with an entry at the index; or a chunk, as
+        // `crate::pv` says.
+        unsafe {
+            let entries = (&raw mut (*table).entries).cast::<M::Cell<Links>>();
+            NonNull::new_unchecked(entries.add(usize::from(self.index)))
+        }
     }
 }
 
@@ -109,7 +115,7 @@ impl Pv {
 #[derive(Clone, Copy)]
 struct Link {
     table: Table,
-    index: u8,
+    index: u16,
 }
 
 impl Link {
@@ -120,14 +126,14 @@ impl Link {
 
     const fn of(pv: Pv) -> Self {
         Link {
-            table: Table::of(pv.table),
+            table: Table::of(pv.frame),
             index: pv.index,
         }
     }
 
     fn get(self) -> Option<Pv> {
         let index = self.index;
-        self.table.get().map(|table| Pv { table, index })
+        self.table.get().map(|frame| Pv { frame, index })
     }
 }
 
@@ -178,15 +184,21 @@ impl PvHead {
 
 /// An entry: its neighbours on the page's list, as [`Link`]s whose parts stand so that they take
 /// 12 bytes. Protected by the page's PV lock.
-struct Links {
+pub struct Links {
     tables: [Table; 2],
-    indices: [u8; 2],
+    indices: [u16; 2],
 }
 
 const NEXT: usize = 0;
 const PREVIOUS: usize = 1;
 
 impl Links {
+    /// Of an entry that is on no list.
+    pub const NONE: Self = Links {
+        tables: [Table::NONE; 2],
+        indices: [0; 2],
+    };
+
     /// Of an entry in front of `next`.
     const fn before(next: Link) -> Self {
         Links {
@@ -215,6 +227,11 @@ struct PvTable<M: Machine + Memory> {
     entries: [M::Cell<Links>; ENTRIES],
     /// Of a slot's first table; else unused.
     family: FamilyLock<M, Family>,
+}
+
+/// Where in a frame the links of the entry with index 0 are, in bytes.
+pub const fn links_at<M: Machine + Memory>() -> usize {
+    offset_of!(PvTable<M>, entries)
 }
 
 /// What a table knows. Written before the table has an entry, and never again.
@@ -259,9 +276,9 @@ impl PvTables {
     #[inline]
     pub(crate) fn entry(&self, address: usize) -> Option<Pv> {
         let page = pte::index(address, 0);
-        let table = self.0[page / ENTRIES].get()?;
-        let index = (page % ENTRIES) as u8;
-        Some(Pv { table, index })
+        let frame = self.0[page / ENTRIES].get()?;
+        let index = (page % ENTRIES) as u16;
+        Some(Pv { frame, index })
     }
 
     /// The addresses in the slot at `start` whose MiB have a table.

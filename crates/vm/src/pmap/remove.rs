@@ -4,7 +4,7 @@ use super::Pmap;
 use super::entry::{self, Entry};
 use super::flush::Gather;
 use crate::error::Error;
-use crate::page::Page;
+use crate::page::{Last, Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Kind, Locked, Mapped, Part, Size};
 use machine::{Atomic, Ordering, Platform, VaRange, pte};
@@ -142,6 +142,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
             });
         }
         pmap.settle(&mut gather);
+        pmap.trim_chunks();
     }
 
     /// Whether no slot of the range has a page.
@@ -161,15 +162,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             return self.settle_if_full(gather);
         }
         self.split(&mut part);
+        let mut last = None;
         for (address, bits) in self.used(part.leaf(), part.range()) {
             if let Entry::Swapped(slot) = Entry::decode(bits) {
                 self.clear(&mut part, address, 0);
                 self.vm.release_swapped(slot);
                 continue;
             }
-            let old = self.take_mapping(&mut part, address, block);
-            gather.page(address, pte::frame(old));
-            self.settle_if_full(gather);
+            let (old, list) = self.take_mapping(&mut part, address, block, last.take());
+            let frame = pte::frame(old);
+            gather.page(address, frame);
+            if gather.is_full() {
+                drop(list);
+                self.settle(gather);
+            } else {
+                last = self.vm.keep_pv(list, frame);
+            }
         }
     }
 
@@ -180,25 +188,25 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Clears the entry at `address`, which is valid, and takes its PV entry off the
-    /// page's list; returns what the entry was. Between this and the flush the page looks
+    /// page's list; returns what the entry was, and the list, still locked. Between this and the flush the page looks
     /// unmapped and is not: the block has it noted.
-    fn take_mapping(
-        &self,
+    fn take_mapping<'a>(
+        &'a self,
         part: &mut Part<'_, M, P>,
         address: usize,
         block: &Block<'_, M, P>,
-    ) -> u64 {
+        last: Option<Last<'a, M, P>>,
+    ) -> (u64, PvList<'a, M, P>) {
         let old = self.clear(part, address, 0);
         let frame = pte::frame(old);
         let page = self.vm.page(frame);
-        let mut list = page.lock_pv();
+        let mut list = self.vm.lock_pv_after(last, frame);
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         let invalidation = self.vm.invalidation();
         invalidation.note(block, frame, &page.invalidation);
         // SAFETY: the mapping's, so it is on this list.
-        unsafe { list.remove(self.vm.machine(), part.pv(address)) };
-        drop(list);
-        old
+        unsafe { self.unlist(&mut list, part, address) };
+        (old, list)
     }
 
     /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,

@@ -76,22 +76,20 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let reverse = self.invalidation().reverse();
         self.walk_regions(frame);
         let (mut mappings, mut retries, mut is_locked) = (0, 0, false);
-        let mut list = page.lock_pv();
+        let mut list = self.lock_pv(frame);
         while let Some(pv) = list.first()
             && !is_locked
         {
             // SAFETY: the PV lock is held.
-            let (family, address) =
-                unsafe { (pv.family(self.machine()), pv.address(self.machine())) };
-            let family = family.lock();
-            let Some(owner) = family.alone() else {
+            let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
+            let Some(owner) = members.alone() else {
                 // A page of several is given up by none of them.
                 if how.forgets {
                     is_locked = true;
                     continue;
                 }
                 // SAFETY: it is locked, and has several members.
-                mappings += unsafe { self.take_from(&family, &mut list, pv, how) };
+                mappings += unsafe { self.take_from(&members, &mut list, pv, how) };
                 continue;
             };
             let at = VaRange::sized(address, PAGE_SIZE);
@@ -102,7 +100,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 && now.is_ready(&mut locked, how)
             {
                 // Whose slot is locked stays alone, and its tables may go now.
-                drop(family);
+                drop(members);
                 match now.take_away(&mut locked, &mut list, how) {
                     true => mappings += 1,
                     false => is_locked = true,
@@ -118,7 +116,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 Arc::increment_strong_count(pmap);
                 Arc::from_raw(pmap)
             };
-            drop(family);
+            drop(members);
             drop(list);
             retries += 1;
             match pmap.take_at(frame, at, how) {
@@ -128,7 +126,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             }
             // The pmap's own locks must be free if this was the last reference to it.
             drop(pmap);
-            list = page.lock_pv();
+            list = self.lock_pv(frame);
         }
         drop(list);
         // Mappings that others had already taken off the list may still be cached.
@@ -138,7 +136,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             Page::<M, P::Invalidation>::DIRTY,
             Page::<M, P::Invalidation>::REFERENCED,
         );
-        let mut list = page.lock_pv();
+        let mut list = self.lock_pv(frame);
         let flags = list.take_flags(dirty | referenced);
         if how.reclaims {
             list.set_flags(flags & dirty);
@@ -169,7 +167,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 self.demote(&mut part);
             }
         }
-        let mut list = self.vm.page(frame).lock_pv();
+        let mut list = self.vm.lock_pv(frame);
         Some(self.take_away(&mut locked, &mut list, how))
     }
 
@@ -195,7 +193,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn take_away(
         &self,
         locked: &mut Locked<'_, M, P>,
-        list: &mut PvList<'_, M, P::Invalidation>,
+        list: &mut PvList<'_, M, P>,
         how: How,
     ) -> bool {
         for mut part in locked.parts() {
@@ -218,6 +216,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 self.free_pv_tables(&mut part);
             }
         }
+        self.trim_chunks();
         true
     }
 
@@ -226,14 +225,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(super) fn detach(
         &self,
         part: &mut Part<'_, M, P>,
-        list: &mut PvList<'_, M, P::Invalidation>,
+        list: &mut PvList<'_, M, P>,
         next: u64,
     ) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, next);
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         // SAFETY: the mapping's, so it is on this list.
-        unsafe { list.remove(self.vm.machine(), part.pv(page.start)) };
+        unsafe { self.unlist(list, part, page.start) };
         self.flush(Flush::Range(page));
         pte::frame(old)
     }

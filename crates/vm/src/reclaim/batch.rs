@@ -108,7 +108,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         {
             for slot in slots {
                 let page = self.page(frames[done]);
-                let mut list = page.lock_pv();
+                let mut list = self.lock_pv(frames[done]);
                 list.take_flags(Page::<M, P::Invalidation>::LAZY);
                 list.set_flags(Page::<M, P::Invalidation>::UNWRITTEN);
                 page.set_identity(Identity::Swap(slot));
@@ -162,7 +162,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             };
             if swap.write(self.machine(), first, &frames[..count]).is_ok() {
                 for page in pages[from..from + count].iter_mut().flatten() {
-                    let mut list = self.page(page.held.frame()).lock_pv();
+                    let mut list = self.lock_pv(page.held.frame());
                     list.take_flags(Page::<M, P::Invalidation>::UNWRITTEN);
                     page.written = true;
                 }
@@ -188,7 +188,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         if evicted {
             self.free_page(held.into_frame(), false);
         } else {
-            let mut list = self.page(frame).lock_pv();
+            let mut list = self.lock_pv(frame);
             list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);
         }
         if let Some(slot) = slot {

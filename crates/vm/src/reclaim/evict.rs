@@ -42,19 +42,18 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         home: Home<'_, M, P>,
     ) -> bool {
         let frame = held.frame();
-        let page = self.page(frame);
         // The object is what knows the page, not the slot's cache.
         let Some(slot) = swap.reserve() else {
             return false;
         };
         // Whoever dirties it from here on is seen at the end.
         let dirty = Page::<M, P::Invalidation>::DIRTY;
-        page.lock_pv().take_flags(dirty);
+        self.lock_pv(frame).take_flags(dirty);
         let written = swap.write(self.machine(), slot, &[frame]).is_ok();
         if written && home.swap_out(slot) {
             return true;
         }
-        page.lock_pv().set_flags(dirty);
+        self.lock_pv(frame).set_flags(dirty);
         self.release_swapped(slot);
         false
     }

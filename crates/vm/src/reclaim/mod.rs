@@ -39,6 +39,7 @@
 //! [`SwapSpace::retain_if`]: crate::swap::SwapSpace::retain_if
 
 mod batch;
+mod chunks;
 mod evict;
 mod forget;
 mod pressure;

@@ -2,7 +2,7 @@
 
 use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
-use crate::policy::Policies;
+use crate::policy::{Policies, PvChunks};
 use crate::vm::Vm;
 use alloc::boxed::Box;
 use machine::Platform;
@@ -19,6 +19,7 @@ const TRIES: u32 = 16;
 struct Tries {
     pages: u32,
     tables: u32,
+    chunks: u32,
 }
 
 /// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
@@ -47,7 +48,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// were freed before the caller tried.
     #[cold]
     fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
-        self.relieve_of_pages(before, tries) || self.relieve_of_tables(tries) || self.ask(tries)
+        self.relieve_of_pages(before, tries)
+            || self.relieve_of_tables(tries)
+            || self.relieve_of_chunks(tries)
+            || self.ask(tries)
     }
 
     /// Frees pages, unless that was no help often enough.
@@ -63,6 +67,16 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let wanted = DIRECT << tries.tables;
         tries.tables += 1;
         tries.tables <= ROUNDS && self.reclaim_tables(wanted) > 0
+    }
+
+    /// Frees chunks of PV entries, if there are any, unless that was no help before. Who looked for
+    /// pages may have emptied some, and freed no page.
+    fn relieve_of_chunks(&self, tries: &mut Tries) -> bool {
+        let wanted = DIRECT << tries.chunks;
+        tries.chunks += 1;
+        self.pv_chunks().is_used()
+            && tries.chunks <= ROUNDS
+            && (self.reclaim_chunks(wanted) > 0 || self.frames().free_count() > 0)
     }
 
     /// What a page daemon does: frees frames until `target` are free, or no more can be;

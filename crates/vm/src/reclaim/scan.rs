@@ -127,7 +127,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         batch: &mut Batch<'a, M, P>,
     ) -> usize {
         let page = self.page(held.frame());
-        let mut list = page.lock_pv();
+        let mut list = self.lock_pv(held.frame());
         if let Identity::Object(_) = page.identity() {
             drop(list);
             return usize::from(self.evict(held));

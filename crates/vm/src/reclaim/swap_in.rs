@@ -146,7 +146,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The page in `frame`, whose slot has gone, is nobody's but who has it mapped or held.
     fn make_private(&self, frame: Frame) {
         let page = self.page(frame);
-        let _list = page.lock_pv();
+        let _list = self.lock_pv(frame);
         page.set_identity(Identity::Private);
     }
 }

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
 
-/// Regions of the parent, each with pages that it has written: a small program with its libraries' data.
+/// Regions of the parent, which holes have made of one mapping: so they have one root. Pages that it has written in
+/// each.
 const REGIONS: usize = 12;
-const PAGES: usize = 8;
+const PAGES: usize = 4;
 /// Where the first is, and how far apart they are.
 const AT: usize = 1 << 41;
-const APART: usize = 64 * PAGE_SIZE;
+const APART: usize = 2 * PAGES * PAGE_SIZE;
 /// Pages of the heap that the parent has written.
 const HEAP: usize = 16;
 /// Pages by which a child moves the end of its heap.
@@ -121,9 +122,12 @@ fn parent<P: Policies<Sim>>(
     space.activate();
     space.set_break(HEAP_START + HEAP * PAGE_SIZE)?;
     write(&space, HEAP_START, HEAP)?;
-    for region in (0..REGIONS).map(|number| AT + number * APART) {
-        space.map_fixed(VaRange::sized(region, PAGES * PAGE_SIZE), Prot::READ_WRITE)?;
+    let whole = VaRange::sized(AT, REGIONS * APART);
+    space.map_fixed(whole, Prot::READ_WRITE)?;
+    for region in regions() {
         write(&space, region, PAGES)?;
+        let hole = VaRange::sized(region + APART / 2, APART / 2);
+        space.unmap(hole)?;
     }
     Ok(Arc::new(space))
 }
@@ -132,8 +136,9 @@ fn parent<P: Policies<Sim>>(
 fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> Result<(), Error> {
     let space = parent.fork()?;
     space.activate();
+    // Its pages are its own from now on: what children wait for is not their parent's pages.
     write(&space, HEAP_START, HEAP)?;
-    write(&space, AT, PAGES)?;
+    regions().try_for_each(|region| write(&space, region, PAGES))?;
     let end = HEAP_START + HEAP * PAGE_SIZE;
     let hole = VaRange::sized(AT + PAGE_SIZE, PAGE_SIZE);
     while !board.stop.load(Relaxed) {
@@ -154,6 +159,11 @@ fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> 
         board.done.fetch_add(1, Relaxed);
     }
     Ok(())
+}
+
+/// Where the regions are.
+fn regions() -> impl Iterator<Item = usize> {
+    (0..REGIONS).map(|number| AT + number * APART)
 }
 
 /// Writes the first pages from `start` on.

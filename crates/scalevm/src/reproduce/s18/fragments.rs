@@ -42,14 +42,17 @@ pub fn look(
         Preset::Scalevm => measure::<Best>(vm, Options::default(), regions),
         preset => measure::<Selected>(vm, preset.options(), regions),
     });
-    seen.map_err(|error| Failure::Unavailable(format!("{regions} regions: {error}")))
+    let failed = |error| Failure::Unavailable(format!("{regions} regions: {error}"));
+    let [walk, split, count] = seen.map_err(failed)?;
+    Ok(Outcome::of(walk).with(SPLIT, split).with(REGIONS, count))
 }
 
+/// The walk's and the split's nanoseconds, and the regions; nothing that lies in the machine.
 fn measure<P: Policies<Sim>>(
     machine: Sim,
     options: Options<Sim, P>,
     regions: usize,
-) -> Result<Outcome, Error> {
+) -> Result<[f64; 3], Error> {
     let holed = VaRange::sized(AT + HUGE, regions * SPACING * PAGE_SIZE);
     let swap_pages = Some(2 * ((HUGE + holed.len()) / PAGE_SIZE) as u64);
     let vm = Vm::with_options(
@@ -84,9 +87,7 @@ fn measure<P: Policies<Sim>>(
     // The superpage's region is one with the first that follows, but for what was advised.
     let regions = space.regions();
     let count = regions.iter().filter(|one| one.range.start >= holed.start);
-    Ok(Outcome::of(walk)
-        .with(SPLIT, took)
-        .with(REGIONS, count.count() as f64))
+    Ok([walk, took, count.count() as f64])
 }
 
 /// What `act` gives, and the simulated nanoseconds that it takes.

@@ -1,7 +1,7 @@
 //! Taking a page away from a table that several have.
 
-use super::Family;
 use crate::page::{Page, PvList};
+use crate::pmap::listed::Members;
 use crate::pmap::{How, Pv, entry};
 use crate::policy::Policies;
 use crate::tree::Kind;
@@ -9,15 +9,15 @@ use crate::vm::Vm;
 use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `family` has; how
+    /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` have; how
     /// many mappings that were. The caller's hold keeps the page.
     ///
     /// # Safety
-    /// The family is that of `pv`, is locked, and has several members.
+    /// They are those of `pv`, a locked family of several.
     pub(in crate::pmap) unsafe fn take_from(
         &self,
-        family: &Family,
-        list: &mut PvList<'_, M, P::Invalidation>,
+        members: &Members<'_, M>,
+        list: &mut PvList<'_, M, P>,
         pv: Pv,
         how: How,
     ) -> usize {
@@ -34,7 +34,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         // SAFETY: the mapping's, so it is on this list.
         unsafe { list.remove(machine, pv) };
-        for member in family.members() {
+        for member in members.all() {
             // SAFETY: a member has not left, since the family is locked.
             let (pmap, slot) = unsafe { member.get::<M, P>() };
             slot.add(Kind::Private, -1);
@@ -45,6 +45,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
         }
         self.release_page(pte::frame(old));
-        family.len()
+        members.all().len()
     }
 }

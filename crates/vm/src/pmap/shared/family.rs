@@ -57,10 +57,6 @@ impl Family {
         }
     }
 
-    pub(in crate::pmap) const fn len(&self) -> usize {
-        self.count
-    }
-
     /// All members.
     pub(in crate::pmap) fn members(&self) -> slice::Iter<'_, Owner> {
         self.members[..self.count].iter()

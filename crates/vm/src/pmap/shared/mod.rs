@@ -72,7 +72,7 @@ pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
     /// What is out stays out while the table is shared, and its slot with it.
     Swapped(u32),
     /// A page is mapped by these bits, as long as its list is locked; but for marks.
-    Page(u64, PvList<'a, M, P::Invalidation>),
+    Page(u64, PvList<'a, M, P>),
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -91,7 +91,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 Entry::Swapped(slot) => return Kept::Swapped(slot),
                 Entry::Page { frame, .. } => frame,
             };
-            let list = self.vm.page(frame).lock_pv();
+            let list = self.vm.lock_pv(frame);
             // A page of a shared table may go until its list is locked.
             if Entry::decode(entry.load(Ordering::Relaxed)).maps(frame) {
                 return Kept::Page(bits, list);

@@ -162,7 +162,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 }
                 Entry::Empty => continue,
             };
-            let mut list = self.vm.page(frame).lock_pv();
+            let mut list = self.vm.lock_pv(frame);
             list.set_flags(Page::<M, P::Invalidation>::harvest(bits));
             let pv = old.pv.entry(address).expect("a mapping has a PV table");
             // SAFETY: the mapping's, so it is on this list.

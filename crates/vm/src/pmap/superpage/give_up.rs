@@ -23,7 +23,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         // AcqRel: with the walker's exchange, as where it is taken away.
         let superpage = self.superpage(part.range().start);
         superpage.fetch_and(!USED, Ordering::AcqRel);
-        while let Some((index, mut list)) = run.pop() {
+        // SAFETY: gone with the round.
+        while let Some((index, mut list)) = unsafe { run.pop() } {
             list.take_flags(Page::<M, P::Invalidation>::harvest(USED));
             list.set_flags(Page::<M, P::Invalidation>::LAZY);
             self.vm.page(frame_at(first, index)).set_age(0);

@@ -57,8 +57,8 @@ mod tests;
 use super::bits;
 use super::tables::TABLE;
 use super::{Entry, Pmap, Table};
-use crate::page::Page;
-use crate::policy::Policies;
+use crate::page::{Page, PvList};
+use crate::policy::{Policies, PvLocking};
 use crate::tree::{Part, Size};
 use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, Platform, pte};
 pub(crate) use run::PvRun;
@@ -136,7 +136,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 /// The PV lists of a superpage's pages.
-type Run<'a, M, P> = PvRun<'a, M, <P as Policies<M>>::Invalidation, Pages<'a, M, P>>;
+type Run<'a, M, P> = PvRun<'a, M, P, Pages<'a, M, P>>;
 
 /// The pages of a block.
 #[derive(Clone, Copy)]
@@ -145,9 +145,18 @@ struct Pages<'a, M: Platform, P: Policies<M>> {
     first: Frame,
 }
 
-impl<'a, M: Platform, P: Policies<M>> run::PageAt<'a, M, P::Invalidation> for Pages<'a, M, P> {
+impl<'a, M: Platform, P: Policies<M>> run::PageAt<'a, M, P> for Pages<'a, M, P> {
     fn at(&self, index: usize) -> &'a Page<M, P::Invalidation> {
         self.pmap.vm.page(frame_at(self.first, index))
+    }
+
+    #[track_caller]
+    fn lock_first(&self) -> PvList<'a, M, P> {
+        self.pmap.vm.lock_pv(self.first)
+    }
+
+    fn have_one_lock(&self) -> bool {
+        self.pmap.vm.pv_locks().is_per_block()
     }
 }
 

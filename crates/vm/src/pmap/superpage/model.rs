@@ -6,19 +6,21 @@ extern crate std;
 use super::run::{PageAt, PvRun};
 use super::{USED, piece};
 use crate::invalidation::Snapshots;
-use crate::page::Page;
+use crate::page::{Page, PvList};
+use crate::policy::{Best, PvBytes};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use checked::Checked;
 use checked::loom::model::Builder;
-use machine::{Atomic, Atomics, Execute, Job, Ordering, pte};
+use machine::{Atomic, Atomics, Execute, Frame, Job, Ordering, pte};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::Mutex;
 use sync::spin::TestAndSet;
 
 type TestPage = Page<Checked, Snapshots<Checked>>;
+type TestList<'a> = PvList<'a, Checked, Best>;
 type Word = <Checked as Atomics>::AtomicU64;
 
 const PAGES: usize = 2;
@@ -36,9 +38,17 @@ struct World {
     locked: usize,
 }
 
-impl<'a> PageAt<'a, Checked, Snapshots<Checked>> for &'a World {
+impl<'a> PageAt<'a, Checked, Best> for &'a World {
     fn at(&self, index: usize) -> &'a TestPage {
         &self.pages[index]
+    }
+
+    fn lock_first(&self) -> TestList<'a> {
+        World::lock(self, 0)
+    }
+
+    fn have_one_lock(&self) -> bool {
+        false
     }
 }
 
@@ -52,6 +62,10 @@ impl World {
             leaf: [Word::new(0), Word::new(0)],
             locked,
         }
+    }
+
+    fn lock(&self, page: usize) -> TestList<'_> {
+        PvList::lock(&PvBytes, Frame(page as u32), &self.pages[page])
     }
 
     fn is_superpage(&self) -> bool {
@@ -79,7 +93,7 @@ impl World {
 
     /// Whether the page was used: from its list alone.
     fn test_referenced(&self, page: usize) -> bool {
-        let list = self.pages[page].lock_pv();
+        let list = self.lock(page);
         let entry = match self.is_superpage() {
             true => &self.superpage,
             false => &self.leaf[page],
@@ -92,7 +106,7 @@ impl World {
 
     /// Takes the mapping of a page away, beginning with its list.
     fn remove(&self, page: usize) {
-        let list = self.pages[page].lock_pv();
+        let list = self.lock(page);
         if let Some(_slot) = self.slot.try_lock()
             && (!self.is_superpage() || self.try_demote(page))
         {
@@ -102,7 +116,7 @@ impl World {
         drop(list);
         let _slot = self.slot.lock();
         self.demote();
-        let _list = self.pages[page].lock_pv();
+        let _list = self.lock(page);
         self.clear(page);
     }
 

@@ -31,14 +31,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         part.set_size(Size::Pages);
         part.add(Kind::Private, -(pte::ENTRIES as i16));
         self.count_resident(-(pte::ENTRIES as isize));
-        while let Some((index, mut list)) = run.pop() {
+        // SAFETY: gone with the round.
+        while let Some((index, mut list)) = unsafe { run.pop() } {
             let frame = frame_at(first, index);
             list.set_flags(Page::<M, P::Invalidation>::harvest(old));
             let page = &self.vm.page(frame).invalidation;
             self.vm.invalidation().note(block, frame, page);
-            let pv = part.pv(start + index * PAGE_SIZE);
+            let address = start + index * PAGE_SIZE;
             // SAFETY: the mapping's, so it is on this list.
-            unsafe { list.remove(self.vm.machine(), pv) };
+            unsafe { self.unlist(&mut list, part, address) };
         }
         gather.superpage(start, first);
     }

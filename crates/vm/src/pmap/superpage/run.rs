@@ -1,45 +1,55 @@
 //! The PV lists of neighbouring pages, locked together.
 
 use crate::page::{Page, PvList};
-use crate::policy::Invalidation;
+use crate::policy::Policies;
 use core::marker::PhantomData;
 use core::ops::Range;
 use machine::Machine;
 
 /// Neighbouring pages.
-pub(crate) trait PageAt<'a, M: Machine, I: Invalidation<M>> {
+pub(crate) trait PageAt<'a, M: Machine, P: Policies<M>> {
     /// The one at `index`.
-    fn at(&self, index: usize) -> &'a Page<M, I>;
+    fn at(&self, index: usize) -> &'a Page<M, P::Invalidation>;
+
+    /// Locks the list of the first one, for observers to see.
+    fn lock_first(&self) -> PvList<'a, M, P>;
+
+    /// Whether the lock of one is that of them all.
+    fn have_one_lock(&self) -> bool;
 }
 
 /// The PV lists of the pages `0 .. count`, locked, but for one that the caller has.
 ///
 /// Locked one by one in ascending order, so two of the same pages can not wait for each
 /// other. The pages remember that they are locked, so the run is as small for 512 as for
-/// two.
-pub(crate) struct PvRun<'a, M: Machine, I: Invalidation<M>, A: PageAt<'a, M, I>> {
+/// two. If all have one lock, that is all there is to lock; it is held to the end.
+pub(crate) struct PvRun<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> {
     pages: A,
     /// The first page's list, which observers see.
-    first: Option<PvList<'a, M, I>>,
+    first: Option<PvList<'a, M, P>>,
     /// The others that are locked,
     held: Range<usize>,
     /// but for this.
     but: Option<usize>,
-    page: PhantomData<&'a Page<M, I>>,
+    page: PhantomData<&'a Page<M, P::Invalidation>>,
 }
 
-impl<'a, M: Machine, I: Invalidation<M>, A: PageAt<'a, M, I>> PvRun<'a, M, I, A> {
+impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
     /// Locks `count` pages, at least one, for who holds the slot that they are mapped in.
     #[track_caller]
     pub(super) fn lock(pages: A, count: usize) -> Self {
-        let first = Some(pages.at(0).lock_pv());
-        for index in 1..count {
-            pages.at(index).lock_pv_more().keep();
+        let first = Some(pages.lock_first());
+        let mut held = 0..count;
+        if !pages.have_one_lock() {
+            for index in 1..count {
+                PvList::<M, P>::lock_more(pages.at(index)).keep();
+            }
+            held.start = 1;
         }
         PvRun {
             pages,
             first,
-            held: 1..count,
+            held,
             but: None,
             page: PhantomData,
         }
@@ -48,35 +58,49 @@ impl<'a, M: Machine, I: Invalidation<M>, A: PageAt<'a, M, I>> PvRun<'a, M, I, A>
     /// Locks `count` pages but for the one at `but`, whose list the caller has, if that needs
     /// no waiting.
     pub(super) fn try_around(pages: A, count: usize, but: usize) -> Option<Self> {
+        let has_all = pages.have_one_lock();
         let mut run = PvRun {
             pages,
             first: None,
-            held: 0..0,
+            held: 0..if has_all { count } else { 0 },
             but: Some(but),
             page: PhantomData,
         };
-        for index in 0..count {
+        for index in run.held.end..count {
             if index != but {
-                run.pages.at(index).try_lock_pv_more()?.keep();
+                PvList::<M, P>::try_lock_more(run.pages.at(index))?.keep();
             }
             run.held.end = index + 1;
         }
         Some(run)
     }
 
-    /// The lowest page whose list is still locked, and the list, which is the caller's now.
-    pub(super) fn pop(&mut self) -> Option<(usize, PvList<'a, M, I>)> {
-        if let Some(first) = self.first.take() {
+    /// The lowest page whose list has not been popped, and the list, which is the caller's now.
+    ///
+    /// # Safety
+    /// The list goes before the run does.
+    pub(super) unsafe fn pop(&mut self) -> Option<(usize, PvList<'a, M, P>)> {
+        let has_all = self.pages.have_one_lock();
+        if !has_all && let Some(first) = self.first.take() {
             return Some((0, first));
         }
         let index = self.held.find(|&index| Some(index) != self.but)?;
-        // SAFETY: kept locked by this run, which has given up the index just now.
-        Some((index, unsafe { self.pages.at(index).kept_pv() }))
+        let page = self.pages.at(index);
+        // SAFETY: the one lock is this run's or its caller's, longer than the list lives; or the list
+        // was kept locked by this run, which has given up the index just now.
+        let list = unsafe {
+            match has_all {
+                true => PvList::of_other(page),
+                false => PvList::kept(page),
+            }
+        };
+        Some((index, list))
     }
 }
 
-impl<'a, M: Machine, I: Invalidation<M>, A: PageAt<'a, M, I>> Drop for PvRun<'a, M, I, A> {
+impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> Drop for PvRun<'a, M, P, A> {
     fn drop(&mut self) {
-        while self.pop().is_some() {}
+        // SAFETY: gone at once.
+        while unsafe { self.pop() }.is_some() {}
     }
 }

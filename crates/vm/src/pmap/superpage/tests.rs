@@ -4,6 +4,7 @@
 extern crate std;
 
 use super::{PvRun, frame_at};
+use crate::page::PvList;
 use crate::policy::Best;
 use crate::tree::{Size, Slot};
 use crate::vm::{Hold, Options};
@@ -14,6 +15,8 @@ use alloc::vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use hosted::Hosted;
 use machine::{Execute, Frame, Job, PAGE_SIZE, VaRange, pte};
+
+type TestList<'a> = PvList<'a, Hosted, Best>;
 
 const AT: usize = 1 << 42;
 const SIZE: usize = pte::ENTRIES * PAGE_SIZE;
@@ -70,7 +73,7 @@ impl World {
     /// Does `act` while a removal of [`PAGE`] waits in a demotion for the first page's list: it
     /// has the slot, and no list.
     fn while_a_demotion_waits(&self, act: impl FnOnce()) {
-        let list = self.vm.page(self.first).lock_pv_more();
+        let list = TestList::lock_more(self.vm.page(self.first));
         self.ready.store(true, Ordering::Release);
         let page = self.vm.page(self.hold.frame());
         while !self.slot().is_locked() || page.is_pv_locked() {
@@ -150,9 +153,9 @@ fn a_run_that_is_refused_leaves_nothing_locked() {
         let world = World::new(&machine);
         let pages = || world.space.pmap().pages_from(world.first);
         let page = |index| world.vm.page(frame_at(world.first, index));
-        let own = page(PAGE).lock_pv_more();
+        let own = TestList::lock_more(page(PAGE));
         for taken in [0, PAGE + 1, pte::ENTRIES - 1] {
-            let list = page(taken).lock_pv_more();
+            let list = TestList::lock_more(page(taken));
             assert!(PvRun::try_around(pages(), pte::ENTRIES, PAGE).is_none());
             for index in 0..pte::ENTRIES {
                 let held = index == taken || index == PAGE;

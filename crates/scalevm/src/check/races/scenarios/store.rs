@@ -178,6 +178,8 @@ impl<M: Machine> Policies<M> for Sharing {
     type Locking = <Best as Policies<M>>::Locking;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
+    type PvLocks = vm::policy::PvBytes;
+    type PvChunks = vm::policy::PvInTables;
     const FORK_TABLES: ForkTables = ForkTables::Shared { from: 1 };
 }
 

@@ -1,12 +1,14 @@
 //! What the VM keeps for each physical frame.
 
+mod list;
+
+pub(crate) use list::{Last, PvList};
+
 use crate::lock::PvLock;
-use crate::pmap::{Pv, PvHead};
+use crate::pmap::PvHead;
 use crate::policy::Invalidation;
-use core::iter;
-use core::mem;
 use core::num::NonZeroUsize;
-use machine::{Atomic, AtomicInt, Machine, Memory, Ordering, SharedCell, pte};
+use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
 use sync::RawLock;
 
 /// One frame's descriptor: 32 bytes with the default policy, 0.8 % of memory.
@@ -21,6 +23,7 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     /// Who keeps the page from being freed: mappings and holders. 0 for a frame that is
     /// free, a table of whatever kind, so that nobody can hold one by mistake.
     references: M::AtomicU32,
+    /// The lock of the PV list, unless the policy has another ([`crate::policy::PvLocking`]).
     pv_lock: PvLock<M>,
     /// [`Page::DIRTY`] and the others. Written under `pv_lock`.
     flags: M::AtomicU8,
@@ -102,45 +105,6 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
             0
         };
         dirty | used
-    }
-
-    /// Locks the page's PV list.
-    #[track_caller]
-    pub(crate) fn lock_pv(&self) -> PvList<'_, M, I> {
-        PvList {
-            page: self,
-            held: Some(self.pv_lock.lock()),
-        }
-    }
-
-    /// As [`Page::lock_pv`], for who has the list of another page of the run: of a lower
-    /// one, or whose holder waits for none. Observers see the first, which stands for all.
-    pub(crate) fn lock_pv_more(&self) -> PvList<'_, M, I> {
-        self.pv_lock.raw().lock();
-        PvList {
-            page: self,
-            held: None,
-        }
-    }
-
-    /// As [`Page::lock_pv_more`], if that needs no waiting.
-    pub(crate) fn try_lock_pv_more(&self) -> Option<PvList<'_, M, I>> {
-        self.pv_lock.raw().try_lock()?;
-        Some(PvList {
-            page: self,
-            held: None,
-        })
-    }
-
-    /// The list that [`PvList::keep`] has kept locked.
-    ///
-    /// # Safety
-    /// It is the caller's, and asked for once.
-    pub(crate) unsafe fn kept_pv(&self) -> PvList<'_, M, I> {
-        PvList {
-            page: self,
-            held: None,
-        }
     }
 
     /// Whether somebody has the PV list, a moment ago.
@@ -247,92 +211,5 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn release(&self) -> bool {
         // AcqRel: who drops the last one sees all that the others did to the page.
         self.references.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-}
-
-/// A page's PV list, locked.
-pub(crate) struct PvList<'a, M: Machine, I: Invalidation<M>> {
-    page: &'a Page<M, I>,
-    /// `None` if it was locked unwatched.
-    held: Option<<PvLock<M> as RawLock<M>>::Held>,
-}
-
-impl<M: Machine, I: Invalidation<M>> PvList<'_, M, I> {
-    fn head(&self) -> &PvHead {
-        // SAFETY: the PV lock is held.
-        unsafe { &*self.page.pv.read() }
-    }
-
-    pub(crate) fn first(&self) -> Option<Pv> {
-        self.head().first()
-    }
-
-    /// Leaves the list, which was locked unwatched, locked; see [`Page::kept_pv`].
-    pub(crate) fn keep(self) {
-        debug_assert!(self.held.is_none());
-        mem::forget(self);
-    }
-
-    /// Adds `flags` to the page's.
-    pub(crate) fn set_flags(&mut self, flags: u8) {
-        self.page.add_flags(flags);
-    }
-
-    /// Takes `flags` from the page's; those of them that were set. Whoever takes
-    /// [`Page::DIRTY`] knows that the page was written; nobody else would any more.
-    pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
-        let now = self.page.flags.load(Ordering::Relaxed);
-        let taken = now & flags;
-        let lazy = if taken & Page::<M, I>::DIRTY != 0 {
-            Page::<M, I>::LAZY
-        } else {
-            0
-        };
-        self.page
-            .flags
-            .store(now & !(flags | lazy), Ordering::Relaxed);
-        taken
-    }
-
-    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
-    pub(crate) fn begin_laundry(&mut self) -> bool {
-        let is_free = self.page.flags() & Page::<M, I>::LAUNDRY == 0;
-        self.set_flags(Page::<M, I>::LAUNDRY);
-        is_free
-    }
-}
-
-impl<M: Machine + Memory, I: Invalidation<M>> PvList<'_, M, I> {
-    /// # Safety
-    /// The table of `pv` is there, and `pv` is on no list.
-    pub(crate) unsafe fn insert(&mut self, memory: &M, pv: Pv) {
-        // SAFETY: the PV lock is held; the rest is the caller's promise.
-        unsafe { (*self.page.pv.write()).insert(memory, pv) }
-    }
-
-    /// # Safety
-    /// `pv` is on this list.
-    pub(crate) unsafe fn remove(&mut self, memory: &M, pv: Pv) {
-        // SAFETY: the PV lock is held; the rest is the caller's promise.
-        unsafe { (*self.page.pv.write()).remove(memory, pv) }
-    }
-
-    /// The entries, from the newest on.
-    pub(crate) fn iter(&self, memory: &M) -> impl Iterator<Item = Pv> {
-        // SAFETY: the PV lock is held as long as the list is borrowed.
-        iter::successors(self.first(), |pv| unsafe { pv.next(memory) })
-    }
-}
-
-impl<M: Machine, I: Invalidation<M>> Drop for PvList<'_, M, I> {
-    fn drop(&mut self) {
-        // SAFETY: the lock is held: watched if there is something to give back to the
-        // observer, unwatched otherwise.
-        unsafe {
-            match self.held.take() {
-                Some(held) => self.page.pv_lock.unlock(held),
-                None => self.page.pv_lock.raw().unlock(()),
-            }
-        }
     }
 }

@@ -1,0 +1,286 @@
+//! A frame full of PV entries.
+
+use core::mem::offset_of;
+use machine::{Asid, Frame, Machine, Memory, PAGE_SIZE, SharedCell};
+use vm::pv::{Links, Pv, links_at};
+
+/// Entries in a chunk.
+pub(super) const ENTRIES: usize = 168;
+const WORDS: usize = ENTRIES.div_ceil(64);
+
+/// An entry's place for each index that the VM's links count: its links, and its address.
+const INDICES: u16 = 2;
+
+/// A frame's number, or none.
+pub(super) type Name = Option<Frame>;
+
+/// A chunk: 4088 bytes.
+#[repr(C)]
+pub(super) struct Chunk<M: Machine> {
+    header: M::Cell<Header>,
+    entries: [Entry<M>; ENTRIES],
+    own: M::Cell<Own>,
+    by_age: M::Cell<Neighbours>,
+}
+
+/// Whose a chunk is (`pc_pmap`). Written before it has an entry that is taken, and never again.
+struct Header {
+    owner: usize,
+    tag: Asid,
+    /// In whose list the chunk is.
+    domain: u16,
+}
+
+/// A PV entry: 24 bytes.
+#[repr(C)]
+struct Entry<M: Machine> {
+    /// Protected by the PV lock of the page that lists the entry.
+    links: M::Cell<Links>,
+    /// Likewise; by the pmap's lock when the entry is taken.
+    address: M::Cell<Address>,
+}
+
+/// 12 bytes, as many as links.
+#[repr(C, packed(4))]
+struct Address(usize, u32);
+
+/// What the lock of a pmap's chunks protects.
+pub(super) struct Own {
+    /// A bit for each free entry (`pc_map`).
+    free: [u64; WORDS],
+    /// Neighbours in the pmap's list (`pc_list`); of an empty one, the next empty one.
+    pub(super) list: Neighbours,
+}
+
+/// Neighbours in a list of chunks: 8 bytes, frames' numbers or [`Neighbours::NOBODY`].
+#[derive(Clone, Copy)]
+pub(super) struct Neighbours {
+    next: u32,
+    previous: u32,
+}
+
+impl Neighbours {
+    const NOBODY: u32 = u32::MAX;
+
+    pub(super) fn of(next: Name, previous: Name) -> Self {
+        let number = |name: Name| name.map_or(Self::NOBODY, |frame| frame.0);
+        Neighbours {
+            next: number(next),
+            previous: number(previous),
+        }
+    }
+
+    const fn name(number: u32) -> Name {
+        match number {
+            Self::NOBODY => None,
+            frame => Some(Frame(frame)),
+        }
+    }
+
+    pub(super) const fn next(self) -> Name {
+        Self::name(self.next)
+    }
+
+    pub(super) const fn previous(self) -> Name {
+        Self::name(self.previous)
+    }
+
+    pub(super) fn set_next(&mut self, next: Name) {
+        *self = Self::of(next, self.previous());
+    }
+
+    pub(super) fn set_previous(&mut self, previous: Name) {
+        *self = Self::of(self.next(), previous);
+    }
+}
+
+const ALL_FREE: [u64; WORDS] = {
+    let mut bits = [u64::MAX; WORDS];
+    bits[WORDS - 1] >>= WORDS * 64 - ENTRIES;
+    bits
+};
+
+impl Own {
+    pub(super) fn has_room(&self) -> bool {
+        self.free != [0; WORDS]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free == ALL_FREE
+    }
+
+    /// Takes an entry; there is one.
+    pub(super) fn take(&mut self) -> usize {
+        let word = self.free.iter().position(|&bits| bits != 0);
+        let word = word.expect("a chunk with room");
+        let bit = self.free[word].trailing_zeros() as usize;
+        self.free[word] &= self.free[word] - 1;
+        word * 64 + bit
+    }
+
+    pub(super) fn give(&mut self, entry: usize) {
+        debug_assert!(
+            self.free[entry / 64] & 1 << (entry % 64) == 0,
+            "given back twice"
+        );
+        self.free[entry / 64] |= 1 << (entry % 64);
+    }
+
+    /// The entries that are taken.
+    pub(super) fn taken(&self) -> impl Iterator<Item = usize> + use<> {
+        let free = self.free;
+        (0..ENTRIES).filter(move |entry| free[entry / 64] & 1 << (entry % 64) == 0)
+    }
+}
+
+impl<M: Machine + Memory> Chunk<M> {
+    fn at(machine: &M, frame: Frame) -> *mut Self {
+        machine.direct_map(frame).cast().as_ptr()
+    }
+
+    /// Makes `frame`, which nobody else knows, a chunk in which all is free.
+    pub(super) fn make(machine: &M, frame: Frame, owner: *const (), tag: Asid) {
+        const {
+            // A checker's cells are larger.
+            let plain = size_of::<M::Cell<Links>>() == size_of::<Links>();
+            assert!(!plain || size_of::<Self>() <= PAGE_SIZE && size_of::<Entry<M>>() == 24);
+        }
+        // Known when this is compiled.
+        assert!(size_of::<Self>() <= PAGE_SIZE, "a chunk is a frame");
+        assert!(offset_of!(Self, entries) == links_at::<M>());
+        assert!(size_of::<Entry<M>>() == usize::from(INDICES) * size_of::<M::Cell<Links>>());
+        let owner = owner.expose_provenance();
+        let list = Neighbours::of(None, None);
+        let own = Own {
+            free: ALL_FREE,
+            list,
+        };
+        let chunk = Self::at(machine, frame);
+        // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are
+        // written when they are taken.
+        unsafe {
+            (&raw mut (*chunk).header).write(SharedCell::new(Header {
+                owner,
+                tag,
+                domain: 0,
+            }));
+            (&raw mut (*chunk).own).write(SharedCell::new(own));
+            (&raw mut (*chunk).by_age).write(SharedCell::new(list));
+        }
+    }
+
+    /// What the lock of the pmap's chunks protects.
+    ///
+    /// # Safety
+    /// The frame is a chunk of a pmap whose lock is held, and this the only reference.
+    pub(super) unsafe fn own<'a>(machine: &M, frame: Frame) -> &'a mut Own {
+        // SAFETY: as above.
+        unsafe { &mut *(*Self::at(machine, frame)).own.write() }
+    }
+
+    /// As [`Chunk::own`], to look.
+    ///
+    /// # Safety
+    /// The frame is a chunk of a pmap whose lock is held, and nobody writes it.
+    pub(super) unsafe fn look<'a>(machine: &M, frame: Frame) -> &'a Own {
+        // SAFETY: as above.
+        unsafe { &*(*Self::at(machine, frame)).own.read() }
+    }
+
+    /// The neighbours by age.
+    ///
+    /// # Safety
+    /// The frame is a chunk of a list whose lock is held, and this the only reference.
+    pub(super) unsafe fn by_age<'a>(machine: &M, frame: Frame) -> &'a mut Neighbours {
+        // SAFETY: as above.
+        unsafe { &mut *(*Self::at(machine, frame)).by_age.write() }
+    }
+
+    /// The next empty chunk. Of one that is nobody's but the caller's.
+    pub(super) fn next(machine: &M, frame: Frame) -> Name {
+        // SAFETY: the caller's.
+        unsafe { Self::look(machine, frame) }.list.next()
+    }
+
+    /// The tag of the chunk's pmap.
+    ///
+    /// # Safety
+    /// The frame is a chunk, and stays one.
+    pub(super) unsafe fn tag(machine: &M, frame: Frame) -> Asid {
+        // SAFETY: as above; the header is not written while it is one.
+        unsafe { (*(*Self::at(machine, frame)).header.read()).tag }
+    }
+
+    /// In whose list the chunk is.
+    ///
+    /// # Safety
+    /// As for [`Chunk::tag`].
+    pub(super) unsafe fn domain(machine: &M, frame: Frame) -> usize {
+        // SAFETY: as above.
+        usize::from(unsafe { (*(*Self::at(machine, frame)).header.read()).domain })
+    }
+
+    /// Says in whose list the chunk will be.
+    ///
+    /// # Safety
+    /// It was made just now, and nobody else knows it.
+    pub(super) unsafe fn set_domain(machine: &M, frame: Frame, domain: usize) {
+        // SAFETY: as above.
+        unsafe { (*(*Self::at(machine, frame)).header.write()).domain = domain as u16 };
+    }
+
+    /// The pmap, as [`Chunk::make`] was told.
+    ///
+    /// # Safety
+    /// As for [`Chunk::tag`].
+    pub(super) unsafe fn owner(machine: &M, frame: Frame) -> *const () {
+        // SAFETY: as above.
+        let owner = unsafe { (*(*Self::at(machine, frame)).header.read()).owner };
+        core::ptr::with_exposed_provenance(owner)
+    }
+
+    /// Says that `entry`, which was taken just now, is for `address`.
+    ///
+    /// # Safety
+    /// The frame is a chunk of a pmap whose lock is held, and the entry on no list.
+    pub(super) unsafe fn begin(machine: &M, frame: Frame, entry: usize, address: usize) -> Pv {
+        // SAFETY: the entry is the caller's.
+        unsafe {
+            let entry = &raw mut (*Self::at(machine, frame)).entries[entry];
+            (&raw mut (*entry).links).write(SharedCell::new(Links::NONE));
+            (&raw mut (*entry).address).write(SharedCell::new(Address(address, 0)));
+        }
+        let index = Self::index(entry);
+        Pv { frame, index }
+    }
+
+    /// The index of the entry at a place.
+    pub(super) const fn index(entry: usize) -> u16 {
+        entry as u16 * INDICES
+    }
+
+    /// The place of an entry in its chunk.
+    pub(super) const fn place(pv: Pv) -> usize {
+        (pv.index / INDICES) as usize
+    }
+
+    /// # Safety
+    /// The entry is taken, and protected by a lock that is held.
+    pub(super) unsafe fn address(machine: &M, pv: Pv) -> usize {
+        // SAFETY: as above.
+        unsafe {
+            let entries = &raw const (*Self::at(machine, pv.frame)).entries;
+            (*(*entries)[Self::place(pv)].address.read()).0
+        }
+    }
+
+    /// # Safety
+    /// As for [`Chunk::address`].
+    pub(super) unsafe fn set_address(machine: &M, pv: Pv, address: usize) {
+        // SAFETY: as above.
+        unsafe {
+            let entries = &raw const (*Self::at(machine, pv.frame)).entries;
+            (*(*entries)[Self::place(pv)].address.write()).0 = address;
+        }
+    }
+}

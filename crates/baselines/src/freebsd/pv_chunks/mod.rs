@@ -1,0 +1,196 @@
+//! PV entries from chunks, as FreeBSD's pmap has them.
+//!
+//! A chunk is a frame of 168 entries of 24 bytes (address, next, previous) that belongs to one pmap,
+//! with a bitmap of those that are free ([`chunk`]). A pmap's chunks form a list, those with room in
+//! front, under the pmap's lock. Whoever unmaps a page searches the page's list for his entry
+//! (`pmap_pvh_remove`).
+//!
+//! # Whose turn it is to lose mappings
+//! When no frame is left for a chunk the mappings of another are taken away. Which one:
+//! - [`Order::Chunks`]: all chunks stand in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
+//!   oldest first; a kernel built for NUMA has one list for each domain. Each chunk that comes or
+//!   goes takes the mutex; an operation that ends with several empty chunks takes it once
+//!   (`free_pv_chunk_batch`; FreeBSD does so at exit only).
+//! - [`Order::Pmaps`] (seed 002's "after"): pmaps stand in a list, entered once with the first
+//!   use of their tag, as FreeBSD's are by the constructor of their zone; who has gone stays. Reclaim
+//!   rotates that list, and the pmap's own. No chunk takes a common lock.
+//!
+//! # Locks
+//! What a pmap keeps is behind a lock of its own, where FreeBSD relies on the pmap's: it is never
+//! waited for, since the VM holds that one. Then the mutex of the order, rank 44.
+//!
+//! What differs: a frame for a chunk is asked for before the mapping is made, so without one the
+//! whole operation is tried again after reclaim, not the chunk alone; superpages keep an entry for
+//! each page; a chunk stays with its pmap while an operation goes on that has emptied it.
+
+mod chunk;
+mod domains;
+mod of_pmap;
+mod pmaps;
+
+use chunk::Chunk;
+use domains::Domains;
+use machine::{Asid, CpuRange, Frame, Machine, Memory};
+use of_pmap::OfPmap;
+use pmaps::Pmaps;
+use sync::{Padded, lock_class};
+use vm::policy::{PvChunks, Victim};
+use vm::pv::Pv;
+
+lock_class!(
+    /// All chunks of a domain, by age (`pvc_lock`); or all pmaps.
+    pub PvChunkList = "pv chunk list", rank 44
+);
+lock_class!(
+    /// A pmap's chunks. Under the pmap's lock.
+    pub PmapChunks = "pmap chunks", rank 43
+);
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The oldest chunk's, of each of so many domains.
+    Chunks {
+        /// Lists; at least one.
+        domains: usize,
+    },
+    /// The pmap's that was not asked for the longest time.
+    Pmaps,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Order::Chunks { domains: 1 }
+    }
+}
+
+/// Chunks of PV entries.
+pub enum Chunks<M: Machine> {
+    /// See [`Order::Chunks`].
+    ByChunk(Domains<M>),
+    /// See [`Order::Pmaps`].
+    ByPmap(Pmaps<M>),
+}
+
+/// What a pmap has.
+pub type PmapState<M> = Padded<OfPmap<M>>;
+
+// SAFETY: an entry is one whose bit was set, and taken, under the lock of its pmap's chunks, until it
+// is given back; a chunk goes only if all its bits are set.
+unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
+    type Config = Order;
+    type Pmap = PmapState<M>;
+
+    fn new(order: &Order, cpus: CpuRange, _frames: usize) -> Self {
+        match *order {
+            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, cpus)),
+            Order::Pmaps => Chunks::ByPmap(Pmaps::new()),
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        true
+    }
+
+    fn new_pmap(&self, tag: Asid) -> PmapState<M> {
+        if let Chunks::ByPmap(pmaps) = self {
+            pmaps.enter(tag);
+        }
+        Padded(OfPmap::new())
+    }
+
+    fn has_room(&self, machine: &M, pmap: &PmapState<M>) -> bool
+    where
+        M: Memory,
+    {
+        pmap.has_room(machine)
+    }
+
+    fn add(&self, machine: &M, pmap: &PmapState<M>, frame: Frame, owner: *const (), tag: Asid)
+    where
+        M: Memory,
+    {
+        Chunk::make(machine, frame, owner, tag);
+        if let Chunks::ByChunk(domains) = self {
+            domains.enter(machine, frame);
+        }
+        pmap.add(machine, frame);
+    }
+
+    fn take(&self, machine: &M, pmap: &PmapState<M>, address: usize) -> Pv
+    where
+        M: Memory,
+    {
+        pmap.take(machine, address)
+    }
+
+    unsafe fn give(&self, machine: &M, pmap: &PmapState<M>, pv: Pv)
+    where
+        M: Memory,
+    {
+        pmap.give(machine, pv);
+    }
+
+    fn trim(&self, machine: &M, pmap: &PmapState<M>, mut free: impl FnMut(Frame))
+    where
+        M: Memory,
+    {
+        let empty = pmap.take_empty();
+        if let (Some(first), Chunks::ByChunk(domains)) = (empty, self) {
+            domains.leave(machine, first);
+        }
+        let mut next = empty;
+        while let Some(frame) = next {
+            next = Chunk::next(machine, frame);
+            free(frame);
+        }
+    }
+
+    unsafe fn address(&self, machine: &M, pv: Pv) -> usize
+    where
+        M: Memory,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { Chunk::address(machine, pv) }
+    }
+
+    unsafe fn set_address(&self, machine: &M, pv: Pv, address: usize)
+    where
+        M: Memory,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { Chunk::set_address(machine, pv, address) }
+    }
+
+    unsafe fn owner(&self, machine: &M, pv: Pv) -> *const ()
+    where
+        M: Memory,
+    {
+        // SAFETY: the entry is taken, so its chunk is there.
+        unsafe { Chunk::owner(machine, pv.frame) }
+    }
+
+    fn next_victim(&self, machine: &M) -> Option<Victim>
+    where
+        M: Memory,
+    {
+        match self {
+            Chunks::ByChunk(domains) => domains.rotate(machine),
+            Chunks::ByPmap(pmaps) => pmaps.rotate().map(|tag| Victim { tag, chunk: None }),
+        }
+    }
+
+    fn mappings_of(&self, machine: &M, pmap: &PmapState<M>, victim: Victim, see: impl FnMut(usize))
+    where
+        M: Memory,
+    {
+        pmap.see(machine, victim.chunk, see);
+    }
+
+    fn label(&self) {
+        match self {
+            Chunks::ByChunk(domains) => domains.label(),
+            Chunks::ByPmap(pmaps) => pmaps.label(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! All pmaps, in the order in which they are asked for their chunks.
+
+use super::PvChunkList;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use machine::{Asid, Atomic, Machine, Ordering};
+use sync::adaptive::FreebsdMutex;
+use sync::watch::Watched;
+use sync::{Mutex, Padded};
+
+/// Tags that there are.
+const TAGS: usize = 1 << 16;
+
+/// The list of pmaps, by their tags.
+///
+/// A tag is entered once, when a pmap has it for the first time, as a `vmspace` is by the
+/// constructor of its zone; it stays when the pmap goes, and the next one with the tag is in the
+/// list already.
+pub struct Pmaps<M: Machine> {
+    list: Padded<List<M>>,
+    /// Which tags are entered. Written by who has the tag.
+    entered: Box<[M::AtomicU8]>,
+}
+
+type List<M> = Mutex<M, Watched<M, FreebsdMutex<M>, PvChunkList>, VecDeque<Asid>>;
+
+impl<M: Machine> Pmaps<M> {
+    pub(super) fn new() -> Self {
+        Pmaps {
+            list: Padded(Mutex::new(VecDeque::with_capacity(TAGS))),
+            entered: (0..TAGS).map(|_| M::AtomicU8::new(0)).collect(),
+        }
+    }
+
+    pub(super) fn label(&self) {
+        M::label_value(&self.list, "pmap list");
+        M::label_value(&*self.entered, "pmap list");
+    }
+
+    /// Enters a tag, whose owner is the caller, unless it has been.
+    pub(super) fn enter(&self, tag: Asid) {
+        let entered = &self.entered[usize::from(tag.0)];
+        // Relaxed: who has a tag comes after who had it (`Asids::take`).
+        if entered.load(Ordering::Relaxed) == 0 {
+            entered.store(1, Ordering::Relaxed);
+            // Never more than its capacity: each tag once.
+            self.list.lock().push_back(tag);
+        }
+    }
+
+    /// The pmap whose turn it is; it is the last from now on.
+    pub(super) fn rotate(&self) -> Option<Asid> {
+        let mut list = self.list.lock();
+        let tag = list.pop_front()?;
+        list.push_back(tag);
+        Some(tag)
+    }
+}

@@ -1,0 +1,181 @@
+//! Any locks of PV lists, and any place of PV entries.
+
+use crate::freebsd::{Chunks, ListLocks, Order, PmapState, PvListHeld, PvListLocks};
+use machine::{Asid, CpuRange, Frame, Machine, Memory};
+use vm::lock::PvLock;
+use vm::policy::{PvByteHeld, PvBytes, PvChunks, PvLocking, Victim};
+use vm::pv::Pv;
+
+/// [`PvListLocks`], or each page's byte, chosen when it is made.
+pub enum AnyPvLocks<M: Machine> {
+    /// Shared ones.
+    Shared(PvListLocks<M>),
+    /// `vm`'s own.
+    Own(PvBytes),
+}
+
+/// A list, locked by whichever.
+pub enum AnyPvHeld<'a, M: Machine> {
+    /// See [`AnyPvLocks::Shared`].
+    Shared(PvListHeld<'a, M>),
+    /// See [`AnyPvLocks::Own`].
+    Own(PvByteHeld<'a, M>),
+}
+
+// SAFETY: either keeps the promise, and all calls of one value go to one of them.
+unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
+    /// `None` for `vm`'s own.
+    type Config = Option<ListLocks>;
+    type Held<'a> = AnyPvHeld<'a, M>;
+
+    fn new(locks: &Option<ListLocks>, cpus: CpuRange, frames: usize) -> Self {
+        match locks {
+            Some(shared) => AnyPvLocks::Shared(PvListLocks::new(shared, cpus, frames)),
+            None => AnyPvLocks::Own(PvBytes),
+        }
+    }
+
+    #[inline]
+    fn is_per_block(&self) -> bool {
+        matches!(self, AnyPvLocks::Shared(_))
+    }
+
+    #[inline]
+    fn is_same(&self, one: Frame, other: Frame) -> bool {
+        match self {
+            AnyPvLocks::Shared(locks) => locks.is_same(one, other),
+            AnyPvLocks::Own(_) => one == other,
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> AnyPvHeld<'a, M> {
+        match self {
+            AnyPvLocks::Shared(locks) => AnyPvHeld::Shared(locks.lock(frame, own)),
+            AnyPvLocks::Own(locks) => AnyPvHeld::Own(locks.lock(frame, own)),
+        }
+    }
+
+    fn label(&self) {
+        if let AnyPvLocks::Shared(locks) = self {
+            locks.label();
+        }
+    }
+}
+
+/// [`Chunks`], or `vm`'s own tables, chosen when it is made.
+pub struct AnyPvChunks<M: Machine>(Option<Chunks<M>>);
+
+impl<M: Machine> AnyPvChunks<M> {
+    #[inline]
+    fn chunks(&self) -> &Chunks<M> {
+        self.0.as_ref().expect("asked for only if there are chunks")
+    }
+}
+
+/// The state of a pmap.
+fn state<M: Machine>(pmap: &Option<PmapState<M>>) -> &PmapState<M> {
+    pmap.as_ref().expect("a pmap of the same VM")
+}
+
+// SAFETY: passed on.
+unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
+    /// `None` for tables.
+    type Config = Option<Order>;
+    type Pmap = Option<PmapState<M>>;
+
+    fn new(order: &Option<Order>, cpus: CpuRange, frames: usize) -> Self {
+        let chunks = order.as_ref();
+        AnyPvChunks(chunks.map(|order| Chunks::new(order, cpus, frames)))
+    }
+
+    #[inline]
+    fn is_used(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn new_pmap(&self, tag: Asid) -> Option<PmapState<M>> {
+        self.0.as_ref().map(|chunks| chunks.new_pmap(tag))
+    }
+
+    fn has_room(&self, machine: &M, pmap: &Self::Pmap) -> bool
+    where
+        M: Memory,
+    {
+        self.chunks().has_room(machine, state(pmap))
+    }
+
+    fn add(&self, machine: &M, pmap: &Self::Pmap, frame: Frame, owner: *const (), tag: Asid)
+    where
+        M: Memory,
+    {
+        self.chunks().add(machine, state(pmap), frame, owner, tag);
+    }
+
+    fn take(&self, machine: &M, pmap: &Self::Pmap, address: usize) -> Pv
+    where
+        M: Memory,
+    {
+        self.chunks().take(machine, state(pmap), address)
+    }
+
+    unsafe fn give(&self, machine: &M, pmap: &Self::Pmap, pv: Pv)
+    where
+        M: Memory,
+    {
+        // SAFETY: passed on.
+        unsafe { self.chunks().give(machine, state(pmap), pv) };
+    }
+
+    fn trim(&self, machine: &M, pmap: &Self::Pmap, free: impl FnMut(Frame))
+    where
+        M: Memory,
+    {
+        self.chunks().trim(machine, state(pmap), free);
+    }
+
+    unsafe fn address(&self, machine: &M, pv: Pv) -> usize
+    where
+        M: Memory,
+    {
+        // SAFETY: passed on.
+        unsafe { self.chunks().address(machine, pv) }
+    }
+
+    unsafe fn set_address(&self, machine: &M, pv: Pv, address: usize)
+    where
+        M: Memory,
+    {
+        // SAFETY: passed on.
+        unsafe { self.chunks().set_address(machine, pv, address) };
+    }
+
+    unsafe fn owner(&self, machine: &M, pv: Pv) -> *const ()
+    where
+        M: Memory,
+    {
+        // SAFETY: passed on.
+        unsafe { self.chunks().owner(machine, pv) }
+    }
+
+    fn next_victim(&self, machine: &M) -> Option<Victim>
+    where
+        M: Memory,
+    {
+        self.chunks().next_victim(machine)
+    }
+
+    fn mappings_of(&self, machine: &M, pmap: &Self::Pmap, victim: Victim, see: impl FnMut(usize))
+    where
+        M: Memory,
+    {
+        self.chunks().mappings_of(machine, state(pmap), victim, see);
+    }
+
+    fn label(&self) {
+        if let Some(chunks) = &self.0 {
+            chunks.label();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A page's PV list, locked.
+
+use super::Page;
+use crate::pmap::{Pv, PvHead};
+use crate::policy::{Policies, PvLocking};
+use core::iter;
+use core::mem;
+use machine::Atomic;
+use machine::{Frame, Machine, Memory, Ordering, SharedCell};
+use sync::RawLock;
+
+type Descriptor<M, P> = Page<M, <P as Policies<M>>::Invalidation>;
+
+/// A page's PV list, locked until this is dropped.
+pub(crate) struct PvList<'a, M: Machine, P: Policies<M>> {
+    page: &'a Descriptor<M, P>,
+    by: By<<P::PvLocks as PvLocking<M>>::Held<'a>>,
+}
+
+/// The list of the page in a frame, kept locked for the next page's sake.
+pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(
+    pub(crate) PvList<'a, M, P>,
+    pub(crate) Frame,
+);
+
+/// What keeps a list locked.
+enum By<H> {
+    /// The policy's lock, which observers see. It is let go when this is dropped.
+    Policy(#[allow(dead_code)] H),
+    /// The page's byte, locked with another page's, which observers see.
+    Byte,
+    /// The lock of another page's, which is also this one's.
+    Other,
+}
+
+impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
+    /// Locks the list of `page`, which is that of `frame`.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn lock(locks: &'a P::PvLocks, frame: Frame, page: &'a Descriptor<M, P>) -> Self {
+        let by = By::Policy(locks.lock(frame, &page.pv_lock));
+        PvList { page, by }
+    }
+
+    /// As [`PvList::lock`], for who has the list of another page of the run: of a lower one, or whose
+    /// holder waits for none. Each page has a lock of its own. Observers see the first, which stands for all.
+    pub(crate) fn lock_more(page: &'a Descriptor<M, P>) -> Self {
+        page.pv_lock.raw().lock();
+        PvList { page, by: By::Byte }
+    }
+
+    /// As [`PvList::lock_more`], if that needs no waiting.
+    pub(crate) fn try_lock_more(page: &'a Descriptor<M, P>) -> Option<Self> {
+        page.pv_lock.raw().try_lock()?;
+        Some(PvList { page, by: By::Byte })
+    }
+
+    /// The list that [`PvList::keep`] has kept locked.
+    ///
+    /// # Safety
+    /// It is the caller's, and asked for once.
+    pub(crate) unsafe fn kept(page: &'a Descriptor<M, P>) -> Self {
+        PvList { page, by: By::Byte }
+    }
+
+    /// The list of `page`, whose lock somebody has who has locked another page's.
+    ///
+    /// # Safety
+    /// He keeps it as long as this lives, and uses no other list of the page.
+    pub(crate) unsafe fn of_other(page: &'a Descriptor<M, P>) -> Self {
+        PvList {
+            page,
+            by: By::Other,
+        }
+    }
+
+    /// The list of `page` in place of this one, whose lock is also that page's.
+    pub(crate) fn pass_to(mut self, page: &'a Descriptor<M, P>) -> Self {
+        self.page = page;
+        self
+    }
+
+    /// Leaves the list, which was locked with others, locked; see [`PvList::kept`].
+    pub(crate) fn keep(self) {
+        debug_assert!(matches!(self.by, By::Byte));
+        mem::forget(self);
+    }
+
+    fn head(&self) -> &PvHead {
+        // SAFETY: the PV lock is held.
+        unsafe { &*self.page.pv.read() }
+    }
+
+    pub(crate) fn first(&self) -> Option<Pv> {
+        self.head().first()
+    }
+
+    /// Adds `flags` to the page's.
+    pub(crate) fn set_flags(&mut self, flags: u8) {
+        self.page.add_flags(flags);
+    }
+
+    /// Takes `flags` from the page's; those of them that were set. Whoever takes
+    /// [`Page::DIRTY`] knows that the page was written; nobody else would any more.
+    pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
+        let now = self.page.flags.load(Ordering::Relaxed);
+        let taken = now & flags;
+        let lazy = if taken & Descriptor::<M, P>::DIRTY != 0 {
+            Descriptor::<M, P>::LAZY
+        } else {
+            0
+        };
+        self.page
+            .flags
+            .store(now & !(flags | lazy), Ordering::Relaxed);
+        taken
+    }
+
+    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
+    pub(crate) fn begin_laundry(&mut self) -> bool {
+        let is_free = self.page.flags() & Descriptor::<M, P>::LAUNDRY == 0;
+        self.set_flags(Descriptor::<M, P>::LAUNDRY);
+        is_free
+    }
+}
+
+impl<M: Machine + Memory, P: Policies<M>> PvList<'_, M, P> {
+    /// # Safety
+    /// The frame of `pv` is there, and `pv` is on no list.
+    pub(crate) unsafe fn insert(&mut self, memory: &M, pv: Pv) {
+        // SAFETY: the PV lock is held; the rest is the caller's promise.
+        unsafe { (*self.page.pv.write()).insert(memory, pv) }
+    }
+
+    /// # Safety
+    /// `pv` is on this list.
+    pub(crate) unsafe fn remove(&mut self, memory: &M, pv: Pv) {
+        // SAFETY: the PV lock is held; the rest is the caller's promise.
+        unsafe { (*self.page.pv.write()).remove(memory, pv) }
+    }
+
+    /// The entries, from the newest on.
+    pub(crate) fn iter(&self, memory: &M) -> impl Iterator<Item = Pv> {
+        // SAFETY: the PV lock is held as long as the list is borrowed.
+        iter::successors(self.first(), |pv| unsafe { pv.next(memory) })
+    }
+}
+
+impl<M: Machine, P: Policies<M>> Drop for PvList<'_, M, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let By::Byte = self.by {
+            // SAFETY: locked unwatched when this was made.
+            unsafe { self.page.pv_lock.raw().unlock(()) };
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! PV entries from chunks ([`PvChunks`]): what FreeBSD's pmap does with them.
+
+use super::shared::Owner;
+use super::{Entry, Pmap, Pv};
+use crate::error::Error;
+use crate::frames::Content;
+use crate::page::PvList;
+use crate::policy::{Policies, PvChunks};
+use crate::tree::{Flags, Kind, Part};
+use crate::vm::Vm;
+use core::ptr;
+use machine::{PAGE_SIZE, Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Does all that can fail before a mapping is made at the start of `part`.
+    pub(super) fn prepare_entry(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        self.prepare_leaf(part)?;
+        let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
+        if !chunks.has_room(machine, &self.chunks) {
+            let frame = self.vm.allocate(Content::Any)?;
+            let memory = machine.direct_map(frame);
+            M::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
+            let owner = ptr::from_ref(self).cast();
+            chunks.add(machine, &self.chunks, frame, owner, self.asid);
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_entry(&self, address: usize) -> Pv {
+        let chunks = self.vm.pv_chunks();
+        chunks.take(self.vm.machine(), &self.chunks, address)
+    }
+
+    /// Takes this pmap's mapping at `address` off the list that it is on. O(mappings of the page).
+    pub(super) fn unlist_from_chunk(&self, list: &mut PvList<'_, M, P>, address: usize) {
+        let pv = self.find_entry(list, address);
+        // SAFETY: found on this list; then it is this pmap's and on none.
+        unsafe {
+            list.remove(self.vm.machine(), pv);
+            let chunks = self.vm.pv_chunks();
+            chunks.give(self.vm.machine(), &self.chunks, pv);
+        }
+    }
+
+    /// Says that the mapping at `from`, which is on the list, is at `to`.
+    pub(super) fn move_entry(&self, list: &PvList<'_, M, P>, from: usize, to: usize) {
+        let pv = self.find_entry(list, from);
+        // SAFETY: the list is locked.
+        unsafe { self.vm.pv_chunks().set_address(self.vm.machine(), pv, to) };
+    }
+
+    /// The entry of this pmap's mapping at `address`, which is on the list.
+    fn find_entry(&self, list: &PvList<'_, M, P>, address: usize) -> Pv {
+        let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
+        // SAFETY: the list is locked.
+        let mut found = list.iter(machine).filter(|&pv| unsafe {
+            ptr::eq(chunks.owner(machine, pv).cast(), self)
+                && chunks.address(machine, pv) == address
+        });
+        found.next().expect("a mapping is on its page's list")
+    }
+
+    /// Frees the chunks that nothing is taken of. With the pmap's lock, or alone.
+    #[inline]
+    pub(super) fn trim_chunks(&self) {
+        if self.vm.pv_chunks().is_used() {
+            let free = |frame| self.vm.free(frame, false);
+            let chunks = self.vm.pv_chunks();
+            chunks.trim(self.vm.machine(), &self.chunks, free);
+        }
+    }
+
+    /// Takes the mapping of an object's page at `address` away, if there is one that is not locked
+    /// in memory; whether it did. The page stays with its object.
+    pub(crate) fn spare_mapping(&self, address: usize) -> bool {
+        let range = VaRange::sized(address, PAGE_SIZE);
+        let place = self.tree.find(address);
+        if place.level > 0 {
+            return false;
+        }
+        let Ok(mut removal) = self.removal(|| Ok(self.tree.lock_small(place, range))) else {
+            return false;
+        };
+        let may_go = |part: Part<'_, M, P>| {
+            let is_locked = part.first().is_some_and(|at| at.flags.has(Flags::LOCKED));
+            let kind = match self.entry_at(&part) {
+                Entry::Page { kind, .. } => Some(kind),
+                Entry::Empty | Entry::Swapped(_) => None,
+            };
+            kind == Some(Kind::Object) && !is_locked
+        };
+        let goes = removal.locked.parts().all(may_go);
+        if goes {
+            removal.pages();
+        }
+        goes
+    }
+
+    /// What this pmap keeps of its chunks.
+    pub(crate) fn chunks(&self) -> &<P::PvChunks as PvChunks<M>>::Pmap {
+        &self.chunks
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Whose a chunk's entry is: the pmap, and the slot at the address.
+    ///
+    /// # Safety
+    /// The caller holds the PV lock of the page that lists the entry.
+    pub(super) unsafe fn owner_of(&self, pv: Pv) -> Owner {
+        let (chunks, machine) = (self.pv_chunks(), self.machine());
+        // SAFETY: as above, so the pmap is there: it outlives its entries.
+        unsafe {
+            let pmap: *const Pmap<M, P> = chunks.owner(machine, pv).cast();
+            let place = (*pmap).tree.find(chunks.address(machine, pv));
+            Owner {
+                pmap: pmap.cast(),
+                slot: ptr::from_ref(place.slot).cast(),
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Mappings on the lists of their pages: putting them there, taking them off, and what their entries
+//! tell.
+//!
+//! Whether entries stand in tables ([`super::pv`]) or come from chunks
+//! ([`crate::policy::PvChunks`]) is decided here.
+
+use super::shared::{Family, Owner};
+use super::{Pmap, Pv};
+use crate::lock::FamilyGuard;
+use crate::page::PvList;
+use crate::policy::{Policies, PvChunks};
+use crate::tree::Part;
+use crate::vm::Vm;
+use core::slice;
+use machine::{Atomic, Ordering, Platform, pte};
+
+/// Who has a mapping.
+pub(super) enum Members<'a, M: Platform> {
+    /// The slots that have its table.
+    Family(FamilyGuard<'a, M, Family>),
+    /// One slot.
+    One([Owner; 1]),
+}
+
+impl<M: Platform> Members<'_, M> {
+    /// The only one, if there is only one.
+    #[inline]
+    pub(super) fn alone(&self) -> Option<Owner> {
+        match self {
+            Members::Family(family) => family.alone(),
+            Members::One([owner]) => Some(*owner),
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> slice::Iter<'_, Owner> {
+        match self {
+            Members::Family(family) => family.members(),
+            Members::One(owner) => owner.iter(),
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Puts the mapping at `address` of `part` on `list`, its page's. It is prepared, and nothing
+    /// is mapped there.
+    #[inline]
+    pub(super) fn list(&self, list: &mut PvList<'_, M, P>, part: &Part<'_, M, P>, address: usize) {
+        let machine = self.vm.machine();
+        let pv = match self.vm.pv_chunks().is_used() {
+            true => self.take_entry(address),
+            false => part.pv(address),
+        };
+        // SAFETY: nothing is mapped here, so the entry is on no list.
+        unsafe { list.insert(machine, pv) };
+    }
+
+    /// Takes the mapping at `address` of `part` off `list`, its page's.
+    ///
+    /// # Safety
+    /// It is there.
+    #[inline]
+    pub(super) unsafe fn unlist(
+        &self,
+        list: &mut PvList<'_, M, P>,
+        part: &Part<'_, M, P>,
+        address: usize,
+    ) {
+        if self.vm.pv_chunks().is_used() {
+            return self.unlist_from_chunk(list, address);
+        }
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { list.remove(self.vm.machine(), part.pv(address)) };
+    }
+
+    /// Makes the mapping at `from` of `part`, which is on `list`, one at the start of `target`, where
+    /// nothing is mapped. It is prepared.
+    ///
+    /// # Safety
+    /// As for [`Pmap::unlist`].
+    pub(super) unsafe fn relist(
+        &self,
+        list: &mut PvList<'_, M, P>,
+        (part, from): (&Part<'_, M, P>, usize),
+        target: &Part<'_, M, P>,
+    ) {
+        let machine = self.vm.machine();
+        let to = target.range().start;
+        if self.vm.pv_chunks().is_used() {
+            return self.move_entry(list, from, to);
+        }
+        // SAFETY: nothing is mapped at the one, the other is the mapping's on this list.
+        unsafe {
+            list.insert(machine, target.pv(to));
+            list.remove(machine, part.pv(from));
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Where the mapping is whose entry this is.
+    ///
+    /// # Safety
+    /// The caller holds the PV lock of the page that lists the entry.
+    #[inline]
+    pub(super) unsafe fn address_of(&self, pv: Pv) -> usize {
+        // SAFETY: as above.
+        unsafe {
+            match self.pv_chunks().is_used() {
+                true => self.pv_chunks().address(self.machine(), pv),
+                false => pv.address(self.machine()),
+            }
+        }
+    }
+
+    /// Who has it.
+    ///
+    /// # Safety
+    /// As for [`Vm::address_of`], as long as the result is used.
+    #[inline]
+    pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, M> {
+        // SAFETY: as above.
+        unsafe {
+            match self.pv_chunks().is_used() {
+                true => Members::One([self.owner_of(pv)]),
+                false => Members::Family(pv.family(self.machine()).lock()),
+            }
+        }
+    }
+
+    /// The word that it is, unless a superpage maps the page.
+    ///
+    /// # Safety
+    /// As for [`Vm::address_of`].
+    #[inline]
+    pub(super) unsafe fn word_of(&self, pv: Pv) -> &M::AtomicU64 {
+        // SAFETY: as above.
+        let (leaf, address) = unsafe {
+            let address = self.address_of(pv);
+            let leaf = match self.pv_chunks().is_used() {
+                true => {
+                    let (pmap, _) = self.owner_of(pv).get::<M, P>();
+                    // Acquire: pairs with the release where the table was put there.
+                    pte::frame(pmap.superpage(address).load(Ordering::Acquire))
+                }
+                false => pv.leaf(self.machine()),
+            };
+            (leaf, address)
+        };
+        self.machine().word(leaf, pte::index(address, 0))
+    }
+}

@@ -1,0 +1,245 @@
+//! Which lock protects a page's PV list, and where PV entries are kept.
+
+use crate::lock::PvLock;
+use crate::pv::Pv;
+use machine::{Asid, CpuRange, Frame, Machine, Memory};
+use sync::RawLock;
+
+/// Which lock protects a page's PV list: its own, or one that it shares with other pages.
+///
+/// # Safety
+/// No two [`PvLocking::Held`] of one frame exist at a time; locking synchronizes with the unlock
+/// before it.
+pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
+    /// What may be chosen when the VM is made; `()` for most.
+    type Config: Default + Clone + Send;
+    /// A list, locked until this is dropped.
+    type Held<'a>;
+
+    /// The locks of a machine.
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
+
+    /// Whether one lock is that of all 512 pages of an aligned block, and perhaps of others, which
+    /// never changes. If not, `own` is the page's lock, so that the VM may lock some together.
+    fn is_per_block(&self) -> bool;
+
+    /// Whether two frames have the same lock. Asked only if [`PvLocking::is_per_block`].
+    fn is_same(&self, one: Frame, other: Frame) -> bool;
+
+    /// Locks the list of the page in `frame`; `own` is the byte that each page has for it.
+    fn lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Self::Held<'a>;
+
+    /// As [`Invalidation::label`](super::Invalidation::label).
+    fn label(&self) {}
+}
+
+/// The default: a byte in each page (seed 002).
+pub struct PvBytes;
+
+/// A page's byte, locked.
+pub struct PvByteHeld<'a, M: Machine> {
+    lock: &'a PvLock<M>,
+    held: Option<<PvLock<M> as RawLock<M>>::Held>,
+}
+
+// SAFETY: a lock for each frame.
+unsafe impl<M: Machine> PvLocking<M> for PvBytes {
+    type Config = ();
+    type Held<'a> = PvByteHeld<'a, M>;
+
+    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
+        PvBytes
+    }
+
+    #[inline(always)]
+    fn is_per_block(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_same(&self, one: Frame, other: Frame) -> bool {
+        one == other
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn lock<'a>(&'a self, _frame: Frame, own: &'a PvLock<M>) -> PvByteHeld<'a, M> {
+        PvByteHeld {
+            lock: own,
+            held: Some(own.lock()),
+        }
+    }
+}
+
+impl<M: Machine> Drop for PvByteHeld<'_, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            // SAFETY: from the acquisition when this was made, and given back once.
+            unsafe { self.lock.unlock(held) };
+        }
+    }
+}
+
+/// Chunks of PV entries, from which a mapping takes one wherever it is (FreeBSD's way), in place
+/// of the tables in which an entry stands where its address says.
+///
+/// A chunk is a frame that belongs to one pmap. What a pmap keeps of its chunks is changed under
+/// the pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by who has the pmap alone.
+/// Needs [`ForkTables::Copied`](super::ForkTables::Copied): a table that several have has entries in tables.
+///
+/// # Safety
+/// An entry that was taken is nobody else's until it is given back; it stays where it is, with
+/// what it says.
+pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
+    /// What may be chosen when the VM is made; `()` for most.
+    type Config: Default + Clone + Send;
+    /// What a pmap keeps.
+    type Pmap: Send + Sync;
+
+    /// A machine's.
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
+
+    /// Whether there are chunks; never changes. If not, nothing else is called but
+    /// [`PvChunks::new_pmap`].
+    fn is_used(&self) -> bool;
+
+    /// That of the new pmap with this tag, which has none.
+    fn new_pmap(&self, tag: Asid) -> Self::Pmap;
+
+    /// Whether an entry can be taken without a new chunk.
+    fn has_room(&self, machine: &M, pmap: &Self::Pmap) -> bool
+    where
+        M: Memory;
+
+    /// Makes `frame`, which becomes the chunk's, one of the pmap at `owner` with this tag.
+    fn add(&self, machine: &M, pmap: &Self::Pmap, frame: Frame, owner: *const (), tag: Asid)
+    where
+        M: Memory;
+
+    /// Takes an entry for a mapping at `address`. There is room.
+    fn take(&self, machine: &M, pmap: &Self::Pmap, address: usize) -> Pv
+    where
+        M: Memory;
+
+    /// Gives an entry back, which is on no list.
+    ///
+    /// # Safety
+    /// It was taken from this pmap's.
+    unsafe fn give(&self, machine: &M, pmap: &Self::Pmap, pv: Pv)
+    where
+        M: Memory;
+
+    /// Calls `free` with the chunks in which no entry is taken, which are the caller's then.
+    fn trim(&self, machine: &M, pmap: &Self::Pmap, free: impl FnMut(Frame))
+    where
+        M: Memory;
+
+    /// Where the mapping of a taken entry is.
+    ///
+    /// # Safety
+    /// The caller holds the PV lock of the page that lists the entry.
+    unsafe fn address(&self, machine: &M, pv: Pv) -> usize
+    where
+        M: Memory;
+
+    /// The mapping of a taken entry is at `address` now.
+    ///
+    /// # Safety
+    /// As for [`PvChunks::address`].
+    unsafe fn set_address(&self, machine: &M, pv: Pv, address: usize)
+    where
+        M: Memory;
+
+    /// Whose a taken entry is: what [`PvChunks::add`] was told.
+    ///
+    /// # Safety
+    /// As for [`PvChunks::address`].
+    unsafe fn owner(&self, machine: &M, pv: Pv) -> *const ()
+    where
+        M: Memory;
+
+    /// Whose mappings are to go when there is no frame for a chunk, the one whose turn it is now:
+    /// the next call tells another, as long as there are others. No lock is held.
+    fn next_victim(&self, machine: &M) -> Option<Victim>
+    where
+        M: Memory;
+
+    /// The mappings whose entries are in the victim's chunk, if that is still this pmap's.
+    fn mappings_of(&self, machine: &M, pmap: &Self::Pmap, victim: Victim, see: impl FnMut(usize))
+    where
+        M: Memory;
+
+    /// As [`Invalidation::label`](super::Invalidation::label).
+    fn label(&self) {}
+}
+
+/// A chunk that is to be emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// The tag of its pmap.
+    pub tag: Asid,
+    /// The chunk; if none, any of the pmap's.
+    pub chunk: Option<Frame>,
+}
+
+/// The default: no chunks, but tables ([`crate::pv`]).
+pub struct PvInTables;
+
+// SAFETY: there are no entries.
+unsafe impl<M: Machine> PvChunks<M> for PvInTables {
+    type Config = ();
+    type Pmap = ();
+
+    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
+        PvInTables
+    }
+
+    #[inline(always)]
+    fn is_used(&self) -> bool {
+        false
+    }
+
+    fn new_pmap(&self, _tag: Asid) {}
+
+    fn has_room(&self, _: &M, _: &()) -> bool {
+        unused()
+    }
+
+    fn add(&self, _: &M, _: &(), _: Frame, _: *const (), _: Asid) {
+        unused()
+    }
+
+    fn take(&self, _: &M, _: &(), _: usize) -> Pv {
+        unused()
+    }
+
+    unsafe fn give(&self, _: &M, _: &(), _: Pv) {
+        unused()
+    }
+
+    fn trim(&self, _: &M, _: &(), _: impl FnMut(Frame)) {}
+
+    unsafe fn address(&self, _: &M, _: Pv) -> usize {
+        unused()
+    }
+
+    unsafe fn set_address(&self, _: &M, _: Pv, _: usize) {
+        unused()
+    }
+
+    unsafe fn owner(&self, _: &M, _: Pv) -> *const () {
+        unused()
+    }
+
+    fn next_victim(&self, _: &M) -> Option<Victim> {
+        None
+    }
+
+    fn mappings_of(&self, _: &M, _: &(), _: Victim, _: impl FnMut(usize)) {}
+}
+
+#[cold]
+fn unused<T>() -> T {
+    unreachable!("there are no chunks")
+}
