@@ -6,11 +6,16 @@
 //! those of the other CPUs, so the depths of eight CPUs share a line, as they do there.
 //!
 //! # Protocol
-//! A CPU's element is written by that CPU only, with interrupts disabled there, pinned
-//! here. A depth above 0 says that the CPU has the ticket that is served.
+//! Who has the lock is the task that wrote itself down as the owner when it got it; only that
+//! task reads its own name there. How often it has taken the lock, and what the observer is to get
+//! back, only the owner touches. The CPUs' elements say the depths too, and are written as often as
+//! OpenBSD's are: they are there for what that costs, since CPUs of two machines in one process may have the
+//! same number.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
+use core::ptr::from_ref;
+use core::sync::atomic::AtomicUsize;
 use machine::{Atomic, MAX_CPUS, Machine, Ordering, Pinned};
 use sync::spin::Ticket;
 use sync::watch::{DefaultObserver, LockClass, Observer, Watched};
@@ -25,21 +30,27 @@ pub struct MpLock<M: Machine, C: LockClass, O: Observer<M> = DefaultObserver> {
     words: Box<Padded<Words<M, C, O>>>,
     /// `mpl_cpus`; the last is of code that runs on no CPU.
     cpus: Box<[Depth<M>]>,
-    /// What the observer is given back at the release; of no kernel.
-    held: Box<[Slot<Held<M, C, O>>]>,
+    /// The owner, 0 for none. Of no kernel, as `taken`: a machine does not charge for it.
+    owner: AtomicUsize,
+    taken: Taken<Held<M, C, O>>,
 }
 
 /// How often a CPU has taken the lock. OpenBSD keeps the CPU's ticket beside it.
 #[repr(align(8))]
 struct Depth<M: Machine>(M::AtomicU32);
 
-/// Of one CPU.
-struct Slot<T>(UnsafeCell<Option<T>>);
+/// How often the owner has taken the lock, and what the observer is given back at the release.
+struct Taken<T>(UnsafeCell<(u32, Option<T>)>);
 
-// SAFETY: a slot is touched by its CPU only, while that has the lock.
-unsafe impl<T> Send for Slot<T> {}
+// SAFETY: touched by the owner only, and the lock orders owners.
+unsafe impl<T> Send for Taken<T> {}
 // SAFETY: as above.
-unsafe impl<T> Sync for Slot<T> {}
+unsafe impl<T> Sync for Taken<T> {}
+
+/// The calling task: the address of its local words, which is its own while it lives.
+fn me<M: Machine>() -> usize {
+    M::with_locals(|locals| from_ref(locals) as usize)
+}
 
 impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// An unlocked lock, for any number of CPUs.
@@ -49,49 +60,58 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
             cpus: (0..=MAX_CPUS)
                 .map(|_| Depth(M::AtomicU32::new(0)))
                 .collect(),
-            held: (0..=MAX_CPUS).map(|_| Slot(None.into())).collect(),
+            owner: AtomicUsize::new(0),
+            taken: Taken(UnsafeCell::new((0, None))),
         }
     }
 
-    /// Takes the lock, once more if this CPU has it.
+    /// Takes the lock, once more if this task has it.
     #[track_caller]
     pub fn lock(&self) {
-        if let Some(cpu) = self.deepen(1) {
-            self.keep(cpu, self.words.lock());
+        if self.is_mine() {
+            return self.deepen(1);
         }
+        self.note(1);
+        self.own(self.words.lock(), 1);
     }
 
     /// Undoes one [`MpLock::lock`].
     ///
     /// # Panics
-    /// If the CPU does not have the lock.
+    /// If the task does not have the lock.
     pub fn unlock(&self) {
-        let pin = M::pin();
-        let cpu = index(&pin);
-        let depth = self.depth(cpu);
-        assert!(depth > 0, "released by a CPU that does not have it");
-        self.cpus[cpu].0.store(depth - 1, Ordering::Relaxed);
+        assert!(self.is_mine(), "released by a task that does not have it");
+        // SAFETY: the task is the owner.
+        let depth = unsafe { (*self.taken.0.get()).0 };
         if depth == 1 {
-            self.release(cpu);
+            self.release_all();
+        } else {
+            self.set_depth(depth - 1);
         }
     }
 
-    /// Whether this CPU has the lock.
+    /// Whether the calling task has the lock.
     pub fn is_mine(&self) -> bool {
-        let pin = M::pin();
-        self.depth(index(&pin)) > 0
+        // Relaxed: a task finds its own name only if it wrote it.
+        self.owner.load(Ordering::Relaxed) == me::<M>()
     }
 
-    /// Lets the lock go, if this CPU has it; how often it was taken, for
+    /// Lets the lock go, if this task has it; how often it was taken, for
     /// [`MpLock::lock_again`].
     pub fn release_all(&self) -> u32 {
-        let pin = M::pin();
-        let cpu = index(&pin);
-        let depth = self.depth(cpu);
-        if depth > 0 {
-            self.cpus[cpu].0.store(0, Ordering::Relaxed);
-            self.release(cpu);
+        if !self.is_mine() {
+            return 0;
         }
+        // SAFETY: the task is the owner, until it says that it is not.
+        let (depth, held) = unsafe {
+            let taken = &mut *self.taken.0.get();
+            (taken.0, taken.1.take())
+        };
+        self.set_depth(0);
+        self.owner.store(0, Ordering::Relaxed);
+        let held = held.expect("noted when it was taken");
+        // SAFETY: from this lock's acquisition, and given back once.
+        unsafe { self.words.unlock(held) };
         depth
     }
 
@@ -99,11 +119,14 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// task has taken since may be held: whoever waits for them lets this lock go.
     #[track_caller]
     pub fn lock_again(&self, count: u32) {
-        if count > 0
-            && let Some(cpu) = self.deepen(count)
-        {
-            self.keep(cpu, self.words.lock_again());
+        if count == 0 {
+            return;
         }
+        if self.is_mine() {
+            return self.deepen(count);
+        }
+        self.note(count);
+        self.own(self.words.lock_again(), count);
     }
 
     /// Says what is where, see [`machine::Atomics::label`].
@@ -112,35 +135,34 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         M::label_value(&*self.cpus, cpus);
     }
 
-    /// Counts `count` more; the CPU, if it does not have the lock yet.
+    /// Writes down that the task has taken the lock so often.
     #[inline]
-    fn deepen(&self, count: u32) -> Option<usize> {
-        let pin = M::pin();
-        let cpu = index(&pin);
-        let depth = self.depth(cpu);
-        self.cpus[cpu].0.store(depth + count, Ordering::Relaxed);
-        (depth == 0).then_some(cpu)
+    fn own(&self, held: Held<M, C, O>, count: u32) {
+        self.owner.store(me::<M>(), Ordering::Relaxed);
+        // SAFETY: the task is the owner.
+        unsafe { *self.taken.0.get() = (count, Some(held)) };
     }
 
-    /// Notes that the CPU has the lock.
     #[inline]
-    fn keep(&self, cpu: usize, held: Held<M, C, O>) {
-        // SAFETY: the slot is this CPU's, which has the lock now.
-        unsafe { *self.held[cpu].0.get() = Some(held) };
+    fn deepen(&self, count: u32) {
+        // SAFETY: the task is the owner.
+        let depth = unsafe { (*self.taken.0.get()).0 };
+        self.set_depth(depth + count);
     }
 
-    /// The CPU's depth is 0 again.
-    fn release(&self, cpu: usize) {
-        // SAFETY: the slot is this CPU's, which still has the lock.
-        let held = unsafe { (*self.held[cpu].0.get()).take() };
-        let held = held.expect("noted when it was taken");
-        // SAFETY: from this lock's acquisition, and given back once.
-        unsafe { self.words.unlock(held) };
+    /// For the owner.
+    #[inline]
+    fn set_depth(&self, depth: u32) {
+        // SAFETY: the task is the owner.
+        unsafe { (*self.taken.0.get()).0 = depth };
+        self.note(depth);
     }
 
-    /// Relaxed: only the CPU itself writes it.
-    fn depth(&self, cpu: usize) -> u32 {
-        self.cpus[cpu].0.load(Ordering::Relaxed)
+    /// Writes the depth where OpenBSD has it.
+    #[inline]
+    fn note(&self, depth: u32) {
+        let element = &self.cpus[index(&M::pin())];
+        element.0.store(depth, Ordering::Relaxed);
     }
 }
 
