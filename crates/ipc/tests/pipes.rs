@@ -102,9 +102,9 @@ fn pollers_are_told<M: Execute>(machine: &M) {
         while got != [EACH; 2] {
             let ready = poll(&w.kernel, &ends, true);
             assert!(ready != 0 && ready & 4 == 0, "{ready:b}");
-            for pipe in 0..2 {
-                if ready >> pipe & 1 == 1 {
-                    got[pipe] += w.pipes[pipe].read(&w.kernel, &mut [0; 3]);
+            for (place, (got, pipe)) in got.iter_mut().zip(&w.pipes).enumerate() {
+                if ready >> place & 1 == 1 {
+                    *got += pipe.read(&w.kernel, &mut [0; 3]);
                 }
             }
         }
