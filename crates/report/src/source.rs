@@ -84,7 +84,7 @@ pub struct Reproduction {
     pub system: String,
     /// What the figure is of.
     pub what: String,
-    /// Of the figures: `1/s`, `s`, `share` of a whole, or `1`.
+    /// Of the figures: `1/s`, `share` of a whole, or `1`.
     pub unit: String,
     /// The simulated machine.
     pub machine: String,

@@ -80,7 +80,6 @@ fn row(figure: &Reproduction) -> Markup {
 fn shown(figure: &Reproduction, value: f64) -> String {
     match figure.unit.as_str() {
         "1/s" => format!("{}/s", metric(value)),
-        "s" => seconds(value),
         "share" => percent(value),
         _ => metric(value),
     }

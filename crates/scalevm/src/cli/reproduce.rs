@@ -15,7 +15,8 @@ who is served next), the ratio, how far such a prediction may be off, whether it
 the seconds its runs took. Then how scalevm's own design does beside what the seed ended with,
 on 16, 96 and 384 CPUs. docs/seeds has a page for each seed.
 
-Exit codes: 0 all hold, 1 something misses, 2 bad usage or input, 130 interrupted.";
+Exit codes: 0 all hold, 1 something misses, 2 bad usage or input, 4 a run failed (the figures
+made of it are left out), 130 interrupted.";
 
 /// `reproduce`.
 #[derive(Args)]

@@ -9,13 +9,13 @@ use sim::profile::{Profile, ProfileError};
 use stats::Exit;
 use std::time::Instant;
 
-/// Measures and shows; whether all holds is the exit code.
+/// Measures and shows; whether all holds is the exit code. A run that fails costs the figures made of it.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     let began = Instant::now();
     let systems = chosen(&args.systems);
     let mut benches = benches(&systems, args, effort(args))?;
     super::prepare()?;
-    if !measure(&mut benches)? {
+    if !measure(&mut benches) {
         return Ok(super::finished());
     }
     let (mut rows, mut misses) = (0, 0);
@@ -30,7 +30,8 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
             }
         }
     }
-    if rows == 0 {
+    let failed = failed(&benches);
+    if rows == 0 && failed.is_none() {
         let why = "the machine has too few CPUs for any figure of the seeds";
         return Err(Failure::Unavailable(why.into()));
     }
@@ -38,11 +39,27 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
         let took = began.elapsed().as_secs_f64();
         println!("\n{} of {rows} hold; {took:.0} s", rows - misses);
     }
-    Ok(match (super::finished(), misses) {
-        (0, 0) => 0,
-        (0, _) => Exit::Regressed.code(),
-        (interrupted, _) => interrupted,
+    Ok(match (super::finished(), failed, misses) {
+        (0, Some(code), _) => code,
+        (0, None, 0) => 0,
+        (0, None, _) => Exit::Regressed.code(),
+        (interrupted, ..) => interrupted,
     })
+}
+
+/// Says, once each, why runs came to nothing; the exit code, if any did.
+fn failed(benches: &[Bench]) -> Option<u8> {
+    let mut said: Vec<String> = Vec::new();
+    let mut code = None;
+    for failure in benches.iter().flat_map(|bench| bench.lab.failures()) {
+        let why = failure.to_string();
+        if !said.contains(&why) {
+            eprintln!("scalevm: {why}");
+            said.push(why);
+        }
+        code.get_or_insert(failure.exit_code());
+    }
+    code
 }
 
 /// A machine, and what is tried on it.
@@ -159,7 +176,7 @@ fn of(benches: &mut Vec<Bench>, machine: Profile, effort: Effort) -> &mut Bench 
 }
 
 /// Does all runs; `false` if the user interrupts.
-fn measure(benches: &mut [Bench]) -> Result<bool, Failure> {
+fn measure(benches: &mut [Bench]) -> bool {
     let runs = benches
         .iter()
         .map(|bench| bench.lab.runs(&bench.points()))
@@ -168,8 +185,8 @@ fn measure(benches: &mut [Bench]) -> Result<bool, Failure> {
     let mut whole = true;
     for bench in benches {
         let points = bench.points();
-        whole = whole && bench.lab.measure(&points, &progress)?;
+        whole = whole && bench.lab.measure(&points, &progress);
     }
     progress.finish();
-    Ok(whole)
+    whole
 }

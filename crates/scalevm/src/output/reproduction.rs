@@ -1,7 +1,7 @@
 //! The seeds' figures beside ours, as tables and as JSON.
 
 use super::table::{align_right, with_header};
-use super::{percent, short, time};
+use super::{percent, short};
 use crate::reproduce::{Aim, Lab, Row, System, Unit, Verdict};
 use comfy_table::Table;
 use serde_json::json;
@@ -81,7 +81,6 @@ fn table(rows: &[Row]) -> Table {
 fn figure(row: &Row, value: f64) -> String {
     match row.unit {
         Unit::Rate => short(value),
-        Unit::Seconds => time(value),
         Unit::Share => percent(value),
         Unit::Number => format!("{value:.2}"),
     }
@@ -109,7 +108,6 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             "what": row.what,
             "unit": match row.unit {
                 Unit::Rate => "1/s",
-                Unit::Seconds => "s",
                 Unit::Share => "share",
                 Unit::Number => "1",
             },

@@ -83,6 +83,8 @@ pub struct Lab {
     machines: Vec<Profile>,
     effort: Effort,
     results: Vec<Done>,
+    /// Runs that came to nothing.
+    failures: Vec<Failure>,
 }
 
 /// One run.
@@ -136,7 +138,13 @@ impl Lab {
             machines,
             effort,
             results: Vec::new(),
+            failures: Vec::new(),
         }
+    }
+
+    /// Why runs came to nothing; what needs them has no figure.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
     }
 
     /// The machine.
@@ -156,20 +164,15 @@ impl Lab {
 
     /// Does the runs, those of different points at the same time: none depends on another. Those that are to
     /// be alone come last. `false` if the user interrupts.
-    pub fn measure(&mut self, points: &[Point], progress: &Progress) -> Result<bool, Failure> {
+    pub fn measure(&mut self, points: &[Point], progress: &Progress) -> bool {
         let runs = self.plan(points);
         let (alone, together): (Vec<Run>, Vec<Run>) =
             runs.into_iter().partition(|run| run.point.is_alone());
         let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
-        Ok(self.work_off(&together, threads, progress)? && self.work_off(&alone, 1, progress)?)
+        self.work_off(&together, threads, progress) && self.work_off(&alone, 1, progress)
     }
 
-    fn work_off(
-        &mut self,
-        runs: &[Run],
-        threads: usize,
-        progress: &Progress,
-    ) -> Result<bool, Failure> {
+    fn work_off(&mut self, runs: &[Run], threads: usize, progress: &Progress) -> bool {
         let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
@@ -186,16 +189,18 @@ impl Lab {
         thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
         for (run, slot) in runs.iter().zip(slots) {
             let Some(outcome) = slot.into_inner().unwrap_or_else(PoisonError::into_inner) else {
-                return Ok(false);
+                return false;
             };
-            let (outcome, seconds) = outcome?;
-            self.results.push(Done {
-                run: *run,
-                outcome,
-                seconds: Cell::new(seconds),
-            });
+            match outcome {
+                Ok((outcome, seconds)) => self.results.push(Done {
+                    run: *run,
+                    outcome,
+                    seconds: Cell::new(seconds),
+                }),
+                Err(failure) => self.failures.push(failure),
+            }
         }
-        Ok(true)
+        true
     }
 
     /// The runs of `points` that the machine has CPUs for, the longest first.

@@ -1,5 +1,4 @@
 //! What one run gave.
-#![allow(dead_code)]
 
 use crate::harness::Times;
 use crate::simulated::{Attribution, Seen};

@@ -1,5 +1,4 @@
 //! What one simulated run is of.
-#![allow(dead_code)]
 
 use super::{Effort, Outcome};
 use crate::harness::{Failure, Mode, Plan, Target};

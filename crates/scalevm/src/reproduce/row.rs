@@ -141,9 +141,6 @@ pub enum Unit {
     Number,
     /// Operations a second.
     Rate,
-    /// Seconds.
-    #[allow(dead_code)]
-    Seconds,
     /// A part of a whole.
     Share,
 }
