@@ -29,6 +29,11 @@ fn build_runs_on_every_preset() {
 }
 
 #[test]
+fn desktop_runs_on_every_preset() {
+    runs_on_every_preset("desktop");
+}
+
+#[test]
 fn exim_runs_on_every_preset() {
     runs_on_every_preset("exim");
 }

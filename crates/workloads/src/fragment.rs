@@ -49,7 +49,7 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
 ///
 /// # Errors
 /// Of the call that fails; then nothing is left.
-pub fn make<S: System>(system: &mut S, regions: usize) -> Result<usize, Error> {
+fn make<S: System>(system: &mut S, regions: usize) -> Result<usize, Error> {
     let page = system.page_size();
     let start = system.map(
         regions * SPACING * page,

@@ -23,7 +23,7 @@ mod exec1;
 mod exim;
 mod feature;
 mod fork1;
-pub mod fragment;
+mod fragment;
 mod futex1;
 mod lock1;
 mod madvise1;

@@ -23,9 +23,16 @@ enum Descent<M: Kernel, P: Design<M>> {
     New,
     /// All are this one: the tasks are its threads.
     One(Arc<Process<M, P>>),
-    /// Each is a copy of this one.
-    Copies(Arc<Process<M, P>>),
+    /// Each is a copy of the first, made before the tasks begin: many forks of one space at a time
+    /// would wait for each other.
+    Copies {
+        first: Arc<Process<M, P>>,
+        each: Copies<M, P>,
+    },
 }
+
+/// By task.
+type Copies<M, P> = Arc<[Arc<Process<M, P>>]>;
 
 /// What tasks find when they begin, and their children.
 pub struct Given<M: Kernel, P: Design<M>> {
@@ -41,11 +48,9 @@ impl<M: Kernel, P: Design<M>> Common<M, P> {
     /// Made on a CPU of the machine, for the tasks of `plan`.
     pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let family = plan.workload.uses(Feature::Family);
-        let first = || Process::new(vm).map(Arc::new);
-        let descent = match plan.mode {
-            Mode::Threads => Descent::One(first()?),
-            Mode::Processes if family => Descent::Copies(first()?),
-            Mode::Processes => Descent::New,
+        let first = match plan.mode {
+            Mode::Processes if !family => None,
+            _ => Some(Arc::new(Process::new(vm)?)),
         };
         let mut given = Given {
             inputs: None,
@@ -55,10 +60,19 @@ impl<M: Kernel, P: Design<M>> Common<M, P> {
         if family || plan.workload.uses(Feature::Compiler) {
             given.inputs = Some(inputs(vm)?);
         }
-        if let (true, Some(inputs), Some(process)) = (family, &given.inputs, descent.process()) {
+        if let (true, Some(inputs), Some(process)) = (family, &given.inputs, &first) {
             let mut task = Task::new(process.clone(), Account::nobody(), Given::clone(&given));
             given.daemon = Some(Daemon::start(&mut task, inputs)?);
         }
+        let descent = match (plan.mode, first) {
+            (_, None) => Descent::New,
+            (Mode::Threads, Some(process)) => Descent::One(process),
+            (Mode::Processes, Some(first)) => {
+                let copies = (0..plan.tasks).map(|_| first.copy().map(Arc::new));
+                let each = copies.collect::<Result<_, Error>>()?;
+                Descent::Copies { first, each }
+            }
+        };
         Ok(Common { descent, given })
     }
 
@@ -67,19 +81,9 @@ impl<M: Kernel, P: Design<M>> Common<M, P> {
         let process = match &self.descent {
             Descent::New => Arc::new(Process::new(vm)?),
             Descent::One(process) => process.clone(),
-            Descent::Copies(process) => Arc::new(process.copy()?),
+            Descent::Copies { each, .. } => each[account.task].clone(),
         };
         Ok(Task::new(process, account, self.given.clone()))
-    }
-}
-
-impl<M: Kernel, P: Design<M>> Descent<M, P> {
-    /// The one that they come from.
-    fn process(&self) -> Option<&Arc<Process<M, P>>> {
-        match self {
-            Descent::New => None,
-            Descent::One(process) | Descent::Copies(process) => Some(process),
-        }
     }
 }
 
@@ -89,7 +93,10 @@ impl<M: Kernel, P: Design<M>> Clone for Common<M, P> {
             descent: match &self.descent {
                 Descent::New => Descent::New,
                 Descent::One(process) => Descent::One(process.clone()),
-                Descent::Copies(process) => Descent::Copies(process.clone()),
+                Descent::Copies { first, each } => Descent::Copies {
+                    first: first.clone(),
+                    each: each.clone(),
+                },
             },
             given: self.given.clone(),
         }
