@@ -22,7 +22,7 @@ type Held<M, C, O> = <Words<M, C, O> as RawLock<M>>::Held;
 /// A recursive ticket lock. Code that runs on no CPU may take it too, if it is alone.
 pub struct MpLock<M: Machine, C: LockClass, O: Observer<M> = DefaultObserver> {
     /// `mpl_users` and `mpl_ticket`.
-    words: Padded<Words<M, C, O>>,
+    words: Box<Padded<Words<M, C, O>>>,
     /// `mpl_cpus`; the last is of code that runs on no CPU.
     cpus: Box<[Depth<M>]>,
     /// What the observer is given back at the release; of no kernel.
@@ -45,7 +45,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// An unlocked lock, for any number of CPUs.
     pub fn new() -> Self {
         MpLock {
-            words: Padded(RawLock::new()),
+            words: Box::new(Padded(RawLock::new())),
             cpus: (0..=MAX_CPUS)
                 .map(|_| Depth(M::AtomicU32::new(0)))
                 .collect(),
@@ -56,7 +56,9 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// Takes the lock, once more if this CPU has it.
     #[track_caller]
     pub fn lock(&self) {
-        self.take(1, |words| words.lock());
+        if let Some(cpu) = self.deepen(1) {
+            self.keep(cpu, self.words.lock());
+        }
     }
 
     /// Undoes one [`MpLock::lock`].
@@ -97,28 +99,34 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// task has taken since may be held: whoever waits for them lets this lock go.
     #[track_caller]
     pub fn lock_again(&self, count: u32) {
-        if count > 0 {
-            self.take(count, |words| words.lock_again());
+        if count > 0
+            && let Some(cpu) = self.deepen(count)
+        {
+            self.keep(cpu, self.words.lock_again());
         }
     }
 
     /// Says what is where, see [`machine::Atomics::label`].
     pub fn label(&self, words: &'static str, cpus: &'static str) {
-        M::label_value(&self.words, words);
+        M::label_value(&*self.words, words);
         M::label_value(&*self.cpus, cpus);
     }
 
+    /// Counts `count` more; the CPU, if it does not have the lock yet.
     #[inline]
-    fn take(&self, count: u32, lock: impl FnOnce(&Words<M, C, O>) -> Held<M, C, O>) {
+    fn deepen(&self, count: u32) -> Option<usize> {
         let pin = M::pin();
         let cpu = index(&pin);
         let depth = self.depth(cpu);
         self.cpus[cpu].0.store(depth + count, Ordering::Relaxed);
-        if depth == 0 {
-            let held = lock(&self.words);
-            // SAFETY: the slot is this CPU's, which has the lock now.
-            unsafe { *self.held[cpu].0.get() = Some(held) };
-        }
+        (depth == 0).then_some(cpu)
+    }
+
+    /// Notes that the CPU has the lock.
+    #[inline]
+    fn keep(&self, cpu: usize, held: Held<M, C, O>) {
+        // SAFETY: the slot is this CPU's, which has the lock now.
+        unsafe { *self.held[cpu].0.get() = Some(held) };
     }
 
     /// The CPU's depth is 0 again.

@@ -59,6 +59,20 @@ const USER: &str = "seed 003: only 30% of CPU time is spend in userland";
 const SHIFT: &str = "seed 003: \"the UVM unlocking diff made the contention shift from the KERNEL_LOCK() to the \
      global pageqlock and per-amap rwlock\"; below 1.2 times is no difference";
 
+const WHY_SCHED: &str = "a task is a CPU, so few sleep: nobody is preempted, looks for work or waits for a child that runs \
+     elsewhere, and each make's amaps are its own";
+const WHY_THREADS: &str = "16 threads fork, map and fault in one make's space, where the seed's make is one thread: they \
+     sleep for its vm_map, and take KERNEL_LOCK again before they go on";
+
+/// Why a lock's part misses, should it.
+fn why(mode: Mode, lock: &str) -> &'static str {
+    match (mode, lock) {
+        (Mode::Processes, "SCHED_LOCK") => WHY_SCHED,
+        (Mode::Threads, _) => WHY_THREADS,
+        (Mode::Processes, _) => "sizes of the jobs are those of one compiler and one source",
+    }
+}
+
 /// Spinning for the locks that the seed names.
 pub(super) fn spinning(outcome: &Outcome) -> Option<f64> {
     SPINS.iter().map(|(lock, ..)| outcome.waiting(lock)).sum()
@@ -98,9 +112,8 @@ fn of_mode(lab: &Lab, mode: Mode) -> Vec<Row> {
     let mut rows = Vec::new();
     for (lock, figure, quote) in SPINS {
         let what = format!("time spinning for {lock}");
-        rows.extend(share(&what, seed(figure, quote), &|outcome| {
-            outcome.waiting(lock)
-        }));
+        let row = share(&what, seed(figure, quote), &|outcome| outcome.waiting(lock));
+        rows.extend(row.map(|row| row.why(why(mode, lock))));
     }
     rows.extend(share(
         "time spinning for the three",
@@ -130,10 +143,12 @@ fn of_mode(lab: &Lab, mode: Mode) -> Vec<Row> {
     shift("waiting for pageqlock", come, &|outcome| {
         outcome.waiting("pageqlock")
     });
-    shift(
-        "waiting for rwlocks of amaps, objects, maps",
-        come,
-        &rwlocks,
-    );
+    let waited = Aim::Words {
+        quote: SHIFT,
+        low: 0.001,
+        high: 1.0,
+    };
+    let what = "time waiting for rwlocks of amaps, objects, maps";
+    rows.extend(share(what, waited, &rwlocks));
     rows
 }
