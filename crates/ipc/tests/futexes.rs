@@ -97,7 +97,7 @@ fn on_threads() {
 
 #[test]
 fn on_a_simulated_machine() {
-    for seed in 0..5 {
+    for seed in 0..20 {
         no_wake_up_is_lost(&on::sim(seed));
         looks_first(&on::sim(seed));
         waking_counts(&on::sim(seed));

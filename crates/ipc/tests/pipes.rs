@@ -72,7 +72,9 @@ fn full_and_broken<M: Execute>(machine: &M) {
     let writer = job(&world, |w: &World<M>| {
         let bytes = vec![7; CAPACITY + 1];
         assert_eq!(w.pipes[0].write(&w.kernel, &bytes), Ok(()));
-        assert_eq!(w.pipes[0].write(&w.kernel, &bytes), Err(Broken));
+        // The reader may have taken some of these as well.
+        let then = (0..2).find_map(|_| w.pipes[0].write(&w.kernel, &bytes).err());
+        assert_eq!(then, Some(Broken));
         let ready = poll(&w.kernel, &[(&w.pipes[0], End::Writing)], true);
         assert_eq!(ready, 1, "a broken pipe is ready to say so");
     });
@@ -100,9 +102,9 @@ fn pollers_are_told<M: Execute>(machine: &M) {
         while got != [EACH; 2] {
             let ready = poll(&w.kernel, &ends, true);
             assert!(ready != 0 && ready & 4 == 0, "{ready:b}");
-            for (pipe, got) in got.iter_mut().enumerate() {
-                if ready >> pipe & 1 == 1 {
-                    *got += w.pipes[pipe].read(&w.kernel, &mut [0; 3]);
+            for (place, (got, pipe)) in got.iter_mut().zip(&w.pipes).enumerate() {
+                if ready >> place & 1 == 1 {
+                    *got += pipe.read(&w.kernel, &mut [0; 3]);
                 }
             }
         }
@@ -172,7 +174,7 @@ fn on_threads() {
 
 #[test]
 fn on_a_simulated_machine() {
-    for seed in 0..5 {
+    for seed in 0..20 {
         bytes_arrive(&on::sim(seed));
         full_and_broken(&on::sim(seed));
         pollers_are_told(&on::sim(seed));

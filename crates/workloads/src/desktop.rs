@@ -127,9 +127,10 @@ impl Desk {
         if self.is_alone {
             return Ok(());
         }
-        send(system, self.to, GONE)?;
-        system.write(self.their_word, GONE)?;
-        system.futex_wake(self.their_word, 1).map(drop)
+        let sent = send(system, self.to, GONE);
+        let written = system.write(self.their_word, GONE);
+        let woken = system.futex_wake(self.their_word, 1);
+        sent.and(written).and(woken.map(drop))
     }
 }
 

@@ -236,11 +236,11 @@ fn whoever_stops_first_the_others_go_on() {
 
 #[test]
 fn whoever_fails_the_neighbour_goes_on() {
-    // The first two events: a call of each kind in each of its places.
-    for number in 1..=60 {
+    // Two events take no fewer calls: each of them in each of its places.
+    for number in 1..=48 {
         let (ended, _) = run(&[2, 300], Some(number));
         assert_eq!(ended[1], Ok(300), "call {number} of the first failed");
-        assert!(matches!(ended[0], Err(Error::Failed(_, 12)) | Ok(2)));
+        assert!(matches!(ended[0], Err(Error::Failed(_, 12))));
     }
 }
 

@@ -3,7 +3,7 @@
 use hosted::Hosted;
 use machine::{Execute, Job};
 use sim::profile::Profile;
-use sim::{Options, Sim};
+use sim::{Delays, Options, Sim};
 
 /// Runs `tasks` on a CPU each, at the same time.
 pub fn together<M: Execute>(machine: &M, tasks: Vec<Job>) {
@@ -15,12 +15,16 @@ pub fn hosted(cpus: usize) -> Hosted {
     Hosted::new(cpus)
 }
 
-/// A simulated one, whose jobs begin as `seed` has it.
+/// A simulated one, on which accesses are delayed at random, as `seed` has it.
 pub fn sim(seed: u64) -> Sim {
     let profile = Profile::named("arm64-16").expect("a profile");
     Sim::new(Options {
         seed,
         spread: 20_000,
+        delays: Some(Delays {
+            one_in: 8,
+            most: 2_000,
+        }),
         ..Options::new(profile)
     })
     .expect("address space")

@@ -1,14 +1,16 @@
 //! What a task reads from, writes to and asks about.
 
 use ipc::{End, Kernel, Pipe};
-use machine::Machine;
+use machine::{Atomic, AtomicInt, Machine, Ordering};
 use std::sync::Arc;
+use sync::Padded;
 use workloads::{Call, Descriptor, Error};
 
 /// What a descriptor stands for.
 pub enum Open<M: Machine> {
-    /// A file, of which nothing is asked but whether one could write: one always can.
-    File,
+    /// A file, of which nothing is asked but whether one could write: one always can. Its
+    /// references, of which who asks holds one.
+    File(Padded<M::AtomicU32>),
     /// An end of a pipe of the task's own, closed with its descriptor.
     Own(Arc<Pipe<M>>, End),
     /// An end of a pipe that tasks have in common.
@@ -16,9 +18,14 @@ pub enum Open<M: Machine> {
 }
 
 impl<M: Machine> Open<M> {
+    /// A file that nobody asks about yet.
+    pub fn new_file() -> Self {
+        Open::File(Padded(Atomic::new(1)))
+    }
+
     fn end(&self) -> Option<(&Pipe<M>, End)> {
         match self {
-            Open::File => None,
+            Open::File(_) => None,
             Open::Own(pipe, end) | Open::Common(pipe, end) => Some((pipe, *end)),
         }
     }
@@ -104,10 +111,16 @@ impl<M: Machine> Descriptors<M> {
 
     /// Whether one could write now.
     pub fn is_writable<K: Kernel<M>>(&self, kernel: &K, to: Descriptor) -> Result<bool, Error> {
-        Ok(match self.get(to, Call::Poll)?.end() {
-            None => true,
-            Some((pipe, End::Writing)) => ipc::poll(kernel, &[(pipe, End::Writing)], false) != 0,
-            Some((_, End::Reading)) => false,
+        Ok(match self.get(to, Call::Poll)? {
+            Open::File(references) => {
+                // Relaxed: nobody frees it meanwhile.
+                references.fetch_add(1, Ordering::Relaxed);
+                references.fetch_sub(1, Ordering::Relaxed);
+                true
+            }
+            Open::Own(pipe, end) | Open::Common(pipe, end) => {
+                *end == End::Writing && ipc::poll(kernel, &[(pipe, *end)], false) != 0
+            }
         })
     }
 

@@ -314,7 +314,7 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
     }
 
     fn descriptor(&mut self, _: &Self::File) -> Result<Descriptor, Error> {
-        Ok(self.descriptors.add(Open::File))
+        Ok(self.descriptors.add(Open::new_file()))
     }
 
     fn pipe(&mut self) -> Result<[Descriptor; 2], Error> {

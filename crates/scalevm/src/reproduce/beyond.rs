@@ -14,6 +14,8 @@ pub struct Beyond {
 /// Numbers of tasks.
 pub const COUNTS: [usize; 3] = [16, 96, 384];
 const AIM: &str = "aim: the default design does no less than the seed's \"after\"";
+const AIM_SYS: &str =
+    "aim: the default design takes no more of the kernel's time than the seed's \"after\"";
 /// Its costs are the machines'.
 const COSTS: &str = "freebsd-96";
 
@@ -44,13 +46,27 @@ impl Beyond {
         sides.map(Point::from).collect()
     }
 
-    /// A row for each number of tasks that the machine has CPUs for.
+    /// Rows for each number of tasks that the machine has CPUs for: what is done a second, and if both sides
+    /// run to an end, what that takes of the kernel.
     pub fn rows(&self, lab: &Lab, counts: &[usize]) -> Vec<Row> {
-        let row = |&tasks| self.row(lab, tasks);
-        counts.iter().filter_map(row).collect()
+        let rows = |&tasks| [self.rate(lab, tasks), self.sys(lab, tasks)];
+        counts.iter().flat_map(rows).flatten().collect()
     }
 
-    fn row(&self, lab: &Lab, tasks: usize) -> Option<Row> {
+    fn sys(&self, lab: &Lab, tasks: usize) -> Option<Row> {
+        let [ours, theirs] = self.sides(tasks);
+        let what = format!(
+            "{}, {}: sys, scalevm over {}",
+            ours.workload,
+            ours.mode.count(tasks),
+            theirs.preset
+        );
+        Row::new(lab, what, Aim::AtMost(1.0, AIM_SYS), |world| {
+            world.ratio_of(ours, theirs, Outcome::sys)
+        })
+    }
+
+    fn rate(&self, lab: &Lab, tasks: usize) -> Option<Row> {
         let [ours, theirs] = self.sides(tasks);
         let what = format!(
             "{}, {}: scalevm over {}",

@@ -19,7 +19,7 @@ pub const SYSTEM: System = System {
     points,
     rows,
     beyond: &[Beyond {
-        after: Work::processes("build", AFTER, JOBS),
+        after: Work::processes("build", AFTER, JOBS).jobs(1),
     }],
 };
 

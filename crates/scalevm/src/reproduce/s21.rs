@@ -90,9 +90,10 @@ fn play(
     seed: u64,
     effort: &Effort,
 ) -> Result<Outcome, Failure> {
+    // `scalevm latency` plays 120; a frame takes about a second to simulate.
     let frames = match effort.seeds {
-        1 => 12,
-        _ => 120,
+        1 => 6,
+        _ => 30,
     };
     let (target, plan) = Work::processes("build", preset, probe.size).on(machine, seed)?;
     let late = Lateness::watch(&target, &plan, frames)?;

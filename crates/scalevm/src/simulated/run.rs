@@ -9,6 +9,7 @@ use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use sync::obm::{SlowPaths, slow_paths};
 use sync::watch::profile;
 use vm::{Options, Vm};
 use workloads::{Counter, Error, Workload};
@@ -38,6 +39,8 @@ pub struct Seen {
     pub rows: Vec<profile::Row>,
     /// Stacks, if they were asked for.
     pub samples: Vec<sim::Sample>,
+    /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an end.
+    pub slow_paths: Option<SlowPaths>,
 }
 
 /// Tasks at work on a simulated machine.
@@ -184,6 +187,8 @@ impl Run {
             attribution: Attribution::of(&self.machine, &rows, self.counters.len(), lasted),
             rows,
             samples: self.machine.sampled(),
+            // The machine's own count, and no task is left.
+            slow_paths: times.map(|_| self.machine.on_cpu(0, slow_paths::<Sim>)),
         })
     }
 

@@ -9,7 +9,7 @@ mod policies;
 mod wakeup;
 
 use super::races::play::Scenario;
-use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, spaces, write_out};
+use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
 use machine::{COPIES_EARLY, FORGETS_FLUSH, Flawed};
 use vm::Options;
 
@@ -75,11 +75,6 @@ pub fn all() -> Vec<Planted> {
             "copy-before-flush",
             "a copy on write that is made before other CPUs have ceased to write the page",
             fork::named::<Flawed<COPIES_EARLY>>,
-        ),
-        bug(
-            "pv-neighbours-lock",
-            "a removal that keeps the lock of one page's PV list for the next page's",
-            |name| spaces::named::<policies::NeighboursLock>(name, Options::default),
         ),
         bug(
             "reclaim-no-wait",

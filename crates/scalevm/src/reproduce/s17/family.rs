@@ -7,7 +7,7 @@ use machine::{Job, PAGE_SIZE, VaRange};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
 
@@ -26,8 +26,10 @@ const STEP: usize = 4;
 const MEMORY: usize = 4 << 20;
 /// Children begin within so many nanoseconds of each other.
 const SPREAD: u64 = 2_000;
-/// The warm-up, as a part of the span.
+/// The warm-up, as a part of the span, after all children have begun.
 const WARM_UP: u32 = 4;
+/// Simulated nanoseconds within which they must have.
+const LIMIT: u64 = 1_000_000_000;
 
 /// What each child does over and over.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,8 @@ pub enum Deed {
 /// What the host and the CPUs tell each other; costs no simulated time.
 struct Board {
     stop: AtomicBool,
+    /// Children that have begun.
+    begun: AtomicUsize,
     done: AtomicU64,
     failed: AtomicBool,
 }
@@ -83,6 +87,7 @@ fn run<P: Policies<Sim>>(
     let parent = parent.map_err(|error| error.to_string())?;
     let board = Arc::new(Board {
         stop: AtomicBool::new(false),
+        begun: AtomicUsize::new(0),
         done: AtomicU64::new(0),
         failed: AtomicBool::new(false),
     });
@@ -95,14 +100,18 @@ fn run<P: Policies<Sim>>(
         }) as Job
     };
     machine.start((0..children).map(job).collect());
-    let begun = machine.time() + (span / WARM_UP).as_nanos() as u64;
-    let ends = begun + span.as_nanos() as u64;
-    let counts = [begun, ends].map(|until| {
-        let went = machine.run(until);
-        (went, board.done.load(Relaxed))
+    let warm_up = (span / WARM_UP).as_nanos() as u64;
+    let mut begun = machine.time();
+    while board.begun.load(Relaxed) < children && begun < LIMIT {
+        begun += warm_up;
+        machine.run(begun);
+    }
+    let counts = [begun + warm_up, begun + warm_up + span.as_nanos() as u64].map(|until| {
+        machine.run(until);
+        board.done.load(Relaxed)
     });
     board.stop.store(true, Relaxed);
-    let [(_, before), (_, after)] = counts;
+    let [before, after] = counts;
     let rest = machine.run(u64::MAX / 4000);
     machine.on_cpu(0, move || drop(parent));
     match (rest, board.failed.load(Relaxed)) {
@@ -141,6 +150,7 @@ fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> 
     regions().try_for_each(|region| write(&space, region, PAGES))?;
     let end = HEAP_START + HEAP * PAGE_SIZE;
     let hole = VaRange::sized(AT + PAGE_SIZE, PAGE_SIZE);
+    board.begun.fetch_add(1, Relaxed);
     while !board.stop.load(Relaxed) {
         sim::system_call();
         match deed {

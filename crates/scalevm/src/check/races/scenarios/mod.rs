@@ -10,7 +10,7 @@ pub mod mutex;
 pub mod queues;
 mod reclaim;
 mod rwlock;
-pub mod spaces;
+mod spaces;
 mod store;
 mod tables;
 pub mod write_out;

@@ -41,15 +41,6 @@ pub fn all() -> Vec<Scenario> {
     Preset::ALL.into_iter().flat_map(both).collect()
 }
 
-/// One space, with these policies.
-pub fn named<P: Policies<Sim>>(
-    name: &str,
-    options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
-) -> Scenario {
-    let scenario = Scenario::new(name, move |machine| build::<P>(machine, options(), 1));
-    scenario.with_memory(MEMORY)
-}
-
 struct World<P: Policies<Sim>> {
     vm: Arc<Vm<Sim, P>>,
     spaces: Vec<Space<Sim, P>>,
