@@ -29,8 +29,8 @@ const HASHED: Probe = wake_ups("wake-ups, hashed", pairs::<Hashed<Sim>>);
 
 const MAKE: &str = "seed 003: make -j17: \"10% on SCHED_LOCK()\"; with a video beside it \"2%\"";
 const MAP: &str = "seed 003: a map in a browser: \"12% on the SCHED_LOCK()\" of the time in the kernel; 2 to 24 % of all";
-const WHY_MAKE: &str = "a process has few amaps in common with others, and an rwlock spins before it sleeps: \
-     few sleep; the seed's one make forks all of its compilers";
+const WHY_MAKE: &str = "it is taken by who sleeps: with a task a CPU nobody is preempted, no idle CPU looks for work, \
+     and no process waits for a child that runs elsewhere";
 const MORE: &str = "aim: tasks that sleep on different keys do not meet";
 
 const fn wake_ups(
