@@ -180,7 +180,7 @@ fn all_files_are_written_and_two_profiles_compared() {
         assert!(before.contains(part), "{part}: {before}");
     }
     let file = |name: &str| std::fs::read_to_string(format!("{a}/{name}")).expect(name);
-    assert!(file("busy.svg").contains("baselines::di::begin"));
+    assert!(file("busy.svg").contains("baselines::freebsd::di::begin"));
     assert!(file("waits.svg").contains("[spins]"));
     assert!(file("busy.folded").contains("\nmmap1;workloads::run;workloads::mmap1::run;"));
     assert!(file("waits.folded").contains("workloads::mmap1::run"));
@@ -197,7 +197,7 @@ fn all_files_are_written_and_two_profiles_compared() {
         "{text}"
     );
     let svg = std::fs::read_to_string(format!("{out}/busy-diff-before.svg")).expect("the picture");
-    assert!(svg.contains("baselines::di::begin") && svg.contains("blue: less"));
+    assert!(svg.contains("baselines::freebsd::di::begin") && svg.contains("blue: less"));
     for name in ["busy-diff.svg", "waits-diff.svg", "waits-diff-before.svg"] {
         assert!(
             std::fs::exists(format!("{out}/{name}")).expect("the folder"),

@@ -118,7 +118,7 @@ fn bad_machines_are_refused_in_one_line() {
         ("run mmap1 --topology 900x9x9", "900x9x9"),
         ("run mmap1 --on hosted --machine freebsd-96", "--on hosted"),
         ("run mmap1 --machine pc-16c32t -t 33", "32 CPUs"),
-        ("run futex1 --machine pc-16c32t", "futexes"),
+        ("run signal1 --machine pc-16c32t", "signals"),
     ] {
         let errors = failure(arguments, 2);
         assert!(errors.contains(word), "{arguments}: {errors}");

@@ -42,7 +42,7 @@ fn the_story_is_told_and_its_results_are_kept() {
     let runs = stats::record::runs(&results);
     assert!(runs.len() >= 8 + 21 && runs.iter().all(|run| run.complete));
     let page = std::fs::read_to_string(folder.0.join("scalevm-story.html")).expect("the page");
-    for part in ["freebsd-di", "baselines::di::begin", "invl gen"] {
+    for part in ["freebsd-di", "baselines::freebsd::di::begin", "invl gen"] {
         assert!(page.contains(part), "no {part} in the page");
     }
 }

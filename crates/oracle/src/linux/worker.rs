@@ -27,6 +27,9 @@ pub fn settle(kept: &[RawFd]) {
         libc::signal(libc::SIGTERM, libc::SIG_IGN);
         // What is in memory is defined only without them.
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+        // Memory that can only be executed would have one of them, where the CPU has any, and
+        // could not be locked: so there is none left.
+        while libc::syscall(libc::SYS_pkey_alloc, 0, 0) > 0 {}
         // How far memory grows down, whatever the user's shell says.
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_STACK, &mut limit);

@@ -60,6 +60,8 @@ pub fn start<S: System>(
         running.check()?;
         thread::sleep(Duration::from_millis(1));
     }
+    // What tasks share goes with the last of them, where it runs: not here.
+    drop(enter);
     running.gate.open().map_err(Failure::start("pipe"))?;
     Ok(running)
 }

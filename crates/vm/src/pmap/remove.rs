@@ -166,6 +166,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         for (address, bits) in self.used(part.leaf(), part.range()) {
             if let Entry::Swapped(slot) = Entry::decode(bits) {
                 self.clear(&mut part, address, 0);
+                // The slot may have a page, whose list is locked to let it go.
+                drop(last.take());
                 self.vm.release_swapped(slot);
                 continue;
             }

@@ -2,9 +2,10 @@
 
 use super::super::system::{Linux, Prepared};
 use crate::harness::{Mode, Plan};
+use crate::tasks::Area;
 use std::fs;
 use std::path::Path;
-use workloads::{Counter, Error, Workload};
+use workloads::{Error, Workload};
 
 const ITERATIONS: u64 = 20;
 
@@ -22,14 +23,18 @@ fn run(workload: &'static Workload, mode: Mode, directory: &Path) -> u8 {
         workload: workload.into(),
         tasks: 1,
         mode,
-        count: None,
+        count: Some(ITERATIONS),
+    };
+    // Children count, too.
+    let Ok(area) = Area::new(&plan) else {
+        return 1;
     };
     let before = held();
     let Ok(prepared) = Prepared::new(&plan, directory) else {
         return 1;
     };
     let mut system = Linux::new(directory.into(), mode, prepared);
-    let outcome = workload.run(&mut system, &Counter::with_limit(ITERATIONS));
+    let outcome = workload.run(&mut system, &area.slots()[0].counter);
     drop(system);
     match (outcome, held() == before) {
         (Ok(()), true) => 0,
