@@ -33,6 +33,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
+            // Free, as nobody knows the child yet; but who takes pages away soon finds some of its.
+            let _child = child.pmap.locking.try_pmap();
             let forking = self.pmap.fork();
             let mut copy = Copy {
                 child: &child,
