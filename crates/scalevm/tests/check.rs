@@ -121,7 +121,10 @@ fn a_baselines_conflicts_are_named_and_no_failure() {
     let title = "unmap and unmap, two processes, regions allocated:";
     let pair = stdout.split(title).nth(1).expect("a conflict");
     let pair = pair.split("two processes").next().expect("text");
-    assert!(pair.contains("crates/baselines/src/freebsd/di.rs:"), "{pair}");
+    assert!(
+        pair.contains("crates/baselines/src/freebsd/di.rs:"),
+        "{pair}"
+    );
     assert!(pair.contains("unmap: "), "{pair}");
 }
 
