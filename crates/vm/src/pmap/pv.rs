@@ -182,7 +182,7 @@ impl PvHead {
     }
 }
 
-/// An entry: its neighbours on the page's list, as [`Link`]s whose parts stand so that they take
+/// An entry: its neighbours on the page's list, as links whose parts stand so that they take
 /// 12 bytes. Protected by the page's PV lock.
 pub struct Links {
     tables: [Table; 2],

@@ -6,7 +6,7 @@ use machine::{Access, CpuRange, Frame, Machine, VaRange};
 /// The list or tree of regions that a system keeps for a space, with what hangs on each of
 /// them: Linux's VMAs with their anon_vma chains, OpenBSD's map entries with their amaps.
 ///
-/// The VM's own answers are in its tree ([`crate::tree`]); it says here what happens, takes
+/// The VM's own answers are in its tree (`crate::tree`); it says here what happens, takes
 /// the locks that are offered, and asks nothing. So a policy adds just what its structures
 /// cost, and what their locks keep waiting.
 ///
