@@ -94,7 +94,6 @@ impl<V: Version> Policies<Hosted> for With<V> {
     type Queues = NoQueues;
     type PvLocks = vm::policy::PvBytes;
     type PvChunks = vm::policy::PvInTables;
-    const FORK_TABLES: ForkTables = ForkTables::Copied;
 }
 
 fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<Hosted, With<V>>> {
@@ -102,6 +101,7 @@ fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<Hosted, W
     let options = Options {
         regions: fixes,
         swap_pages: Some(1 << 30),
+        fork_tables: ForkTables::Copied,
         ..Options::default()
     };
     Vm::with_options(machine, options)

@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::{Asid, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
 use std::sync::{Arc, Mutex};
 use vm::object::ObjectRef;
-use vm::policy::{ForkTables, PvChunks, Victim};
+use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
 use vm::{At, Best, Options, Policies, Prot, Request, Space, Vm};
 
@@ -288,7 +288,6 @@ impl Policies<Hosted> for Careless {
     type Queues = vm::policy::NoQueues;
     type PvLocks = vm::policy::PvBytes;
     type PvChunks = Early;
-    const FORK_TABLES: ForkTables = ForkTables::Copied;
 }
 
 /// A frame that is free twice is what all tests here look for at their end.

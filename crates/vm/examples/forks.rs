@@ -8,8 +8,8 @@ use machine::PAGE_SIZE;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vm::policy::Copying;
-use vm::{Best, Policies, Prot, Space, Vm};
+use vm::policy::ForkTables;
+use vm::{Best, Options, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;
 
@@ -21,8 +21,8 @@ fn main() {
         std::process::exit(2);
     };
     let median = match args[1].as_str() {
-        "shared" => run::<Best>(&args[0], mib, rounds),
-        _ => run::<Copying>(&args[0], mib, rounds),
+        "shared" => run(ForkTables::default(), &args[0], mib, rounds),
+        _ => run(ForkTables::Copied, &args[0], mib, rounds),
     };
     println!("{} {}: {} us", args[0], args[1], median.as_micros());
 }
@@ -35,10 +35,14 @@ fn counted<R>(operation: impl FnOnce() -> R) -> (R, Duration) {
     (result, start.elapsed())
 }
 
-fn run<P: Policies<Hosted>>(case: &str, mib: usize, rounds: usize) -> Duration {
+fn run(fork_tables: ForkTables, case: &str, mib: usize, rounds: usize) -> Duration {
     let machine = Hosted::with_memory(1, (2 * mib + 64) * MIB).expect("memory");
     machine.attach(0);
-    let vm: Arc<Vm<Hosted, P>> = Vm::new(machine);
+    let options = Options {
+        fork_tables,
+        ..Options::default()
+    };
+    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options);
     let parent = Space::new(&vm).expect("a space");
     let at = parent.map(mib * MIB, Prot::READ_WRITE).expect("map");
     let mut times: Vec<Duration> = (0..rounds)
@@ -81,7 +85,7 @@ fn run<P: Policies<Hosted>>(case: &str, mib: usize, rounds: usize) -> Duration {
 }
 
 /// Writes each page.
-fn write<P: Policies<Hosted>>(space: &Space<Hosted, P>, at: usize, mib: usize) {
+fn write(space: &Space<Hosted, Best>, at: usize, mib: usize) {
     space.activate();
     for page in 0..mib * MIB / PAGE_SIZE {
         space

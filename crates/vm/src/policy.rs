@@ -165,9 +165,11 @@ pub enum ForkTables {
     },
 }
 
-impl ForkTables {
-    /// What is best as a rule.
-    pub const DEFAULT: Self = ForkTables::Shared { from: 32 };
+/// What is best as a rule.
+impl Default for ForkTables {
+    fn default() -> Self {
+        ForkTables::Shared { from: 32 }
+    }
 }
 
 /// A choice of all policies.
@@ -186,8 +188,6 @@ pub trait Policies<M: Machine>: 'static {
     type PvLocks: PvLocking<M>;
     /// Where PV entries are kept.
     type PvChunks: PvChunks<M>;
-    /// What a fork does with leaf tables.
-    const FORK_TABLES: ForkTables = ForkTables::DEFAULT;
 }
 
 /// Our best of each.
@@ -201,18 +201,4 @@ impl<M: Machine> Policies<M> for Best {
     type Queues = NoQueues;
     type PvLocks = PvBytes;
     type PvChunks = PvInTables;
-}
-
-/// As [`Best`], but that a fork copies tables.
-pub struct Copying;
-
-impl<M: Machine> Policies<M> for Copying {
-    type Invalidation = crate::invalidation::Snapshots<M>;
-    type Swap = crate::swap::PerCpuSwap<M>;
-    type Locking = PerSlot;
-    type Regions = NoRegions;
-    type Queues = NoQueues;
-    type PvLocks = PvBytes;
-    type PvChunks = PvInTables;
-    const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

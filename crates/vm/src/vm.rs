@@ -7,7 +7,8 @@ use crate::overcommit::Overcommit;
 use crate::page::{Identity, Last, Page, PvList};
 use crate::pmap::Pmap;
 use crate::policy::{
-    Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions, Reservation,
+    ForkTables, Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions,
+    Reservation,
 };
 use crate::reclaim::{Hand, OutOfMemory};
 use crate::roster::Roster;
@@ -40,6 +41,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     hand: Padded<Hand<M>>,
     overcommit: Overcommit,
     superpages: Superpages,
+    fork_tables: ForkTables,
 }
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -86,6 +88,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,
+    /// What a fork does with leaf tables; policies whose PV entries are in chunks always copy.
+    pub fork_tables: ForkTables,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -103,6 +107,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             out_of_memory: None,
             overcommit: Overcommit::default(),
             superpages: Superpages::default(),
+            fork_tables: ForkTables::default(),
         }
     }
 }
@@ -119,6 +124,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let swap_pages = options.swap_pages.unwrap_or(2 * frames as u64);
         let swap_pages = options.overcommit.account(swap_pages);
         let invalidation = P::Invalidation::new(&options.invalidation, cpus, frames);
+        let pv_chunks = P::PvChunks::new(&options.pv_chunks, cpus, frames);
+        let fork_tables = match pv_chunks.is_used() {
+            true => ForkTables::Copied,
+            false => options.fork_tables,
+        };
         let vm = Arc::new(Vm {
             frames: Frames::new(&machine),
             pages: (0..frames.div_ceil(RUN)).map(|_| Run::new()).collect(),
@@ -128,7 +138,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             regions: P::Regions::common(&options.regions, cpus, frames),
             queues: P::Queues::new(&options.queues, cpus, frames),
             pv_locks: P::PvLocks::new(&options.pv_locks, cpus, frames),
-            pv_chunks: P::PvChunks::new(&options.pv_chunks, cpus, frames),
+            pv_chunks,
             asids: Asids::new(cpus),
             roster: Roster::new(),
             swap_space: options.swap_space,
@@ -136,6 +146,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             hand: Padded(Hand::new()),
             overcommit: options.overcommit,
             superpages: options.superpages,
+            fork_tables,
             machine,
         });
         vm.label();
@@ -253,6 +264,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub fn superpages(&self) -> Superpages {
         self.superpages
+    }
+
+    /// What a fork does with leaf tables.
+    #[inline]
+    pub fn fork_tables(&self) -> ForkTables {
+        self.fork_tables
     }
 
     /// The account of swap space.

@@ -8,9 +8,9 @@ use run::{Run, at};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vm::pager::MemoryPager;
-use vm::policy::{Copying, Reservation};
+use vm::policy::{ForkTables, Reservation};
 use vm::swap::SwapSpace;
-use vm::{Advice, Best, Error, Move, Options, Policies, Prot, Space, Vm};
+use vm::{Advice, Best, Error, Move, Options, Prot, Space, Vm};
 
 mod run;
 
@@ -103,16 +103,16 @@ impl Model {
     }
 }
 
-struct World<P: Policies<Hosted>> {
-    vm: Arc<Vm<Hosted, P>>,
-    spaces: Vec<(Space<Hosted, P>, Model)>,
+struct World {
+    vm: Arc<Vm<Hosted, Best>>,
+    spaces: Vec<(Space<Hosted, Best>, Model)>,
 }
 
 fn errno<T>(result: Result<T, Error>) -> Result<T, i32> {
     result.map_err(|error| error.errno())
 }
 
-impl<P: Policies<Hosted>> World<P> {
+impl World {
     fn apply(&mut self, op: &Op) -> Result<(), TestCaseError> {
         let World { vm, spaces } = self;
         let count = spaces.len();
@@ -234,16 +234,17 @@ impl<P: Policies<Hosted>> World<P> {
     }
 }
 
-fn play<P: Policies<Hosted>>(ops: &[Op], wrong: bool) -> Result<(), TestCaseError> {
+fn play(ops: &[Op], fork_tables: ForkTables, wrong: bool) -> Result<(), TestCaseError> {
     let machine = Hosted::with_memory(2, 32 << 20).expect("memory");
     let ops = ops.to_vec();
     machine.clone().on_cpu(0, move || {
         let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 1 << 14);
         let options = Options {
             swap_space: Some(Arc::new(swap.expect("a swap space"))),
+            fork_tables,
             ..Options::default()
         };
-        let vm = Vm::<Hosted, P>::with_options(machine, options);
+        let vm = Vm::with_options(machine, options);
         let free = vm.frames().free_count();
         let first = Space::new(&vm).expect("a space");
         let mut world = World {
@@ -285,17 +286,17 @@ proptest! {
 
     #[test]
     fn trees_that_share_tables_do_what_the_model_says(ops in prop::collection::vec(op(), 1..80)) {
-        play::<Best>(&ops, false)?;
+        play(&ops, ForkTables::default(), false)?;
     }
 
     #[test]
     fn trees_that_copy_tables_do_what_the_model_says(ops in prop::collection::vec(op(), 1..80)) {
-        play::<Copying>(&ops, false)?;
+        play(&ops, ForkTables::Copied, false)?;
     }
 }
 
 /// The comparison notices a difference.
 #[test]
 fn a_wrong_model_is_noticed() {
-    assert!(play::<Best>(&[Op::Fork(0)], true).is_err());
+    assert!(play(&[Op::Fork(0)], ForkTables::default(), true).is_err());
 }

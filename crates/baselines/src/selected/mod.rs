@@ -24,12 +24,10 @@ pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};
 
 use machine::Machine;
-use vm::policy::ForkTables;
 use vm::{Best, Policies};
 
 /// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
-/// space, of which each preset that is selected has some; and a fork copies tables, as the systems of
-/// the seeds do.
+/// space, of which each preset that is selected has some.
 pub struct Selected;
 
 impl<M: Machine> Policies<M> for Selected {
@@ -40,5 +38,4 @@ impl<M: Machine> Policies<M> for Selected {
     type Queues = AnyQueues<M>;
     type PvLocks = AnyPvLocks<M>;
     type PvChunks = AnyPvChunks<M>;
-    const FORK_TABLES: ForkTables = ForkTables::Copied;
 }

@@ -11,6 +11,7 @@ use core::str::FromStr;
 use ipc::Own;
 use machine::{Machine, Platform};
 use vm::Options;
+use vm::policy::ForkTables;
 
 /// A system of the seeds, or today's, or ours: a choice of policies with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,7 +164,16 @@ impl Preset {
             locking: self.locks(),
             regions: self.keeping(),
             queues: self.queueing(),
+            fork_tables: self.fork_tables(),
             ..Options::default()
+        }
+    }
+
+    /// The systems of the seeds copy.
+    fn fork_tables(self) -> ForkTables {
+        match self {
+            Preset::Scalevm => ForkTables::default(),
+            _ => ForkTables::Copied,
         }
     }
 

@@ -5,8 +5,7 @@ use crate::pmap::{Pv, PvHead};
 use crate::policy::{Policies, PvLocking};
 use core::iter;
 use core::mem;
-use machine::Atomic;
-use machine::{Frame, Machine, Memory, Ordering, SharedCell};
+use machine::{Atomic, Frame, Machine, Memory, Ordering, SharedCell};
 use sync::RawLock;
 
 type Descriptor<M, P> = Page<M, <P as Policies<M>>::Invalidation>;

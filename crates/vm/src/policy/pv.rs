@@ -86,7 +86,7 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
 ///
 /// A chunk is a frame that belongs to one pmap. What a pmap keeps of its chunks is changed under
 /// the pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by who has the pmap alone.
-/// Needs [`ForkTables::Copied`](super::ForkTables::Copied): a table that several have has entries in tables.
+/// With chunks, forks copy tables whatever the options say: a table that several have has entries in tables.
 ///
 /// # Safety
 /// An entry that was taken is nobody else's until it is given back; it stays where it is, with

@@ -6,25 +6,29 @@ use vm::{Advice, Error, Move, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;
 
-type System = Arc<Vm<Hosted, Tested>>;
+type System = Arc<Vm<Hosted, vm::Best>>;
 
 fn system(mib: usize) -> System {
     let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
     machine.attach(0);
-    Vm::new(machine)
+    let options = vm::Options {
+        fork_tables: TABLES,
+        ..vm::Options::default()
+    };
+    Vm::with_options(machine, options)
 }
 
-fn space(vm: &System) -> Space<Hosted, Tested> {
+fn space(vm: &System) -> Space<Hosted, vm::Best> {
     Space::new(vm).expect("a space")
 }
 
 /// Runs in `space`, and stores.
-fn store(space: &Space<Hosted, Tested>, at: usize, value: u64) {
+fn store(space: &Space<Hosted, vm::Best>, at: usize, value: u64) {
     space.activate();
     space.store(at, value).expect("store");
 }
 
-fn load(space: &Space<Hosted, Tested>, at: usize) -> u64 {
+fn load(space: &Space<Hosted, vm::Best>, at: usize) -> u64 {
     space.activate();
     space.load(at).expect("load")
 }

@@ -1,13 +1,13 @@
 //! Fork and copy-on-write, on hosted memory: with tables that are shared, and copied.
 
 mod shared {
-    type Tested = vm::Best;
+    const TABLES: vm::policy::ForkTables = vm::policy::ForkTables::Shared { from: 32 };
     include!("cases.rs");
     include!("tables.rs");
 }
 
 mod copied {
-    type Tested = vm::policy::Copying;
+    const TABLES: vm::policy::ForkTables = vm::policy::ForkTables::Copied;
     include!("cases.rs");
     include!("tables.rs");
 }
@@ -16,11 +16,16 @@ mod copied {
 #[test]
 fn a_shared_table_takes_no_frame() {
     use hosted::Hosted;
-    use vm::{Policies, Prot, Space, Vm};
-    fn taken<P: Policies<Hosted>>() -> usize {
+    use vm::policy::ForkTables;
+    use vm::{Best, Options, Prot, Space, Vm};
+    fn taken(fork_tables: ForkTables) -> usize {
+        let options = Options {
+            fork_tables,
+            ..Options::default()
+        };
         let machine = Hosted::with_memory(1, 32 << 20).expect("memory");
         machine.clone().on_cpu(0, || {
-            let vm = Vm::<Hosted, P>::new(machine);
+            let vm = Vm::<Hosted, Best>::with_options(machine, options);
             let parent = Space::new(&vm).expect("a space");
             parent.activate();
             let at = parent.map(8 << 20, Prot::READ_WRITE).expect("map");
@@ -33,6 +38,6 @@ fn a_shared_table_takes_no_frame() {
         })
     }
     // Root and two tables below; or for each 2 MiB a leaf table and two PV tables too.
-    assert_eq!(taken::<vm::Best>(), 3);
-    assert_eq!(taken::<vm::policy::Copying>(), 3 + 4 * 3);
+    assert_eq!(taken(ForkTables::default()), 3);
+    assert_eq!(taken(ForkTables::Copied), 3 + 4 * 3);
 }

@@ -9,34 +9,37 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 /// What is wrong.
-pub type Flaw = u8;
-/// Flushes of whole spaces spare other CPUs: a fork's, and that of a space's end.
-pub const FORGETS_FLUSH: Flaw = 0;
-/// A copy is made before the shootdown that was asked for just before it. Other shootdowns
-/// of ranges come when their CPU next asks the machine for something.
-pub const COPIES_EARLY: Flaw = 1;
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// Flushes of whole spaces spare other CPUs: a fork's, and that of a space's end.
+    ForgetsFlush,
+    /// A copy is made before the shootdown that was asked for just before it. Other shootdowns
+    /// of ranges come when their CPU next asks the machine for something.
+    CopiesEarly,
+}
 
 /// A shootdown that was put off.
 type Due = (CpuSet, Asid, Flush);
 
 /// The machine, and what each CPU has put off.
-pub struct Flawed<const FLAW: Flaw> {
+pub struct Flawed {
     sim: Sim,
+    flaw: Flaw,
     /// Held between accesses of the machine only.
     due: Mutex<Box<[Option<Due>]>>,
 }
 
-impl<const FLAW: Flaw> From<Sim> for Flawed<FLAW> {
-    fn from(sim: Sim) -> Self {
+impl Flawed {
+    /// The machine, with this flaw.
+    pub fn new(sim: Sim, flaw: Flaw) -> Self {
         let due = vec![None; sim.cpus().len()];
         Flawed {
             sim,
+            flaw,
             due: Mutex::new(due.into()),
         }
     }
-}
 
-impl<const FLAW: Flaw> Flawed<FLAW> {
     /// The calling CPU puts off `due` from now on; what it had put off before.
     fn put_off(&self, due: Option<Due>) -> Option<Due> {
         let cpu = self.sim.cpus().index_of(Sim::pin().cpu());
@@ -46,7 +49,7 @@ impl<const FLAW: Flaw> Flawed<FLAW> {
 
     /// Does what was put off.
     fn catch_up(&self) {
-        if FLAW == COPIES_EARLY
+        if self.flaw == Flaw::CopiesEarly
             && let Some((targets, asid, what)) = self.put_off(None)
         {
             self.sim.shootdown(&targets, asid, what);
@@ -54,7 +57,7 @@ impl<const FLAW: Flaw> Flawed<FLAW> {
     }
 }
 
-impl<const FLAW: Flaw> Atomics for Flawed<FLAW> {
+impl Atomics for Flawed {
     type AtomicU8 = <Sim as Atomics>::AtomicU8;
     type AtomicU16 = <Sim as Atomics>::AtomicU16;
     type AtomicU32 = <Sim as Atomics>::AtomicU32;
@@ -74,7 +77,7 @@ impl<const FLAW: Flaw> Atomics for Flawed<FLAW> {
 }
 
 // SAFETY: the simulated machine's own.
-unsafe impl<const FLAW: Flaw> Cpus for Flawed<FLAW> {
+unsafe impl Cpus for Flawed {
     type Pin = Pin;
 
     fn pin() -> Pin {
@@ -88,7 +91,7 @@ unsafe impl<const FLAW: Flaw> Cpus for Flawed<FLAW> {
     }
 }
 
-impl<const FLAW: Flaw> Tasks for Flawed<FLAW> {
+impl Tasks for Flawed {
     type Task = Task;
 
     fn current_task() -> Task {
@@ -111,7 +114,7 @@ impl<const FLAW: Flaw> Tasks for Flawed<FLAW> {
     }
 }
 
-impl<const FLAW: Flaw> Clock for Flawed<FLAW> {
+impl Clock for Flawed {
     fn now() -> u64 {
         Sim::now()
     }
@@ -121,14 +124,14 @@ impl<const FLAW: Flaw> Clock for Flawed<FLAW> {
     }
 }
 
-impl<const FLAW: Flaw> Topology for Flawed<FLAW> {
+impl Topology for Flawed {
     fn cpus(&self) -> CpuRange {
         self.sim.cpus()
     }
 }
 
 // SAFETY: the simulated machine's own frames and words.
-unsafe impl<const FLAW: Flaw> Memory for Flawed<FLAW> {
+unsafe impl Memory for Flawed {
     fn frame_count(&self) -> usize {
         self.sim.frame_count()
     }
@@ -156,7 +159,7 @@ unsafe impl<const FLAW: Flaw> Memory for Flawed<FLAW> {
     }
 }
 
-impl<const FLAW: Flaw> Mmu for Flawed<FLAW> {
+impl Mmu for Flawed {
     fn activate(&self, root: Frame, asid: Asid) {
         self.catch_up();
         self.sim.activate(root, asid);
@@ -175,8 +178,8 @@ impl<const FLAW: Flaw> Mmu for Flawed<FLAW> {
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
         self.catch_up();
         match what {
-            Flush::All if FLAW == FORGETS_FLUSH => {}
-            Flush::Range(_) if FLAW == COPIES_EARLY => {
+            Flush::All if self.flaw == Flaw::ForgetsFlush => {}
+            Flush::Range(_) if self.flaw == Flaw::CopiesEarly => {
                 self.put_off(Some((*targets, asid, what)));
             }
             what => self.sim.shootdown(targets, asid, what),

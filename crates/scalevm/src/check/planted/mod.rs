@@ -10,7 +10,7 @@ mod wakeup;
 
 use super::races::play::Scenario;
 use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
-use machine::{COPIES_EARLY, FORGETS_FLUSH, Flawed};
+use machine::{Flaw, Flawed};
 use vm::Options;
 
 /// A planted bug.
@@ -69,12 +69,12 @@ pub fn all() -> Vec<Planted> {
         bug(
             "fork-no-flush",
             "a fork that leaves other CPUs of the parent their writable translations",
-            fork::named::<Flawed<FORGETS_FLUSH>>,
+            |name| fork::named(name, |machine| Flawed::new(machine, Flaw::ForgetsFlush)),
         ),
         bug(
             "copy-before-flush",
             "a copy on write that is made before other CPUs have ceased to write the page",
-            fork::named::<Flawed<COPIES_EARLY>>,
+            |name| fork::named(name, |machine| Flawed::new(machine, Flaw::CopiesEarly)),
         ),
         bug(
             "reclaim-no-wait",

@@ -11,7 +11,7 @@ use machine::{Atomic, AtomicInt, Ordering, Platform, pte};
 impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// Whether the child may have the table of `part`, all of a slot of the parent's.
     pub(crate) fn shares(&self, part: &Part<'_, M, P>) -> bool {
-        let ForkTables::Shared { from } = P::FORK_TABLES else {
+        let ForkTables::Shared { from } = self.parent().vm.fork_tables() else {
             return false;
         };
         // A slot that never had a page has no family.

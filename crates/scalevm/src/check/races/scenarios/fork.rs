@@ -36,28 +36,29 @@ const FORKER: usize = 0;
 
 /// Every preset, with a parent that only stores, and with one that also changes its mappings.
 pub fn all() -> Vec<Scenario> {
-    let fault = presets("fork-fault", stores::<Sim, Best>, stores::<Sim, _>);
-    let change = presets("fork-change", changes::<Sim, Best>, changes::<Sim, _>);
+    let fault = presets("fork-fault", stores::<Best>, stores::<_>);
+    let change = presets("fork-change", changes::<Best>, changes::<_>);
     let tables = [
-        sharing("fork-fault", stores::<Sim, _>),
-        sharing("fork-change", changes::<Sim, _>),
+        sharing("fork-fault", stores::<_>),
+        sharing("fork-change", changes::<_>),
     ];
     let all = fault.into_iter().chain(change).chain(tables);
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }
 
-/// A parent that stores, on the machine `M`.
-pub fn named<M: Platform + From<Sim>>(name: &str) -> Scenario {
-    let build = |machine: &Sim| stores::<M, Best>(machine.clone(), Options::default());
+/// A parent that stores, on what `wrap` makes of the machine.
+pub fn named<M: Platform>(name: &str, wrap: fn(Sim) -> M) -> Scenario {
+    let options = Options::<M, Best>::default;
+    let build = move |machine: &Sim| build(machine, wrap(machine.clone()), options(), false);
     Scenario::new(name, build).with_memory(MEMORY)
 }
 
-fn stores<M: Platform + From<Sim>, P: Policies<M>>(machine: Sim, options: Options<M, P>) -> Play {
-    build(machine, options, false)
+fn stores<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+    build(&machine, machine.clone(), options, false)
 }
 
-fn changes<M: Platform + From<Sim>, P: Policies<M>>(machine: Sim, options: Options<M, P>) -> Play {
-    build(machine, options, true)
+fn changes<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+    build(&machine, machine.clone(), options, true)
 }
 
 struct World<M: Platform, P: Policies<M>> {
@@ -70,12 +71,13 @@ struct World<M: Platform, P: Policies<M>> {
     changes: bool,
 }
 
-fn build<M: Platform + From<Sim>, P: Policies<M>>(
-    machine: Sim,
+fn build<M: Platform, P: Policies<M>>(
+    machine: &Sim,
+    wrapped: M,
     options: Options<M, P>,
     changes: bool,
 ) -> Play {
-    let vm = with_swap(M::from(machine.clone()), options);
+    let vm = with_swap(wrapped, options);
     let parent = Space::new(&vm).expect("a space");
     parent.map_fixed(WHOLE, Prot::READ_WRITE).expect("room");
     let cpus = vm.machine().cpus().len();
@@ -86,7 +88,7 @@ fn build<M: Platform + From<Sim>, P: Policies<M>>(
         done: Table::new(cpus),
         changes,
     };
-    Play::new(&machine, world, World::job, |world| {
+    Play::new(machine, world, World::job, |world| {
         let vm = world.vm;
         drop(world.parent);
         vms::assert_unused(&vm);

@@ -3,9 +3,7 @@
 use super::pause;
 use crate::check::races::play::{Play, Scenario};
 use baselines::selected::{Preset, Selected};
-use machine::{
-    Atomic, Atomics, Frame, Machine, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate,
-};
+use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sim::Sim;
 use std::ops::Range;
 use std::sync::Arc;
@@ -169,23 +167,13 @@ pub fn presets(
     Preset::ALL.into_iter().map(scenario).collect()
 }
 
-/// `vm`'s own designs, with forks that share each table: scenarios have few pages in one.
-pub struct Sharing;
-
-impl<M: Machine> Policies<M> for Sharing {
-    type Invalidation = <Best as Policies<M>>::Invalidation;
-    type Swap = <Best as Policies<M>>::Swap;
-    type Locking = <Best as Policies<M>>::Locking;
-    type Regions = vm::policy::NoRegions;
-    type Queues = vm::policy::NoQueues;
-    type PvLocks = vm::policy::PvBytes;
-    type PvChunks = vm::policy::PvInTables;
-    const FORK_TABLES: ForkTables = ForkTables::Shared { from: 1 };
-}
-
-/// As [`presets`], with forks that share each table: `family.sharing`.
-pub fn sharing(family: &str, build: fn(Sim, Options<Sim, Sharing>) -> Play) -> Scenario {
+/// As [`presets`], with forks that share each table (scenarios have few pages in one): `family.sharing`.
+pub fn sharing(family: &str, build: fn(Sim, Options<Sim, Best>) -> Play) -> Scenario {
     Scenario::new(format!("{family}.sharing"), move |machine: &Sim| {
-        build(machine.clone(), Options::default())
+        let options = Options {
+            fork_tables: ForkTables::Shared { from: 1 },
+            ..Options::default()
+        };
+        build(machine.clone(), options)
     })
 }
