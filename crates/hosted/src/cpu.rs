@@ -107,12 +107,19 @@ impl Hosted {
     /// # Panics
     /// As [`Hosted::attach`], and if `job` does.
     pub fn on_cpu<R: Send>(&self, index: usize, job: impl FnOnce() -> R + Send) -> R {
+        let (mut job, mut result) = (Some(job), None);
+        self.run_on(index, &mut || result = job.take().map(|job| job()));
+        result.expect("the job has ended")
+    }
+
+    /// As [`Hosted::on_cpu`], for jobs of all types.
+    fn run_on(&self, index: usize, job: &mut (dyn FnMut() + Send)) {
         let run = || {
             self.attach(index);
-            job()
+            job();
         };
         std::thread::scope(|scope| scope.spawn(run).join())
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
 }
 

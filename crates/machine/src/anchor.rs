@@ -28,6 +28,12 @@ impl Anchor {
         }
     }
 
+    /// The anchored `T`, if there is one.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        // Acquire: as below.
+        find(self.head.load(Ordering::Acquire), null_mut())
+    }
+
     /// The anchored `T`; `make` may be called in vain if two CPUs are first at once.
     pub fn get_or_init<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> &T {
         // Acquire: pairs with the release below, so a node is seen initialised.

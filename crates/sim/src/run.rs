@@ -12,11 +12,12 @@ use crate::profile::Profile;
 use crate::{Inner, Sim, Times};
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
+use core::ptr;
 use machine::{Anchor, CpuRange, Execute, Job, PAGE_SIZE};
 use std::io;
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 /// How a machine is made.
 #[derive(Clone, Debug)]
@@ -121,6 +122,13 @@ impl Sim {
         self.with_engine(|engine| engine.time / 1000)
     }
 
+    /// What exists once on the machine ([`Tasks::anchor`](machine::Tasks::anchor)), for who is on none of its CPUs.
+    pub fn own_anchor(&self) -> &Anchor {
+        let anchor = self.with_engine(|engine| ptr::from_ref(&engine.anchor));
+        // SAFETY: it stays in place while the machine exists, and is its own protection.
+        unsafe { &*anchor }
+    }
+
     /// What the engine has done since the machine was made.
     pub fn counts(&self) -> Counts {
         self.with_engine(|engine| engine.counts)
@@ -140,11 +148,16 @@ impl Sim {
         index: usize,
         job: impl FnOnce() -> R + Send + 'static,
     ) -> R {
-        let (give, take) = std::sync::mpsc::channel();
-        let job = move || give.send(job()).expect("the receiver waits");
+        let place = Arc::new(Mutex::new(None));
+        let result = place.clone();
+        let job = move || {
+            let value = job();
+            *result.lock().expect("nobody panics here") = Some(value);
+        };
         self.start_on(vec![(index, Box::new(job))]);
         self.finish();
-        take.try_recv().expect("the job has ended")
+        let result = place.lock().expect("nobody panics here").take();
+        result.expect("the job has ended")
     }
 
     fn finish(&self) {

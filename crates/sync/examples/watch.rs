@@ -7,7 +7,7 @@
 mod watched;
 
 use hosted::Hosted;
-use machine::Machine;
+use machine::{Machine, Tasks};
 use std::hint::black_box;
 use sync::watch::{Both, Off, Order, Profile, Watched, profile};
 use sync::{RawLock, lock_class};
@@ -24,7 +24,7 @@ fn main() {
     let case = args.next().unwrap_or_default();
     let iterations: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(1);
     let profile = |on: bool| {
-        if on && let Err(error) = profile::start(1) {
+        if on && let Err(error) = profile::of(Hosted::anchor()).start(1) {
             eprintln!("watch: {error}");
             std::process::exit(1);
         }

@@ -5,10 +5,10 @@
 mod watched;
 
 use checked::{Checked, loom};
-use machine::{Atomics, Execute, Job, SharedCell};
+use machine::{Atomics, Execute, Job, SharedCell, Tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use sync::watch::{Both, Order, Profile, Watched};
+use sync::watch::{Both, Order, Profile, Watched, profile};
 use sync::{RawLock, lock_class};
 use watched::Tas;
 
@@ -50,7 +50,7 @@ fn the_checker_sees_the_lock_alone() {
     assert_eq!(executions::<On<Order>>(), bare);
     assert_eq!(executions::<On<Profile>>(), bare);
     // Trying first is a step more.
-    sync::watch::profile::start(2).expect("memory");
+    profile::of(Checked::anchor()).start(2).expect("memory");
     assert!(executions::<On<Both<Order, Profile>>>() > bare);
 }
 

@@ -2,6 +2,7 @@
 //! but the detail. (A process of its own: the tables stay full.)
 
 use hosted::Hosted;
+use machine::Tasks;
 use std::panic::Location;
 use sync::lock_class;
 use sync::watch::{
@@ -34,7 +35,7 @@ fn attempt(class: &'static ClassState, site: &'static Location<'static>) -> Atte
 
 #[test]
 fn what_finds_no_room_is_counted_together() {
-    profile::start(1).expect("memory");
+    profile::of(Hosted::anchor()).start(1).expect("memory");
     let here = Location::caller();
     // Copies have addresses of their own, as call sites have.
     let sites: Vec<_> = (0..MAX_SITES + 100)
@@ -43,7 +44,7 @@ fn what_finds_no_room_is_counted_together() {
     for site in &sites {
         <Profile as Observer<Hosted>>::acquired(&attempt(Crowd::state(), site), Acquired::Free);
     }
-    let mut rows = profile::report();
+    let mut rows = profile::of(Hosted::anchor()).report();
     rows.sort_by_key(|row| row.file);
     let [rest, known] = rows.as_slice() else {
         panic!("{rows:?}");
@@ -54,14 +55,14 @@ fn what_finds_no_room_is_counted_together() {
     assert!(known.acquisitions <= MAX_SITES as u64);
     assert!(known.acquisitions > MAX_SITES as u64 * 9 / 10);
 
-    profile::reset();
+    profile::of(Hosted::anchor()).reset();
     let many: Vec<_> = (0..MAX_CLASSES + 10).map(|_| Late::state()).collect();
     for class in &many {
         <Profile as Observer<Hosted>>::acquired(&attempt(class, here), Acquired::Free);
     }
     assert_eq!(classes().count(), MAX_CLASSES - 1);
     assert_eq!(many.last().map(|class| class.id()), Some(0));
-    let rows = profile::report();
+    let rows = profile::of(Hosted::anchor()).report();
     let total: u64 = rows.iter().map(|row| row.acquisitions).sum();
     assert_eq!(total, many.len() as u64);
     assert!(rows.iter().any(|row| row.class.is_empty()));

@@ -2,7 +2,7 @@
 //! the users of [`Mutex`] and [`RwLock`].
 
 use hosted::Hosted;
-use machine::{Execute, Job};
+use machine::{Execute, Job, Tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::{sleep, yield_now};
@@ -26,7 +26,7 @@ fn waited<C: LockClass, L: Send + Sync + 'static>(
     let lock = Arc::new(lock);
     // A busy computer may wake CPU 1 too late; then CPU 0 is to wait longer.
     for millis in [2, 10, 50, 250, 1000] {
-        profile::start(2).expect("memory");
+        profile::of(Hosted::anchor()).start(2).expect("memory");
         let (held, coming) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicBool::new(false)),
@@ -52,7 +52,7 @@ fn waited<C: LockClass, L: Send + Sync + 'static>(
             }),
         ];
         Hosted::new(2).execute(jobs);
-        let mut rows = profile::report();
+        let mut rows = profile::of(Hosted::anchor()).report();
         rows.retain(|row| row.class == C::NAME && row.contended > 0);
         for row in &rows {
             assert_eq!(row.file, file!(), "{row:?}");
@@ -64,7 +64,7 @@ fn waited<C: LockClass, L: Send + Sync + 'static>(
     panic!(
         "{}: no wait with spins (and sleeps) in {:?}",
         C::NAME,
-        profile::report()
+        profile::of(Hosted::anchor()).report()
     );
 }
 

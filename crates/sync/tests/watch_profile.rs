@@ -4,7 +4,7 @@
 mod watched;
 
 use hosted::Hosted;
-use machine::{Execute, Job};
+use machine::{Execute, Job, Tasks};
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,17 +18,17 @@ use sync::watch::{
 use sync::{RawLock, lock_class};
 use watched::{Gate, Rw, Tas};
 
-/// There is one profile in a process: one test at a time.
+/// Hosted machines share a profile: one test at a time.
 fn alone(cpus: usize) -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let one = ONE.lock().unwrap_or_else(|e| e.into_inner());
-    profile::reset();
-    profile::start(cpus).expect("memory");
+    profile::of(Hosted::anchor()).reset();
+    profile::of(Hosted::anchor()).start(cpus).expect("memory");
     one
 }
 
 fn rows<C: LockClass>() -> Vec<Row> {
-    let mut rows = profile::report();
+    let mut rows = profile::of(Hosted::anchor()).report();
     rows.retain(|row| row.class == C::NAME);
     rows
 }
@@ -93,7 +93,7 @@ fn contention_is_counted_and_timed_where_it_is() {
     let _alone = alone(4);
     let lines = contend::<Contended, Profile>();
     assert_eq!(wrong::<Contended>(lines), None);
-    profile::reset();
+    profile::of(Hosted::anchor()).reset();
     assert_eq!(rows::<Contended>(), []);
 }
 
@@ -173,10 +173,10 @@ fn nothing_is_counted_while_stopped() {
         // SAFETY: locked above.
         unsafe { lock.unlock(held) };
     };
-    profile::stop();
+    profile::of(Hosted::anchor()).stop();
     acquire();
     assert_eq!(rows::<Stopped>(), []);
-    profile::start(1).expect("memory");
+    profile::of(Hosted::anchor()).start(1).expect("memory");
     acquire();
     let counts = rows::<Stopped>().iter().fold([0, 0, 0], |[a, b, c], row| {
         [a + row.acquisitions, b + row.contended, c + row.refused]

@@ -17,6 +17,8 @@ use crate::profiling;
 use crate::simulated::{BANDS, Simulated};
 use crate::tasks::{Affinity, places};
 use baselines::selected::Preset;
+use hosted::Hosted;
+use machine::Tasks;
 use sim::profile::Profile;
 use stats::environment::Environment;
 use std::fs::File;
@@ -235,7 +237,8 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
         count: None,
     };
     let out_of_memory = |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
-    profile::reset();
+    let profile = profile::of(Hosted::anchor());
+    profile.reset();
     let mut running = target.start(&plan)?;
     let iterations_so_far = |running: &dyn Running| {
         let mut counts = [0; TASKS];
@@ -243,13 +246,13 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
         counts.iter().sum::<u64>()
     };
     let before = iterations_so_far(&*running);
-    profile::start(TASKS).map_err(out_of_memory)?;
+    profile.start(TASKS).map_err(out_of_memory)?;
     running.advance(Duration::from_millis(400));
-    profile::stop();
+    profile.stop();
     let iterations = (iterations_so_far(&*running) - before).max(1) as f64;
     running.stop()?;
     let mut classes: Vec<(&'static str, u64, u64)> = Vec::new();
-    for row in profile::report() {
+    for row in profile.report() {
         match classes.iter_mut().find(|class| class.0 == row.class) {
             Some(class) => {
                 class.1 += row.acquisitions;

@@ -5,9 +5,11 @@ use super::watched::{self, Probe, Runs};
 use super::{Subject, own, recorded};
 use crate::commands;
 use crate::harness::{Failure, Running};
+use hosted::Hosted;
+use machine::Tasks;
 use perf::Recording;
 use profile::{Kind, Profile, bottleneck};
-use sync::watch::profile as locks;
+use sync::watch::profile::{self as lock_profile, Row, Tables};
 
 /// Profiles a second run of what was measured unwatched.
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
@@ -65,7 +67,7 @@ struct Seen {
     recording: Option<Recording>,
     /// Why there is no recording.
     refused: Option<String>,
-    rows: Vec<locks::Row>,
+    rows: Vec<Row>,
 }
 
 impl Probe for Both {
@@ -74,17 +76,22 @@ impl Probe for Both {
     fn start(&mut self) -> Result<(), Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
-        locks::reset();
+        locks().reset();
         self.kernel.as_mut().map_or(Ok(()), Kernel::start)?;
-        locks::start(self.tasks).map_err(out_of_memory)
+        locks().start(self.tasks).map_err(out_of_memory)
     }
 
     fn seen(self) -> Result<Seen, Failure> {
-        locks::stop();
+        locks().stop();
         Ok(Seen {
             recording: self.kernel.map(Kernel::seen).transpose()?,
             refused: self.refused,
-            rows: locks::report(),
+            rows: locks().report(),
         })
     }
+}
+
+/// The lock profile of all hosted machines.
+fn locks() -> &'static Tables {
+    lock_profile::of(Hosted::anchor())
 }

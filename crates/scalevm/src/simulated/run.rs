@@ -169,16 +169,18 @@ impl Run {
             }
         };
         self.machine.clear_accounts();
-        profile::reset();
-        profile::start(self.counters.len()).map_err(out_of_memory)?;
+        let locks = profile::of(self.machine.own_anchor());
+        locks.reset();
+        locks.start(self.counters.len()).map_err(out_of_memory)?;
         if let Some(period) = period {
             self.machine.sample(period);
         }
         let before = self.counts().iter().sum::<u64>();
         let outcome = self.run_to(to);
-        profile::stop();
+        let locks = profile::of(self.machine.own_anchor());
+        locks.stop();
         outcome?;
-        let rows = profile::report();
+        let rows = locks.report();
         let times = self.times(from);
         let lasted = times.map_or(span, |times| times.real.as_nanos() as u64);
         Ok(Seen {

@@ -77,28 +77,15 @@ impl<M: Machine> Observer<M> for Order {
 
     #[inline]
     fn before(attempt: &Attempt) {
-        if !is_on() {
-            return;
-        }
-        let stack = Stack::<M>::new();
-        if stack.depth() > 0 {
-            check(attempt, &stack);
+        if is_on() {
+            check::<M>(attempt);
         }
     }
 
     #[inline]
     fn acquired(attempt: &Attempt, _: Acquired) {
-        if !is_on() {
-            return;
-        }
-        let site = Site::of(attempt.class, attempt.site);
-        let run = attempt.class.nesting() == Nesting::ByAddress && !attempt.nested;
-        let class = attempt.class.id();
-        if !Stack::<M>::new().push(class, site, attempt.lock, run) {
-            violation::report(&Violation::TooDeep {
-                class: attempt.class,
-                site: attempt.site,
-            });
+        if is_on() {
+            push::<M>(attempt);
         }
     }
 
@@ -107,8 +94,8 @@ impl<M: Machine> Observer<M> for Order {
 
     #[inline]
     fn releasing(class: &'static ClassState, lock: usize, (): &mut ()) {
-        if is_on() && !Stack::<M>::new().pop(class.id(), lock) {
-            violation::report(&Violation::NotHeld { class, lock });
+        if is_on() {
+            pop::<M>(class, lock);
         }
     }
 
@@ -116,9 +103,13 @@ impl<M: Machine> Observer<M> for Order {
     fn released((): ()) {}
 }
 
-fn check<M: Machine>(attempt: &Attempt, stack: &Stack<M>) {
+// Not inlined, these three: there is a copy of the caller for each lock and each place that
+// takes it.
+#[inline(never)]
+fn check<M: Machine>(attempt: &Attempt) {
+    let stack = Stack::<M>::new();
     let wanted = attempt.class.id();
-    if wanted == 0 {
+    if stack.depth() == 0 || wanted == 0 {
         return;
     }
     stack.for_each(|held| {
@@ -130,6 +121,26 @@ fn check<M: Machine>(attempt: &Attempt, stack: &Stack<M>) {
             check_pair(from, held, attempt);
         }
     });
+}
+
+#[inline(never)]
+fn push<M: Machine>(attempt: &Attempt) {
+    let site = Site::of(attempt.class, attempt.site);
+    let run = attempt.class.nesting() == Nesting::ByAddress && !attempt.nested;
+    let class = attempt.class.id();
+    if !Stack::<M>::new().push(class, site, attempt.lock, run) {
+        violation::report(&Violation::TooDeep {
+            class: attempt.class,
+            site: attempt.site,
+        });
+    }
+}
+
+#[inline(never)]
+fn pop<M: Machine>(class: &'static ClassState, lock: usize) {
+    if !Stack::<M>::new().pop(class.id(), lock) {
+        violation::report(&Violation::NotHeld { class, lock });
+    }
 }
 
 /// Both of one class.

@@ -5,52 +5,25 @@
 //! once more at its release, so hold times are those that somebody's waiting shows
 //! to matter, and an uncontended lock is not slowed down by timing it.
 //!
-//! Between [`stop`] and [`start`] an operation costs one load of a flag that nobody
-//! writes; a queue lock then takes its one path, not a `try_lock` before it.
+//! A machine has a profile of its own ([`of`] its anchor). Between [`Tables::stop`] and
+//! [`Tables::start`] an operation costs one load of a number that nobody writes, unless
+//! another machine of the process is being profiled; a queue lock then takes its one path,
+//! not a `try_lock` before it.
 
 mod report;
 mod table;
 
-pub use report::{Row, report};
-pub use table::reset;
+pub use report::Row;
+pub use table::{Tables, of};
 
 use super::site::Site;
 use super::{Acquired, Attempt, ClassState, Observer};
-use alloc::collections::TryReserveError;
-use core::sync::atomic::{AtomicBool, Ordering};
 use machine::{Cpus, Machine, Pinned};
 use table::Event;
 
-/// Counts and times, between [`start`] and [`stop`].
+/// Counts and times, between [`Tables::start`] and [`Tables::stop`].
 #[derive(Clone, Copy, Debug)]
 pub enum Profile {}
-
-/// Whether profiles are taken.
-static RUNNING: AtomicBool = AtomicBool::new(false);
-
-/// Starts profiling on CPUs 0 to `cpus` - 1. Further CPUs share the counters of
-/// these.
-///
-/// The first start allocates 72 KiB a CPU, for ever.
-///
-/// # Errors
-/// If that fails; profiling has not been started then.
-pub fn start(cpus: usize) -> Result<(), TryReserveError> {
-    table::make_room(cpus)?;
-    RUNNING.store(true, Ordering::Relaxed);
-    Ok(())
-}
-
-/// Stops profiling. An acquisition that is under way may still be counted.
-pub fn stop() {
-    RUNNING.store(false, Ordering::Relaxed);
-}
-
-/// Whether profiling has been started.
-#[inline]
-pub fn is_running() -> bool {
-    RUNNING.load(Ordering::Relaxed)
-}
 
 /// From a contended acquisition to its release: where it was, and since when the
 /// lock has been held.
@@ -63,17 +36,12 @@ struct Holding {
     time: u64,
 }
 
-fn count<M: Machine>(site: Site, event: Event) {
-    let pin = <M as Cpus>::pin();
-    table::add(pin.cpu().index(), site, event);
-}
-
 impl<M: Machine> Observer<M> for Profile {
     type Ticket = Ticket;
 
     #[inline]
     fn asks_contention() -> bool {
-        is_running()
+        table::running::<M>().is_some()
     }
 
     #[inline]
@@ -81,28 +49,20 @@ impl<M: Machine> Observer<M> for Profile {
 
     #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Ticket {
-        // Unknown: stopped, or only just started; such an acquisition is not counted.
-        if matches!(how, Acquired::Unknown) || !is_running() {
-            return Ticket(None);
-        }
-        let site = Site::of(attempt.class, attempt.site);
-        match how {
-            Acquired::Unknown | Acquired::Tried | Acquired::Free => {
-                count::<M>(site, Event::Free);
-                Ticket(None)
-            }
-            Acquired::Waited(wait) => {
-                let time = wait.to;
-                count::<M>(site, Event::Waited(wait));
-                Ticket(Some(Holding { site, time }))
-            }
+        match table::running::<M>() {
+            None => Ticket(None),
+            Some(tables) => acquired::<M>(tables, attempt, how),
         }
     }
 
     #[inline]
     fn refused(attempt: &Attempt) {
-        if is_running() {
-            count::<M>(Site::of(attempt.class, attempt.site), Event::Refused);
+        if let Some(tables) = table::running::<M>() {
+            count::<M>(
+                tables,
+                Site::of(attempt.class, attempt.site),
+                Event::Refused,
+            );
         }
     }
 
@@ -116,7 +76,32 @@ impl<M: Machine> Observer<M> for Profile {
     #[inline]
     fn released(ticket: Ticket) {
         if let Some(holding) = ticket.0 {
-            count::<M>(holding.site, Event::Held(holding.time));
+            // Stopped meanwhile or not: the wait has been counted.
+            let tables = of(M::anchor());
+            count::<M>(tables, holding.site, Event::Held(holding.time));
         }
     }
+}
+
+// Not inlined: there is a copy of the caller for each lock and each place that takes it.
+#[inline(never)]
+fn acquired<M: Machine>(tables: &Tables, attempt: &Attempt, how: Acquired) -> Ticket {
+    // Unknown: only just started; such an acquisition is not counted.
+    if matches!(how, Acquired::Unknown) {
+        return Ticket(None);
+    }
+    let site = Site::of(attempt.class, attempt.site);
+    let Acquired::Waited(wait) = how else {
+        count::<M>(tables, site, Event::Free);
+        return Ticket(None);
+    };
+    let time = wait.to;
+    count::<M>(tables, site, Event::Waited(wait));
+    Ticket(Some(Holding { site, time }))
+}
+
+#[inline(never)]
+fn count<M: Machine>(tables: &Tables, site: Site, event: Event) {
+    let pin = <M as Cpus>::pin();
+    tables.add(pin.cpu().index(), site, event);
 }

@@ -1,6 +1,6 @@
 //! The profile as rows.
 
-use super::table;
+use super::Tables;
 use crate::watch::site::{SITES, Site};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 impl Row {
-    fn of(site: Site) -> Row {
+    fn of(tables: &Tables, site: Site) -> Row {
         let at = site.location();
         let mut row = Row {
             class: site.class().map_or("", |class| class.name()),
@@ -52,7 +52,7 @@ impl Row {
             max_wait: 0,
             hold: 0,
         };
-        for counters in table::of(site) {
+        for counters in tables.site(site) {
             let contended = counters.contended.load(Relaxed);
             row.acquisitions += counters.free.load(Relaxed) + contended;
             row.contended += contended;
@@ -82,13 +82,10 @@ impl Row {
     }
 }
 
-/// The profile since the last [`super::reset`]: a row for each call site at which
-/// something happened, the longest total wait first, then the most acquisitions.
-///
-/// Counters that move meanwhile are each read at some moment.
-pub fn report() -> Vec<Row> {
+/// See [`Tables::report`].
+pub(super) fn report(tables: &Tables) -> Vec<Row> {
     let mut rows: Vec<Row> = (0..SITES as u16)
-        .map(|site| Row::of(Site(site)))
+        .map(|site| Row::of(tables, Site(site)))
         .filter(|row| row.acquisitions + row.refused > 0)
         .collect();
     // A generic function has a copy of its call site for each of its types.

@@ -1,17 +1,18 @@
 //! The counters: a table a CPU, a row a call site.
 //!
 //! A CPU adds to its own table, so profiling makes no line travel between CPUs. The
-//! additions are atomic all the same: CPUs of two machines in one process, and CPUs
-//! beyond those that [`make_room`] was told of, share tables.
+//! additions are atomic all the same: CPUs beyond those that [`Tables::start`] was told of
+//! share tables.
 
+use super::report::{self, Row};
 use crate::watch::Wait;
 use crate::watch::site::{SITES, Site};
 use alloc::boxed::Box;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
-use machine::MAX_CPUS;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+use machine::{Anchor, MAX_CPUS, Machine};
 
 /// Something to count.
 pub(super) enum Event {
@@ -44,89 +45,77 @@ const _: () = assert!(size_of::<Table>() == SITES * 64 && SITES * 64 == 72 << 10
 
 type Table = [Counters; SITES];
 
-/// The tables, by CPU index. Places fill from the front; a table is never freed.
-static TABLES: [AtomicPtr<Table>; MAX_CPUS] = [const { AtomicPtr::new(null_mut()) }; MAX_CPUS];
-/// How many there are.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// How many machines are being profiled: what everybody looks at first.
+static PROFILED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes tables for CPUs 0 to `cpus` - 1.
-pub(super) fn make_room(cpus: usize) -> Result<(), TryReserveError> {
-    let cpus = cpus.clamp(1, MAX_CPUS);
-    for place in &TABLES[..cpus] {
-        // Acquire: pairs with the release below, for the count to include it.
-        if !place.load(Acquire).is_null() {
-            continue;
-        }
-        let mut rows = Vec::new();
-        rows.try_reserve_exact(SITES)?;
-        rows.resize_with(SITES, Counters::default);
-        let rows: Box<Table> = rows.into_boxed_slice().try_into().ok().expect("SITES rows");
-        let table = Box::into_raw(rows);
-        // Release: who finds the table sees it zeroed.
-        if place
-            .compare_exchange(null_mut(), table, Release, Relaxed)
-            .is_err()
-        {
-            // SAFETY: somebody else's table was first, so nobody has seen this one.
-            drop(unsafe { Box::from_raw(table) });
-        }
-    }
-    // Release: pairs with the acquire in `table`.
-    COUNT.fetch_max(cpus, AcqRel);
-    Ok(())
+/// A machine's profile, from its first start on: 8 KiB, and 72 KiB for each CPU.
+///
+/// It lies in the machine's [`Anchor`]; `of` finds it.
+pub struct Tables {
+    running: AtomicBool,
+    /// By CPU index. Places fill from the front.
+    places: [AtomicPtr<Table>; MAX_CPUS],
+    /// How many there are.
+    count: AtomicUsize,
 }
 
-/// The table at this place, if there is one.
-fn table(index: usize) -> Option<&'static Table> {
-    // Acquire: pairs with the release in `make_room`.
-    let table = TABLES[index].load(Acquire);
-    // SAFETY: tables are never freed once published.
-    unsafe { table.as_ref() }
+/// The profile of the machine that `anchor` belongs to.
+pub fn of(anchor: &Anchor) -> &Tables {
+    anchor.get_or_init(|| Tables {
+        running: AtomicBool::new(false),
+        places: [const { AtomicPtr::new(null_mut()) }; MAX_CPUS],
+        count: AtomicUsize::new(0),
+    })
 }
 
-/// Counts `event` for the CPU with this index.
+/// The profile of the calling task's machine, if it is being taken.
 #[inline]
-pub(super) fn add(cpu: usize, site: Site, event: Event) {
-    // Acquire: pairs with `make_room`, so tables below the count are there.
-    let count = COUNT.load(Acquire);
-    let index = if cpu < count { cpu } else { cpu % count.max(1) };
-    let Some(table) = table(index) else {
-        return;
-    };
-    let row = &table[site.0 as usize];
-    // Relaxed throughout: these are counts, and order nothing.
-    match event {
-        Event::Free => {
-            row.free.fetch_add(1, Relaxed);
-        }
-        Event::Refused => {
-            row.refused.fetch_add(1, Relaxed);
-        }
-        Event::Held(time) => {
-            row.hold.fetch_add(time, Relaxed);
-        }
-        Event::Waited(wait) => {
-            let time = wait.to.saturating_sub(wait.from);
-            row.contended.fetch_add(1, Relaxed);
-            row.spins.fetch_add(wait.spins, Relaxed);
-            row.sleeps.fetch_add(wait.sleeps, Relaxed);
-            row.wait.fetch_add(time, Relaxed);
-            row.max_wait.fetch_max(time, Relaxed);
-        }
+pub(super) fn running<M: Machine>() -> Option<&'static Tables> {
+    // Relaxed: who asks while one starts may come too early for it.
+    match PROFILED.load(Relaxed) {
+        0 => None,
+        _ => find::<M>(),
     }
 }
 
-/// The counters of `site` on each CPU.
-pub(super) fn of(site: Site) -> impl Iterator<Item = &'static Counters> {
-    (0..COUNT.load(Acquire))
-        .filter_map(table)
-        .map(move |table| &table[site.0 as usize])
+#[inline(never)]
+fn find<M: Machine>() -> Option<&'static Tables> {
+    let tables = M::anchor().get::<Tables>()?;
+    tables.running.load(Relaxed).then_some(tables)
 }
 
-/// Sets all counters to 0. What is counted meanwhile may or may not stay.
-pub fn reset() {
-    for table in (0..COUNT.load(Acquire)).filter_map(table) {
-        for row in table {
+impl Tables {
+    /// Starts profiling on CPUs 0 to `cpus` - 1. Further CPUs share the counters of
+    /// these.
+    ///
+    /// # Errors
+    /// If there is no memory for it; profiling has not been started then.
+    pub fn start(&self, cpus: usize) -> Result<(), TryReserveError> {
+        self.make_room(cpus)?;
+        if !self.running.swap(true, Relaxed) {
+            PROFILED.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Stops profiling. An acquisition that is under way may still be counted.
+    pub fn stop(&self) {
+        if self.running.swap(false, Relaxed) {
+            PROFILED.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// What happened since the last [`Tables::reset`]: a row for each call site at which
+    /// something did, the longest total wait first, then the most acquisitions.
+    ///
+    /// Counters that move meanwhile are each read at some moment.
+    pub fn report(&self) -> Vec<Row> {
+        report::report(self)
+    }
+
+    /// Sets all counters to 0. What is counted meanwhile may or may not stay.
+    pub fn reset(&self) {
+        for row in self.all().flatten() {
             let Counters {
                 free,
                 contended,
@@ -141,6 +130,94 @@ pub fn reset() {
                 free, contended, refused, spins, sleeps, wait, max_wait, hold,
             ] {
                 counter.store(0, Relaxed);
+            }
+        }
+    }
+
+    /// Makes tables for CPUs 0 to `cpus` - 1.
+    fn make_room(&self, cpus: usize) -> Result<(), TryReserveError> {
+        let cpus = cpus.clamp(1, MAX_CPUS);
+        for place in &self.places[..cpus] {
+            // Acquire: pairs with the release below, for the count to include it.
+            if !place.load(Acquire).is_null() {
+                continue;
+            }
+            let mut rows = Vec::new();
+            rows.try_reserve_exact(SITES)?;
+            rows.resize_with(SITES, Counters::default);
+            let rows: Box<Table> = rows.into_boxed_slice().try_into().ok().expect("SITES rows");
+            let table = Box::into_raw(rows);
+            // Release: who finds the table sees it zeroed.
+            if place
+                .compare_exchange(null_mut(), table, Release, Relaxed)
+                .is_err()
+            {
+                // SAFETY: somebody else's table was first, so nobody has seen this one.
+                drop(unsafe { Box::from_raw(table) });
+            }
+        }
+        // Release: pairs with the acquire in `add` and `all`.
+        self.count.fetch_max(cpus, AcqRel);
+        Ok(())
+    }
+
+    fn table(&self, index: usize) -> Option<&Table> {
+        // Acquire: pairs with the release in `make_room`.
+        let table = self.places[index].load(Acquire);
+        // SAFETY: tables are freed with `self` only.
+        unsafe { table.as_ref() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Table> {
+        (0..self.count.load(Acquire)).filter_map(|index| self.table(index))
+    }
+
+    /// The counters of `site` on each CPU.
+    pub(super) fn site(&self, site: Site) -> impl Iterator<Item = &Counters> {
+        self.all().map(move |table| &table[site.0 as usize])
+    }
+
+    /// Counts `event` for the CPU with this index.
+    #[inline]
+    pub(super) fn add(&self, cpu: usize, site: Site, event: Event) {
+        // Acquire: pairs with `make_room`, so tables below the count are there.
+        let count = self.count.load(Acquire);
+        let index = if cpu < count { cpu } else { cpu % count.max(1) };
+        let Some(table) = self.table(index) else {
+            return;
+        };
+        let row = &table[site.0 as usize];
+        // Relaxed throughout: these are counts, and order nothing.
+        match event {
+            Event::Free => {
+                row.free.fetch_add(1, Relaxed);
+            }
+            Event::Refused => {
+                row.refused.fetch_add(1, Relaxed);
+            }
+            Event::Held(time) => {
+                row.hold.fetch_add(time, Relaxed);
+            }
+            Event::Waited(wait) => {
+                let time = wait.to.saturating_sub(wait.from);
+                row.contended.fetch_add(1, Relaxed);
+                row.spins.fetch_add(wait.spins, Relaxed);
+                row.sleeps.fetch_add(wait.sleeps, Relaxed);
+                row.wait.fetch_add(time, Relaxed);
+                row.max_wait.fetch_max(time, Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for Tables {
+    fn drop(&mut self) {
+        self.stop();
+        for place in &mut self.places {
+            let table = *place.get_mut();
+            if !table.is_null() {
+                // SAFETY: published once, and nobody has `self` any more.
+                drop(unsafe { Box::from_raw(table) });
             }
         }
     }
