@@ -1,6 +1,6 @@
 //! `scalevm latency`: a film beside a workload.
 
-use crate::cli::{LatencyArgs, On};
+use crate::cli::LatencyArgs;
 use crate::harness::{Failure, Lateness, Plan};
 use crate::output::{json, lateness};
 use crate::simulated::Simulated;
@@ -10,10 +10,7 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
     args.check()?;
     let common = &args.common;
     let on = super::system(common, args.vm.is_some())?;
-    let simulated = match on {
-        On::Sim => Some(super::simulated(args.vm.as_deref(), common)?),
-        On::Os | On::Hosted => None,
-    };
+    let simulated = super::simulated_on(on, args.vm.as_deref(), common)?;
     let target = super::target(on, args.vm.as_deref(), common)?;
     super::prepare()?;
     let plan = Plan {

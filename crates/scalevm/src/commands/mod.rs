@@ -82,6 +82,14 @@ pub fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Tar
     }
 }
 
+/// The simulated machine that is asked for, if one is.
+fn simulated_on(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Option<Simulated>, Failure> {
+    match on {
+        On::Sim => simulated(vm, args).map(Some),
+        On::Os | On::Hosted => Ok(None),
+    }
+}
+
 /// Our VM on the simulated machine that is asked for.
 pub fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
     Ok(Simulated {

@@ -11,10 +11,7 @@ use crate::simulated::Simulated;
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let common = &args.common;
     let on = super::system(common, args.vm.is_some())?;
-    let simulated = match on {
-        On::Sim => Some(super::simulated(args.vm.as_deref(), common)?),
-        On::Os | On::Hosted => None,
-    };
+    let simulated = super::simulated_on(on, args.vm.as_deref(), common)?;
     let target = super::target(on, args.vm.as_deref(), common)?;
     super::prepare()?;
     let workload = super::workload(&args.what, on)?;

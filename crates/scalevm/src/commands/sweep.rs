@@ -62,10 +62,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
             on,
             vm,
             target: super::target(on, vm, common)?,
-            simulated: match on {
-                On::Sim => Some(super::simulated(vm, common)?),
-                On::Os | On::Hosted => None,
-            },
+            simulated: super::simulated_on(on, vm, common)?,
         });
     }
     let counts = task_counts(&args.cpus, sides[0].simulated.as_ref())?;

@@ -45,6 +45,20 @@ pub struct Stage<'a> {
 pub fn contended<S: Subject>(name: &'static str, stage: &Stage<'_>) -> Result<Sums, Failure> {
     let subject = S::new(stage.machine.cpus());
     let line = Line::default();
+    let sums = meet(stage, &|stop| operate(&subject, &line, stop))?;
+    let operations = sums.operations.iter().sum();
+    let exclusive = match S::EXCLUSIVE {
+        true => line.verify(operations),
+        false => Ok(()),
+    };
+    exclusive
+        .and_then(|()| subject.verify(operations))
+        .map_err(|why| wrong(name, stage.threads, why))?;
+    Ok(sums)
+}
+
+/// Lets the threads begin `operate` together, each of which counts until it is told to stop.
+fn meet(stage: &Stage<'_>, operate: &(dyn Fn(&AtomicBool) -> u64 + Sync)) -> Result<Sums, Failure> {
     let stop = AtomicBool::new(false);
     // Open when the writer's guard goes; until then threads wait to read.
     let gate = RwLock::new(());
@@ -53,9 +67,9 @@ pub fn contended<S: Subject>(name: &'static str, stage: &Stage<'_>) -> Result<Su
         stage.machine.attach(index);
         ready.fetch_add(1, Relaxed);
         drop(gate.read());
-        operate(&subject, &line, &stop)
+        operate(&stop)
     };
-    let sums = thread::scope(|scope| {
+    thread::scope(|scope| {
         let closed = gate.write();
         let mut threads = Vec::with_capacity(stage.threads);
         for index in 0..stage.threads {
@@ -84,16 +98,7 @@ pub fn contended<S: Subject>(name: &'static str, stage: &Stage<'_>) -> Result<Su
             seconds,
             operations,
         })
-    })?;
-    let operations = sums.operations.iter().sum();
-    let exclusive = match S::EXCLUSIVE {
-        true => line.verify(operations),
-        false => Ok(()),
-    };
-    exclusive
-        .and_then(|()| subject.verify(operations))
-        .map_err(|why| wrong(name, stage.threads, why))?;
-    Ok(sums)
+    })
 }
 
 /// One thread's loop; how often it went round.

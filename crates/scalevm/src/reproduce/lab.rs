@@ -162,21 +162,14 @@ impl Lab {
         self.plan(points).len() as u64
     }
 
-    /// Does the runs, those of different points at the same time: none depends on another. Those that are to
-    /// be alone come last. `false` if the user interrupts.
+    /// Does the runs, several at the same time: none depends on another. `false` if the user interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &Progress) -> bool {
         let runs = self.plan(points);
-        let (alone, together): (Vec<Run>, Vec<Run>) =
-            runs.into_iter().partition(|run| run.point.is_alone());
         let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
-        self.work_off(&together, threads, progress) && self.work_off(&alone, 1, progress)
-    }
-
-    fn work_off(&mut self, runs: &[Run], threads: usize, progress: &Progress) -> bool {
         let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((run, slot)) = take(&next, runs, &slots) {
+            while let Some((run, slot)) = take(&next, &runs, &slots) {
                 let machine = &self.machines[run.machine];
                 progress.point(&format!("{}, {} CPUs", machine.name, run.point.cpus()));
                 let began = Instant::now();
@@ -231,7 +224,7 @@ impl Lab {
     }
 
     /// A figure made of what was measured. `None` if the machine has too few CPUs for it.
-    pub fn figure(&self, quantity: impl Fn(&World) -> Option<Vec<f64>>) -> Option<Figure> {
+    pub fn figure(&self, quantity: &dyn Fn(&World) -> Option<Vec<f64>>) -> Option<Figure> {
         let seconds = Cell::new(0.0);
         let of = |machine| {
             let world = World {
@@ -271,7 +264,11 @@ impl World<'_> {
         point: impl Into<Point>,
         quantity: impl Fn(&Outcome) -> Option<f64>,
     ) -> Option<Vec<f64>> {
-        let point = point.into();
+        self.runs(point.into(), &quantity)
+    }
+
+    /// See [`World::each`].
+    fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
         let run = |seed| Run {
             point,
             machine: self.machine,

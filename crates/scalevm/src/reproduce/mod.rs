@@ -24,8 +24,8 @@
 //! ```
 //!
 //! It is not there where the machine has too few CPUs. What it takes: a run without jobs is short and has all
-//! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one, is on no corner, and
-//! nothing else runs meanwhile. What misses says why ([`Row::why`]); what the seed only says in words is taken
+//! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one and is
+//! on no corner. What misses says why ([`Row::why`]); what the seed only says in words is taken
 //! for a range ([`Aim::Words`]). How the default design does on larger machines beside the seed's "after" is a
 //! [`Beyond`].
 

@@ -49,23 +49,50 @@ pub struct Work {
 /// A run that is of no workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    /// What it measures. Together with `size` it says all: runs of two probes with both equal are the same.
+    /// What it measures. Together with `preset` and `size` it says all: runs of two probes with all three
+    /// equal are the same.
     pub name: &'static str,
+    /// How the VM is built.
+    pub preset: Preset,
     /// Of how much.
     pub size: usize,
     /// CPUs it takes.
     pub cpus: usize,
     /// Whether one run is enough, with one seed on the machine itself.
     pub once: bool,
-    /// Whether it watches locks: what is watched belongs to the process, so no other run may go on.
-    pub alone: bool,
     /// Does it, with this seed.
-    pub run: fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>,
+    pub run: Run,
+}
+
+type Run = fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>;
+
+impl Probe {
+    /// Of as much as there are CPUs, with each seed.
+    pub const fn new(name: &'static str, preset: Preset, cpus: usize, run: Run) -> Self {
+        Probe {
+            name,
+            preset,
+            size: cpus,
+            cpus,
+            once: false,
+            run,
+        }
+    }
+
+    /// Of so much.
+    pub const fn of(self, size: usize) -> Self {
+        Probe { size, ..self }
+    }
+
+    /// One run is enough.
+    pub const fn once(self) -> Self {
+        Probe { once: true, ..self }
+    }
 }
 
 impl PartialEq for Probe {
     fn eq(&self, other: &Self) -> bool {
-        (self.name, self.size) == (other.name, other.size)
+        (self.name, self.preset, self.size) == (other.name, other.preset, other.size)
     }
 }
 
@@ -164,20 +191,12 @@ impl Point {
         }
     }
 
-    /// Whether it runs while no other does.
-    pub fn is_alone(&self) -> bool {
-        match *self {
-            Point::Work(work) => work.watched,
-            Point::Probe(probe) => probe.alone,
-            _ => false,
-        }
-    }
-
     /// Whether there is one run of it, with one seed on the machine itself.
     pub fn is_single(&self) -> bool {
         match *self {
-            Point::Probe(probe) => probe.once || probe.alone,
-            _ => self.is_alone(),
+            Point::Work(work) => work.watched,
+            Point::Probe(probe) => probe.once,
+            _ => false,
         }
     }
 

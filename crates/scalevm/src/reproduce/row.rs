@@ -174,7 +174,7 @@ impl Row {
         aim: Aim,
         quantity: impl Fn(&World) -> Option<Vec<f64>>,
     ) -> Option<Self> {
-        let figure = lab.figure(quantity)?;
+        let figure = lab.figure(&quantity)?;
         Some(Row {
             ours: figure.ours,
             corners: figure.corners,

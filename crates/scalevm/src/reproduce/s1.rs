@@ -50,14 +50,8 @@ const WHY_FAIR: &str = "a run is 10 ms, the seed's sample a second: who has back
      of the waiting is served next is not predicted (docs/simulator/model.md)";
 
 const DI: Work = Work::processes("mmap1", Preset::FreebsdDi, 96);
-const HARNESS: Probe = Probe {
-    name: "will-it-scale's harness, mmap1",
-    size: 12,
-    cpus: 12,
-    once: true,
-    alone: false,
-    run,
-};
+const HARNESS: Probe =
+    Probe::new("will-it-scale's harness, mmap1", Preset::FreebsdDi, 12, run).once();
 
 fn points(_: &Profile) -> Vec<Point> {
     vec![DI.into(), HARNESS.into()]
@@ -147,7 +141,7 @@ impl Watch for Seen {
 
 /// A measurement as seed 000's: how many samples it shows, and how many of them can not be.
 fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
-    let work = Work::processes("mmap1", Preset::FreebsdDi, probe.size);
+    let work = Work::processes("mmap1", probe.preset, probe.size);
     let (target, plan) = work.on(machine, seed)?;
     let schedule = Schedule {
         warmup: 1,

@@ -24,28 +24,19 @@ const BUILD: Work = Work::processes("build", Preset::OpenbsdUnlocked, 16)
     .jobs(2)
     .watched();
 const DESKTOP: Work = Work::threads("desktop", Preset::OpenbsdUnlocked, 16).watched();
-const GLOBAL: Probe = wake_ups("wake-ups, one lock", pairs::<GlobalQueue<Sim>>);
-const HASHED: Probe = wake_ups("wake-ups, hashed", pairs::<Hashed<Sim>>);
+const GLOBAL: Probe = Probe::new(
+    "wake-ups",
+    Preset::OpenbsdUnlocked,
+    16,
+    pairs::<GlobalQueue<Sim>>,
+);
+const HASHED: Probe = Probe::new("wake-ups", Preset::Scalevm, 16, pairs::<Hashed<Sim>>);
 
 const MAKE: &str = "seed 003: make -j17: \"10% on SCHED_LOCK()\"; with a video beside it \"2%\"";
 const MAP: &str = "seed 003: a map in a browser: \"12% on the SCHED_LOCK()\" of the time in the kernel; 2 to 24 % of all";
 const WHY_MAKE: &str = "it is taken by who sleeps: with a task a CPU nobody is preempted, no idle CPU looks for work, \
      and no process waits for a child that runs elsewhere";
 const MORE: &str = "aim: tasks that sleep on different keys do not meet";
-
-const fn wake_ups(
-    name: &'static str,
-    run: fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>,
-) -> Probe {
-    Probe {
-        name,
-        size: 16,
-        cpus: 16,
-        once: false,
-        alone: false,
-        run,
-    }
-}
 
 fn points(_: &Profile) -> Vec<Point> {
     vec![BUILD.into(), DESKTOP.into(), GLOBAL.into(), HASHED.into()]

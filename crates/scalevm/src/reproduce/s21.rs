@@ -15,32 +15,16 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const LOCKED: Probe = film("film, big lock", |probe, machine, seed, effort| {
-    play(Preset::OpenbsdBiglock, probe, machine, seed, effort)
-});
-const UNLOCKED: Probe = film("film, faults unlocked", |probe, machine, seed, effort| {
-    play(Preset::OpenbsdUnlocked, probe, machine, seed, effort)
-});
-const OURS: Probe = film("film, scalevm", |probe, machine, seed, effort| {
-    play(Preset::Scalevm, probe, machine, seed, effort)
-});
+const LOCKED: Probe = film(Preset::OpenbsdBiglock);
+const UNLOCKED: Probe = film(Preset::OpenbsdUnlocked);
+const OURS: Probe = film(Preset::Scalevm);
 
 const SMOOTH: &str = "seed 003: \"it is now possible to do 'make -j17' and watch a HD video at the same time\": no frame is dropped";
 const BETTER: &str =
     "seed 003: unlocking faults \"improve[s] the overall latency of mixed userland workload\"";
 
-const fn film(
-    name: &'static str,
-    run: fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>,
-) -> Probe {
-    Probe {
-        name,
-        size: 16,
-        cpus: 16,
-        once: true,
-        alone: false,
-        run,
-    }
+const fn film(preset: Preset) -> Probe {
+    Probe::new("film", preset, 16, play).once()
 }
 
 fn points(_: &Profile) -> Vec<Point> {
@@ -83,19 +67,13 @@ fn said(outcome: &Outcome) -> String {
 }
 
 /// By how many seconds all but one of a hundred frames are late at most.
-fn play(
-    preset: Preset,
-    probe: &Probe,
-    machine: &Profile,
-    seed: u64,
-    effort: &Effort,
-) -> Result<Outcome, Failure> {
+fn play(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     // `scalevm latency` plays 120; a frame takes about a second to simulate.
     let frames = match effort.seeds {
         1 => 6,
         _ => 30,
     };
-    let (target, plan) = Work::processes("build", preset, probe.size).on(machine, seed)?;
+    let (target, plan) = Work::processes("build", probe.preset, probe.size).on(machine, seed)?;
     let late = Lateness::watch(&target, &plan, frames)?;
     Ok(Outcome::of(late.most.as_secs_f64())
         .with("median", late.median.as_secs_f64())

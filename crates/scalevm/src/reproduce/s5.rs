@@ -75,7 +75,7 @@ fn linear(lab: &Lab, mode: Mode) -> Option<Row> {
             |a: Vec<f64>, b: Vec<f64>| a.into_iter().zip(b).map(|(a, b)| a.min(b)).collect();
         parts?.into_iter().reduce(least)
     })?;
-    let plain = lab.figure(|world| world.ratio(at(mode, all), at(mode, 1)))?;
+    let plain = lab.figure(&|world: &_| world.ratio(at(mode, all), at(mode, 1)))?;
     let median = plain.ours.median;
     let (whole, parts) = (median / all as f64, speed(machine, all));
     Some(row.note(format!(

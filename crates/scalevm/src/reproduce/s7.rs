@@ -17,8 +17,8 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const BEFORE: Probe = graph("busy stacks, before", before);
-const AFTER: Probe = graph("busy stacks, after", after);
+const BEFORE: Probe = graph(Preset::FreebsdDi);
+const AFTER: Probe = graph(Preset::FreebsdEpoch);
 
 const HALF: f64 = 0.5;
 const MUNMAP: &str = "seed 000: \"we're actually rate limited by munmap as opposed to mmap and all of our time is \
@@ -26,18 +26,8 @@ const MUNMAP: &str = "seed 000: \"we're actually rate limited by munmap as oppos
 const DI: &str = "seed 000: \"every call to pmap_remove() is globally serialized on the invl_gen_mtx mutex\"; half at least";
 const SWAP: &str = "seed 000: \"swap reservation accounting is now the bottleneck\"; half at least";
 
-const fn graph(
-    name: &'static str,
-    run: fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>,
-) -> Probe {
-    Probe {
-        name,
-        size: 96,
-        cpus: 96,
-        once: true,
-        alone: true,
-        run,
-    }
+const fn graph(preset: Preset) -> Probe {
+    Probe::new("busy stacks", preset, 96, run).once()
 }
 
 fn points(_: &Profile) -> Vec<Point> {
@@ -74,30 +64,11 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(shares.into_iter().filter_map(row).collect())
 }
 
-fn before(
-    probe: &Probe,
-    machine: &Profile,
-    seed: u64,
-    effort: &Effort,
-) -> Result<Outcome, Failure> {
-    run(Preset::FreebsdDi, probe, machine, seed, effort)
-}
-
-fn after(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
-    run(Preset::FreebsdEpoch, probe, machine, seed, effort)
-}
-
 /// Seconds of CPU time in stacks, and the parts of it below what the seed names.
-fn run(
-    preset: Preset,
-    probe: &Probe,
-    machine: &Profile,
-    seed: u64,
-    effort: &Effort,
-) -> Result<Outcome, Failure> {
-    let work = Work::processes("mmap1", preset, probe.size);
+fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+    let work = Work::processes("mmap1", probe.preset, probe.size);
     let (target, plan) = work.on(machine, seed)?;
-    let busy = simulated::of(&target, &plan, effort.span(preset))?.busy;
+    let busy = simulated::of(&target, &plan, effort.span(probe.preset))?.busy;
     Ok(Outcome::of(busy.total())
         .with("munmap", below(&busy, "vm::space::unmap::"))
         .with("di", below(&busy, "baselines::freebsd::di::"))

@@ -19,14 +19,7 @@ pub const SYSTEM: System = System {
 const TASKS: usize = 32;
 const JOBS: u64 = 3;
 /// What the build counts.
-const COUNTS: Probe = Probe {
-    name: "slow paths of a build",
-    size: TASKS,
-    cpus: TASKS,
-    once: true,
-    alone: true,
-    run: count,
-};
+const COUNTS: Probe = Probe::new("slow paths of a build", Preset::FreebsdObm, TASKS, count).once();
 
 /// `debug.obm.slow_lock` and `debug.obm.slow_unlock`.
 const SLOW_LOCK: f64 = 111_444.0;
@@ -85,7 +78,7 @@ const fn jobs() -> u64 {
 /// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but those of PV lists
 /// are all that tasks meet at: a space's are behind its pmap's lock.
 fn count(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
-    let work = Work::processes("build", Preset::FreebsdObm, probe.size).jobs(JOBS);
+    let work = Work::processes("build", probe.preset, probe.size).jobs(JOBS);
     let (target, plan) = work.on(machine, seed)?;
     let slow = target.observe(&plan, effort.contended)?.slow_paths;
     let slow = slow.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Children of one process at work on as many CPUs.
 
 use crate::harness::Failure;
-use crate::reproduce::Outcome;
+use crate::reproduce::{Effort, Outcome, Probe};
 use baselines::selected::{Preset, Selected};
 use machine::{Job, PAGE_SIZE, VaRange};
 use sim::profile::Profile;
@@ -51,15 +51,16 @@ struct Board {
     failed: AtomicBool,
 }
 
-/// What `children` of one parent do in a second, together.
+/// What as many children of one parent as the probe has do in a second, together.
 pub fn rate(
-    preset: Preset,
+    probe: &Probe,
     deed: Deed,
-    children: usize,
     profile: &Profile,
     seed: u64,
-    span: Duration,
+    effort: &Effort,
 ) -> Result<Outcome, Failure> {
+    let (preset, children) = (probe.preset, probe.size);
+    let span = effort.span(preset);
     let machine = Sim::new(MachineOptions {
         memory: (children + 1) * MEMORY,
         seed,

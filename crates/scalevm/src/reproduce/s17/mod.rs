@@ -3,7 +3,7 @@
 mod family;
 
 use super::lab::World;
-use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Unit};
+use super::{Aim, Lab, Point, Probe, Row, System, Unit};
 use crate::harness::Failure;
 use baselines::selected::Preset;
 use family::Deed;
@@ -31,56 +31,36 @@ const OVERHEAD: &str =
     "seed 004: \"Fork locks the root anon_vma for every VMA … With and without contention\"";
 const AIM: &str = "aim: children of one process do not wait for each other";
 
-/// Of which the first is held beside the second, and so on.
-const PRESETS: [Preset; 4] = [
-    Preset::Linux2639Ra,
-    Preset::Linux30Rc2,
-    Preset::Linux30Fixes,
-    Preset::Scalevm,
-];
-/// More than there are children.
-const PLACE: usize = 1 << 16;
+/// Whose root's lock spins; is a mutex; is kept along a chain. And ours.
+const SPIN: Preset = Preset::Linux2639Ra;
+const MUTEX: Preset = Preset::Linux30Rc2;
+const BATCHED: Preset = Preset::Linux30Fixes;
+const OURS: Preset = Preset::Scalevm;
 
-/// What children of one parent do, as a probe: its size says which preset and how many children.
-const fn probe(deed: Deed, preset: usize, children: usize) -> Probe {
-    let (name, run): (_, fn(&_, &_, _, &_) -> _) = match deed {
-        Deed::Fork => ("children fork", |probe, machine, seed, effort| {
-            run(Deed::Fork, probe, machine, seed, effort)
-        }),
-        Deed::Break => (
-            "children move their break",
-            |probe, machine, seed, effort| run(Deed::Break, probe, machine, seed, effort),
+/// What so many children of one parent do.
+const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {
+    match deed {
+        Deed::Fork => Probe::new(
+            "children fork",
+            preset,
+            children,
+            |probe, on, seed, effort| family::rate(probe, Deed::Fork, on, seed, effort),
         ),
-        Deed::Hole => ("children make holes", |probe, machine, seed, effort| {
-            run(Deed::Hole, probe, machine, seed, effort)
-        }),
-    };
-    Probe {
-        name,
-        size: preset * PLACE + children,
-        cpus: children,
-        once: true,
-        alone: false,
-        run,
+        Deed::Break => Probe::new(
+            "children move their break",
+            preset,
+            children,
+            |probe, on, seed, effort| family::rate(probe, Deed::Break, on, seed, effort),
+        ),
+        Deed::Hole => Probe::new(
+            "children make holes",
+            preset,
+            children,
+            |probe, on, seed, effort| family::rate(probe, Deed::Hole, on, seed, effort),
+        ),
     }
+    .once()
 }
-
-fn run(
-    deed: Deed,
-    probe: &Probe,
-    machine: &Profile,
-    seed: u64,
-    effort: &Effort,
-) -> Result<Outcome, Failure> {
-    let preset = PRESETS[probe.size / PLACE];
-    let children = probe.size % PLACE;
-    family::rate(preset, deed, children, machine, seed, effort.span(preset))
-}
-
-const SPIN: usize = 0;
-const MUTEX: usize = 1;
-const BATCHED: usize = 2;
-const OURS: usize = 3;
 
 const WHY_MUTEX: &str =
     "less than 1.2 times apart is no difference; and how tasks sleep is not predicted";
@@ -96,7 +76,7 @@ const DEEDS: [(Deed, &str); 3] = [
 fn points(_: &Profile) -> Vec<Point> {
     let mut points = Vec::new();
     for (deed, _) in DEEDS {
-        for preset in 0..PRESETS.len() {
+        for preset in [SPIN, MUTEX, BATCHED, OURS] {
             let one = probe(deed, preset, 1);
             points.extend([one, probe(deed, preset, ALL)].map(Point::from));
         }
@@ -105,7 +85,7 @@ fn points(_: &Profile) -> Vec<Point> {
 }
 
 /// What part of as many times the rate of one child all of them have.
-fn efficiency(deed: Deed, preset: usize) -> impl Fn(&World) -> Option<Vec<f64>> {
+fn efficiency(deed: Deed, preset: Preset) -> impl Fn(&World) -> Option<Vec<f64>> {
     move |world| {
         let mut parts = world.ratio(probe(deed, preset, ALL), probe(deed, preset, 1))?;
         parts.iter_mut().for_each(|part| *part /= ALL as f64);

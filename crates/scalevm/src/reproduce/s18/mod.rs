@@ -29,24 +29,19 @@ const SPLITS: &str =
 const AIM: &str = "aim: a structure whose walk does not grow";
 
 const fn linux(regions: usize) -> Probe {
-    Probe {
-        name: "a reverse walk of linux-2.6.39",
-        size: regions,
-        cpus: 1,
-        once: true,
-        alone: false,
-        run: |probe, machine, seed, _| {
-            fragments::look(Preset::Linux2639, probe.size, machine, seed)
-        },
-    }
+    look(Preset::Linux2639, regions)
 }
 
 const fn ours(regions: usize) -> Probe {
-    Probe {
-        name: "a reverse walk of scalevm",
-        run: |probe, machine, seed, _| fragments::look(Preset::Scalevm, probe.size, machine, seed),
-        ..linux(regions)
-    }
+    look(Preset::Scalevm, regions)
+}
+
+const fn look(preset: Preset, regions: usize) -> Probe {
+    Probe::new("a reverse walk", preset, 1, |probe, machine, seed, _| {
+        fragments::look(probe.preset, probe.size, machine, seed)
+    })
+    .of(regions)
+    .once()
 }
 
 fn points(_: &Profile) -> Vec<Point> {
