@@ -9,6 +9,8 @@ use sim::profile::{Profile, ProfileError};
 pub struct Beyond {
     /// The workload on that; the number of tasks is none of its own.
     pub after: Work,
+    /// Why the default design does less, where it does.
+    pub why: Option<&'static str>,
 }
 
 /// Numbers of tasks.
@@ -16,6 +18,9 @@ pub const COUNTS: [usize; 3] = [16, 96, 384];
 const AIM: &str = "aim: the default design does no less than the seed's \"after\"";
 const AIM_SYS: &str =
     "aim: the default design takes no more of the kernel's time than the seed's \"after\"";
+/// What is not less.
+const LEVEL: f64 = 0.9;
+const NO_DIFFERENCE: &str = "less than a tenth apart is no difference";
 /// Its costs are the machines'.
 const COSTS: &str = "freebsd-96";
 
@@ -61,9 +66,22 @@ impl Beyond {
             ours.mode.count(tasks),
             theirs.preset
         );
-        Row::new(lab, what, Aim::AtMost(1.0, AIM_SYS), |world| {
+        let row = Row::new(lab, what, Aim::AtMost(1.0, AIM_SYS), |world| {
             world.ratio_of(ours, theirs, Outcome::sys)
-        })
+        });
+        row.map(|row| self.reason(row, |ours| ours <= 1.0 / LEVEL))
+    }
+
+    /// Says why `row` misses, if it does; `is_level` says of its figure that it is no difference.
+    fn reason(&self, row: Row, is_level: impl Fn(f64) -> bool) -> Row {
+        let why = match is_level(row.ours.median) {
+            true => Some(NO_DIFFERENCE),
+            false => self.why,
+        };
+        match why {
+            Some(why) => row.why(why),
+            None => row,
+        }
     }
 
     fn rate(&self, lab: &Lab, tasks: usize) -> Option<Row> {
@@ -77,6 +95,7 @@ impl Beyond {
         let row = Row::new(lab, what, Aim::AtLeast(1.0, AIM), |world| {
             world.ratio(ours, theirs)
         })?;
+        let row = self.reason(row, |ours| ours >= LEVEL);
         let said = |work: Work| {
             let sentence = lab.first(work).and_then(Outcome::bottleneck)?;
             Some(format!("{} is held up by {sentence}", work.preset))

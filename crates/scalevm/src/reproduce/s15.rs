@@ -12,7 +12,10 @@ pub const SYSTEM: System = System {
     machines: &["arm64-16"],
     points,
     rows,
-    beyond: &[Beyond { after: DESKTOP }],
+    beyond: &[Beyond {
+        after: DESKTOP,
+        why: None,
+    }],
 };
 
 const TASKS: usize = 16;

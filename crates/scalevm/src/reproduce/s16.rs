@@ -20,6 +20,7 @@ pub const SYSTEM: System = System {
     rows,
     beyond: &[Beyond {
         after: Work::processes("build", AFTER, JOBS).jobs(1),
+        why: None,
     }],
 };
 
@@ -133,8 +134,12 @@ fn of_mode(lab: &Lab, mode: Mode) -> Vec<Row> {
     };
     let mut shift = |what: &str, aim, quantity: &dyn Fn(&Outcome) -> Option<f64>| {
         let what = format!("{by}: {what}, unlocked over biglock");
-        rows.extend(Row::new(lab, what, aim, |world| {
+        let row = Row::new(lab, what, aim, |world| {
             world.ratio_of(after, before, quantity)
+        });
+        rows.extend(row.map(|row| match mode {
+            Mode::Threads => row.why(WHY_THREADS),
+            Mode::Processes => row,
         }));
     };
     shift("waiting for KERNEL_LOCK", left, &|outcome| {

@@ -15,6 +15,7 @@ pub const SYSTEM: System = System {
     rows,
     beyond: &[Beyond {
         after: on(Preset::Linux30Fixes),
+        why: None,
     }],
 };
 

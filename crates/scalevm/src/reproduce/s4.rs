@@ -13,7 +13,10 @@ pub const SYSTEM: System = System {
     machines: &["freebsd-96"],
     points,
     rows,
-    beyond: &[Beyond { after: EPOCH }],
+    beyond: &[Beyond {
+        after: EPOCH,
+        why: None,
+    }],
 };
 
 const EPOCH: Work = Work::processes("mmap1", Preset::FreebsdEpoch, 96);

@@ -31,6 +31,8 @@ const RARE: &str = "seed 002: \"This seems to occur rare\"; 9,287 slow locks a b
 const WHY: &str = "who finds the byte taken spins before it sleeps, and the holder keeps it for well under a microsecond: a \
      task is a CPU here, so no holder is ever off it, as some of the seed's 40 on 32 are; and no turnstile is shared with \
      neighbours, whose wake-ups the seed counts too";
+const WHY_OFTEN: &str =
+    "all tasks begin at the same moment, and each job maps the same eight pages of sources";
 
 fn points(_: &Profile) -> Vec<Point> {
     vec![COUNTS.into()]
@@ -56,6 +58,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let rare = Row::new(lab, "slow locks of a job", aim, |world| {
         world.each(COUNTS, |counts| Some(counts.value / jobs() as f64))
     });
+    let rare = rare.map(|row| row.why(WHY_OFTEN));
     let note = lab.first(COUNTS).map(|counts| {
         let unlocks = counts.other("unlock").unwrap_or(0.0);
         format!(

@@ -10,7 +10,7 @@ use vm::{
     Space, Vm,
 };
 
-mod refusing;
+use crate::refusing;
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;

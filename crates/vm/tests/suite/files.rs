@@ -9,7 +9,7 @@ use vm::policy::Reservation;
 use vm::swap::SwapSpace;
 use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm};
 
-mod store;
+use crate::store;
 
 const MIB: usize = 1 << 20;
 

@@ -1,7 +1,7 @@
 //! What every delayed invalidation promises, on threads; one that does none must fail.
 
-mod common;
-mod cpus;
+use crate::common;
+use crate::cpus;
 
 use baselines::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use baselines::selected::{AnyInvalidation, Design};

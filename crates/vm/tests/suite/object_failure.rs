@@ -1,8 +1,8 @@
 //! Every allocation and every call of a store fails once, in all that an object does: the
 //! call returns an error, nothing leaks, nothing is half done.
 
-mod refusing;
-mod store;
+use crate::refusing;
+use crate::store;
 
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};

@@ -12,7 +12,7 @@ use vm::policy::{ForkTables, Reservation};
 use vm::swap::SwapSpace;
 use vm::{Advice, Best, Error, Move, Options, Prot, Space, Vm};
 
-mod run;
+use crate::run;
 
 const SLOT: usize = 512;
 const PAGES: usize = 3 * SLOT;

@@ -5,7 +5,7 @@
 //! look-up that returns a stranger's page, a slot that is used anew while it is read, or a
 //! page that is freed too early shows as a wrong word; one that is never freed, as a leak.
 
-mod swapping;
+use crate::swapping;
 
 use hosted::Hosted;
 use machine::{Execute, Frame, Job, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology};

@@ -1,6 +1,6 @@
 //! Stacks that grow, on hosted memory.
 
-mod refusing;
+use crate::refusing;
 
 use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};

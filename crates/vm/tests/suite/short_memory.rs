@@ -1,7 +1,7 @@
 //! Operations that bring pages while there is hardly memory for what they need besides: they
 //! come to an end.
 
-mod failing;
+use crate::failing;
 
 use failing::{Disk, TestSpace, check_empty, system};
 use machine::PAGE_SIZE;

@@ -6,7 +6,7 @@
 //! pageout would: it must not return before the flush, or the page changes after it was
 //! taken for unmapped.
 
-mod common;
+use crate::common;
 
 use baselines::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use common::NoDi;

@@ -1,6 +1,6 @@
 //! Moving several mappings, cutting off and doubling, on hosted memory.
 
-mod refusing;
+use crate::refusing;
 
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};

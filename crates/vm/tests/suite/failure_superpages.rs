@@ -1,6 +1,6 @@
 //! Superpages in the making and being taken apart, with everything refused that it takes.
 
-mod failing;
+use crate::failing;
 
 use failing::{Call, Large, Pages, World, all};
 use machine::{PAGE_SIZE, VaRange};

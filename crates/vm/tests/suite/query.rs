@@ -12,7 +12,7 @@ use vm::{
     Superpages, Usage, Vm,
 };
 
-mod store;
+use crate::store;
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;

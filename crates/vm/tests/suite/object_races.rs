@@ -1,7 +1,7 @@
 //! Many CPUs at one object: faults, reads, writes, truncations, write-backs, evictions,
 //! and attachments beside each other. The store panics where two calls concern one page.
 
-mod store;
+use crate::store;
 
 use hosted::Hosted;
 use machine::{Execute, Job, Memory, Ordering, PAGE_SIZE, VaRange};

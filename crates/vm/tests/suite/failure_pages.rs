@@ -1,6 +1,6 @@
 //! What moves pages, with everything refused that it asks for.
 
-mod failing;
+use crate::failing;
 
 use failing::{Call, Mixed, Pages, all, pages};
 use machine::PAGE_SIZE;

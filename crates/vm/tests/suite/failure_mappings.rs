@@ -1,6 +1,6 @@
 //! What changes what is mapped, with everything refused that it asks for.
 
-mod failing;
+use crate::failing;
 
 use failing::{Call, Kind, MIB, Mixed, Pages, World, all, all_of, pages};
 use machine::{PAGE_SIZE, VaRange};

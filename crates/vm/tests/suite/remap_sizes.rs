@@ -1,6 +1,6 @@
 //! Moves that make a mapping much longer or much shorter: the tree has other slots there.
 
-mod failing;
+use crate::failing;
 
 use failing::{Disk, MIB, TestSpace, check_empty, system};
 use machine::{PAGE_SIZE, VaRange};

@@ -1,6 +1,6 @@
 //! The swap space, one thing at a time.
 
-mod swapping;
+use crate::swapping;
 
 use hosted::Hosted;
 use machine::{Frame, PAGE_SIZE, Topology};

@@ -2,7 +2,7 @@
 //! of which may keep a stale translation from the moment the PV entry is gone until it
 //! flushes. Who removes a page by the reverse map and waited must find none.
 
-mod common;
+use crate::common;
 
 use baselines::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use common::NoDi;

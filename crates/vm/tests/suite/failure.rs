@@ -1,7 +1,7 @@
 //! Every allocation of map, fault, protect, unmap and space creation fails once: the
 //! call returns an error, nothing leaks, the space is as before.
 
-mod refusing;
+use crate::refusing;
 
 use hosted::Hosted;
 use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology, VaRange};

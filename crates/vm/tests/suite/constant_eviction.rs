@@ -8,7 +8,7 @@ use vm::object::Object;
 use vm::policy::MapLocking;
 use vm::{Best, Options, Policies, Prot, Request, Space, Vm};
 
-mod store;
+use crate::store;
 
 /// The default, but that all that can be reclaimed is, before each change of a page table.
 struct Eager;

@@ -1,6 +1,6 @@
 //! Memory objects, one task at a time.
 
-mod store;
+use crate::store;
 
 use hosted::Hosted;
 use machine::{Frame, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};

@@ -6,8 +6,7 @@
 //! refused any more; and all can be torn down.
 #![allow(dead_code)] // each test uses a part
 
-#[path = "../refusing/mod.rs"]
-pub mod refusing;
+pub(crate) use crate::refusing;
 
 mod large;
 mod mixed;

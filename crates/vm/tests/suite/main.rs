@@ -1,0 +1,48 @@
+//! The VM on hosted memory: what each operation does, what it leaves when it fails, and what holds when
+//! CPUs do several at once.
+//!
+//! One program, since each has a copy of the whole VM in it. What explores schedules, counts instructions or
+//! watches the order of locks has a program of its own.
+
+mod constant_eviction;
+mod failure;
+mod failure_mappings;
+mod failure_pages;
+mod failure_superpages;
+mod files;
+mod fork;
+mod forks;
+mod frames;
+mod lazily_freed;
+mod limits;
+mod model;
+mod model_fork;
+mod object;
+mod object_failure;
+mod object_races;
+mod pmap;
+mod query;
+mod races;
+mod reclaim;
+mod remap;
+mod remap_sizes;
+mod sharers;
+mod short_memory;
+mod space;
+mod stack;
+mod superpages;
+mod superpages_races;
+mod swap;
+mod swap_ahead;
+mod swap_races;
+mod tables;
+mod tree;
+
+// What they share.
+mod failing;
+mod refusing;
+#[path = "../run/mod.rs"]
+mod run;
+mod store;
+#[path = "../swapping/mod.rs"]
+mod swapping;
