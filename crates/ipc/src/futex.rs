@@ -42,7 +42,8 @@ pub struct Futexes<M: Machine> {
 /// The first waiter, under its lock.
 type Bucket<M> = Mutex<M, Watched<M, Adaptive<M>, FutexLock>, Link<M>>;
 
-/// A task that waits; on its stack, in place until `woken` is set.
+/// A task that waits; on its stack, on a line of its own, in place until `woken` is set.
+#[repr(align(64))]
 struct Waiter<M: Machine> {
     name: Name,
     /// Set to 1 by the waker, as the last thing it does with the node.

@@ -39,7 +39,9 @@ struct Slot<M: Machine> {
     first: M::Cell<Link<M>>,
 }
 
-/// A blocked task; on its stack, in place until `woken` is set.
+/// A blocked task; on its stack, in place until `woken` is set. On a line of its own, wherever the
+/// compiler puts it.
+#[repr(align(64))]
 struct Waiter<M: Machine> {
     key: usize,
     task: M::Task,

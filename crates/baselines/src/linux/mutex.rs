@@ -51,7 +51,8 @@ struct Queue<M: Machine> {
 // SAFETY: followed under `wait_lock` only, and nodes stay while they are queued.
 unsafe impl<M: Machine> Send for Queue<M> {}
 
-/// A task that sleeps; on its stack, in place until it has left the queue by itself.
+/// A task that sleeps; on its stack, on a line of its own, in place until it has left the queue by itself.
+#[repr(align(64))]
 struct Waiter<M: Machine> {
     task: M::Task,
     /// The one behind it. Under `wait_lock`.
