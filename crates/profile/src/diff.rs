@@ -84,13 +84,28 @@ fn entry<'a, 'b>(
         })
 }
 
-fn sentence(changes: &[Change], rates: f64) -> String {
-    let mut locks: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+/// What waits for each lock takes before and after. Who waits for a lock does that at its line: of
+/// the two the greater stands for both.
+fn by_name(changes: &[Change]) -> BTreeMap<&str, (f64, f64)> {
+    let mut sums: BTreeMap<(&str, bool), (f64, f64)> = BTreeMap::new();
     for change in changes {
-        let sum = locks.entry(&change.name).or_default();
+        let is_line = change.kind == Kind::Line;
+        let sum = sums.entry((&change.name, is_line)).or_default();
         sum.0 += change.before;
         sum.1 += change.after;
     }
+    let mut locks: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for ((name, _), sum) in sums {
+        let most = locks.entry(name).or_default();
+        if sum.0 + sum.1 > most.0 + most.1 {
+            *most = sum;
+        }
+    }
+    locks
+}
+
+fn sentence(changes: &[Change], rates: f64) -> String {
+    let locks = by_name(changes);
     let describe = |(name, (before, after)): &(&str, (f64, f64))| {
         format!("{name} {:.0} → {:.0} %", 100.0 * before, 100.0 * after)
     };

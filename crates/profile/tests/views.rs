@@ -192,6 +192,25 @@ fn a_difference_says_where_the_contention_shifted_to() {
     );
 }
 
+/// They wait for a lock where its line is, so a part of the time would be counted twice.
+#[test]
+fn a_lock_and_its_line_are_one() {
+    let locks = |lock, line| {
+        profile(
+            1e5,
+            &[
+                ("big", Kind::Own, "enter", lock),
+                ("big", Kind::Line, "", line),
+            ],
+        )
+    };
+    let difference = Difference::of(&locks(4.8, 4.0), &locks(0.8, 1.6));
+    assert_eq!(
+        difference.sentence,
+        "1.00 times the rate; less waiting for big 60 → 10 %; no lock took its place"
+    );
+}
+
 #[test]
 fn what_started_a_task_can_be_left_out() {
     let mut stacks = Stacks::default();
