@@ -19,10 +19,16 @@ type On<O> = Watched<Checked, Tas<Checked>, Modelled, O>;
 
 /// Two tasks count to two under a lock; returns how many executions there are.
 fn executions<L: RawLock<Checked> + 'static>() -> u32 {
+    executions_with::<L>(|| {})
+}
+
+/// As [`executions`], each of which begins with `first`.
+fn executions_with<L: RawLock<Checked> + 'static>(first: fn()) -> u32 {
     let executions = Arc::new(AtomicU32::new(0));
     let count = executions.clone();
     loom::model(move || {
         count.fetch_add(1, Relaxed);
+        first();
         let shared = Arc::new((L::new(), Counter::new(0)));
         let job = || {
             let shared = shared.clone();
@@ -50,8 +56,11 @@ fn the_checker_sees_the_lock_alone() {
     assert_eq!(executions::<On<Order>>(), bare);
     assert_eq!(executions::<On<Profile>>(), bare);
     // Trying first is a step more.
-    profile::of(Checked::anchor()).start(2).expect("memory");
-    assert!(executions::<On<Both<Order, Profile>>>() > bare);
+    let profiled = executions_with::<On<Both<Order, Profile>>>(|| {
+        let profile = profile::of(Checked::anchor());
+        profile.start(2).expect("memory");
+    });
+    assert!(profiled > bare);
 }
 
 /// A test-and-set lock whose release is none.
