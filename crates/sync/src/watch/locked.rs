@@ -80,9 +80,13 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         try_lock: impl FnOnce() -> Option<H>,
         lock: impl FnOnce() -> H,
     ) -> Held<H, O::Ticket> {
-        let (raw, how) = match O::asks_contention() {
-            false => (lock(), Acquired::Unknown),
-            true => timed::<M, H>(try_lock, lock),
+        let (raw, how) = if !O::asks_contention() {
+            (lock(), Acquired::Unknown)
+        } else if let Some(raw) = try_lock() {
+            (raw, Acquired::Free)
+        } else {
+            let (raw, wait) = timed::<M, H>(lock);
+            (raw, Acquired::Waited(wait))
         };
         let ticket = O::acquired(attempt, how);
         Held::new(raw, ticket)
@@ -129,15 +133,8 @@ impl<H, T> Held<H, T> {
     }
 }
 
-/// Acquires by `lock` if `try_lock` does not; how that was.
-#[inline(never)]
-fn timed<M: Machine, H>(
-    try_lock: impl FnOnce() -> Option<H>,
-    lock: impl FnOnce() -> H,
-) -> (H, Acquired) {
-    if let Some(raw) = try_lock() {
-        return (raw, Acquired::Free);
-    }
+#[cold]
+fn timed<M: Machine, H>(lock: impl FnOnce() -> H) -> (H, Wait) {
     let (spins, sleeps) = effort::<M>();
     let from = M::now();
     let raw = lock();
@@ -149,7 +146,7 @@ fn timed<M: Machine, H>(
         spins: spun.wrapping_sub(spins) as u64,
         sleeps: slept.wrapping_sub(sleeps) as u64,
     };
-    (raw, Acquired::Waited(wait))
+    (raw, wait)
 }
 
 impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {

@@ -26,15 +26,16 @@ use table::Event;
 pub enum Profile {}
 
 /// From a contended acquisition to its release: where it was, and since when the
-/// lock has been held.
+/// lock has been held. Two words, so that it stays in registers.
 #[derive(Default)]
-pub struct Ticket(Option<Holding>);
-
-struct Holding {
-    site: Site,
+pub struct Ticket {
+    /// Nowhere, if there was no waiting.
+    site: Option<Site>,
     /// When the lock was got; from [`Observer::releasing`] on, how long it was held.
     time: u64,
 }
+
+const _: () = assert!(size_of::<Ticket>() == 16);
 
 impl<M: Machine> Observer<M> for Profile {
     type Ticket = Ticket;
@@ -49,9 +50,23 @@ impl<M: Machine> Observer<M> for Profile {
 
     #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Ticket {
-        match table::running::<M>() {
-            None => Ticket(None),
-            Some(tables) => acquired::<M>(tables, attempt, how),
+        // Unknown: stopped, or only just started; such an acquisition is not counted.
+        if matches!(how, Acquired::Unknown) {
+            return Ticket::default();
+        }
+        let Some(tables) = table::running::<M>() else {
+            return Ticket::default();
+        };
+        let site = Site::of(attempt.class, attempt.site);
+        let Acquired::Waited(wait) = how else {
+            count::<M>(tables, site, Event::Free);
+            return Ticket::default();
+        };
+        let time = wait.to;
+        count::<M>(tables, site, Event::Waited(wait));
+        Ticket {
+            site: Some(site),
+            time,
         }
     }
 
@@ -68,39 +83,21 @@ impl<M: Machine> Observer<M> for Profile {
 
     #[inline]
     fn releasing(_: &'static ClassState, _: usize, ticket: &mut Ticket) {
-        if let Some(holding) = &mut ticket.0 {
-            holding.time = M::now().saturating_sub(holding.time);
+        if ticket.site.is_some() {
+            ticket.time = M::now().saturating_sub(ticket.time);
         }
     }
 
     #[inline]
     fn released(ticket: Ticket) {
-        if let Some(holding) = ticket.0 {
+        if let Some(site) = ticket.site {
             // Stopped meanwhile or not: the wait has been counted.
             let tables = of(M::anchor());
-            count::<M>(tables, holding.site, Event::Held(holding.time));
+            count::<M>(tables, site, Event::Held(ticket.time));
         }
     }
 }
 
-// Not inlined: there is a copy of the caller for each lock and each place that takes it.
-#[inline(never)]
-fn acquired<M: Machine>(tables: &Tables, attempt: &Attempt, how: Acquired) -> Ticket {
-    // Unknown: only just started; such an acquisition is not counted.
-    if matches!(how, Acquired::Unknown) {
-        return Ticket(None);
-    }
-    let site = Site::of(attempt.class, attempt.site);
-    let Acquired::Waited(wait) = how else {
-        count::<M>(tables, site, Event::Free);
-        return Ticket(None);
-    };
-    let time = wait.to;
-    count::<M>(tables, site, Event::Waited(wait));
-    Ticket(Some(Holding { site, time }))
-}
-
-#[inline(never)]
 fn count<M: Machine>(tables: &Tables, site: Site, event: Event) {
     let pin = <M as Cpus>::pin();
     tables.add(pin.cpu().index(), site, event);

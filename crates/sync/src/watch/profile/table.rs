@@ -78,7 +78,7 @@ pub(super) fn running<M: Machine>() -> Option<&'static Tables> {
     }
 }
 
-#[inline(never)]
+#[cold]
 fn find<M: Machine>() -> Option<&'static Tables> {
     let tables = M::anchor().get::<Tables>()?;
     tables.running.load(Relaxed).then_some(tables)
