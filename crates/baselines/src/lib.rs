@@ -1,22 +1,22 @@
 //! The designs that did not scale, as their authors built them.
 //!
-//! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem,
-//! it shows what one lock or one list costs and nothing else. The structures, the lock
-//! traffic and the order of the steps are those of the systems named; where something
-//! had to differ, the module says what and why.
+//! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem, it shows
+//! what one lock or one list costs and nothing else. The structures, the lock traffic and the order
+//! of the steps are those of the named systems; where something had to differ, the module says what
+//! and why.
 //!
-//! | policy | system | what every CPU meets in |
+//! | policy | system | where all CPUs meet |
 //! |---|---|---|
 //! | [`freebsd::Pvh`] | FreeBSD 10 | one reader/writer lock over whole operations |
-//! | [`freebsd::Di`] | FreeBSD 2016 to 2019, seed 000's "before" | one mutex at the start and finish of a block |
+//! | [`freebsd::Di`] | FreeBSD 2016 to 2019, the "before" of case study 000 | one mutex at the start and finish of a block |
 //! | [`freebsd::LocklessDi`] | FreeBSD since May 2019 (r347695) | one list's head and tail |
-//! | [`freebsd::EpochDi`] | seed 000's experiment | nothing, but each wait is a grace period |
-//! | [`freebsd::PvListLocks`] | FreeBSD since 2012, seed 002's "stock" | one of 256 locks for all PV lists of 2 MiB, or one for each 2 MiB |
-//! | [`freebsd::Chunks`] | FreeBSD; seed 002's "after" | a list of all PV chunks, or one of all pmaps |
+//! | [`freebsd::EpochDi`] | the experiment of case study 000 | nothing, but each wait is a grace period |
+//! | [`freebsd::PvListLocks`] | FreeBSD since 2012, the "stock" of case study 002 | one of 256 locks for all PV lists of 2 MiB, or one for each 2 MiB |
+//! | [`freebsd::Chunks`] | FreeBSD; the "after" of case study 002 | a list of all PV chunks, or one of all pmaps |
 //! | [`freebsd::OneLock`] | FreeBSD, each of them | a space's rwlock and the pmap's mutex, if they share the space |
 //! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
 //! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |
-//! | [`linux::Linux`] | Linux 2.6.39 and 3.0, seed 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
+//! | [`linux::Linux`] | Linux 2.6.39 and 3.0, case study 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
 //!
 //! [`selected`] chooses among them, and `vm`'s own designs, at run time.
 #![no_std]
@@ -25,5 +25,6 @@ extern crate alloc;
 
 pub mod freebsd;
 pub mod linux;
+pub mod map_locks;
 pub mod openbsd;
 pub mod selected;

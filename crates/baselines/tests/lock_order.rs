@@ -1,5 +1,5 @@
-//! A whole VM with the baselines' locks keeps the order that `vm::lock` declares. Debug
-//! builds and feature `lock-order` of the VM check it; others run the same operations.
+//! A whole VM with the baselines' locks keeps the order that `vm::lock` declares. Debug builds and
+//! the VM's feature `lock-order` check it; others run the same operations.
 
 use baselines::freebsd::swap::MutexSwap;
 use baselines::freebsd::{Di, OneLock, Pvh};
@@ -26,7 +26,7 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
 fn exercise<I: Invalidation<Hosted>>() {
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, With<I>>::new(machine);
+    let vm = Vm::<Hosted, With<I>>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let at = space.map(4 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
@@ -58,7 +58,7 @@ fn the_generation_mutex_is_taken_between_map_and_pmap() {
         assert!(seen("space map", "invl gen"));
         assert!(seen("space map", "swap devices"));
         assert!(seen("space map", "swap user"));
-        // Blocks hold no lock: the mutex is let go before the pmap's is taken.
+        // Blocks hold no lock: the mutex is released before the pmap's is acquired.
         assert!(!seen("invl gen", "pmap"));
         assert!(!seen("swap devices", "swap user"));
     }

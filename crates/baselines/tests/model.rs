@@ -1,10 +1,9 @@
-//! The lists and the epochs under all interleavings of two and three CPUs, and the same
-//! with one step broken: each fault must be found.
+//! The lists and the epochs under all interleavings of two and three CPUs, and the same with one
+//! step broken: each fault must be found.
 //!
-//! What is modelled: a CPU notes a page in a block, says so, flushes (writes a plain
-//! cell) and ends the block. Another waits; if it had heard of the note before, it reads
-//! the cell: a wait that returns early is a data race or a wrong value, a wake-up that is
-//! lost a deadlock.
+//! The model: a CPU notes a page in a block, says so, flushes (writes a plain cell) and ends the
+//! block. Another waits; if it had heard of the note before, it reads the cell: a wait that returns
+//! early is a data race or a wrong value, a lost wake-up a deadlock.
 
 mod common;
 
@@ -14,11 +13,11 @@ use checked::loom::model::Builder;
 use common::NoDi;
 use machine::{Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use sync::epoch::{Domain, Options, Protocol, Section};
+use sync::epoch::{Protocol, Sleepable, SleepableSection};
 use sync::turnstile::Turnstiles;
 use vm::policy::Invalidation;
 
-/// The first page's and the second's; one region, as the worst hash would have it.
+/// The first page's and the second's; one region, as the worst hash would give.
 const PAGES: [Frame; 2] = [Frame(0), Frame(1)];
 
 struct World<I> {
@@ -30,7 +29,7 @@ struct World<I> {
 impl<I: Invalidation<Checked>> World<I> {
     fn new(cpus: CpuRange) -> Self {
         World {
-            policy: I::new(&I::Config::default(), cpus, 512),
+            policy: I::new(&I::Config::default(), cpus, 512).expect("room"),
             noted: [0, 0].map(Atomic::new),
             flushed: [false, false].map(SharedCell::new),
         }
@@ -41,7 +40,7 @@ impl<I: Invalidation<Checked>> World<I> {
         let block = self.policy.begin();
         self.policy.note(&block, PAGES[which], &page);
         self.noted[which].store(1, Ordering::Release);
-        // SAFETY: read only by who waited for this block; loom checks it.
+        // SAFETY: read only by a CPU that has waited for this block; loom checks it.
         unsafe { *self.flushed[which].write() = true };
         drop(block);
     }
@@ -100,7 +99,7 @@ fn explore<I: Invalidation<Checked>>(removers: usize, beside: bool, preemptions:
         machine.execute(vec![Box::new(move || {
             (0..removers).for_each(|p| world.wait(p))
         })]);
-        // SAFETY: all jobs have ended, and nobody else knows the world.
+        // SAFETY: all jobs have ended, so only this function has the world.
         unsafe { place.drop_in_place() };
     });
 }
@@ -116,10 +115,10 @@ impl<W> Place<W> {
 
 // SAFETY: the checker runs one execution at a time, on one thread.
 unsafe impl<W> Send for Place<W> {}
-// SAFETY: as above.
+// SAFETY: the checker runs one execution at a time, on one thread.
 unsafe impl<W> Sync for Place<W> {}
 
-/// What a model has found.
+/// The result of a model.
 #[derive(Debug, PartialEq)]
 enum Fault {
     /// A wait returned before the block it was for had ended.
@@ -158,26 +157,29 @@ broken!(SleepsUnchecked, CHECKS_AGAIN);
 broken!(LeavesUnmarked, MARKS);
 broken!(LooksOnly, EXCHANGES);
 
-/// Seed 000's experiment on epochs that wait for one advance too few.
-struct HastyEpoch(Domain<Checked, OneStep>);
+/// The epochs of case study 000's experiment, if a wait waited for one side only.
+struct HastyEpoch(Sleepable<Checked, OneSide>);
 
-enum OneStep {}
-impl Protocol for OneStep {
-    const GRACE: u64 = 1;
+enum OneSide {}
+impl Protocol for OneSide {
+    const BOTH_SIDES: bool = false;
 }
 
-// SAFETY: none; it breaks the promise, and the model must notice.
+// SAFETY: none; it breaks the contract, and the model must notice.
 unsafe impl Invalidation<Checked> for HastyEpoch {
-    type Block<'a> = Section<'a, Checked, OneStep>;
+    type Block<'a> = SleepableSection<'a, Checked, OneSide>;
     type Enter<'a> = ();
     type Reverse<'a> = ();
     type Page = ();
     type Config = ();
 
-    fn new(_: &(), cpus: CpuRange, _: usize) -> Self {
-        HastyEpoch(Domain::with_protocol(cpus, Options::default()))
+    fn new(_: &(), cpus: CpuRange, _: usize) -> Result<Self, vm::Error> {
+        Ok(HastyEpoch(Sleepable::with_protocol(cpus)?))
     }
     fn new_page() {}
+    fn may_sleep(&self) -> bool {
+        true
+    }
     fn begin(&self) -> Self::Block<'_> {
         self.0.enter()
     }

@@ -20,8 +20,8 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// Runs `job` on `cpus` CPUs at once. What the machine has once is made before: the checker does
-/// not see that an anchor synchronizes.
+/// Runs `job` on `cpus` CPUs at once. The machine's anchored values are made before: the checker
+/// does not see that an anchor synchronizes.
 fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
     Scheduler::<Checked>::of_machine();
     let job = Arc::new(job);
@@ -32,7 +32,7 @@ fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
     Checked::new(cpus).execute(jobs.collect());
 }
 
-/// Two CPUs count under the lock, which they take twice and let go at once.
+/// Two CPUs count under the lock, which they take twice and release at once.
 #[test]
 fn the_big_lock_excludes() {
     explore(2, || {
@@ -47,7 +47,7 @@ fn the_big_lock_excludes() {
             assert_eq!(lock.release_all(), 2);
             assert!(!lock.is_mine());
             lock.lock_again(2);
-            // SAFETY: as above.
+            // SAFETY: the lock is held.
             unsafe { *count.write() += 1 };
             lock.unlock();
             assert!(lock.is_mine());
@@ -58,7 +58,7 @@ fn the_big_lock_excludes() {
     });
 }
 
-/// Who sleeps in the kernel lets it go: else nobody could come in to wake him.
+/// A task that sleeps in the kernel releases the lock; otherwise no other could enter to wake it.
 #[test]
 fn sleeping_lets_the_kernel_go() {
     explore(3, || {
@@ -75,7 +75,7 @@ fn sleeping_lets_the_kernel_go() {
                 // SAFETY: the kernel is locked, here and below.
                 assert_eq!(unsafe { *count.read() }, 1);
             } else {
-                // SAFETY: as above.
+                // SAFETY: the kernel is locked.
                 unsafe { *count.write() += 1 };
                 ready.store(1, Ordering::Relaxed);
                 scheduler.wake(key, usize::MAX);

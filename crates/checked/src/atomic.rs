@@ -1,6 +1,7 @@
 //! loom's atomics and cells.
 
 use crate::Checked;
+use crate::flaw::{self, Zero};
 use loom::sync::atomic as la;
 use machine::{Atomic, AtomicInt, AtomicPair, Atomics, Ordering, SharedCell};
 use std::sync::Mutex;
@@ -16,15 +17,18 @@ macro_rules! atomic {
             }
             #[track_caller]
             fn load(&self, order: Ordering) -> $value {
-                self.0.load(order)
+                if flaw::is_blind() {
+                    return <$value as Zero>::ZERO;
+                }
+                self.0.load(flaw::weaken(order))
             }
             #[track_caller]
             fn store(&self, value: $value, order: Ordering) {
-                self.0.store(value, order)
+                self.0.store(value, flaw::weaken(order))
             }
             #[track_caller]
             fn swap(&self, value: $value, order: Ordering) -> $value {
-                self.0.swap(value, order)
+                self.0.swap(value, flaw::weaken(order))
             }
             #[track_caller]
             fn compare_exchange(
@@ -34,6 +38,7 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                let (success, failure) = (flaw::weaken(success), flaw::weaken(failure));
                 self.0.compare_exchange(current, new, success, failure)
             }
             #[track_caller]
@@ -44,12 +49,15 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                let (success, failure) = (flaw::weaken(success), flaw::weaken(failure));
                 self.0.compare_exchange_weak(current, new, success, failure)
             }
             #[track_caller]
             fn publish(&self, value: $value) {
-                self.0.store(value, Ordering::Release);
-                la::fence(Ordering::SeqCst);
+                self.0.store(value, flaw::weaken(Ordering::Release));
+                if !flaw::is_here() {
+                    la::fence(Ordering::SeqCst);
+                }
             }
         }
     };
@@ -61,19 +69,19 @@ macro_rules! integer {
         impl AtomicInt<$value> for $name {
             #[track_caller]
             fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                self.0.fetch_add(value, order)
+                self.0.fetch_add(value, flaw::weaken(order))
             }
             #[track_caller]
             fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
-                self.0.fetch_sub(value, order)
+                self.0.fetch_sub(value, flaw::weaken(order))
             }
             #[track_caller]
             fn fetch_and(&self, value: $value, order: Ordering) -> $value {
-                self.0.fetch_and(value, order)
+                self.0.fetch_and(value, flaw::weaken(order))
             }
             #[track_caller]
             fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                self.0.fetch_or(value, order)
+                self.0.fetch_or(value, flaw::weaken(order))
             }
         }
     };
@@ -86,8 +94,8 @@ integer!(U64, la::AtomicU64, u64);
 integer!(Usize, la::AtomicUsize, usize);
 atomic!(Ptr, la::AtomicPtr<()>, *mut ());
 
-/// A pair of words: loom has none, so each value ever stored gets a number, and
-/// the number is the loom atomic. Order and visibility are then loom's own.
+/// A pair of words: loom has none, so each stored value gets a number, and the loom atomic holds
+/// the number. Order and visibility are then loom's own.
 pub struct Pair {
     current: la::AtomicUsize,
     values: Mutex<Vec<[u64; 2]>>,
@@ -123,8 +131,8 @@ impl AtomicPair for Pair {
     }
 
     fn store_word(&self, index: usize, word: u64, order: Ordering) {
-        // The other word keeps its last value, so this is an exchange here. It
-        // continues a release sequence, which a store would end.
+        // The other word keeps its last value, so this is an exchange here. It continues a release
+        // sequence, which a store would end.
         let mut seen = self.current.fetch_add(0, Ordering::Relaxed);
         loop {
             let mut value = self.value(seen);
@@ -165,7 +173,7 @@ pub struct Cell<T>(loom::cell::UnsafeCell<T>);
 
 // SAFETY: loom itself checks every access for races.
 unsafe impl<T: Send> Send for Cell<T> {}
-// SAFETY: as above.
+// SAFETY: loom itself checks every access for races.
 unsafe impl<T: Send> Sync for Cell<T> {}
 
 impl<T: Send> SharedCell<T> for Cell<T> {
@@ -181,7 +189,10 @@ impl<T: Send> SharedCell<T> for Cell<T> {
     fn write(&self) -> *mut T {
         self.0.with_mut(|p| p)
     }
+    #[track_caller]
     fn into_inner(self) -> T {
+        // All other accesses must have happened before, as before a write.
+        self.write();
         self.0.into_inner()
     }
 }
@@ -198,6 +209,8 @@ impl Atomics for Checked {
 
     #[track_caller]
     fn fence(order: Ordering) {
-        la::fence(order);
+        if flaw::weaken(order) != Ordering::Relaxed {
+            la::fence(order);
+        }
     }
 }

@@ -3,18 +3,37 @@
 use crate::Checked;
 use machine::{CpuId, Cpus, Execute, Job, Pinned};
 use std::cell::Cell;
+use std::marker::PhantomData;
 
 loom::thread_local! {
     static CURRENT: Cell<CpuId> = Cell::new(CpuId::NONE);
+    /// The thread's pins.
+    static PINS: Cell<u32> = Cell::new(0);
 }
 
-/// The calling thread's pin.
-pub struct Pin(CpuId);
+/// The calling thread's pin. Pins are counted, so that a task that sleeps with one is found.
+pub struct Pin {
+    cpu: CpuId,
+    /// A pin belongs to its thread.
+    not_send: PhantomData<*mut ()>,
+}
 
 impl Pinned for Pin {
     fn cpu(&self) -> CpuId {
-        self.0
+        self.cpu
     }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        PINS.with(|pins| pins.set(pins.get() - 1));
+    }
+}
+
+/// Panics if the task is about to sleep while it holds a pin.
+#[track_caller]
+pub(crate) fn assert_unpinned() {
+    assert!(Checked::pins() == 0, "a task sleeps while it is pinned");
 }
 
 // SAFETY: `execute` gives each CPU to one thread.
@@ -22,7 +41,15 @@ unsafe impl Cpus for Checked {
     type Pin = Pin;
 
     fn pin() -> Pin {
-        Pin(CURRENT.with(Cell::get))
+        PINS.with(|pins| pins.set(pins.get() + 1));
+        Pin {
+            cpu: CURRENT.with(Cell::get),
+            not_send: PhantomData,
+        }
+    }
+
+    fn pins() -> u32 {
+        PINS.with(Cell::get)
     }
 
     fn relax(_round: u32) {
@@ -30,12 +57,12 @@ unsafe impl Cpus for Checked {
     }
 
     fn delay(_pauses: u32) {
-        // Time says nothing about order: a delay may be arbitrarily short.
+        // A delay orders nothing and may be arbitrarily short.
     }
 }
 
 impl Execute for Checked {
-    /// The calling loom thread runs the first job, threads of their own the rest.
+    /// The calling loom thread runs the first job; each other job gets a thread.
     fn execute(&self, jobs: Vec<Job>) {
         let cpus = machine::Topology::cpus(self);
         let mut jobs = jobs.into_iter().enumerate();
@@ -43,11 +70,13 @@ impl Execute for Checked {
         let threads: Vec<_> = jobs
             .map(|(cpu, job)| {
                 let cpu = cpus.cpu(cpu);
-                loom::thread::spawn(move || {
+                let run = move || {
                     CURRENT.with(|current| current.set(cpu));
                     job();
                     crate::task::end();
-                })
+                };
+                let thread = loom::thread::Builder::new().stack_size(crate::STACK);
+                thread.spawn(run).expect("a thread")
             })
             .collect();
         if let Some((cpu, job)) = first {

@@ -1,22 +1,35 @@
-//! The machine contract on loom: every interleaving, and every value a load may
-//! see under the C11 model, for a few threads.
+//! The machine contract on loom: every interleaving, and every value that a load may see under the
+//! C11 model, for a few threads.
 //!
-//! Use it inside [`loom::model()`]. What loom does not model is listed in the
-//! project's CAVEATS.md: `SeqCst` accesses count as acquire and release
-//! (fences are exact, which is why the contract has
-//! [`machine::Atomic::publish`]), and fairness is assumed of spin loops.
+//! Use it inside [`loom::model()`]. The project's CAVEATS.md lists what loom does not model:
+//! `SeqCst` accesses count as acquire and release (fences are exact, which is why the contract has
+//! [`machine::Atomic::publish`]), and spin loops are assumed to be fair.
 
 mod atomic;
 mod cpu;
+pub mod flaw;
 mod memory;
 mod mmu;
 mod task;
 
 pub use loom;
+pub use task::with_late_unparks;
 
 use atomic::U64;
 use machine::{CpuRange, Topology};
 use std::sync::Arc;
+
+/// Words of a CPU's stack: loom's threads have 4096, too few for the VM in a build without
+/// optimization.
+const STACK: usize = 0x4000;
+
+/// Runs `body`, a model's, on a thread with a stack as large as a CPU's: [`machine::Execute`] runs
+/// the first job on the calling thread, and the model's own thread has a small stack.
+pub fn with_stack(body: impl FnOnce() + Send + 'static) {
+    let thread = loom::thread::Builder::new().stack_size(STACK);
+    let done = thread.spawn(body).expect("a thread").join();
+    done.expect("a panic ends the model");
+}
 
 /// The machine: loom threads as CPUs.
 #[derive(Clone)]
@@ -27,7 +40,7 @@ pub struct Checked {
 
 struct Inner {
     frames: memory::Frames,
-    /// One a CPU; none on a machine without memory.
+    /// One per CPU; none on a machine without memory.
     mmus: Box<[mmu::CpuMmu]>,
 }
 
@@ -37,8 +50,8 @@ impl Checked {
         Self::build(cpus, 0)
     }
 
-    /// A machine of `cpus` CPUs and `frames` frames, all zero, of which a model may
-    /// touch 96 words. To be made in the model, before its threads.
+    /// A machine of `cpus` CPUs and `frames` frames, all zero, of which a model may touch 96 words,
+    /// and 1,120 if they are enough for a superpage. Create it in the model, before its threads.
     pub fn with_memory(cpus: usize, frames: usize) -> Self {
         Self::build(cpus, frames)
     }

@@ -1,6 +1,7 @@
 //! Physical memory of loom atomics.
 
 use crate::{Checked, U64};
+use core::ops::Range;
 use core::ptr::NonNull;
 use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, WORDS_PER_FRAME};
 use std::cell::UnsafeCell;
@@ -9,37 +10,45 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Words one model may touch, in all its frames together.
 const WORDS: usize = 96;
+/// And if it has frames for a superpage: its entries, and a word of each of its pages, too.
+const MANY_WORDS: usize = WORDS + 2 * WORDS_PER_FRAME;
+/// Bytes at a frame's direct map: enough for a table of cells.
+const ROOM: usize = 1 << 16;
 
 /// The memory of one machine.
 ///
-/// loom wants every access ordered behind the creation of its atomic, and a frame's
-/// 512 atomics would be too many for it. So the thread that makes the machine makes a
-/// few, all 0, and each word that is first touched gets the next of them.
+/// loom requires that every access is ordered after the creation of its atomic, and a frame's 512
+/// atomics would be too many for it. So the thread that makes the machine creates a few, all 0, and
+/// each word gets the next of them at its first touch.
 pub(crate) struct Frames {
     count: usize,
     spare: Box<[U64]>,
-    /// Which of `spare` a word is.
+    /// The index in `spare` of each touched word.
     names: Mutex<BTreeMap<(Frame, usize), usize>>,
-    /// Bytes behind the direct map, beside the words.
+    /// The bytes behind the direct map, apart from the words.
     pages: Mutex<BTreeMap<Frame, Box<Page>>>,
 }
 
 #[repr(align(4096))]
-struct Page(UnsafeCell<[u8; PAGE_SIZE]>);
+struct Page(UnsafeCell<[u8; ROOM]>);
 
 // SAFETY: a page is only handed out as a raw pointer.
 unsafe impl Send for Page {}
-// SAFETY: as above.
+// SAFETY: a page is only handed out as a raw pointer.
 unsafe impl Sync for Page {}
 
-/// Locks what is no part of the model. Never held across an access that loom sees.
+/// Locks a mutex that is not part of the model. Never held across an access that loom sees.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Frames {
     pub(crate) fn new(count: usize) -> Self {
-        let words = if count == 0 { 0 } else { WORDS };
+        let words = match count {
+            0 => 0,
+            1..WORDS_PER_FRAME => WORDS,
+            _ => MANY_WORDS,
+        };
         Frames {
             count,
             spare: (0..words).map(|_| U64::new(0)).collect(),
@@ -56,12 +65,20 @@ impl Frames {
     }
 }
 
-// SAFETY: pages are boxed, aligned, one a frame, and kept until the machine's drop.
-// `word` is beside them: whoever mixes both kinds of access on one frame sees two
-// memories, which is why only owners of a frame, through `zero` and `copy`, have both.
+// SAFETY: pages are boxed, aligned, one per frame, and kept until the machine's drop. `word` is
+// separate from them: code that mixed both kinds of access on one frame would see two memories,
+// which is why only owners of a frame, through `zero` and `copy`, have both.
 unsafe impl Memory for Checked {
-    fn frame_count(&self) -> usize {
+    const ROOM: usize = ROOM;
+
+    fn frame_end(&self) -> usize {
         self.inner.frames.count
+    }
+
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
+        if self.inner.frames.count > 0 {
+            each(0..self.inner.frames.count as u32);
+        }
     }
 
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
@@ -70,7 +87,7 @@ unsafe impl Memory for Checked {
         let mut pages = lock(&frames.pages);
         let page = pages
             .entry(frame)
-            .or_insert_with(|| Box::new(Page(UnsafeCell::new([0; PAGE_SIZE]))));
+            .or_insert_with(|| Box::new(Page(UnsafeCell::new([0; ROOM]))));
         NonNull::new(page.0.get()).expect("a box").cast()
     }
 
@@ -82,8 +99,9 @@ unsafe impl Memory for Checked {
         let next = names.len();
         let name = *names.entry((frame, index)).or_insert(next);
         assert!(
-            name < WORDS,
-            "a model may touch {WORDS} words of memory at most"
+            name < frames.spare.len(),
+            "a model may touch {} words of memory at most",
+            frames.spare.len()
         );
         &frames.spare[name]
     }
@@ -112,8 +130,8 @@ unsafe impl Memory for Checked {
             let value = self.word(from, index).load(Ordering::Relaxed);
             self.word(to, index).store(value, Ordering::Relaxed);
         }
-        // SAFETY: both are PAGE_SIZE bytes and disjoint; the caller owns `to`, and
-        // nobody writes `from`.
+        // SAFETY: both are PAGE_SIZE bytes and disjoint; the caller owns `to`, and `from` is not
+        // written meanwhile.
         unsafe {
             let bytes = self.direct_map(from);
             self.direct_map(to)

@@ -1,17 +1,16 @@
-//! Translation: a TLB that forgets nothing, a page walk, and shootdown.
+//! Translation: a TLB that drops nothing by itself, a page walk, and shootdown.
 //!
-//! A CPU's state word is odd while it performs an access. An access makes it odd and
-//! fences, looks whether its doorbell has rung since it last looked and carries out
-//! what was asked, translates, accesses, and makes the state even. A shootdown notes
-//! the request, rings the targets' doorbells, fences, and waits for each target whose
-//! state is odd to change it. The hosted machine's `shootdown` module argues why that
-//! is enough; here the checker looks for a counterexample.
+//! A CPU's state word is odd while it performs an access. An access makes it odd and fences, checks
+//! whether its doorbell has rung since the last check and carries out the requests, translates,
+//! accesses, and makes the state even. A shootdown notes the request, rings the targets' doorbells,
+//! fences, and waits for each target whose state is odd to change it. The hosted machine's
+//! `shootdown` module argues why that is enough; here the checker looks for a counterexample.
 
 use crate::memory::lock;
 use crate::{Checked, U64};
 use machine::{
-    Access, Asid, Atomic, AtomicInt, Atomics, CpuSet, Cpus, Flush, Frame, Memory, Mmu, Ordering,
-    PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, VaRange, pte,
+    Access, Asid, Atomic, AtomicInt, Atomics, CpuSet, Cpus, Flush, Frame, KernelEntries, Memory,
+    Mmu, Ordering, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, VaRange, pte,
 };
 use std::sync::Mutex;
 
@@ -21,10 +20,10 @@ pub(crate) struct CpuMmu {
     state: U64,
     /// Grows with each request.
     doorbell: U64,
-    /// Requests not yet carried out. No part of the model: a CPU that has heard one
-    /// ring may see requests whose ring is still to come, and flushes more.
+    /// Requests not yet carried out. Not part of the model: a CPU that has heard one ring may see
+    /// requests whose ring is still to come, and flushes more.
     requests: Mutex<Vec<(Asid, Flush)>>,
-    /// The owner's alone.
+    /// Only the owner uses it.
     own: Mutex<Own>,
 }
 
@@ -39,11 +38,41 @@ struct Own {
 #[derive(Clone, Copy)]
 struct Entry {
     asid: Asid,
-    /// What it translates, and the first frame of it.
+    /// The range it translates, and its first frame.
     range: VaRange,
     frame: Frame,
-    writable: bool,
+    rights: Rights,
     dirty: bool,
+}
+
+/// The rights that all entries on the way to a page allow.
+#[derive(Clone, Copy)]
+struct Rights {
+    write: bool,
+    execute: bool,
+}
+
+impl Rights {
+    const ALL: Rights = Rights {
+        write: true,
+        execute: true,
+    };
+
+    /// The rights left after one more entry.
+    fn behind(self, entry: u64) -> Rights {
+        Rights {
+            write: self.write && entry & pte::WRITABLE != 0,
+            execute: self.execute && entry & pte::NO_EXECUTE == 0,
+        }
+    }
+
+    fn allow(self, access: Access) -> bool {
+        match access {
+            Access::Read => true,
+            Access::Write => self.write,
+            Access::Execute => self.execute,
+        }
+    }
 }
 
 impl Entry {
@@ -78,7 +107,7 @@ impl CpuMmu {
     }
 
     fn serve(&self) {
-        // Acquire: pairs with the release of the ring; the tables are seen as changed.
+        // Acquire: pairs with the release of the ring, so the CPU sees the changed tables.
         let rung = self.doorbell.load(Ordering::Acquire);
         if rung != core::mem::replace(&mut lock(&self.own).heard, rung) {
             let requests = core::mem::take(&mut *lock(&self.requests));
@@ -124,47 +153,52 @@ impl Checked {
         let is_it = |entry: &Entry| entry.asid == asid && entry.range.contains(address);
         let cached = lock(&mmu.own).tlb.iter().copied().find(is_it);
         if let Some(entry) = cached
-            && (access == Access::Read || (entry.writable && entry.dirty))
+            && entry.rights.allow(access)
+            && (access != Access::Write || entry.dirty)
         {
             return Ok(entry.frame(address));
         }
         lock(&mmu.own).tlb.retain(|entry| !is_it(entry));
-        if cached.is_some_and(|entry| !entry.writable) {
+        if cached.is_some_and(|entry| !entry.rights.allow(access)) {
             return Err(fault(true));
         }
-        let (leaf, level, writable) = self.walk(root, address, access).map_err(fault)?;
+        let (leaf, level, rights) = self.walk(root, address, access).map_err(fault)?;
         let span = pte::span(level);
         let entry = Entry {
             asid,
             range: VaRange::sized(address & !(span - 1), span),
             frame: pte::frame(leaf),
-            writable,
+            rights,
             dirty: leaf & pte::DIRTY != 0,
         };
         lock(&mmu.own).tlb.push(entry);
         Ok(entry.frame(address))
     }
 
-    /// The mapping entry as the walk leaves it, its level, and whether writes are allowed;
-    /// or whether a present entry forbids the access.
-    fn walk(&self, root: Frame, address: usize, access: Access) -> Result<(u64, u32, bool), bool> {
+    /// The mapping entry as the walk leaves it, its level, and the rights; or whether a present
+    /// entry forbids the access.
+    fn walk(
+        &self,
+        root: Frame,
+        address: usize,
+        access: Access,
+    ) -> Result<(u64, u32, Rights), bool> {
         if address >= pte::USER_END {
             return Err(false);
         }
         let mut entry = pte::PRESENT | pte::WRITABLE | pte::USER | root.address();
-        let mut writable = true;
+        let mut rights = Rights::ALL;
         let mut level = pte::LEVELS;
         loop {
             level -= 1;
             let word = self.word(pte::frame(entry), pte::index(address, level));
-            // Acquire (here and below): pairs with the release of who linked the entry.
+            // Acquire (here and below): pairs with the release of the CPU that linked the entry.
             let mut found = word.load(Ordering::Acquire);
             loop {
                 if found & pte::PRESENT == 0 {
                     return Err(false);
                 }
-                let write_forbidden = !writable || found & pte::WRITABLE == 0;
-                if found & pte::USER == 0 || (access == Access::Write && write_forbidden) {
+                if found & pte::USER == 0 || !rights.behind(found).allow(access) {
                     return Err(true);
                 }
                 let dirties = maps(level, found) && access == Access::Write;
@@ -172,15 +206,15 @@ impl Checked {
                 if entry == found {
                     break;
                 }
-                // Release: who takes the entry away sees the bits set.
+                // Release: a CPU that clears the entry sees the bits set.
                 match word.compare_exchange(found, entry, Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => break,
                     Err(changed) => found = changed,
                 }
             }
-            writable &= entry & pte::WRITABLE != 0;
+            rights = rights.behind(entry);
             if maps(level, entry) {
-                return Ok((entry, level, writable));
+                return Ok((entry, level, rights));
             }
         }
     }
@@ -193,7 +227,18 @@ fn maps(level: u32, entry: u64) -> bool {
 
 /// The calling thread must be a CPU of the machine, and the machine have memory;
 /// every operation panics otherwise.
-impl Mmu for Checked {
+// SAFETY: `translate` follows the tables or an entry that was cached and not flushed, and sets bits
+// by compare-exchange on the value it judged. By the module's protocol a shootdown ends only after
+// all accesses through flushed entries; the checker looks for a schedule where it does not.
+unsafe impl Mmu for Checked {
+    fn asids(&self) -> usize {
+        1 << u16::BITS
+    }
+
+    fn kernel_entries(&self) -> Option<KernelEntries> {
+        None
+    }
+
     fn activate(&self, root: Frame, asid: Asid) {
         lock(&self.mmu().own).active = Some((root, asid));
     }
@@ -235,6 +280,12 @@ impl Mmu for Checked {
     fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         self.perform(address, Access::Write, |word| {
             word.store(value, Ordering::Release);
+        })
+    }
+
+    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        self.perform(address, Access::Execute, |word| {
+            word.load(Ordering::Acquire)
         })
     }
 }

@@ -1,17 +1,19 @@
 //! Parking, a clock that counts, and task-local words.
 
 use crate::Checked;
+use crate::cpu::assert_unpinned;
 use machine::{Anchor, Clock, Locals, Tasks};
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Names a thread of the running model: its place in [`THREADS`].
 #[derive(Clone, Copy, PartialEq)]
 pub struct Task(usize);
 
 loom::lazy_static! {
-    /// The threads that have asked for their name, in this execution.
+    /// The threads that have asked for their name in this execution.
     static ref THREADS: Registry = Registry::default();
-    /// One an execution.
+    /// One per execution.
     static ref ANCHOR: Anchor = Anchor::new();
 }
 
@@ -26,8 +28,8 @@ loom::thread_local! {
 
 /// Ends the task that the calling loom thread ran.
 ///
-/// loom drops thread-locals after the thread was joined, maybe after the statics
-/// that a task's words refer to.
+/// loom drops thread-locals after the thread was joined, maybe after the statics that a task's
+/// words refer to.
 pub(crate) fn end() {
     LOCALS.with(|locals| {
         if let Some(at_exit) = locals.at_exit.take() {
@@ -35,6 +37,23 @@ pub(crate) fn end() {
         }
         locals.words.iter().for_each(|word| word.set(0));
     });
+}
+
+thread_local! {
+    /// Whether an `unpark` lets other tasks run first. A model runs on its test's own thread.
+    static LATE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `model` so that each `unpark` lets other tasks run first.
+///
+/// In loom, everything a task does before an `unpark` happens before everything that the other task
+/// does next, even if that task does not park. Here a task that need not park continues earlier, and
+/// so without that order.
+pub fn with_late_unparks(model: impl FnOnce()) {
+    LATE.set(true);
+    let result = catch_unwind(AssertUnwindSafe(model));
+    LATE.set(false);
+    result.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
 impl Tasks for Checked {
@@ -52,15 +71,20 @@ impl Tasks for Checked {
     }
 
     fn park() {
+        assert_unpinned();
         loom::thread::park();
     }
 
     fn unpark(task: Task) {
+        if LATE.get() {
+            loom::thread::yield_now();
+        }
         let thread = THREADS.0.lock().unwrap()[task.0].clone();
         thread.unpark();
     }
 
     fn yield_now() {
+        assert_unpinned();
         loom::thread::yield_now();
     }
 
@@ -82,6 +106,7 @@ impl Clock for Checked {
     }
 
     fn sleep_until(_: u64) {
+        assert_unpinned();
         loom::thread::yield_now();
     }
 }

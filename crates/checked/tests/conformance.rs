@@ -50,11 +50,13 @@ fn tasks() {
 #[test]
 fn memory() {
     model(2, || suite::memory(&machine()));
+    model(2, || suite::usable(&machine()));
 }
 
 #[test]
 fn one_cpus_translation() {
     model(2, || suite::translation(&machine()));
+    model(2, || suite::execution(&machine()));
     model(2, || suite::accessed_dirty(&machine()));
     model(2, || suite::flushes(&machine()));
     model(2, || suite::asids(&machine()));

@@ -1,6 +1,7 @@
 //! Physical memory: one anonymous mapping, cut into frames.
 
 use crate::Hosted;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
@@ -8,8 +9,7 @@ use std::io;
 
 /// The frames of a machine, zero at first, unmapped at drop.
 ///
-/// The mapping reserves addresses only; the host gives memory to a frame when it
-/// is first touched.
+/// The mapping reserves only addresses; the host gives a frame memory at its first touch.
 pub(crate) struct Arena {
     base: NonNull<u8>,
     frames: usize,
@@ -17,11 +17,11 @@ pub(crate) struct Arena {
 
 // SAFETY: the arena is memory, touched through atomics or by a frame's owner.
 unsafe impl Send for Arena {}
-// SAFETY: as above.
+// SAFETY: shared accesses to the memory are atomic; all others are by a frame's owner.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// No memory at all.
+    /// An arena without memory.
     pub(crate) const EMPTY: Arena = Arena {
         base: NonNull::dangling(),
         frames: 0,
@@ -55,6 +55,20 @@ impl Arena {
         Ok(Arena { base, frames })
     }
 
+    /// Revokes access to `frames`, which are the arena's: any access to one faults.
+    pub(crate) fn forbid(&self, frames: Range<u32>) -> io::Result<()> {
+        let start = self.at(Frame(frames.start));
+        // SAFETY: the frames lie in the mapping, and an access to them is meant to fault.
+        let done = unsafe {
+            let bytes = frames.len() * PAGE_SIZE;
+            libc::mprotect(start.as_ptr().cast(), bytes, libc::PROT_NONE)
+        };
+        match done {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// The first byte of `frame`.
     #[inline]
     fn at(&self, frame: Frame) -> NonNull<u8> {
@@ -66,7 +80,8 @@ impl Arena {
     /// The words of `frame`.
     #[inline]
     fn words(&self, frame: Frame) -> &[AtomicU64; WORDS_PER_FRAME] {
-        // SAFETY: as in `word`, for all of the frame's words.
+        // SAFETY: the frame is mapped and aligned and lives as long as the arena; shared words are
+        // accessed atomically.
         unsafe { self.at(frame).cast().as_ref() }
     }
 
@@ -74,8 +89,8 @@ impl Arena {
     #[inline]
     pub(crate) fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
-        // SAFETY: the word lies in the frame, which is mapped and aligned and lives as
-        // long as the arena; words that are shared are accessed atomically.
+        // SAFETY: the word lies in the frame, which is mapped and aligned and lives as long as the
+        // arena; shared words are accessed atomically.
         unsafe { self.at(frame).cast::<AtomicU64>().add(index).as_ref() }
     }
 }
@@ -83,7 +98,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         if self.frames > 0 {
-            // SAFETY: nobody borrows the arena any more.
+            // SAFETY: `drop` has the arena exclusively, so nothing borrows from it.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.frames * PAGE_SIZE) };
         }
     }
@@ -92,9 +107,27 @@ impl Drop for Arena {
 // SAFETY: frames are disjoint page-aligned parts of a mapping that lives as long as
 // the machine, and `word` points into them.
 unsafe impl Memory for Hosted {
+    fn frame_end(&self) -> usize {
+        self.inner.usable.last().map_or(0, |last| last.end as usize)
+    }
+
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
+        self.inner.usable.iter().cloned().for_each(each);
+    }
+
     #[inline]
-    fn frame_count(&self) -> usize {
-        self.inner.arena.frames
+    fn allocated(&self, frame: Frame) {
+        if let Some(oracle) = &self.inner.oracle {
+            self.check_usable(frame);
+            oracle.allocated(frame);
+        }
+    }
+
+    #[inline]
+    fn freed(&self, frame: Frame) {
+        if let Some(oracle) = &self.inner.oracle {
+            oracle.freed(frame);
+        }
     }
 
     #[inline]
@@ -109,7 +142,7 @@ unsafe impl Memory for Hosted {
 
     #[inline]
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
-        // As a slice, so that the bounds are looked at once.
+        // As a slice, so that the bounds are checked once.
         let words = &self.inner.arena.words(frame)[first..end];
         let found = words.iter().map(|word| word.load(Ordering::Relaxed));
         found
@@ -127,10 +160,23 @@ unsafe impl Memory for Hosted {
     }
 }
 
-// Filling and copying count as one relaxed access for each word: a task that a
-// faulty kernel left a stale translation may touch the frame meanwhile, and this
-// must show as a wrong value, not as a data race. The string instructions do that
-// (they are opaque to the compiler) at full speed.
+impl Hosted {
+    /// Checks that the machine has handed over `frame`.
+    fn check_usable(&self, frame: Frame) {
+        let usable = &self.inner.usable;
+        let range = usable.partition_point(|range| range.end <= frame.0);
+        let is_usable = usable.get(range).is_some_and(|it| it.contains(&frame.0));
+        assert!(
+            is_usable,
+            "{frame:?} is allocated although the machine has not handed it over"
+        );
+    }
+}
+
+// Filling and copying count as one relaxed access for each word: a task with a stale translation,
+// left by a faulty kernel, may touch the frame meanwhile, and this must show as a wrong value, not
+// as a data race. The string instructions behave so (they are opaque to the compiler) at full
+// speed.
 
 #[cfg(target_arch = "x86_64")]
 fn fill_zero(to: NonNull<AtomicU64>) {

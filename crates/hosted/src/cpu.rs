@@ -1,24 +1,37 @@
 //! Threads as CPUs.
 //!
-//! A thread becomes a CPU by [`Hosted::attach`] and has it alone until it ends, so
-//! a pin needs no work: nobody else can run there.
+//! A thread becomes a CPU by [`Hosted::attach`] and has it alone until it ends, so a pin needs no
+//! work: no other thread can run there. With debug assertions pins are counted, and a task that
+//! sleeps with one panics, as it would deadlock a kernel.
 
 use crate::Hosted;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, Ordering};
-use machine::{CpuId, Cpus, Pinned};
+use machine::{CpuId, Cpus, Execute, Job, Pinned};
 use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::{Duration, Instant};
 
 thread_local! {
-    /// The CPU this thread is.
+    /// The CPU that this thread is.
     static CURRENT: Cell<CpuId> = const { Cell::new(CpuId::NONE) };
+    /// The pins of this thread, if they are counted.
+    static PINS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Relaxations before a waiter gives its time slice away.
+/// Whether pins are counted.
+const COUNTS: bool = cfg!(debug_assertions);
+
+/// Relaxations before a waiter yields its time slice.
 ///
-/// CPUs here are threads, and there may be more of them than cores: the one
-/// waited for may not be running. About 2 µs of pausing costs less than a switch.
+/// CPUs here are threads, and there may be more of them than cores: the awaited one may not be
+/// running. About 2 µs of pausing costs less than a switch.
 const PAUSES_BEFORE_YIELD: u32 = 64;
+
+/// How long an ended thread may take to return its CPU, on a host with many more threads to run
+/// than cores.
+const EXIT_TIME: Duration = Duration::from_secs(5);
 
 /// The calling thread's pin: the thread is its CPU, so it holds no resource.
 pub struct Pin {
@@ -34,17 +47,34 @@ impl Pinned for Pin {
     }
 }
 
-// SAFETY: `Claims` lets one thread at a time be a CPU, ids of different machines
-// differ, and a thread runs one task.
+impl Drop for Pin {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if COUNTS {
+            PINS.set(PINS.get() - 1);
+        }
+    }
+}
+
+// SAFETY: `Claims` lets one thread at a time be a CPU, ids of different machines differ, and a
+// thread runs one task.
 unsafe impl Cpus for Hosted {
     type Pin = Pin;
 
     #[inline(always)]
     fn pin() -> Pin {
+        if COUNTS {
+            PINS.set(PINS.get() + 1);
+        }
         Pin {
             cpu: CURRENT.get(),
             not_send: PhantomData,
         }
+    }
+
+    #[inline(always)]
+    fn pins() -> u32 {
+        if COUNTS { PINS.get() } else { 0 }
     }
 
     #[inline]
@@ -52,7 +82,7 @@ unsafe impl Cpus for Hosted {
         if round < PAUSES_BEFORE_YIELD {
             core::hint::spin_loop();
         } else {
-            std::thread::yield_now();
+            thread::yield_now();
         }
     }
 
@@ -71,9 +101,23 @@ impl Claims {
     pub(crate) fn new(cpus: usize) -> Self {
         Claims((0..cpus).map(|_| AtomicBool::new(false)).collect())
     }
+
+    /// Takes the CPU as soon as no thread has it. False if a thread keeps it for `limit`.
+    fn claim_within(&self, index: usize, limit: Duration) -> bool {
+        let begin = Instant::now();
+        // Acquire: pairs with the release in `Claim::drop`, so that the next thread to be this CPU
+        // sees the per-CPU data as the last one left it.
+        while self.0[index].swap(true, Ordering::Acquire) {
+            if begin.elapsed() > limit {
+                return false;
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+        true
+    }
 }
 
-/// Gives the thread's CPU back when the thread ends.
+/// Returns the thread's CPU when the thread ends.
 struct Claim {
     machine: Hosted,
     cpu: CpuId,
@@ -84,19 +128,19 @@ thread_local! {
 }
 
 impl Hosted {
-    /// Makes the calling thread this machine's `index`-th CPU for the rest of its
-    /// life. (There is no detaching: a pin taken before must not outlive it.)
+    /// Makes the calling thread this machine's `index`-th CPU for the rest of its life. (There is
+    /// no detaching: a pin taken before must not outlive it.)
+    ///
+    /// A thread returns its CPU in its very last step, which may be after a `std::thread::scope`
+    /// has seen it end. So this waits a few seconds for a CPU that another thread has.
     ///
     /// # Panics
-    /// If there is no such CPU, a thread is it already, or the calling thread is
-    /// a CPU already.
+    /// If there is no such CPU, another thread keeps it, or the calling thread is a CPU already.
     pub fn attach(&self, index: usize) {
         assert!(CURRENT.get() == CpuId::NONE, "this thread is a CPU already");
         let cpu = self.inner.cpus.cpu(index);
-        // Acquire: pairs with the release in `drop`, so that the next thread to be
-        // this CPU sees the per-CPU data as the last one left it.
-        let taken = self.inner.claims.0[index].swap(true, Ordering::Acquire);
-        assert!(!taken, "CPU {index} is another thread's");
+        let claimed = self.inner.claims.claim_within(index, EXIT_TIME);
+        assert!(claimed, "CPU {index} is another thread's");
         CURRENT.set(cpu);
         let machine = self.clone();
         CLAIM.set(Some(Claim { machine, cpu }));
@@ -105,28 +149,47 @@ impl Hosted {
     /// Runs `job` on CPU `index`, in a thread of its own, and returns its result.
     ///
     /// # Panics
-    /// As [`Hosted::attach`], and if `job` does.
+    /// See [`Hosted::attach`]; also if `job` panics.
     pub fn on_cpu<R: Send>(&self, index: usize, job: impl FnOnce() -> R + Send) -> R {
         let (mut job, mut result) = (Some(job), None);
         self.run_on(index, &mut || result = job.take().map(|job| job()));
         result.expect("the job has ended")
     }
 
-    /// As [`Hosted::on_cpu`], for jobs of all types.
+    /// Like [`Hosted::on_cpu`], for jobs of all types.
     fn run_on(&self, index: usize, job: &mut (dyn FnMut() + Send)) {
         let run = || {
             self.attach(index);
             job();
         };
-        std::thread::scope(|scope| scope.spawn(run).join())
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         CURRENT.set(CpuId::NONE);
-        // Release: see `attach`.
+        // Release: pairs with the acquire in `Claims::claim_within`, for the per-CPU data.
         self.machine.inner.claims.0[self.cpu.index()].store(false, Ordering::Release);
+    }
+}
+
+impl Execute for Hosted {
+    fn execute(&self, jobs: Vec<Job>) {
+        let threads: Vec<_> = jobs
+            .into_iter()
+            .enumerate()
+            .map(|(cpu, job)| {
+                let machine = self.clone();
+                thread::spawn(move || {
+                    machine.attach(cpu);
+                    job();
+                })
+            })
+            .collect();
+        let results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+        if let Some(panic) = results.into_iter().find_map(Result::err) {
+            resume_unwind(panic);
+        }
     }
 }

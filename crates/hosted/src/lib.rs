@@ -1,14 +1,13 @@
-//! A machine made of this process: threads as CPUs, an arena as physical
-//! memory, modelled per-CPU TLBs.
+//! A machine made of this process: threads as CPUs, an arena as physical memory, modelled per-CPU
+//! TLBs.
 //!
-//! Atomics and cells are the `core` types, so code written against the contract
-//! compiles to what hand-written code compiles to.
+//! Atomics and cells are the `core` types, so code written against the contract compiles to the
+//! same instructions as hand-written code.
 
 mod arena;
-mod atomic;
 mod cpu;
-mod execute;
 mod mmu;
+mod options;
 mod pager;
 mod probe;
 pub mod shootdown;
@@ -16,13 +15,18 @@ mod stats;
 mod task;
 
 pub use cpu::Pin;
+pub use options::Options;
 pub use pager::FilePager;
 pub use probe::{Probe, ProbeHook};
 pub use stats::Stats;
 pub use task::Task;
 
-use machine::{CpuRange, MAX_CPUS, Topology};
-use std::io;
+use core::ops::Range;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+use machine::soft::Oracle;
+use machine::{Atomics, CpuRange, Frame, NativeCell, NativePair, Topology};
 use std::sync::Arc;
 
 /// The machine. Cheap to clone: all clones are one machine.
@@ -35,8 +39,16 @@ struct Inner {
     cpus: CpuRange,
     claims: cpu::Claims,
     arena: arena::Arena,
-    /// One a CPU; none on a machine without memory.
+    /// One per CPU; none on a machine without memory.
     mmus: Box<[mmu::CpuMmu]>,
+    /// The frames that are handed over, ascending.
+    usable: Box<[Range<u32>]>,
+    /// The frames' owners, if the machine watches them.
+    oracle: Option<Oracle>,
+    /// How many tags there are.
+    asids: usize,
+    /// The root that has the kernel's entries, if there are any.
+    kernel: Option<Frame>,
     hook: probe::Hook,
 }
 
@@ -46,36 +58,28 @@ impl Hosted {
     /// # Panics
     /// If `cpus` is 0 or above [`machine::MAX_CPUS`].
     pub fn new(cpus: usize) -> Self {
-        Self::build(cpus, arena::Arena::EMPTY, Box::default())
+        let cpus = CpuRange::claim(cpus);
+        Self::of(Self::inner(cpus, arena::Arena::EMPTY, Box::default()))
     }
 
-    /// A machine of `cpus` CPUs and `bytes` of memory, rounded up to whole frames.
-    ///
-    /// The memory is zero and costs nothing until it is touched. Each CPU has a TLB
-    /// of 1,536 entries, 12-way (24 KiB of the host's memory).
-    ///
-    /// # Errors
-    /// If `cpus` is 0 or above [`machine::MAX_CPUS`], if frames would outnumber
-    /// `u32`, or if the host refuses the address space.
-    pub fn with_memory(cpus: usize, bytes: usize) -> io::Result<Self> {
-        if !(1..=MAX_CPUS).contains(&cpus) {
-            let text = format!("a machine has 1 to {MAX_CPUS} CPUs, not {cpus}");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
-        let arena = arena::Arena::new(bytes)?;
-        let mmus = (0..cpus).map(|_| mmu::CpuMmu::new()).collect();
-        Ok(Self::build(cpus, arena, mmus))
-    }
-
-    fn build(cpus: usize, arena: arena::Arena, mmus: Box<[mmu::CpuMmu]>) -> Self {
+    fn of(inner: Inner) -> Self {
         Hosted {
-            inner: Arc::new(Inner {
-                cpus: CpuRange::claim(cpus),
-                claims: cpu::Claims::new(cpus),
-                arena,
-                mmus,
-                hook: probe::Hook::default(),
-            }),
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The parts of a machine that hands over no memory.
+    fn inner(cpus: CpuRange, arena: arena::Arena, mmus: Box<[mmu::CpuMmu]>) -> Inner {
+        Inner {
+            claims: cpu::Claims::new(cpus.len()),
+            cpus,
+            arena,
+            mmus,
+            usable: Box::default(),
+            oracle: None,
+            asids: 1,
+            kernel: None,
+            hook: probe::Hook::default(),
         }
     }
 }
@@ -83,5 +87,21 @@ impl Hosted {
 impl Topology for Hosted {
     fn cpus(&self) -> CpuRange {
         self.inner.cpus
+    }
+}
+
+impl Atomics for Hosted {
+    type AtomicU8 = AtomicU8;
+    type AtomicU16 = AtomicU16;
+    type AtomicU32 = AtomicU32;
+    type AtomicU64 = AtomicU64;
+    type AtomicUsize = AtomicUsize;
+    type AtomicPtr = AtomicPtr<()>;
+    type AtomicPair = NativePair;
+    type Cell<T: Send> = NativeCell<T>;
+
+    #[inline(always)]
+    fn fence(order: Ordering) {
+        core::sync::atomic::fence(order);
     }
 }

@@ -7,18 +7,19 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use machine::soft::{Entry, SETS, Tlb, walk};
 use machine::{
-    Access, Asid, CpuSet, Cpus, Flush, Frame, Mmu, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, pte,
+    Access, Asid, CpuSet, Cpus, Flush, Frame, KernelEntries, Mmu, PAGE_SHIFT, PAGE_SIZE, PageFault,
+    Pinned, pte,
 };
 
 /// The translation hardware of one CPU.
 pub(crate) struct CpuMmu {
-    /// What other CPUs touch.
+    /// The part that other CPUs touch.
     gate: Gate<Hosted>,
     own: Owned,
     pub(crate) counters: Counters,
 }
 
-/// What only the CPU's thread touches, on lines of its own.
+/// The part that only the CPU's thread touches, on cache lines of its own.
 #[repr(align(128))]
 struct Owned(UnsafeCell<State>);
 
@@ -28,8 +29,8 @@ struct State {
     tlb: Tlb,
 }
 
-// SAFETY: `CpuMmu::own` is the only way to the cell, and its callers run on the CPU
-// whose it is; the claim of a CPU hands it from thread to thread.
+// SAFETY: only `CpuMmu::own` reaches the cell, and its callers run on the CPU that owns it; the
+// claim of a CPU passes it from thread to thread.
 unsafe impl Sync for Owned {}
 
 impl CpuMmu {
@@ -44,10 +45,10 @@ impl CpuMmu {
         }
     }
 
-    /// What only the owner touches.
+    /// The part that only the owner touches.
     ///
     /// # Safety
-    /// The caller runs on this CPU, and lets go of the result before the next call.
+    /// The caller runs on this CPU, and drops the result before the next call.
     #[inline]
     #[allow(clippy::mut_from_ref)]
     unsafe fn own(&self) -> &mut State {
@@ -55,13 +56,14 @@ impl CpuMmu {
         unsafe { &mut *self.own.0.get() }
     }
 
-    /// Carries out what other CPUs have asked for.
+    /// Carries out the requests of other CPUs.
     ///
     /// # Safety
-    /// As for [`CpuMmu::own`].
+    /// See [`CpuMmu::own`].
     #[inline]
     unsafe fn serve(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller runs on this CPU and holds no result of `own`; the closure's result
+        // ends with each use.
         let tlb = || unsafe { &mut self.own().tlb };
         let served = self.gate.serve(|order| match order {
             Order::Flush(asid, what) => tlb().flush(asid, what),
@@ -93,23 +95,26 @@ impl State {
         };
         let (root, asid) = self.active.ok_or(fault(false))?;
         let page = address >> PAGE_SHIFT;
-        // Beyond the user half a page number might look like another's.
+        // Beyond the user half a page number might alias another page's.
         let cached = (address < pte::USER_END).then(|| self.tlb.lookup(asid, page));
         if let Some(entry) = cached.flatten() {
-            if access == Access::Read || (entry.writable && entry.dirty) {
+            if entry.allows(access) {
                 counters.hits.add(1);
                 return Ok(entry);
             }
-            if !entry.writable {
+            if entry.forbids(access) {
                 self.tlb.remove(asid, page);
                 return Err(fault(true));
             }
         }
         counters.walks.add(1);
-        let walked = walk(machine, root, address, access);
+        let mut walked = walk(machine, root, address, access);
+        if let (Ok(entry), Some(oracle)) = (&mut walked, &machine.inner.oracle) {
+            entry.note = oracle.note(entry);
+        }
         match walked {
             Ok(entry) => self.tlb.insert(asid, page, entry),
-            // As hardware does: what was cached for a faulting address is dropped.
+            // As in hardware, a fault drops the cached entry of its address.
             Err(_) => self.tlb.remove(asid, page),
         }
         walked
@@ -117,7 +122,7 @@ impl State {
 }
 
 impl Hosted {
-    /// The translation hardware of the CPU that runs this.
+    /// The translation hardware of the calling CPU.
     #[inline]
     fn mmu(&self) -> &CpuMmu {
         let index = self.inner.cpus.index_of(Hosted::pin().cpu());
@@ -136,16 +141,26 @@ impl Hosted {
         op: impl FnOnce(&AtomicU64) -> R,
     ) -> Result<R, PageFault> {
         let mmu = self.mmu();
-        // Ends when dropped, after `op`, or by a panic (a table that names no frame).
+        // The access ends when this is dropped, after `op`, or by a panic (a table that names no
+        // frame).
         let _access = mmu.gate.begin();
-        // SAFETY: we run on the CPU, and hold no result of `own` here.
+        // SAFETY: the caller runs on the CPU, and holds no result of `own` here.
         unsafe { mmu.serve() };
-        // SAFETY: as above; neither the walk nor `op` comes back here.
+        // SAFETY: the caller runs on the CPU; neither the walk nor `op` calls `own` again.
         let state = unsafe { mmu.own() };
         match state.translate(self, &mmu.counters, address, access) {
             Ok(entry) => {
                 let word = (address % PAGE_SIZE) / size_of::<u64>();
-                Ok(op(self.inner.arena.word(entry.frame, word)))
+                let result = op(self.inner.arena.word(entry.frame, word));
+                // After the access: a frame that is freed meanwhile was freed too early as well.
+                if let Some(oracle) = &self.inner.oracle {
+                    oracle.used(
+                        &entry,
+                        address,
+                        self.inner.cpus.index_of(Hosted::pin().cpu()),
+                    );
+                }
+                Ok(result)
             }
             Err(fault) => {
                 mmu.counters.faults.add(1);
@@ -161,28 +176,46 @@ fn no_mmu() -> ! {
     panic!("translation on no CPU of this machine, or on a machine without memory")
 }
 
-/// The calling thread must be a CPU of the machine, and the machine have memory;
-/// every operation panics otherwise.
+/// The calling thread must be a CPU of the machine, and the machine have memory; every operation
+/// panics otherwise.
 ///
-/// An access costs one `xchg` and a TLB look-up. Loads acquire and stores release,
-/// as on x86. A page of 2 MiB takes one entry of the TLB. An access that a cached entry
-/// forbids faults, even if the tables allow it by now, and the fault drops the entry: a
-/// handler must take such spurious faults, as on x86.
-impl Mmu for Hosted {
+/// An access costs one `xchg` and a TLB look-up. Loads acquire and stores release, as on x86. A
+/// page of 2 MiB takes one entry of the TLB. An access that a cached entry forbids faults, even if
+/// the tables allow it by now, and the fault drops the entry: a handler must tolerate such spurious
+/// faults, as on x86.
+// SAFETY: `soft::walk` and the exact TLB keep the contract of accesses; the protocol in `shootdown`
+// shows why a flush has ended on all CPUs when the call returns.
+unsafe impl Mmu for Hosted {
+    fn asids(&self) -> usize {
+        self.inner.asids
+    }
+
+    fn kernel_entries(&self) -> Option<KernelEntries> {
+        self.inner.kernel.map(|root| KernelEntries {
+            root,
+            places: pte::USER_ENTRIES..pte::ENTRIES,
+        })
+    }
+
     fn activate(&self, root: Frame, asid: Asid) {
-        // SAFETY: we run on the CPU, and hold no result of `own`.
+        assert!(
+            usize::from(asid.0) < self.inner.asids,
+            "there is no {asid:?}"
+        );
+        self.check_root(root);
+        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
         unsafe { self.mmu().own() }.active = Some((root, asid));
     }
 
     fn deactivate(&self) {
-        // SAFETY: as in `activate`.
+        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
         unsafe { self.mmu().own() }.active = None;
     }
 
     fn flush_local(&self, asid: Asid, what: Flush) {
         let mmu = self.mmu();
         mmu.counters.local_flushes.add(1);
-        // SAFETY: as in `activate`.
+        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
         unsafe { mmu.own() }.tlb.flush(asid, what);
     }
 
@@ -195,15 +228,15 @@ impl Mmu for Hosted {
 
         mmu.counters.shootdowns.add(1);
         if targets.contains(me) {
-            // SAFETY: as in `activate`.
+            // SAFETY: the caller runs on the CPU, and holds no result of `own`.
             unsafe { mmu.own() }.tlb.flush(asid, what);
         }
         others().for_each(|cpu| gate(cpu).post(asid, what));
-        // Pairs with the fence at the begin of an access; see `shootdown`.
+        // Pairs with the fence at the beginning of an access; see `shootdown`.
         fence(Ordering::SeqCst);
         for cpu in others() {
-            // Nobody waits for us, but the mailbox shall not fill up meanwhile.
-            // SAFETY: as in `activate`.
+            // No CPU waits for this one, but its mailbox should not fill up meanwhile.
+            // SAFETY: the caller runs on the CPU, and holds no result of `own`.
             let outcome = gate(cpu).settle(|| unsafe { mmu.serve() });
             mmu.counters.requests.add(1);
             match outcome {
@@ -230,6 +263,16 @@ impl Mmu for Hosted {
         );
         self.perform(address, Access::Write, |word| {
             word.store(value, Ordering::Release);
+        })
+    }
+
+    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        debug_assert!(
+            address.is_multiple_of(size_of::<u64>()),
+            "{address:#x} is not aligned"
+        );
+        self.perform(address, Access::Execute, |word| {
+            word.load(Ordering::Acquire)
         })
     }
 }

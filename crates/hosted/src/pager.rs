@@ -9,26 +9,26 @@ use std::os::fd::AsRawFd;
 /// Frames in one system call.
 const BATCH: usize = 64;
 
-/// A file as a store: page *n* is its bytes from *n* · 4,096 on. It grows as pages are written
-/// to it, in parts of pages too; what lies behind its end is zero.
+/// A file as a store: page *n* is its bytes from *n* · 4,096 on. It grows as pages, or parts of
+/// pages, are written to it; past its end it is zero.
 ///
-/// A call is one system call for 64 pages, and copies nothing in this process. Writes are in
-/// the host's page cache when they return, not on its disk.
+/// A call is one system call per 64 pages, and copies nothing in this process. When a write
+/// returns, it is in the host's page cache, not on its disk.
 pub struct FilePager {
     file: File,
 }
 
 impl FilePager {
-    /// A store in `file`, open for what will be asked of it.
+    /// A store in `file`, which must be open for the calls that will be made.
     pub fn new(file: File) -> Self {
         FilePager { file }
     }
 
-    /// A store in a nameless file in the host's temporary directory, which goes when the store is
-    /// dropped.
+    /// A store in a nameless file in the host's temporary directory, which disappears when the
+    /// store is dropped.
     ///
     /// # Errors
-    /// If the host can not make one.
+    /// If the host cannot create one.
     pub fn temporary() -> io::Result<Self> {
         tempfile::tempfile().map(Self::new)
     }
@@ -40,7 +40,7 @@ impl FilePager {
 }
 
 impl Truncate<Hosted> for FilePager {
-    /// Cuts the file off if it is longer.
+    /// Truncates the file if it is longer.
     fn truncate(&self, _machine: &Hosted, bytes: u64) -> Result<(), PagerError> {
         let cut = || match self.file.metadata()?.len() > bytes {
             true => self.file.set_len(bytes),
@@ -56,7 +56,7 @@ impl Pager<Hosted> for FilePager {
     fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         let all = frames.len() * PAGE_SIZE;
         let read = |parts: &[libc::iovec], at| {
-            // SAFETY: the parts are frames that the caller has alone, or parts of them.
+            // SAFETY: the parts are frames that belong to the caller alone, or parts of them.
             unsafe { libc::preadv(self.file.as_raw_fd(), parts.as_ptr(), count(parts), at) }
         };
         let found = match offset(first, all) {
@@ -66,7 +66,7 @@ impl Pager<Hosted> for FilePager {
         };
         let behind = Parts::new(machine, frames, found, all);
         for part in behind {
-            // SAFETY: as above.
+            // SAFETY: the part lies in a frame that belongs to the caller alone.
             unsafe { part.iov_base.cast::<u8>().write_bytes(0, part.iov_len) };
         }
         Ok(())
@@ -81,8 +81,8 @@ impl Pager<Hosted> for FilePager {
     ) -> Result<(), PagerError> {
         let bytes = bytes.min(frames.len() * PAGE_SIZE);
         let write = |parts: &[libc::iovec], at| {
-            // SAFETY: the parts are memory that lives as long as the machine. Tasks may write
-            // it meanwhile: only the host's kernel reads it here.
+            // SAFETY: the parts are memory that lives as long as the machine. Tasks may write it
+            // meanwhile: only the host's kernel reads it here.
             unsafe { libc::pwritev(self.file.as_raw_fd(), parts.as_ptr(), count(parts), at) }
         };
         let offset = offset(first, bytes).ok_or(PagerError { errno: libc::EFBIG })?;
@@ -95,7 +95,7 @@ impl Pager<Hosted> for FilePager {
     }
 }
 
-/// Where page `first` begins in a file, if `bytes` from there on can be named.
+/// Where page `first` begins in a file, if a file can hold `bytes` from there on.
 fn offset(first: u64, bytes: usize) -> Option<i64> {
     let offset = i64::try_from(first.checked_mul(PAGE_SIZE as u64)?).ok()?;
     offset
@@ -108,7 +108,7 @@ fn count(parts: &[libc::iovec]) -> i32 {
 }
 
 /// Moves the first `bytes` bytes of `frames` by as many calls of `call` (bytes moved, or −1 and
-/// errno) as it takes; how many it did before `call` said 0.
+/// errno) as it takes; returns how many it moved before `call` returned 0.
 fn transfer(
     machine: &Hosted,
     frames: &[Frame],
@@ -144,7 +144,7 @@ fn transfer(
     Ok(done)
 }
 
-/// The memory of a run of bytes that goes through frames: one part a frame.
+/// The memory of a run of bytes in frames: one part per frame.
 struct Parts<'a> {
     machine: &'a Hosted,
     frames: &'a [Frame],
@@ -187,12 +187,12 @@ mod tests {
     use super::*;
     use machine::Ordering;
 
-    /// A host that moves at most 3,000 bytes a call, is interrupted at every third, and reaches
-    /// its end at byte `end`.
+    /// A host that moves at most 3,000 bytes a call, is interrupted at every third, and reaches its
+    /// end at byte `end`.
     struct Reluctant {
         calls: usize,
         end: usize,
-        /// The bytes it has moved, by their place in memory.
+        /// The bytes it has moved, by their address.
         moved: Vec<usize>,
     }
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     fn set_errno(errno: i32) {
-        // SAFETY: the calling thread's own.
+        // SAFETY: the location belongs to the calling thread.
         unsafe { *libc::__errno_location() = errno };
     }
 

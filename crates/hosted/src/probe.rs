@@ -1,4 +1,4 @@
-//! Hooks at the moments tests care about.
+//! Hooks for tests, at moments in the machine's life.
 
 use crate::Hosted;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Probe {
-    /// A CPU is about to shoot down: the tables are changed, no TLB is flushed yet.
-    /// What holds the CPU here keeps the window open in which stale entries are used.
+    /// A CPU is about to shoot down: the tables are changed, no TLB is flushed yet. A hook that
+    /// holds the CPU here keeps the window open in which stale entries are used.
     BeforeShootdown {
         /// The initiator's index.
         cpu: usize,
     },
 }
 
-/// What is called at each [`Probe`].
+/// A function called at each [`Probe`].
 pub type ProbeHook = Arc<dyn Fn(Probe) + Send + Sync>;
 
 #[derive(Default)]
 pub(crate) struct Hook {
-    /// Whether there is a hook, so that nobody takes the lock for nothing.
+    /// Whether there is a hook, so that a probe without one takes no lock.
     armed: AtomicBool,
     hook: Mutex<Option<ProbeHook>>,
 }
@@ -45,8 +45,8 @@ impl Hook {
 }
 
 impl Hosted {
-    /// Calls `hook` at each [`Probe`] from now on, on the CPU that reaches it; `None`
-    /// ends that. A call that has begun goes on. Without a hook a probe costs one load.
+    /// Calls `hook` at each [`Probe`] from now on, on the CPU that reaches it; `None` ends that. A
+    /// call in progress continues. Without a hook a probe costs one load.
     pub fn set_probe(&self, hook: Option<ProbeHook>) {
         let mut current = self.inner.hook.hook();
         self.inner

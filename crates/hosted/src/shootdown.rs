@@ -1,57 +1,56 @@
-//! The shootdown protocol between CPUs that can not be interrupted.
+//! The shootdown protocol between CPUs that cannot be interrupted.
 //!
-//! On hardware an initiator interrupts its targets. A thread takes no interrupts, so
-//! a CPU here takes them at instruction boundaries: before each load and store of a
-//! task it looks into its mailbox.
+//! On hardware an initiator interrupts its targets. A thread takes no interrupts, so a CPU here
+//! takes them at instruction boundaries: before each load and store of a task it checks its
+//! mailbox.
 //!
 //! # Protocol
 //! Each CPU has a [`Gate`]: a state word and a mailbox.
 //!
-//! - **access** (the owner): make the state odd and fence (`publish`); if the mailbox
-//!   holds requests, take them and flush; translate, perform the access; make the
-//!   state even, with release.
-//! - **shootdown** (an initiator, who has changed the tables before): post the request
-//!   into each target's mailbox, with release; fence; read each target's state. If it
-//!   is even, done with that target; if it is odd, wait until it has changed.
+//! - **access** (the owner): make the state odd and fence (`publish`); if the mailbox holds
+//!   requests, take them and flush; translate, perform the access; make the state even, with
+//!   release.
+//! - **shootdown** (an initiator, who has already changed the tables): post the request into each
+//!   target's mailbox, with release; fence; read each target's state. If it is even, that target is
+//!   done; if it is odd, wait until it has changed.
 //!
 //! # Why no CPU uses a flushed entry once the shootdown has returned
-//! Take any access of a target. Either the target's fence precedes the initiator's in
-//! the one order of all fences, or it follows it.
+//! Take any access of a target. In the one order of all fences, the target's fence either precedes
+//! or follows the initiator's.
 //!
-//! - It *follows*: the owner's look into the mailbox, behind its fence, sees the
-//!   request posted before the initiator's, so it flushes before it translates; and
-//!   because taking a request acquires what posting it released, a walk sees the
-//!   tables as the initiator left them.
-//! - It *precedes*: the initiator, behind its fence, sees the state this access made
-//!   odd, or a later one. While it sees that odd value it waits. A later value was
-//!   stored after the access, so the acquiring load of it makes the access, dirty bit
-//!   and written data included, happen before the shootdown's return.
+//! - It *follows*: the owner checks its mailbox after its fence and so sees the request posted
+//!   before the initiator's fence; it flushes before it translates. Because taking a request
+//!   acquires what posting it released, a walk sees the tables as the initiator left them.
+//! - It *precedes*: the initiator, after its fence, sees the state that this access made odd, or a
+//!   later one. While it sees that odd value it waits. A later value was stored after the access,
+//!   so the acquiring load of it makes the access, dirty bit and written data included, happen
+//!   before the shootdown's return.
 //!
-//! A change of the state is the acknowledgement. A request whose target is not
-//! translating stays in the mailbox: such a CPU can use no entry before it has looked
-//! there, as a kernel's idle CPU in lazy TLB mode. The request is *deferred*.
+//! A change of the state is the acknowledgement. A request whose target is not translating stays in
+//! the mailbox: such a CPU can use no entry before it has checked there, like a kernel's idle CPU
+//! in lazy TLB mode. The request is *deferred*.
 //!
-//! An initiator waits for at most one access of each target, and an access waits for
-//! nobody; an initiator is not translating. So CPUs that shoot at each other end.
+//! An initiator waits for at most one access of each target, and an access waits for nothing; an
+//! initiator is not translating. So CPUs that shoot at each other make progress.
 //!
 //! # The mailbox
-//! [`SLOTS`] places and two words of bits, one bit a place. Posting: take a bit from
-//! `free`, fill the place, set its bit in `ready`. Taking: exchange `ready` for 0, read
-//! the places, return their bits to `free`. No place waits for another, so a poster
-//! that the host has stopped half-way hides no request but its own, which is not posted
-//! yet. When all places are taken, a bit of its own in `ready` asks to forget everything.
+//! [`SLOTS`] places and two words of bits, one bit per place. Posting: take a bit from `free`, fill
+//! the place, set its bit in `ready`. Taking: exchange `ready` for 0, read the places, return their
+//! bits to `free`. No place waits for another, so a poster that the host has stopped half-way hides
+//! no request but its own, which is not posted yet. When all places are taken, a bit of its own in
+//! `ready` asks to drop everything.
 
 use machine::{Asid, Atomic, AtomicInt, Atomics, Cpus, Flush, Ordering, PAGE_SIZE, VaRange};
 
-/// Requests a mailbox holds before it asks for everything to be forgotten.
+/// Requests a mailbox holds before it asks to drop everything.
 pub const SLOTS: usize = 16;
 
 /// All the places.
 const PLACES: u64 = (1 << SLOTS) - 1;
-/// In `ready`: forget everything, whatever the places say.
+/// In `ready`: drop everything, whatever the places say.
 const EVERYTHING: u64 = 1 << 63;
 
-/// What the owner of a mailbox is to forget.
+/// A flush that the owner of a mailbox has to perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Entries of one ASID.
@@ -60,7 +59,7 @@ pub enum Order {
     Everything,
 }
 
-/// What has become of a request when its initiator need no longer wait.
+/// How a request ended for its initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The target was performing an access and has ended it.
@@ -72,13 +71,13 @@ pub enum Outcome {
 /// The state and the mailbox of one CPU, on one pair of cache lines.
 #[repr(align(128))]
 pub struct Gate<M: Atomics> {
-    /// Odd while the CPU translates; grows by 2 an access. Written by the owner.
+    /// Odd while the CPU translates; grows by 2 per access. Written by the owner.
     state: M::AtomicU64,
     /// Requests that are complete, as bits, and [`EVERYTHING`].
     ready: M::AtomicU64,
-    /// Places that nobody uses, as bits.
+    /// Unused places, as bits.
     free: M::AtomicU64,
-    /// A place is written by who took its bit from `free`, read by the owner after it
+    /// The CPU that took a place's bit from `free` writes the place; the owner reads it after it
     /// found the bit in `ready`.
     slots: [Slot<M>; SLOTS],
 }
@@ -98,7 +97,7 @@ const ASID_SHIFT: u32 = 48;
 #[must_use = "the access ends when this is dropped"]
 pub struct Access<'a, M: Atomics> {
     gate: &'a Gate<M>,
-    /// The state once the access has ended.
+    /// The state after the access.
     after: u64,
 }
 
@@ -128,12 +127,12 @@ impl<M: Atomics> Gate<M> {
         }
     }
 
-    /// The owner takes the requests and has `forget` carry them out; returns how many
-    /// orders it gave.
+    /// The owner takes the requests and makes `forget` carry them out; returns the number of
+    /// orders.
     #[inline]
     pub fn serve(&self, forget: impl FnMut(Order)) -> u64 {
-        // Relaxed: the fence of `begin` has ordered it behind the state; what is found
-        // is taken with acquire.
+        // Relaxed: the fence of `begin` has ordered it after the state; requests that are found are
+        // taken with acquire.
         if self.ready.load(Ordering::Relaxed) == 0 {
             return 0;
         }
@@ -162,7 +161,7 @@ impl<M: Atomics> Gate<M> {
         orders
     }
 
-    /// An initiator leaves a request. It must fence (`SeqCst`) between its posts and
+    /// An initiator posts a request. It must fence (`SeqCst`) between its posts and
     /// [`Gate::settle`].
     pub fn post(&self, asid: Asid, what: Flush) {
         // Release, at both ends: the owner sees the request and the changed tables.
@@ -194,8 +193,8 @@ impl<M: Atomics> Gate<M> {
 }
 
 impl<M: Atomics + Cpus> Gate<M> {
-    /// An initiator waits until no access that began before its fence goes on. `meanwhile`
-    /// is called as often as it looks.
+    /// An initiator waits until no access that began before its fence is still in progress. Calls
+    /// `meanwhile` in each round.
     pub fn settle(&self, mut meanwhile: impl FnMut()) -> Outcome {
         // Acquire (here and below): pairs with the release at the end of an access.
         let seen = self.state.load(Ordering::Acquire);

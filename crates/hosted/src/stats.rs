@@ -1,4 +1,4 @@
-//! What the CPUs' translation has done.
+//! Counters of the CPUs' translation.
 
 use crate::Hosted;
 use core::iter::Sum;
@@ -6,13 +6,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What one CPU's translation has done since the machine was made.
+        /// Counts of one CPU's translation since the machine was made.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)+
         }
 
-        /// The counters behind [`Stats`]: written by their CPU, read by anybody.
+        /// The counters behind [`Stats`]: written by their CPU, read by any.
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)+
@@ -45,14 +45,15 @@ counters! {
     shootdowns,
     /// Requests posted to other CPUs: one for each target of each shootdown.
     requests,
-    /// Of the requests, those whose target was performing an access and was waited for.
+    /// Of the requests, those whose target was performing an access, for which the initiator
+    /// waited.
     acknowledged,
     /// Of the requests, those whose target was not translating; they waited in its
     /// mailbox until its next access.
     deferred,
-    /// Orders taken out of the own mailbox; fewer than the requests where it was full.
+    /// Orders taken from the CPU's own mailbox; fewer than the requests where it was full.
     served,
-    /// Of the orders, those to forget everything because the mailbox was full.
+    /// Of the orders, those to drop everything because the mailbox was full.
     overflows,
 }
 
@@ -69,9 +70,8 @@ impl Counter {
 }
 
 impl Hosted {
-    /// What each CPU's translation has done so far, by CPU index; add them up with
-    /// [`Iterator::sum`]. Exact for a CPU that is doing nothing. Empty for a machine
-    /// without memory.
+    /// The counts of each CPU so far, by CPU index; [`Iterator::sum`] adds them up. Exact for an
+    /// idle CPU. Empty for a machine without memory.
     pub fn stats(&self) -> Vec<Stats> {
         let cpus = self.inner.mmus.iter();
         cpus.map(|cpu| cpu.counters.snapshot()).collect()

@@ -2,7 +2,7 @@
 
 use crate::Hosted;
 use core::sync::atomic::{AtomicU32, Ordering};
-use machine::{Anchor, Clock, Locals, Tasks};
+use machine::{Anchor, Clock, Cpus, Locals, Tasks};
 use std::sync::LazyLock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ impl PartialEq for Task {
     }
 }
 
-/// Slots of threads that have ended, for the next ones.
+/// Slots of threads that have ended, to be reused.
 static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
 /// The calling thread's slot; returned to [`FREE`] when the thread ends.
@@ -63,6 +63,7 @@ impl Tasks for Hosted {
     }
 
     fn park() {
+        assert_unpinned();
         let slot = SLOT.with(|slot| slot.0);
         // Acquire (here and below): pairs with the release in `unpark`.
         while slot
@@ -89,6 +90,7 @@ impl Tasks for Hosted {
     }
 
     fn yield_now() {
+        assert_unpinned();
         std::thread::yield_now();
     }
 
@@ -101,6 +103,13 @@ impl Tasks for Hosted {
         static ANCHOR: Anchor = Anchor::new();
         &ANCHOR
     }
+}
+
+/// Panics if the task is about to sleep while it holds a pin.
+#[inline(always)]
+#[track_caller]
+fn assert_unpinned() {
+    assert!(Hosted::pins() == 0, "a task sleeps while it is pinned");
 }
 
 /// Sleeps while the word holds `expected`; may return early.
@@ -138,6 +147,7 @@ impl Clock for Hosted {
     }
 
     fn sleep_until(time: u64) {
+        assert_unpinned();
         loop {
             let rest = time.saturating_sub(Self::now());
             if rest == 0 {

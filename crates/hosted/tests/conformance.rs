@@ -3,7 +3,7 @@
 mod broken;
 
 use broken::{Broken, Flaw};
-use hosted::Hosted;
+use hosted::{Hosted, Options};
 use machine::conformance as suite;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -34,6 +34,52 @@ fn larger_machines_keep_it_too() {
     suite::all(&Hosted::with_memory(64, MEMORY).expect("4 MiB of address space"));
 }
 
+/// An embedder's machine: holes behind the suite's frames, a kernel's half, few tags.
+fn embedded() -> Hosted {
+    Hosted::with_options(Options {
+        reserved: [1024..1100, 1101..1200].into(),
+        asids: 3,
+        kernel_half: true,
+        watched: false,
+        ..Options::new(2, 2 * MEMORY)
+    })
+    .expect("8 MiB of address space")
+}
+
+#[test]
+fn machines_of_kernels_keep_it_too() {
+    suite::all(&embedded());
+    suite::exact_tlb(&embedded());
+    suite::all(&Broken::<{ broken::NONE }>::new(embedded()));
+}
+
+/// Whether a check fails on such a machine with a flaw.
+fn catches_embedded<const FLAW: Flaw>(check: impl Fn(&Broken<FLAW>)) -> bool {
+    let broken = Broken::<FLAW>::new(embedded());
+    catch_unwind(AssertUnwindSafe(|| check(&broken))).is_err()
+}
+
+#[test]
+fn memory_that_is_handed_over_twice_is_caught() {
+    assert!(catches_embedded::<{ broken::MEMORY_TWICE }>(suite::usable));
+    assert!(catches::<{ broken::MEMORY_TWICE }>(suite::usable));
+}
+
+#[test]
+fn a_kernel_in_the_way_is_caught() {
+    assert!(catches_embedded::<{ broken::KERNEL_AMONG_USERS }>(
+        suite::kernel_entries
+    ));
+    assert!(catches_embedded::<{ broken::KERNEL_HANDED_OVER }>(
+        suite::kernel_entries
+    ));
+}
+
+#[test]
+fn too_few_tags_are_caught() {
+    assert!(catches::<{ broken::TOO_FEW_ASIDS }>(suite::asids));
+}
+
 /// Whether a check fails on a machine with a flaw.
 fn catches<const FLAW: Flaw>(check: impl Fn(&Broken<FLAW>)) -> bool {
     let broken = Broken::<FLAW>::new(machine());
@@ -54,7 +100,7 @@ fn a_shootdown_that_flushes_nothing_is_caught() {
     assert!(catches::<{ broken::NO_SHOOTDOWN }>(suite::many_requests));
 }
 
-/// Whether stores and a shootdown meet is up to the scheduler, so it may take some tries.
+/// The scheduler decides whether stores and a shootdown meet, so it may take some tries.
 #[test]
 fn stale_stores_are_caught() {
     let caught = || catches::<{ broken::NO_SHOOTDOWN }>(|m| suite::stale_stores(m, 1_000, 20_000));
@@ -78,7 +124,7 @@ fn flushes_that_forget_too_little_are_caught() {
     assert!(catches::<{ broken::FLUSHES_ONE_PAGE }>(suite::flushes));
 }
 
-/// The contract that a flush which names a part of a large page forgets all of it.
+/// The contract: a flush that names a part of a large page drops all of it.
 #[test]
 fn large_pages_that_outlive_a_flush_are_caught() {
     assert!(catches::<{ broken::KEEPS_LARGE }>(suite::large_flushes));
@@ -116,6 +162,12 @@ fn a_walker_that_loses_dirty_bits_is_caught() {
 fn a_walker_that_ignores_rights_is_caught() {
     assert!(catches::<{ broken::IGNORES_RIGHTS }>(suite::translation));
     assert!(catches::<{ broken::IGNORES_RIGHTS }>(suite::large_pages));
+}
+
+#[test]
+fn a_walker_that_executes_data_is_caught() {
+    assert!(catches::<{ broken::EXECUTES_DATA }>(suite::execution));
+    assert!(catches::<{ broken::EXECUTES_DATA }>(suite::large_pages));
 }
 
 #[test]

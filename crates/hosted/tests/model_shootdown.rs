@@ -22,16 +22,16 @@ fn access<M: Atomics>(shared: &Shared<M>, cached: &mut bool) {
     let _access = shared.gate.begin();
     shared.gate.serve(|order| {
         let request = Order::Flush(Asid(1), Flush::All);
-        assert_eq!(order, request, "an order nobody gave");
+        assert_eq!(order, request, "an order that was not given");
         *cached = false;
     });
     if *cached || shared.entry.load(Ordering::Acquire) == 1 {
-        // SAFETY: what the model is about; loom reports a race.
+        // SAFETY: the model checks this access; loom reports a race.
         unsafe { *shared.page.write() += 1 };
     }
 }
 
-/// Takes the page away, and has it for itself.
+/// Unmaps the page, and then has it exclusively.
 fn take<M: Atomics + Cpus>(shared: &Shared<M>, fenced: bool) {
     shared.entry.swap(0, Ordering::AcqRel);
     shared.gate.post(Asid(1), Flush::All);
@@ -39,11 +39,11 @@ fn take<M: Atomics + Cpus>(shared: &Shared<M>, fenced: bool) {
         M::fence(Ordering::SeqCst);
     }
     shared.gate.settle(|| ());
-    // SAFETY: as above.
+    // SAFETY: the model checks this access; loom reports a race.
     unsafe { *shared.page.write() = 0 };
 }
 
-/// Whether loom finds nothing wrong.
+/// Whether loom finds no error.
 fn holds<M: Atomics + Cpus + 'static>(fenced: bool) -> bool {
     let model = move || {
         let shared = Arc::new(Shared::<M> {
@@ -147,12 +147,15 @@ impl Atomics for Unfenced {
     }
 }
 
-// SAFETY: the checked machine's own.
+// SAFETY: every method forwards to the checked machine, which keeps the contract.
 unsafe impl Cpus for Unfenced {
     type Pin = <Checked as Cpus>::Pin;
 
     fn pin() -> Self::Pin {
         Checked::pin()
+    }
+    fn pins() -> u32 {
+        Checked::pins()
     }
     fn relax(round: u32) {
         Checked::relax(round);

@@ -1,4 +1,4 @@
-//! Files as stores of pages: the suite, and what only a file has.
+//! Files as stores of pages: the conformance suite, and a file's own properties.
 
 use hosted::{FilePager, Hosted};
 use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, conformance};
@@ -16,7 +16,7 @@ fn keeps_pages() {
     conformance::truncation(&machine(), pager());
 }
 
-/// The file's bytes are the pages', and the file is as long as what was written.
+/// The file's bytes are the pages', and the file ends with the last byte written.
 #[test]
 fn pages_are_bytes() {
     let machine = machine();

@@ -1,10 +1,11 @@
-//! Futexes: waiting at a word of memory as long as it says so.
+//! Futexes: waiting at a word of memory as long as it has a value.
 //!
 //! # Protocol
-//! Waiters stand in a bucket, found by hashing the word's name, each a node on its stack. A waiter
-//! looks at the word under the bucket's lock and enqueues itself; a waker, who has changed the word before, comes
-//! to the bucket after the look and finds it, or before, and the look sees the change. The waker takes
-//! nodes out under the lock; once it has set `woken`, the last it does with a node, it wakes its task.
+//! Waiters stand in a bucket, found by hashing the word's name, each with a node on its stack. A
+//! waiter checks the word under the bucket's lock and enqueues itself. A waker has changed the word
+//! before it locks the bucket: it either comes after the check and finds the waiter, or before, and
+//! the check sees the change. The waker dequeues nodes under the lock; once it has set `woken`, in
+//! its last access to a node, it wakes the node's task.
 //!
 //! ```text
 //! waiter: lock the bucket; look; enqueue; unlock; while not woken: sleep(node, while not woken)
@@ -25,12 +26,13 @@ lock_class!(
     pub FutexLock = "futex", rank 75
 );
 
-/// What a word is called, whoever maps it: its object, or its space if it is private, and where in it.
+/// The name of a word, the same in all its mappings: its object, or its space if it is private, and
+/// the place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The object or the space.
     pub of: u64,
-    /// Where in it.
+    /// The place in it.
     pub at: u64,
 }
 
@@ -42,11 +44,11 @@ pub struct Futexes<M: Machine> {
 /// The first waiter, under its lock.
 type Bucket<M> = Mutex<M, Watched<M, Adaptive<M>, FutexLock>, Link<M>>;
 
-/// A task that waits; on its stack, on a line of its own, in place until `woken` is set.
+/// A waiting task; on its stack, on a cache line of its own, in place until `woken` is set.
 #[repr(align(64))]
 struct Waiter<M: Machine> {
     name: Name,
-    /// Set to 1 by the waker, as the last thing it does with the node.
+    /// Set to 1 by the waker, in its last access to the node.
     woken: M::AtomicU32,
     /// The next in the bucket, under its lock; once dequeued, in the waker's list.
     next: M::Cell<Link<M>>,
@@ -63,11 +65,12 @@ impl<M: Machine> Clone for Link<M> {
 
 impl<M: Machine> Copy for Link<M> {}
 
-// SAFETY: followed under the bucket's lock, or by who dequeued its target.
+// SAFETY: a link is followed only under the bucket's lock, or by the waker that dequeued its
+// target.
 unsafe impl<M: Machine> Send for Link<M> {}
 
 impl<M: Machine> Futexes<M> {
-    /// Nobody waits, on the machine of these CPUs.
+    /// Futexes without waiters, on the machine of these CPUs.
     pub fn new<K: Kernel<M>>(kernel: &K, cpus: CpuRange) -> Self {
         let buckets = kernel.futex_buckets(cpus.len()).max(1).next_power_of_two();
         let bucket = || Padded(Mutex::new(Link(null())));
@@ -76,11 +79,11 @@ impl<M: Machine> Futexes<M> {
         }
     }
 
-    /// Waits at the word until woken, if `still` holds; whether it waited. `still` looks at the word
-    /// under the bucket's lock, and takes no lock of this crate.
+    /// Waits at the word until woken, if `still` holds; returns whether it waited. `still` checks
+    /// the word under the bucket's lock, and takes no lock of this crate.
     ///
     /// # Errors
-    /// That of `still`.
+    /// Those of `still`.
     pub fn wait<K: Kernel<M>, E>(
         &self,
         kernel: &K,
@@ -101,14 +104,14 @@ impl<M: Machine> Futexes<M> {
             unsafe { enqueue(&mut first, &waiter) };
         }
         let key = ptr::from_ref(&waiter).cast();
-        // Acquire: pairs with the release in `wake`; the node is ours again.
+        // Acquire: pairs with the release in `wake`; the node is this task's again.
         while waiter.woken.load(Ordering::Acquire) == 0 {
             kernel.sleep(key, || waiter.woken.load(Ordering::Relaxed) == 0);
         }
         Ok(true)
     }
 
-    /// Wakes the `count` tasks that have waited longest at the word; how many there were.
+    /// Wakes the `count` tasks that have waited longest at the word; returns how many there were.
     /// O(waiters in the bucket).
     pub fn wake<K: Kernel<M>>(&self, kernel: &K, name: Name, count: usize) -> usize {
         // SAFETY: the lock is held.
@@ -116,7 +119,8 @@ impl<M: Machine> Futexes<M> {
         let mut woken = 0;
         while !next.0.is_null() {
             let key = next.0.cast();
-            // SAFETY: we dequeued it and have not set `woken`, so it is there and ours.
+            // SAFETY: this call dequeued the node and has not set `woken`, so it exists and belongs
+            // to this call.
             unsafe {
                 let waiter = &*next.0;
                 next = *waiter.next.read();
@@ -136,13 +140,13 @@ impl<M: Machine> Futexes<M> {
         &self.buckets[hash as usize & (self.buckets.len() - 1)]
     }
 
-    /// Says what is where, for machines that account for lines by name.
+    /// Labels the buckets, for machines that attribute cache lines to names.
     pub fn label(&self) {
         M::label_value::<[_]>(&self.buckets, "Futexes.buckets");
     }
 }
 
-/// Puts `waiter` behind the others.
+/// Appends `waiter` to the bucket.
 ///
 /// # Safety
 /// The bucket's lock is held; the waiter stays until it is dequeued and `woken`.
@@ -164,14 +168,14 @@ unsafe fn enqueue<M: Machine>(first: &mut Link<M>, waiter: &Waiter<M>) {
     }
 }
 
-/// Takes the first `count` waiters of that name out; a list of them, in order.
+/// Removes the first `count` waiters with that name; returns them as a list, in order.
 ///
 /// # Safety
 /// The bucket's lock is held.
 unsafe fn dequeue<M: Machine>(first: &mut Link<M>, name: Name, count: usize) -> Link<M> {
     let (mut taken, mut last) = (Link(null()), Link::<M>(null()));
     let (mut before, mut here, mut left) = (Link::<M>(null()), *first, count);
-    // SAFETY: queued nodes live, and the lock is held; those taken out are ours.
+    // SAFETY: queued nodes live, and the lock is held; dequeued ones belong to this call.
     unsafe {
         while left > 0 && !here.0.is_null() {
             let waiter = here;

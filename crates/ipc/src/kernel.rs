@@ -1,10 +1,10 @@
-//! How a kernel lets tasks in, and how they sleep there.
+//! How tasks enter a kernel and sleep there.
 
 use machine::Machine;
 use sync::sleepq::{Hashed, SleepQueue};
 
-/// Why a task enters the kernel: a fault, or what its system call is about, as far as kernels tell
-/// calls apart by what they lock.
+/// Why a task enters the kernel: a fault, or the subject of its system call, as far as kernels take
+/// different locks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// A page fault.
@@ -13,11 +13,11 @@ pub enum Entry {
     MapAnonymous,
     /// Mapping a file.
     MapFile,
-    /// Taking mappings away.
+    /// Unmapping.
     Unmap,
     /// Changing the rights of mappings.
     Protect,
-    /// What else there is to do with mappings: moving, advising, paging out.
+    /// Other work on mappings: moving, advising, paging out.
     Memory,
     /// Moving the program break.
     Break,
@@ -39,24 +39,24 @@ pub enum Entry {
     Write,
     /// Asking whether descriptors are ready, or waiting until one is.
     Poll,
-    /// Waiting at a word of memory, or waking who does.
+    /// Waiting at a word of memory, or waking its waiters.
     Futex,
     /// Sleeping until some time.
     Sleep,
 }
 
-/// How a kernel lets tasks in and how they sleep there.
+/// How tasks enter a kernel and sleep there.
 ///
 /// One for each machine that tasks share, made before them. [`Kernel::enter`] and [`Kernel::leave`]
-/// come in pairs, on one task, and nest: a task in the kernel may fault. A task that sleeps
-/// is in the kernel; whatever lock of the whole kernel it holds there, the kernel lets go
-/// meanwhile.
+/// come in pairs, on one task, and nest: a task in the kernel may fault. A task that sleeps is in
+/// the kernel; the kernel releases any lock of the whole kernel that the task holds, and reacquires
+/// it afterwards.
 ///
-/// Every sleep here may be ended by a signal, as a wait for another task's doings should be:
-/// what a kernel locks to look for signals (`PCATCH`), it locks in [`Kernel::sleep`].
-/// Sleeping for a lock is no affair of this trait.
+/// A signal may end every sleep here, as is usual for a wait for another task's action: a kernel
+/// that locks something to check for signals (`PCATCH`) does so in [`Kernel::sleep`]. Sleeping for
+/// a lock is outside this trait.
 pub trait Kernel<M: Machine>: Send + Sync + 'static {
-    /// How many locks futexes are hashed to, for so many CPUs.
+    /// The number of locks that futexes are hashed to, for so many CPUs.
     fn futex_buckets(&self, cpus: usize) -> usize {
         FUTEX_BUCKETS * cpus
     }
@@ -64,25 +64,25 @@ pub trait Kernel<M: Machine>: Send + Sync + 'static {
     /// The calling task enters the kernel.
     fn enter(&self, _why: Entry) {}
 
-    /// It is about to return, having entered for the same reason.
+    /// The task is about to return; it had entered for the same reason.
     fn leave(&self, _why: Entry) {}
 
-    /// Sleeps on `key` until woken, if `still` holds; whether it slept. May return early, so
-    /// it stands in a loop.
+    /// Sleeps on `key` until woken, if `still` holds; returns whether it slept. May return early,
+    /// so it stands in a loop.
     ///
-    /// `still` runs under a lock of the kernel's: whoever makes it false and then calls
-    /// [`Kernel::wake`] finds the sleeper, or `still` sees the change. It must be short, take
-    /// no lock and not sleep. The caller holds no lock. The time slept is counted by
-    /// [`sync::sleepq::asleep`].
+    /// `still` runs under a lock of the kernel's: if a task makes it false and then calls
+    /// [`Kernel::wake`], either the call finds the sleeper, or `still` sees the change. It must be
+    /// short, take no lock and not sleep. The caller holds no lock. [`sync::sleepq::asleep`] counts
+    /// the time slept.
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool;
 
-    /// Wakes the `count` tasks that have slept longest on `key`, which is only compared; how
-    /// many there were. The caller holds no lock.
+    /// Wakes the `count` tasks that have slept longest on `key`, which is only compared; returns
+    /// how many there were. The caller holds no lock.
     fn wake(&self, key: *const (), count: usize) -> usize;
 
-    /// Tells those who poll a pipe or the like that it may be ready (`selwakeup`), by `tell`, which
-    /// wakes them. Called after every write and read, also if nobody polls. The caller
-    /// holds no lock.
+    /// Tells the pollers of a pipe or the like that it may be ready (`selwakeup`), by `tell`, which
+    /// wakes them. Called after every write and read, even if no task polls. The caller holds no
+    /// lock.
     fn select_wakeup(&self, tell: impl FnOnce()) {
         tell();
     }
@@ -93,14 +93,14 @@ pub trait Kernel<M: Machine>: Send + Sync + 'static {
     }
 }
 
-/// Buckets of futexes for each CPU, by default: as Linux has.
+/// Buckets of futexes per CPU, by default: Linux's number.
 const FUTEX_BUCKETS: usize = 256;
 
-/// The default: no lock on the way in, and sleepers hashed by what they sleep on.
+/// The default: no lock on entry, and sleepers hashed by their key.
 pub struct Own<M: Machine>(Hashed<M>);
 
 impl<M: Machine> Own<M> {
-    /// Nobody sleeps.
+    /// A kernel without sleepers.
     pub fn new() -> Self {
         Own(Hashed::new())
     }

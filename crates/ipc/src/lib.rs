@@ -1,8 +1,8 @@
-//! How tasks sleep and are woken in a kernel: pipes, futexes, poll (S14 and S15 of seed 003).
+//! How tasks sleep and are woken in a kernel: pipes, futexes, poll (S14 and S15 of case study 003).
 //!
-//! What differs between kernels is a [`Kernel`]: what is locked on the way in, how one sleeps,
-//! under what pollers are told. The structures are the same over each, so that a
-//! comparison shows what the kernel's locks cost and nothing else.
+//! A [`Kernel`] holds the differences between kernels: the locks taken on entry, how a task sleeps,
+//! the lock under which pollers are told. The structures are the same over each, so that a
+//! comparison shows the cost of the kernel's locks and nothing else.
 #![no_std]
 
 extern crate alloc;

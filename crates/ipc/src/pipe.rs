@@ -1,18 +1,18 @@
-//! Pipes: bytes in a ring, whoever waits for some or for room, whoever polls.
+//! Pipes: bytes in a ring, tasks that wait for bytes or for room, and pollers.
 //!
 //! # Protocol
-//! Under the pipe's lock are its ring, its ends, its pollers, and `wants`: who sleeps, or is about to. A
-//! task that finds no bytes (or no room) sets its bit there, lets the lock go, and sleeps as long as
-//! the bit stands. Who brings bytes (or room) clears the bit under the lock and then wakes
-//! all that sleep for it; each looks again.
+//! The pipe's lock guards its ring, its ends, its pollers, and `wants`: the ends at which tasks
+//! sleep or are about to. A task that finds no bytes (or no room) sets its bit there, releases the
+//! lock, and sleeps as long as the bit stands. A task that adds bytes (or room) clears the bit
+//! under the lock and then wakes all sleepers at that end; each checks again.
 //!
 //! ```text
 //! reader: lock; empty: set WANTS_BYTES; unlock; sleep(bytes, while WANTS_BYTES); from the top
 //! writer: lock; put bytes; was = WANTS_BYTES; clear it; unlock; if was: wake(bytes); tell pollers
 //! ```
-//! No wake-up is lost: the bit is cleared before the wake, and the kernel looks at it under the lock under
-//! which it enqueues and wakes. Nothing is called with the pipe's lock held that may take
-//! a lock of the whole kernel.
+//! No wake-up is lost: the bit is cleared before the wake, and the kernel checks it under the lock
+//! under which it enqueues and wakes. With the pipe's lock held, no function is called that may
+//! take a lock of the whole kernel.
 
 use crate::Kernel;
 use crate::poll::Poller;
@@ -32,10 +32,10 @@ lock_class!(
 
 /// Bytes in a pipe at most, as on Linux and the BSDs.
 pub const CAPACITY: usize = 64 << 10;
-/// A write of so many bytes is not torn apart by others.
+/// A write of so many bytes is atomic: no other write divides it.
 pub const ATOMIC: usize = 4096;
 
-/// Bytes of a cell of the ring: a line.
+/// Bytes of a cell of the ring: a cache line.
 const LINE: usize = 64;
 
 /// An end of a pipe.
@@ -47,37 +47,38 @@ pub enum End {
     Writing,
 }
 
-/// Why bytes can not be written.
+/// The other end is closed, so bytes cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
 /// A pipe, both of its ends open.
 pub struct Pipe<M: Machine> {
     state: Mutex<M, Watched<M, Adaptive<M>, PipeLock>, State<M>>,
-    /// A bit for each [`End`]: somebody sleeps there, or is about to. Changed under the lock of `state`.
+    /// A bit for each [`End`]: tasks sleep there, or are about to. Changed under the lock of
+    /// `state`.
     wants: M::AtomicU32,
 }
 
 struct State<M: Machine> {
     ring: Box<[M::Cell<[u8; LINE]>]>,
-    /// Bytes ever read, and ever written.
+    /// Bytes read so far, and bytes written so far.
     read: usize,
     written: usize,
     /// Whether the ends are open.
     open: [bool; 2],
-    /// Who polls which end; a poller stays where it is as long as it stands here.
+    /// The pollers of each end; a poller stays in place while it is registered here.
     pollers: Vec<(End, PollerRef<M>)>,
 }
 
-/// A poller that is registered.
+/// A registered poller.
 struct PollerRef<M: Machine>(*const Poller<M>);
 
-// SAFETY: followed under the pipe's lock only, under which the poller takes itself out
-// before it goes.
+// SAFETY: followed only under the pipe's lock, under which the poller unregisters itself before it
+// goes.
 unsafe impl<M: Machine> Send for PollerRef<M> {}
 
 impl End {
-    /// Its bit, and what is added to the pipe's address for the key of who sleeps there.
+    /// The end's bit, and the offset from the pipe's address that makes the key of its sleepers.
     const fn bit(self) -> usize {
         match self {
             End::Reading => 1,
@@ -109,8 +110,8 @@ impl<M: Machine> Pipe<M> {
         }
     }
 
-    /// Reads what there is, waiting for the first byte; how many, 0 at the end: nothing is left and
-    /// nobody can write.
+    /// Reads the available bytes, waiting for the first one; returns how many. 0 means the end: the
+    /// pipe is empty and its writing end closed.
     pub fn read<K: Kernel<M>>(&self, kernel: &K, bytes: &mut [u8]) -> usize {
         if bytes.is_empty() {
             return 0;
@@ -124,7 +125,7 @@ impl<M: Machine> Pipe<M> {
     /// Writes all of `bytes`, waiting for room.
     ///
     /// # Errors
-    /// If nobody can read; a part may have been written.
+    /// If the reading end is closed; a part may have been written.
     pub fn write<K: Kernel<M>>(&self, kernel: &K, bytes: &[u8]) -> Result<(), Broken> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -141,7 +142,7 @@ impl<M: Machine> Pipe<M> {
         Ok(())
     }
 
-    /// Closes an end; whoever waits at the other learns of it.
+    /// Closes an end and tells the tasks that wait at the other.
     pub fn close<K: Kernel<M>>(&self, kernel: &K, end: End) {
         let told = {
             let mut state = self.state.lock();
@@ -151,7 +152,8 @@ impl<M: Machine> Pipe<M> {
         self.tell(kernel, end, told);
     }
 
-    /// Does `work` at `end` under the lock as soon as it gives something, and tells the other end.
+    /// Runs `work` at `end` under the lock until it returns something, sleeping in between; then
+    /// tells the other end.
     fn when_ready<R, K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -167,18 +169,19 @@ impl<M: Machine> Pipe<M> {
                 self.tell(kernel, end, told);
                 return result;
             }
-            // Relaxed (here and in `change`): under the lock.
+            // Relaxed (here and in `change`): the pipe's lock orders it.
             self.wants.fetch_or(bit, Ordering::Relaxed);
             drop(state);
-            // Relaxed: who clears the bit then comes to the kernel's lock for sleepers, under which
-            // this is read: either it is seen, or the sleeper is.
+            // Relaxed: the task that clears the bit then takes the kernel's lock for sleepers,
+            // under which this is read: either the load sees the cleared bit, or the wake finds the
+            // sleeper.
             let still = || self.wants.load(Ordering::Relaxed) & bit != 0;
             kernel.sleep(self.key(end), still);
         }
     }
 
-    /// Under the lock, after a change at `end`: whether somebody sleeps at the other, and whether
-    /// somebody polls it.
+    /// Under the lock, after a change at `end`: whether tasks sleep at the other end, and whether
+    /// tasks poll it.
     fn change(&self, state: &mut State<M>, end: End) -> [bool; 2] {
         let bit = end.other().bit() as u32;
         let sleeps = self.wants.load(Ordering::Relaxed) & bit != 0;
@@ -189,7 +192,7 @@ impl<M: Machine> Pipe<M> {
         [sleeps, polled]
     }
 
-    /// Wakes who sleeps and who polls at the other end than `end`.
+    /// Wakes the sleepers and pollers of the other end than `end`.
     fn tell<K: Kernel<M>>(&self, kernel: &K, end: End, [sleeps, polled]: [bool; 2]) {
         if sleeps {
             kernel.wake(self.key(end.other()), usize::MAX);
@@ -204,7 +207,7 @@ impl<M: Machine> Pipe<M> {
         });
     }
 
-    /// Takes a poller of `end` out and tells it; its key, and whether there are more.
+    /// Unregisters a poller of `end` and tells it; returns its key, and whether there are more.
     fn next_poller(&self, end: End) -> (Option<*const ()>, bool) {
         let mut state = self.state.lock();
         let pollers = &mut state.pollers;
@@ -212,16 +215,16 @@ impl<M: Machine> Pipe<M> {
             return (None, false);
         };
         let (_, PollerRef(poller)) = pollers.swap_remove(place);
-        // SAFETY: it was registered, and the lock is held.
+        // SAFETY: a registered poller stays in place, and the lock is held.
         let key = unsafe { &*poller }.tell();
         (Some(key), pollers.iter().any(|(at, _)| *at == end))
     }
 
-    /// Whether one could read or write at `end` without waiting, or would learn that it is of no
-    /// use. If not, `poller` is told when that changes.
+    /// Whether a read or write at `end` would not wait, or would fail at once because the other end
+    /// is closed. If not, `poller` is told when that changes.
     ///
     /// # Safety
-    /// The poller stays where it is until [`Pipe::forget`].
+    /// The poller stays in place until [`Pipe::forget`].
     pub(crate) unsafe fn look(&self, end: End, poller: Option<&Poller<M>>) -> bool {
         let mut state = self.state.lock();
         let used = state.written - state.read;
@@ -236,7 +239,7 @@ impl<M: Machine> Pipe<M> {
         ready
     }
 
-    /// The poller will not be told any more.
+    /// Unregisters the poller.
     pub(crate) fn forget(&self, poller: &Poller<M>) {
         let mut state = self.state.lock();
         state.pollers.retain(|(_, one)| !ptr::eq(one.0, poller));
@@ -248,7 +251,7 @@ impl<M: Machine> Pipe<M> {
             .wrapping_byte_add(end.bit())
     }
 
-    /// Says what is where, for machines that account for lines by name.
+    /// Labels the pipe's parts, for machines that attribute cache lines to names.
     pub fn label(&self) {
         M::label_value(self, "Pipe");
         let state = self.state.lock();
@@ -263,11 +266,11 @@ impl<M: Machine> Default for Pipe<M> {
 }
 
 impl<M: Machine> State<M> {
-    /// Copies out of the ring; how many bytes.
+    /// Copies out of the ring; returns how many bytes.
     fn take(&mut self, bytes: &mut [u8]) -> usize {
         let count = bytes.len().min(self.written - self.read);
         for (line, at, part) in pieces(self.read, count) {
-            // SAFETY: under the pipe's lock.
+            // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
             let line = unsafe { &*self.ring[line].read() };
             bytes[part.clone()].copy_from_slice(&line[at..at + part.len()]);
         }
@@ -275,10 +278,10 @@ impl<M: Machine> State<M> {
         count
     }
 
-    /// Copies into the ring, which has room; how many bytes.
+    /// Copies into the ring, which has room; returns how many bytes.
     fn put(&mut self, bytes: &[u8]) -> usize {
         for (line, at, part) in pieces(self.written, bytes.len()) {
-            // SAFETY: under the pipe's lock.
+            // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
             let line = unsafe { &mut *self.ring[line].write() };
             line[at..at + part.len()].copy_from_slice(&bytes[part]);
         }
@@ -287,8 +290,8 @@ impl<M: Machine> State<M> {
     }
 }
 
-/// The lines that `count` bytes from position `from` on lie in: which, where in it, which of the
-/// bytes.
+/// The lines that hold `count` bytes from position `from` on: which line, the place in it, and
+/// which of the bytes.
 fn pieces(
     from: usize,
     count: usize,

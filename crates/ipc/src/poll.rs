@@ -1,22 +1,22 @@
 //! Waiting until one of several ends of pipes is ready (`poll`, `select`).
 //!
-//! A poller looks at each end and registers itself where it is not ready, under that pipe's lock; so
-//! a change comes after the look and finds it, or before and is seen. Who changes a pipe takes its
-//! pollers out, marks each and wakes it by [`Kernel::select_wakeup`]; the poller, awake, takes itself out
-//! everywhere and looks again.
+//! A poller checks each end and registers itself where the end is not ready, under that pipe's
+//! lock; so a change either comes after the check and finds the poller, or before and is seen. A
+//! task that changes a pipe unregisters its pollers, marks each and wakes it by
+//! [`Kernel::select_wakeup`]; the poller, awake, unregisters everywhere and checks again.
 
 use crate::{End, Kernel, Pipe};
 use core::ptr;
 use machine::{Atomic, Machine, Ordering};
 
-/// A task that polls; on its stack, in place while it is registered.
+/// A polling task; on its stack, in place while it is registered.
 pub(crate) struct Poller<M: Machine> {
-    /// 1 once something it polls has changed.
+    /// 1 once one of its ends has changed.
     told: M::AtomicU32,
 }
 
 impl<M: Machine> Poller<M> {
-    /// Marks it, under the lock of a pipe; the key to wake it by, for which it need no longer exist.
+    /// Marks it, under the lock of a pipe; returns the key to wake it by, which outlives it.
     pub(crate) fn tell(&self) -> *const () {
         // Relaxed: the kernel's lock for sleepers orders it, see `Pipe::when_ready`.
         self.told.store(1, Ordering::Relaxed);
@@ -28,8 +28,8 @@ impl<M: Machine> Poller<M> {
     }
 }
 
-/// Which of `ends` are ready, by their places, as bits. Waits until one is, if `wait` says so; looks once
-/// otherwise. Of more than 64 ends the first 64 count.
+/// Which of `ends` are ready, by index, as bits. Waits until one is, if `wait` says so; otherwise
+/// checks once. Of more than 64 ends the first 64 count.
 pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait: bool) -> u64 {
     let poller = Poller {
         told: M::AtomicU32::new(0),
@@ -46,11 +46,11 @@ pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait
         let key = registered.poller.key();
         kernel.sleep(key, || poller.told.load(Ordering::Relaxed) == 0);
         drop(registered);
-        poller.told.store(0, Ordering::Relaxed); // nobody knows it any more
+        poller.told.store(0, Ordering::Relaxed); // it is registered nowhere
     }
 }
 
-/// Takes the poller out everywhere when dropped.
+/// Unregisters the poller everywhere when dropped.
 struct Registered<'a, M: Machine> {
     poller: &'a Poller<M>,
     ends: &'a [(&'a Pipe<M>, End)],
@@ -62,7 +62,7 @@ impl<M: Machine> Registered<'_, M> {
         let mut ready = 0;
         for (place, (pipe, end)) in self.ends.iter().enumerate() {
             let poller = (register && ready == 0).then_some(self.poller);
-            // SAFETY: the poller stays until this is dropped, which takes it out.
+            // SAFETY: the poller stays until this is dropped, which unregisters it.
             ready |= u64::from(unsafe { pipe.look(*end, poller) }) << place;
         }
         ready

@@ -37,7 +37,7 @@ impl<M: Execute + Topology> World<M> {
     }
 }
 
-/// Two who hand a word to and fro never miss each other, whoever is late.
+/// Two tasks that pass a word back and forth never miss each other, whichever is late.
 fn no_wake_up_is_lost<M: Execute + Topology>(machine: &M) {
     const ROUNDS: u64 = 3_000;
     let world = World::on(machine);
@@ -58,7 +58,7 @@ fn no_wake_up_is_lost<M: Execute + Topology>(machine: &M) {
     assert_eq!(world.word.load(Ordering::Relaxed), ROUNDS);
 }
 
-/// No more are woken than are asked for, those of that name only, and each of them.
+/// A wake-up wakes no more waiters than asked for, only those of that name, and each of them.
 fn waking_counts<M: Execute + Topology>(machine: &M) {
     let world = World::on(machine);
     let waiter = || world.job(|w| assert_eq!(w.wait_while(0), Ok(true)));
@@ -76,7 +76,7 @@ fn waking_counts<M: Execute + Topology>(machine: &M) {
     on::together(machine, vec![waiter(), waiter(), waiter(), waker]);
 }
 
-/// A word that says otherwise is not waited at, and one that can not be read is an error.
+/// A task does not wait at a word with another value, and one that cannot be read is an error.
 fn looks_first<M: Execute + Topology>(machine: &M) {
     let world = World::on(machine);
     let only = world.job(|w| {

@@ -27,7 +27,8 @@ fn job<W: Send + Sync + 'static>(world: &Arc<W>, work: impl FnOnce(&W) + Send + 
     Box::new(move || work(&world))
 }
 
-/// All that several write arrives at one reader, in each writer's order, and then the end.
+/// Everything that several tasks write arrives at one reader, in each writer's order, and then the
+/// end.
 fn bytes_arrive<M: Execute>(machine: &M) {
     const EACH: usize = 40_000;
     let world = World::<M>::with_pipes(1);
@@ -66,7 +67,7 @@ fn bytes_arrive<M: Execute>(machine: &M) {
     on::together(machine, jobs.collect());
 }
 
-/// A writer waits for room, and learns that nobody reads any more.
+/// A writer waits for room, and learns when the last reader is gone.
 fn full_and_broken<M: Execute>(machine: &M) {
     let world = World::<M>::with_pipes(1);
     let writer = job(&world, |w: &World<M>| {
@@ -88,7 +89,7 @@ fn full_and_broken<M: Execute>(machine: &M) {
     on::together(machine, vec![writer, reader]);
 }
 
-/// A poller learns of each byte on any of its pipes, and sleeps when there is none.
+/// A poller learns of each byte on any of its pipes, and sleeps while there is none.
 fn pollers_are_told<M: Execute>(machine: &M) {
     const EACH: usize = 2_000;
     let world = World::<M>::with_pipes(3);
@@ -122,7 +123,7 @@ fn pollers_are_told<M: Execute>(machine: &M) {
     assert!(slept.load(Relaxed), "the poller never slept");
 }
 
-/// One who polls sees a change that comes between its look and its sleep.
+/// A poller sees a change that comes between its check and its sleep.
 fn no_wake_up_is_lost<M: Execute>(machine: &M) {
     const ROUNDS: usize = 3_000;
     let world = World::<M>::with_pipes(2);
@@ -139,7 +140,7 @@ fn no_wake_up_is_lost<M: Execute>(machine: &M) {
     on::together(machine, vec![player(0), player(1)]);
 }
 
-/// Those who poll are told by way of the kernel, as many locks as it takes for that.
+/// Pollers are told through the kernel, which may take any number of locks for that.
 fn pollers_are_told_by_the_kernel<M: Execute>(machine: &M) {
     struct Counting<M: Machine>(Own<M>, AtomicUsize);
     impl<M: Machine> Kernel<M> for Counting<M> {

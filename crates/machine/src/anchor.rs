@@ -1,16 +1,16 @@
-//! Values that exist once for a machine.
+//! Values that exist once per machine.
 
 use alloc::boxed::Box;
 use core::any::Any;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Holds one value of each type asked for, made at first use.
+/// Holds one value of each requested type, created at first use.
 ///
-/// What a kernel would put in a `static` (the table of turnstiles, say) can not be
-/// one in code generic over the machine; a machine has an anchor instead
-/// ([`crate::Tasks::anchor`]). A list that only grows; a look-up walks it, so it is
-/// for slow paths.
+/// What a kernel would put in a `static` (the table of turnstiles, for example) cannot be one in
+/// code that is generic over the machine; instead a machine has an anchor
+/// ([`crate::Tasks::anchor`]). The values form a list that only grows, and a look-up walks it, so
+/// an anchor is for slow paths.
 pub struct Anchor {
     head: AtomicPtr<Node>,
 }
@@ -21,7 +21,7 @@ struct Node {
 }
 
 impl Anchor {
-    /// Holds nothing yet.
+    /// An empty anchor.
     pub const fn new() -> Self {
         Anchor {
             head: AtomicPtr::new(null_mut()),
@@ -30,11 +30,11 @@ impl Anchor {
 
     /// The anchored `T`, if there is one.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        // Acquire: as below.
+        // Acquire: pairs with the release in `get_or_init`, so the node is seen initialised.
         find(self.head.load(Ordering::Acquire), null_mut())
     }
 
-    /// The anchored `T`; `make` may be called in vain if two CPUs are first at once.
+    /// The anchored `T`; if two CPUs create it at once, one of the two values is dropped.
     pub fn get_or_init<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> &T {
         // Acquire: pairs with the release below, so a node is seen initialised.
         let mut head = self.head.load(Ordering::Acquire);
@@ -50,7 +50,7 @@ impl Anchor {
                 .head
                 .compare_exchange(head, node, Ordering::AcqRel, Ordering::Acquire)
             {
-                // SAFETY: the node is now the list's and lives as long as it.
+                // SAFETY: the node is in the list, which keeps it until the anchor is dropped.
                 Ok(_) => return unsafe { &*node }.value.downcast_ref().expect("just made"),
                 Err(newer) => {
                     if let Some(found) = find(newer, head) {
@@ -59,7 +59,7 @@ impl Anchor {
                         return found;
                     }
                     head = newer;
-                    // SAFETY: as above, it is still ours alone.
+                    // SAFETY: the node is not published yet, so only this call has it.
                     unsafe { (*node).next = newer };
                 }
             }
@@ -70,7 +70,7 @@ impl Anchor {
 /// The first `T` in the list from `node` up to `end`.
 fn find<'a, T: 'static>(mut node: *mut Node, end: *mut Node) -> Option<&'a T> {
     while node != end {
-        // SAFETY: published nodes are not changed, and freed with the anchor only.
+        // SAFETY: published nodes do not change and are freed only with the anchor.
         let here = unsafe { &*node };
         if let Some(value) = here.value.downcast_ref() {
             return Some(value);
@@ -90,7 +90,7 @@ impl Drop for Anchor {
     fn drop(&mut self) {
         let mut node = *self.head.get_mut();
         while !node.is_null() {
-            // SAFETY: nobody else has the anchor any more.
+            // SAFETY: `drop` has the anchor exclusively, so no reference to a node is left.
             let here = unsafe { Box::from_raw(node) };
             node = here.next;
         }

@@ -4,8 +4,8 @@ use core::sync::atomic::Ordering;
 
 /// The machine's shared-memory types.
 ///
-/// On hosted threads and on metal they are the `core` types and compile to the
-/// same instructions; on the simulator and the checker each access is seen.
+/// On hosted threads and on bare metal they are the `core` types and compile to the same
+/// instructions; the simulator and the checker observe each access.
 pub trait Atomics: Sized {
     /// An 8-bit atomic; 1 byte on a real machine.
     type AtomicU8: AtomicInt<u8>;
@@ -21,28 +21,28 @@ pub trait Atomics: Sized {
     type AtomicPtr: Atomic<*mut ()>;
     /// Two 64-bit words that are compared and swapped as one.
     type AtomicPair: AtomicPair;
-    /// Plain shared data, guarded by a protocol of its user.
+    /// Plain shared data, guarded by a protocol of its users.
     type Cell<T: Send>: SharedCell<T>;
 
     /// A fence, as [`core::sync::atomic::fence`].
     fn fence(order: Ordering);
 
-    /// Says that the `bytes` at `address` are `what` (`"Type.field"`), for machines that
-    /// account for each cache line by name. Of labels that overlap the smallest counts;
-    /// a later one replaces an earlier one of the same place.
+    /// Names the `bytes` at `address` `what` (`"Type.field"`), for machines that attribute each
+    /// cache line to a name. Where labels overlap, the smallest counts; a later label of the same
+    /// place replaces an earlier one.
     #[inline(always)]
     fn label(address: *const (), bytes: usize, what: &'static str) {
         let _ = (address, bytes, what);
     }
 
-    /// As [`Atomics::label`], for where `value` stands.
+    /// Labels the memory of `value`, like [`Atomics::label`].
     #[inline(always)]
     fn label_value<T: ?Sized>(value: &T, what: &'static str) {
         Self::label(core::ptr::from_ref(value).cast(), size_of_val(value), what);
     }
 
-    /// A number to hash `address` by. On a machine that repeats its runs it is the same
-    /// in each of them, wherever the host has put the machine.
+    /// A number to hash `address` by. On a machine whose runs are repeatable it is the same in
+    /// every run, wherever the host has placed the object.
     #[inline(always)]
     fn key(address: usize) -> usize {
         address
@@ -67,7 +67,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
-    /// As [`Atomic::compare_exchange`], but may fail for no reason.
+    /// Like [`Atomic::compare_exchange`], but may fail spuriously.
     fn compare_exchange_weak(
         &self,
         current: T,
@@ -75,6 +75,27 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
+    /// Replaces the value by what `f` makes of it, unless that is `None`: a weak exchange that is
+    /// repeated with each newer value. `Ok` has the old value, `Err` the one that `f` refused.
+    /// `success` orders the exchange, `failure` the loads.
+    #[inline]
+    #[track_caller]
+    fn fetch_update(
+        &self,
+        success: Ordering,
+        failure: Ordering,
+        mut f: impl FnMut(T) -> Option<T>,
+    ) -> Result<T, T> {
+        let mut seen = self.load(failure);
+        while let Some(new) = f(seen) {
+            match self.compare_exchange_weak(seen, new, success, failure) {
+                Ok(_) => return Ok(seen),
+                Err(newer) => seen = newer,
+            }
+        }
+        Err(seen)
+    }
+
     /// Stores `value`, then a sequentially consistent fence.
     ///
     /// Nothing that follows in program order is performed before the store is
@@ -97,18 +118,18 @@ pub trait AtomicInt<T: Copy>: Atomic<T> {
 
 /// Two 64-bit words at a 16-byte boundary, exchanged as one.
 ///
-/// The operations on both words are sequentially consistent read-modify-writes (as
-/// `lock cmpxchg16b` is), [`AtomicPair::load`] among them: they want the line for
-/// themselves. A single word is read and written as any 8-byte atomic is, so that a
-/// walk along a list of pairs shares the lines it reads.
+/// Operations on both words, including [`AtomicPair::load`], are sequentially consistent
+/// read-modify-writes (like `lock cmpxchg16b`) and take the cache line exclusively. A single word
+/// is read and written like any 8-byte atomic, so that a walk along a list of pairs only shares the
+/// lines that it reads.
 pub trait AtomicPair: Send + Sync {
     /// A pair that holds `value`.
     fn new(value: [u64; 2]) -> Self;
-    /// Reads both words at one instant; sees the last value.
+    /// Reads both words at one instant and sees their latest value.
     fn load(&self) -> [u64; 2];
     /// Reads word `index`, 0 or 1.
     fn load_word(&self, index: usize, order: Ordering) -> u64;
-    /// Writes word `index`, 0 or 1; the other word stays.
+    /// Writes word `index`, 0 or 1; the other word does not change.
     fn store_word(&self, index: usize, value: u64, order: Ordering);
     /// Writes `new` if the pair is `current`; returns the old pair either way.
     fn compare_exchange(&self, current: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], [u64; 2]>;
@@ -116,21 +137,20 @@ pub trait AtomicPair: Send + Sync {
 
 /// A value that can stand in a `static`: zero, or the null pointer.
 ///
-/// Only machines whose atomics have constants implement it; it is what
-/// `lock_api::RawMutex::INIT` needs.
+/// Only machines whose atomics have constant constructors implement it; `lock_api::RawMutex::INIT`
+/// needs it.
 pub trait ConstInit: Sized {
     /// Zero or null.
     #[allow(clippy::declare_interior_mutable_const)]
     const ZERO: Self;
 }
 
-/// Plain data shared between CPUs under a protocol of its user (a lock, an
-/// epoch, an owner).
+/// Plain data shared between CPUs under a protocol of its users (a lock, an epoch, an owner).
 ///
-/// The machine is told of each access, so that a simulator charges the lines
-/// and a checker finds races. Neither method is unsafe: using the pointer is.
-/// A pointer from [`SharedCell::read`] may be read, one from
-/// [`SharedCell::write`] read and written, until the protocol gives the data away.
+/// The machine learns of each access, so that a simulator charges the cache lines and a checker
+/// finds races. Neither method is unsafe; using the pointer is. A pointer from [`SharedCell::read`]
+/// may be read, and one from [`SharedCell::write`] read and written, for as long as the protocol
+/// grants the access.
 pub trait SharedCell<T>: Send + Sync {
     /// A cell that holds `value`.
     fn new(value: T) -> Self;
@@ -138,6 +158,6 @@ pub trait SharedCell<T>: Send + Sync {
     fn read(&self) -> *const T;
     /// Announces a write of the whole value, now.
     fn write(&self) -> *mut T;
-    /// Takes the value out.
+    /// Takes the value out: a write that no access may come after.
     fn into_inner(self) -> T;
 }

@@ -1,4 +1,4 @@
-//! CPUs: who runs this code, and how it waits.
+//! CPUs: which one runs the calling code, and how it waits.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,9 +25,9 @@ impl CpuId {
 
 /// The CPUs of one machine: consecutive ids.
 ///
-/// Structures indexed by CPU keep the range of their machine. Looking a CPU up
-/// costs one subtraction and the bounds check an array needs anyway, and a CPU
-/// of another machine, or no CPU at all, can not be mistaken for one of ours.
+/// Structures indexed by CPU keep the range of their machine. Looking a CPU up costs one
+/// subtraction and the bounds check that an array needs anyway, and a CPU of another machine, or no
+/// CPU at all, cannot be mistaken for one of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuRange {
     base: u64,
@@ -68,8 +68,8 @@ impl CpuRange {
         CpuId(self.base + index as u64)
     }
 
-    /// The place of `cpu` in an array indexed by this range; at or above
-    /// [`CpuRange::len`] if it is not a CPU of this machine.
+    /// The index of `cpu` in an array indexed by this range; at or above [`CpuRange::len`] if it is
+    /// not a CPU of this machine.
     #[inline]
     pub const fn index_of(self, cpu: CpuId) -> usize {
         cpu.0.wrapping_sub(self.base) as usize
@@ -77,6 +77,11 @@ impl CpuRange {
 }
 
 /// The CPU that runs the calling code.
+///
+/// A task that holds a pin must not sleep ([`Tasks::park`](crate::Tasks::park),
+/// [`Tasks::yield_now`](crate::Tasks::yield_now),
+/// [`Clock::sleep_until`](crate::Clock::sleep_until)): the CPU could run no other task meanwhile. A
+/// machine that counts pins ([`Cpus::pins`]) panics if one does.
 ///
 /// # Safety
 /// While a [`Cpus::Pin`] lives, no other task may hold a pin of the same CPU:
@@ -89,14 +94,19 @@ pub unsafe trait Cpus {
     /// Pins the calling task to its CPU.
     fn pin() -> Self::Pin;
 
-    /// Waits a moment for another CPU to change what the caller has read since
-    /// its last `relax`; `round` counts the caller's relaxations in this wait.
+    /// How many pins the calling task holds, on a machine that counts them; elsewhere 0. For checks
+    /// only: a simulator and a model checker always count, a machine built for speed only with
+    /// debug assertions.
+    fn pins() -> u32;
+
+    /// Waits a moment for another CPU to change what the caller has read since its last `relax`;
+    /// `round` counts the caller's calls in this wait.
     ///
-    /// A real machine pauses. One whose CPUs can be preempted gives its time
-    /// away from some round on. A simulator sleeps until a line changes.
+    /// A real machine pauses. One whose CPUs can be preempted yields from some round on. A
+    /// simulator sleeps until a line changes.
     fn relax(round: u32);
 
-    /// Lets about `pauses` pause instructions pass, whatever others do.
+    /// Executes about `pauses` pause instructions, whatever other CPUs do.
     fn delay(pauses: u32);
 
     /// Waits until `condition` holds. It should only read shared memory.
@@ -110,7 +120,7 @@ pub unsafe trait Cpus {
     }
 }
 
-/// What a pin knows.
+/// A pin's view of the CPU.
 pub trait Pinned {
     /// The CPU the task is pinned to; [`CpuId::NONE`] if the caller runs on no CPU.
     fn cpu(&self) -> CpuId;
@@ -129,7 +139,7 @@ pub struct CpuSet {
 }
 
 impl CpuSet {
-    /// Words in a set; [`CpuSet::word`] counts from 0 to here.
+    /// Words in a set; [`CpuSet::word`] takes an index below this.
     pub const WORDS: usize = MAX_CPUS / 64;
 
     /// The empty set.

@@ -1,10 +1,10 @@
-//! The contract between scalevm and whatever it runs on.
+//! The contract between scalevm and the machine it runs on.
 //!
-//! `sync` and `vm` are written once and run on hosted threads, on a simulated
-//! many-core machine, under an exhaustive checker and on bare metal. Each of
-//! these is a *machine*: a type that implements the small capability traits
-//! below. There is no implementation in this crate, only the contract and the
-//! [`conformance`] suite that says whether a machine keeps it.
+//! `sync` and `vm` are written once and run on hosted threads, on a simulated many-core machine and
+//! under an exhaustive checker. A kernel that embeds them implements the same contract for bare
+//! metal. Each of these is a *machine*: a type that implements the small capability traits below.
+//! This crate holds no implementation, only the contract and the [`conformance`] suite, which
+//! checks that a machine keeps it.
 //!
 //! | capability | what it offers | kind |
 //! |---|---|---|
@@ -17,9 +17,9 @@
 //! | [`Mmu`] | address translation, TLB flush and shootdown | instance |
 //! | [`Execute`] | run one job on each CPU | instance |
 //!
-//! What concerns "the CPU that runs this code" is static, because a kernel
-//! finds its CPU in a register; what concerns a particular machine (how many
-//! CPUs, which memory) is a value, so that one process can hold several.
+//! Everything about "the CPU that runs this code" is static, because a kernel finds its CPU in a
+//! register; everything about a particular machine (how many CPUs, which memory) is a value, so
+//! that one process can hold several.
 //!
 //! # Ordering
 //! Orderings mean what they mean in [`core::sync::atomic`]. One operation is
@@ -46,17 +46,17 @@ pub use atomic::{Atomic, AtomicInt, AtomicPair, Atomics, ConstInit, SharedCell};
 pub use core::sync::atomic::Ordering;
 pub use cpu::{CpuId, CpuRange, CpuSet, Cpus, MAX_CPUS, Pinned, Topology};
 pub use memory::{Frame, Memory, PAGE_SHIFT, PAGE_SIZE, WORDS_PER_FRAME};
-pub use mmu::{Access, Asid, Flush, Mmu, PageFault, VaRange};
+pub use mmu::{Access, Asid, Flush, KernelEntries, Mmu, PageFault, VaRange};
 pub use native::NativeCell;
 #[cfg(target_arch = "x86_64")]
 pub use native::NativePair;
 pub use pager::{Pager, PagerError, Truncate};
 pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};
 
-/// All that locks and epochs need.
+/// Everything that locks and epochs need.
 pub trait Machine: Atomics + Cpus + Tasks + Clock + Send + Sync + 'static {}
 impl<M: Atomics + Cpus + Tasks + Clock + Send + Sync + 'static> Machine for M {}
 
-/// All that the virtual-memory subsystem needs.
+/// Everything that the virtual-memory subsystem needs.
 pub trait Platform: Machine + Topology + Memory + Mmu {}
 impl<M: Machine + Topology + Memory + Mmu> Platform for M {}

@@ -1,6 +1,7 @@
 //! Physical memory.
 
 use crate::{Atomic, Atomics, Ordering};
+use core::ops::Range;
 use core::ptr::NonNull;
 
 /// log2 of [`PAGE_SIZE`].
@@ -34,25 +35,35 @@ impl Frame {
     }
 }
 
-/// Physical memory: frames `0 .. frame_count()`, all of them RAM.
+/// Physical memory.
 ///
 /// # Safety
-/// [`Memory::direct_map`] must point to [`PAGE_SIZE`] bytes, page-aligned,
-/// disjoint for different frames, valid while the machine lives; `word` must be
-/// the `index`-th word of that memory, or, on a machine whose atomics are no
-/// plain words, behave as if it were among accesses through `word`.
+/// For each frame in [`Memory::usable`], [`Memory::direct_map`] must point to [`Memory::ROOM`]
+/// bytes that are page-aligned, disjoint for different frames, valid while the machine lives, and
+/// touched only by the frame's owner; `word` must be the `index`-th word of that memory or, on a
+/// machine whose atomics are not plain words, behave as if it were among accesses through `word`.
 pub unsafe trait Memory: Atomics {
-    /// How many frames there are.
-    fn frame_count(&self) -> usize;
+    /// Bytes at [`Memory::direct_map`]. More than [`PAGE_SIZE`] only on a machine whose cells are
+    /// larger than the words they model.
+    const ROOM: usize = PAGE_SIZE;
 
-    /// Where the kernel sees the frame's bytes.
+    /// One above the highest number of a usable frame; at most `u32::MAX`. Tables indexed by frame
+    /// have as many entries.
+    fn frame_end(&self) -> usize;
+
+    /// Calls `each` with the frames that the machine hands over, range by range: RAM that is not
+    /// absent and belongs neither to the firmware nor to the kernel. The ranges ascend, lie apart,
+    /// and are the same at each call. The VM touches no other frame.
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>));
+
+    /// The address at which the kernel sees the frame's bytes.
     fn direct_map(&self, frame: Frame) -> NonNull<u8>;
 
     /// The frame's `index`-th 64-bit word: a page-table entry, or task data.
     fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64;
 
-    /// The first word of `frame` from `first` on, before `end`, that has a bit of `mask`
-    /// set: its index and its value. Relaxed loads. What walks over empty page tables.
+    /// The first word of `frame` in `first..end` that has a bit of `mask` set: its index and its
+    /// value. Relaxed loads. It is how a walk skips empty entries of page tables.
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
         (first..end).find_map(|index| {
             let value = self.word(frame, index).load(Ordering::Relaxed);
@@ -63,18 +74,18 @@ pub unsafe trait Memory: Atomics {
     /// Fills the frame with zeroes. The caller owns it.
     fn zero(&self, frame: Frame);
 
-    /// Copies `from` to `to`. The caller owns `to` and nobody writes `from`.
+    /// Copies `from` to `to`. The caller owns `to`, and `from` is not written meanwhile.
     fn copy(&self, from: Frame, to: Frame);
 
-    /// Tells the machine that `frame` has an owner from now on. One that checks its user
-    /// panics if it has one already.
+    /// Tells the machine that `frame` has an owner from now on. A machine that checks this panics
+    /// if the frame already has one.
     #[inline(always)]
     fn allocated(&self, frame: Frame) {
         let _ = frame;
     }
 
-    /// Tells the machine that `frame` is free from now on. One that checks its user
-    /// panics if it was free, or when a CPU later uses a translation to it that is older.
+    /// Tells the machine that `frame` is free from now on. A machine that checks this panics if the
+    /// frame was free, or when a CPU later uses an older translation to it.
     #[inline(always)]
     fn freed(&self, frame: Frame) {
         let _ = frame;

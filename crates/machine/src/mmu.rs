@@ -2,8 +2,9 @@
 
 use crate::{CpuSet, Frame, Memory, PAGE_SIZE, Topology};
 use core::fmt;
+use core::ops::Range;
 
-/// A tag of TLB entries: entries of different tags never meet (x86 PCID).
+/// A tag of TLB entries: entries of different tags are separate (x86 PCID).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Asid(pub u16);
 
@@ -12,7 +13,7 @@ pub struct Asid(pub u16);
 pub struct VaRange {
     /// The first address.
     pub start: usize,
-    /// The first address behind it.
+    /// The first address after it.
     pub end: usize,
 }
 
@@ -45,7 +46,7 @@ impl VaRange {
         self.start <= address && address < self.end
     }
 
-    /// What both ranges have; empty if that is nothing.
+    /// The part that both ranges share; may be empty.
     #[inline]
     pub const fn common(self, other: VaRange) -> VaRange {
         let start = if self.start > other.start {
@@ -71,23 +72,34 @@ impl fmt::Debug for VaRange {
     }
 }
 
-/// What to forget.
+/// The part that all address spaces share: the kernel's entries of a root table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelEntries {
+    /// A root table that has the entries.
+    pub root: Frame,
+    /// Their indices, all at or above [`crate::pte::USER_ENTRIES`].
+    pub places: Range<usize>,
+}
+
+/// Translations to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// What translates an address of the range, whole: the entry of a larger page as well
-    /// of which only a part is named.
+    /// Every translation of an address in the range, including an entry of a larger page of which
+    /// the range names only a part.
     Range(VaRange),
     /// All entries of the address space.
     All,
 }
 
-/// What a task tried to do.
+/// A kind of access by a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It read.
     Read,
     /// It wrote.
     Write,
+    /// It fetched an instruction.
+    Execute,
 }
 
 /// An access that translation refused.
@@ -97,7 +109,7 @@ pub struct PageFault {
     pub address: usize,
     /// The access.
     pub access: Access,
-    /// Whether a present entry forbade it (else there was none).
+    /// Whether a present entry forbade the access (otherwise there was none).
     pub present: bool,
 }
 
@@ -106,6 +118,7 @@ impl fmt::Display for PageFault {
         let what = match self.access {
             Access::Read => "read",
             Access::Write => "write",
+            Access::Execute => "execute",
         };
         let why = if self.present {
             "protected"
@@ -120,51 +133,72 @@ impl core::error::Error for PageFault {}
 
 /// Address translation as x86-64 does it.
 ///
-/// Tables of four levels lie in frames, with entries as in [`crate::pte`]. Each
-/// CPU has a TLB that may keep any translation it has seen, and forgets it only
-/// when told to or for its own reasons. The walker sets the accessed and dirty
-/// bits in the entry with an atomic read-modify-write, and sets dirty only in an
-/// entry that is present and writable at that instant. An entry cached as clean
-/// is walked again by the first write. Absent entries are not cached. An access that
-/// a cached entry forbids may fault although the tables allow it by now; the fault
-/// drops the entry, so the second try goes by the tables. Entries on the way to the
-/// one that maps are marked accessed, too.
+/// Tables of four levels lie in frames, with entries as in [`crate::pte`]. Each CPU has a TLB that
+/// may keep any translation it has seen, and drops it when told to or for its own reasons. The
+/// walker sets the accessed and dirty bits in the entry with an atomic read-modify-write, and sets
+/// dirty only in an entry that is present and writable at that instant. The first write through an
+/// entry cached as clean walks again. Absent entries are not cached. An access that a cached entry
+/// forbids may fault although the tables allow it by now; the fault drops the entry, so the second
+/// try follows the tables. Entries on the way to the one that maps are marked accessed, too.
 ///
 /// # Pages of 2 MiB
-/// An entry of level 1 with [`crate::pte::HUGE`] maps 512 frames, the first of them aligned
-/// to as many. Accessed and dirty bits are its own: one of each for the 2 MiB. A TLB may
-/// keep it as one translation or piece by piece; either way the flush of any address in it
-/// forgets all of it.
+/// An entry of level 1 with [`crate::pte::HUGE`] maps 512 frames, the first of them aligned to as
+/// many. It has one accessed and one dirty bit for the 2 MiB. A TLB may keep it as one translation
+/// or piece by piece; either way the flush of any address in it drops all of it.
 ///
-/// A kernel may change an entry of level 1 from a table to a large page or back while CPUs
-/// use it. Until the flush, a TLB may hold translations of both kinds for an address and
-/// use either, and writes set the dirty bit in the entry that the walker finds by then. So:
-/// - from a table to a large page, with an exchange of the entry: until the flush of all of
-///   the 2 MiB, CPUs may use, and mark as used and dirty, what they have of the table. It
-///   may be read for good, or freed, behind the flush only.
-/// - from a large page to a table: entries of the table may be used at once, but the large
-///   page goes on being translated, and written if it was cached as dirty, until the flush
-///   of any address in it.
-/// - with different frames or fewer rights, in both cases, a CPU may see the old and the new
-///   in turn until then; with the same frames and rights it notices nothing.
-pub trait Mmu: Memory + Topology {
+/// A kernel may change an entry of level 1 from a table to a large page or back while CPUs use it.
+/// Until the flush, a TLB may hold translations of both kinds for an address and use either, and a
+/// write sets the dirty bit in the entry that the walker finds at that time. So:
+/// - from a table to a large page, with an exchange of the entry: until all of the 2 MiB is
+///   flushed, CPUs may use the translations they have of the table, and mark its entries accessed
+///   and dirty. Only after the flush may the table be read for its final bits, or freed.
+/// - from a large page to a table: the table's entries may be used at once, but CPUs may go on
+///   translating by the large page, and writing if it was cached as dirty, until any address in it
+///   is flushed.
+/// - with different frames or fewer rights, in both cases, a CPU may see the old and the new in
+///   turn until the flush; with the same frames and rights it notices nothing.
+///
+/// # Safety
+/// A kernel relies on the following when it gives a frame to a new owner or believes an entry
+/// clean:
+/// - An access of a task reaches only the frame that an entry of the active tables names for its
+///   address, as the tables are now or as a TLB has cached them since the last flush of that
+///   address and tag, and only if all entries on the way allow it.
+/// - When [`Mmu::flush_local`] or [`Mmu::shootdown`] returns, no named CPU uses a flushed
+///   translation, neither for an access nor to continue a walk, and every access that used one is
+///   performed.
+/// - A write that was allowed shows as the dirty bit of the entry that maps, at the latest when the
+///   access is performed; no bit is ever set in an entry that is not present.
+/// - The entries in [`Mmu::kernel_entries`] map nothing that tasks may use.
+pub unsafe trait Mmu: Memory + Topology {
+    /// How many tags there are: [`Asid`] 0 and those after it, 65,536 at most. x86 has 4,096
+    /// process-context identifiers; a machine without tags has one.
+    fn asids(&self) -> usize;
+
+    /// The kernel's entries of a root table, if the kernel is mapped in all address spaces. The VM
+    /// copies them into each root that it activates and never touches the tables below them. They
+    /// must not change once copied (a kernel makes the tables below them beforehand, and changes
+    /// those).
+    fn kernel_entries(&self) -> Option<KernelEntries>;
+
     /// Makes this CPU translate with the tables at `root`, its entries tagged
     /// `asid`. Flushes nothing.
     fn activate(&self, root: Frame, asid: Asid);
 
-    /// Makes this CPU translate nothing. Flushes nothing.
+    /// Makes this CPU translate nothing. Flushes nothing. The VM never calls it: the kernel does, on
+    /// a CPU that is to leave a space for no other one.
     fn deactivate(&self);
 
-    /// Forgets entries of `asid` on this CPU, now.
+    /// Drops entries of `asid` on this CPU, now.
     fn flush_local(&self, asid: Asid, what: Flush);
 
-    /// Forgets entries of `asid` on the CPUs `targets` and returns when the last
-    /// of them has acknowledged: from then on none of them translates with what
-    /// was flushed, and each access it made so is performed.
+    /// Drops entries of `asid` on the CPUs `targets` and returns when the last of them has
+    /// acknowledged: from then on none of them uses a flushed translation, and every access made
+    /// through one is performed.
     ///
-    /// Serves this CPU's own requests meanwhile, so two CPUs may shoot at each
-    /// other. The caller may hold spin locks, but none that a target takes in
-    /// its shootdown handler (there is none in scalevm).
+    /// Serves this CPU's own requests meanwhile, so two CPUs may shoot at each other. The caller
+    /// may hold spin locks, but none that a target acquires in its shootdown handler (there is none
+    /// in scalevm).
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush);
 
     /// A task on this CPU reads the aligned 64-bit word at `address`.
@@ -172,4 +206,7 @@ pub trait Mmu: Memory + Topology {
 
     /// A task on this CPU writes the aligned 64-bit word at `address`.
     fn store(&self, address: usize, value: u64) -> Result<(), PageFault>;
+
+    /// A task on this CPU fetches the aligned 64-bit word at `address` to execute it.
+    fn fetch(&self, address: usize) -> Result<u64, PageFault>;
 }

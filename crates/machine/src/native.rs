@@ -1,7 +1,7 @@
 //! `core`'s own atomics keep the contract as they are.
 //!
-//! Machines that are real (hosted threads, metal) name these types; there is
-//! nothing between them and the instruction.
+//! Real machines (hosted threads, bare metal) name these types; nothing stands between them and the
+//! instruction.
 
 use crate::{Atomic, AtomicInt, ConstInit, SharedCell};
 use core::cell::UnsafeCell;
@@ -50,10 +50,10 @@ macro_rules! atomic {
             }
             #[inline(always)]
             fn publish(&self, value: $value) {
-                // x86-64: `xchg` stores and fences at once; LLVM's `mov; mfence` for
-                // a relaxed store and a fence takes twice as long. The exchange alone
-                // is no fence in the language's model, so the compiler gets one.
-                // Elsewhere, and under an interpreter of that model, say it in full.
+                // x86-64: `xchg` stores and fences at once; LLVM's `mov; mfence` for a relaxed
+                // store and a fence takes twice as long. The exchange alone is no fence in the
+                // language's model, so the compiler gets one too. Elsewhere, and under an
+                // interpreter of that model, both are written out.
                 if cfg!(all(target_arch = "x86_64", not(miri))) {
                     self.swap(value, Ordering::SeqCst);
                     core::sync::atomic::compiler_fence(Ordering::SeqCst);
@@ -110,9 +110,9 @@ impl ConstInit for AtomicPtr<()> {
 #[repr(transparent)]
 pub struct NativeCell<T>(UnsafeCell<T>);
 
-// SAFETY: the cell only hands out raw pointers; who uses one answers for the protocol.
+// SAFETY: the cell only hands out raw pointers; code that uses one answers for the protocol.
 unsafe impl<T: Send> Send for NativeCell<T> {}
-// SAFETY: as above.
+// SAFETY: `&NativeCell` only hands out raw pointers; code that uses one answers for the protocol.
 unsafe impl<T: Send> Sync for NativeCell<T> {}
 
 impl<T: Send> SharedCell<T> for NativeCell<T> {
@@ -148,23 +148,23 @@ mod pair {
     #[repr(C, align(16))]
     pub struct NativePair(UnsafeCell<[u64; 2]>);
 
-    // SAFETY: all access is by an atomic instruction.
+    // SAFETY: every access is one atomic instruction.
     unsafe impl Send for NativePair {}
-    // SAFETY: as above.
+    // SAFETY: every access through a shared reference is one atomic instruction.
     unsafe impl Sync for NativePair {}
 
-    // The language has no atomics of two sizes on one place, and its 16-byte exchange
-    // becomes a call into a library in code not compiled for the instruction. The
-    // processor has both: an aligned 8-byte access is single, a load acquires, a store
-    // releases, locked instructions and `xchg` fence. So all this is in its language.
+    // The language has no atomics of two sizes on one place, and its 16-byte exchange becomes a
+    // call into a library in code that is not compiled for the instruction. The processor has both:
+    // an aligned 8-byte access is single-copy atomic, a load acquires, a store releases, locked
+    // instructions and `xchg` fence. So everything here is written in assembly.
     impl NativePair {
         /// Stores `new` if the pair is `current`; returns what it was.
         #[inline]
         fn exchange(&self, current: [u64; 2], new: [u64; 2]) -> [u64; 2] {
             let (low, high);
-            // SAFETY: every x86-64 CPU since 2006 has the instruction, and the systems
-            // this runs on require it. The cell is 16-byte aligned, valid, and only
-            // accessed here. The compiler may need rbx, so it is put back.
+            // SAFETY: every x86-64 CPU since 2006 has the instruction, and the systems this runs on
+            // require it. The cell is 16-byte aligned, valid, and only accessed here. The compiler
+            // may need rbx, so it is restored.
             unsafe {
                 asm!(
                     "xchg {new_low}, rbx",
@@ -196,15 +196,15 @@ mod pair {
 
         #[inline]
         fn load(&self) -> [u64; 2] {
-            // Exchanging 0 for 0 writes nothing new.
+            // Exchanging 0 for 0 changes nothing.
             self.exchange([0; 2], [0; 2])
         }
 
         #[inline]
         fn load_word(&self, index: usize, _order: Ordering) -> u64 {
             let value: u64;
-            // SAFETY: an aligned load from the pair's own memory. It is not marked
-            // `readonly`: nothing may be moved up over an acquiring load.
+            // SAFETY: an aligned load from the pair's own memory. It is not marked `readonly`, so
+            // that nothing moves up across an acquiring load.
             unsafe {
                 asm!("mov {value}, [{word}]", value = out(reg) value, word = in(reg) self.word(index),
                      options(nostack, preserves_flags));
@@ -215,8 +215,7 @@ mod pair {
         #[inline]
         fn store_word(&self, index: usize, value: u64, order: Ordering) {
             let word = self.word(index);
-            // SAFETY: an aligned store to the pair's own memory, which is shared only
-            // as an atomic.
+            // SAFETY: an aligned store to the pair's own memory, which is shared only as an atomic.
             unsafe {
                 match order {
                     SeqCst => asm!("xchg {value}, [{word}]", value = inout(reg) value => _,

@@ -1,4 +1,4 @@
-//! Where pages come from, and where they go to when memory does not keep them.
+//! Stores of pages: where pages come from, and where they go when memory does not keep them.
 
 use crate::{Frame, Memory};
 use alloc::sync::Arc;
@@ -6,17 +6,16 @@ use core::fmt;
 
 /// A store of pages: a file, a device, a swap space.
 ///
-/// Calls may block; the caller holds no spin lock. Calls for different pages may run
-/// beside each other; the caller sees to it that no two concern the same page at once.
+/// Calls may block; the caller holds no spin lock. Calls for different pages may run concurrently;
+/// the caller ensures that no two concern the same page at once.
 pub trait Pager<M: Memory>: Send + Sync + 'static {
-    /// Fills `frames` with the pages `first`, `first + 1`, …; what the store does not have
-    /// is zero. The frames are the caller's alone. After an error their content is
-    /// undefined.
+    /// Fills `frames` with the pages `first`, `first + 1`, …; a page that the store lacks is zero.
+    /// The frames belong to the caller alone. After an error their content is undefined.
     fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError>;
 
-    /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …; the rest
-    /// of the last page stays as the store has it. Tasks may write the frames meanwhile; then either content of a word is kept. After an error
-    /// the store's content of these pages is undefined.
+    /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …; the rest of
+    /// the last page stays as the store has it. Tasks may write the frames meanwhile; then either
+    /// content of a word is kept. After an error the store's content of these pages is undefined.
     fn write(
         &self,
         machine: &M,
@@ -26,17 +25,17 @@ pub trait Pager<M: Memory>: Send + Sync + 'static {
     ) -> Result<(), PagerError>;
 }
 
-/// A pager whose store can be cut off, as a file can.
+/// A pager whose store can be truncated, as a file can.
 pub trait Truncate<M: Memory>: Pager<M> {
-    /// Forgets what lies behind the first `bytes` bytes: read again, it is zero. Nothing
-    /// happens if nothing does.
+    /// Forgets everything past the first `bytes` bytes: read again, it is zero. No effect on a
+    /// store that is no longer than that.
     ///
-    /// Called beside calls for pages that begin before, but not beside a write behind
-    /// `bytes`. After an error the content behind is undefined.
+    /// May run beside calls for pages that begin before `bytes`, but not beside a write past it.
+    /// After an error the content past `bytes` is undefined.
     fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
 }
 
-/// Who keeps a handle of a store may give it away, too.
+/// A handle of a shared store is a pager, too.
 impl<M: Memory, P: Pager<M> + ?Sized> Pager<M> for Arc<P> {
     fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         (**self).read(machine, first, frames)
@@ -53,7 +52,7 @@ impl<M: Memory, P: Pager<M> + ?Sized> Pager<M> for Arc<P> {
     }
 }
 
-/// Why a store did not do what it was asked.
+/// Why a store failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagerError {
     /// The errno (Linux numbering): 5 is `EIO`, 28 is `ENOSPC`.

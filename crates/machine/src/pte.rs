@@ -1,4 +1,4 @@
-//! x86-64 page-table entries: what the hardware reads and what it sets.
+//! x86-64 page-table entries: the bits that the hardware reads and sets.
 //!
 //! Bits 9–11 and 52–58 are the kernel's; `vm` says what it does with them.
 
@@ -11,15 +11,18 @@ pub const ENTRIES: usize = 512;
 /// The first address that no user mapping may reach.
 pub const USER_END: usize = 1 << 47;
 
+/// The entries of a root table below [`USER_END`]; those from here on are the kernel's.
+pub const USER_ENTRIES: usize = USER_END / span(LEVELS - 1);
+
 /// The entry translates (or leads to a table).
 pub const PRESENT: u64 = 1 << 0;
 /// Writes are allowed.
 pub const WRITABLE: u64 = 1 << 1;
 /// Tasks may use it.
 pub const USER: u64 = 1 << 2;
-/// The walker has used it.
+/// The walker has used the entry.
 pub const ACCESSED: u64 = 1 << 5;
-/// The walker has let a write through.
+/// The walker has allowed a write.
 pub const DIRTY: u64 = 1 << 6;
 /// At level 1 or 2: the entry maps 2 MiB or 1 GiB.
 pub const HUGE: u64 = 1 << 7;
@@ -34,7 +37,7 @@ pub const fn frame(entry: u64) -> Frame {
     Frame::containing(entry & ADDRESS)
 }
 
-/// The place of `address` in its table at `level`.
+/// The index of `address` in its table at `level`.
 #[inline]
 pub const fn index(address: usize, level: u32) -> usize {
     (address >> (PAGE_SHIFT + 9 * level)) & (ENTRIES - 1)

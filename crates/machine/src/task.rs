@@ -5,35 +5,36 @@ use core::cell::Cell;
 
 /// Parking of tasks: one permit each, as in a binary semaphore.
 ///
-/// A waiter publishes its [`Tasks::current_task`], then parks until its
-/// condition holds; a waker makes the condition true, then unparks. `park` may
-/// return early, so it stands in a loop. A permit left by an `unpark` that found
-/// nobody parked makes the next `park` return at once, so no wake-up is lost.
-/// `unpark` synchronizes with the `park` it ends (release, acquire).
+/// A waiter publishes its [`Tasks::current_task`], then parks until its condition holds; a waker
+/// makes the condition true, then unparks. `park` may return early, so it stands in a loop. An
+/// `unpark` of a task that is not parked leaves a permit, and the next `park` returns at once, so
+/// no wake-up is lost. `unpark` synchronizes with the `park` it ends (release, acquire).
 pub trait Tasks {
-    /// Names a task. May be used after the task has ended; it then does nothing.
+    /// Names a task. A name may outlive its task; unparking it then has no effect.
     type Task: Copy + Send + Sync + PartialEq + 'static;
 
     /// The calling task.
     fn current_task() -> Self::Task;
 
-    /// Blocks the calling task until its permit is there, and takes it.
+    /// Blocks the calling task until it has a permit, and consumes it. The task holds no
+    /// [`Cpus::Pin`](crate::Cpus::Pin).
     fn park();
 
     /// Gives `task` its permit.
     fn unpark(task: Self::Task);
 
-    /// Gives the CPU to whoever else wants it.
+    /// Gives the CPU to another task that wants it. The caller holds no
+    /// [`Cpus::Pin`](crate::Cpus::Pin).
     fn yield_now();
 
     /// Words that belong to the calling task, all 0 at first.
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R;
 
-    /// Where values live that exist once for all tasks which can meet.
+    /// The place of values that exist once for all tasks that can meet.
     fn anchor() -> &'static crate::Anchor;
 }
 
-/// How many words a task has for itself.
+/// Words of each task.
 pub const LOCAL_WORDS: usize = 64;
 
 /// A task's own words; `sync` keeps queue nodes and the stack of held locks in
@@ -64,18 +65,22 @@ impl Drop for Locals {
 
 /// Time.
 pub trait Clock {
+    /// Whether reading the clock takes no time of its own, so that each acquisition of a lock may
+    /// be timed without changing the measurement.
+    const FREE: bool = false;
+
     /// Nanoseconds since some fixed moment; never goes back.
     fn now() -> u64;
 
-    /// Blocks the calling task until then; not at all if that is past. A machine without time of
-    /// its own only yields.
+    /// Blocks the calling task until `time`; returns at once if that is past. A machine without
+    /// time of its own only yields. The task holds no [`Cpus::Pin`](crate::Cpus::Pin).
     fn sleep_until(time: u64);
 }
 
-/// What one CPU is to do.
+/// The work of one CPU.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Running jobs, one on each CPU.
+/// Runs one job on each CPU.
 pub trait Execute: crate::Machine {
     /// Runs `jobs[i]` on CPU `i`, all at the same time, and returns when the
     /// last has ended. A panic of a job is passed on.

@@ -1,4 +1,4 @@
-//! The native pair is exchanged as one, and its words are where they should be.
+//! The native pair is exchanged as one, and its words lie where they should.
 #![cfg(target_arch = "x86_64")]
 
 use machine::{AtomicPair, NativePair, Ordering};

@@ -1,14 +1,13 @@
-//! Where the operations of a sequence play.
+//! Addresses in sequences.
 //!
-//! Every process has a window of addresses at a fixed place, a heap, and what the system
-//! placed itself. The latter has no address in a sequence but a handle's name, since
-//! systems choose differently.
+//! Every process has a window of addresses at a fixed place, a heap, and mappings that the system
+//! placed. Since systems choose different addresses, a sequence refers to the latter by handles.
 
 use std::fmt;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// The window's first address: free in a Linux process, and whole 2 MiB pages.
+/// The window's first address: free in a Linux process, and aligned to 2 MiB.
 pub const WINDOW: u64 = 1 << 45;
 /// Pages of the window: four times 2 MiB.
 pub const WINDOW_PAGES: u64 = 4 * 512;
@@ -17,10 +16,10 @@ pub const HEAP_PAGES: u64 = 64;
 /// The first address that no task of x86-64 Linux may map.
 pub const USER_END: u64 = (1 << 47) - PAGE;
 
-/// What the kernel chose the address of, by the number the sequence gives it.
+/// The name of a mapping whose address the system chose: a number that the sequence gives it.
 pub type Handle = u16;
 
-/// What an address is counted from.
+/// What an address is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The window's start.
@@ -29,30 +28,30 @@ pub enum Place {
     Handle(Handle),
     /// The heap's start.
     Heap,
-    /// Zero: for absurd addresses.
+    /// Zero, for absurd addresses.
     Absolute,
 }
 
-/// An address: so many bytes from a place.
+/// An address: an offset from a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// What it is counted from.
+    /// What it is relative to.
     pub place: Place,
     /// Bytes.
     pub offset: u64,
 }
 
-/// Some bytes from an address on; nothing says that they are pages, or that there are any.
+/// A number of bytes from an address on; it need not be whole pages, or mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The first address.
     pub start: Address,
-    /// How many bytes.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
 impl Address {
-    /// The window's page number `page`.
+    /// The start of the window's page `page`.
     pub fn window(page: u64) -> Self {
         Address {
             place: Place::Window,
@@ -79,8 +78,8 @@ impl Range {
     }
 }
 
-/// `w512` is the window's page 512, `w512+8` a byte of it, `h3:2` the third page of a
-/// handle's mapping, `b0` the heap's first page.
+/// `w512` is the window's page 512, `w512+8` a byte in it, `h3:2` the third page of handle 3's mapping,
+/// `b0` the heap's first page.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let page = self.offset / PAGE;

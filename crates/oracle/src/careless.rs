@@ -1,6 +1,6 @@
-//! Systems that are careless when memory is short, planted on purpose.
+//! Planted bugs that appear when memory is short.
 //!
-//! Each is the model, which refuses the step after something was said to fail, and has a bug.
+//! Each system is the model with one bug; it refuses the step after one that announces a failure.
 
 use crate::address::{Address, PAGE, Range};
 use crate::model::Model;
@@ -11,23 +11,23 @@ use crate::system::{Broken, Halfway, System};
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neglect {
-    /// What is refused has been done.
+    /// A refused call takes effect.
     RefusedIsDone,
-    /// A store that is refused costs the page that it was for.
+    /// A refused store loses the page that it was for.
     RefusedLosesPage,
-    /// What can not be written to the swap space is lost.
+    /// A page that cannot be written to the swap space is lost.
     SwapLoses,
 }
 
 impl Neglect {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [Neglect; 3] = [
         Neglect::RefusedIsDone,
         Neglect::RefusedLosesPage,
         Neglect::SwapLoses,
     ];
 
-    /// What it is called.
+    /// The bug's name.
     pub fn name(self) -> &'static str {
         match self {
             Neglect::RefusedIsDone => "refused-is-done",
@@ -41,12 +41,12 @@ impl Neglect {
 pub struct Careless {
     neglect: Neglect,
     model: Model,
-    /// What fails in the next step.
+    /// What is to fail in the next step.
     scarce: Option<Scarcity>,
 }
 
 impl Careless {
-    /// The model with this bug.
+    /// The model with `neglect`.
     pub fn new(neglect: Neglect) -> Self {
         Careless {
             neglect,
@@ -55,7 +55,7 @@ impl Careless {
         }
     }
 
-    /// Refuses a step.
+    /// Refuses a step, with the bug's effect.
     fn refuse(&mut self, step: &Step) -> Outcome {
         let instead = match (self.neglect, step.call) {
             (Neglect::RefusedIsDone, call) => Some(call),
@@ -63,14 +63,14 @@ impl Careless {
             _ => None,
         };
         if let Some(call) = instead {
-            // What is not defined has no effect.
+            // An undefined call has no effect.
             let _ = self.model.judge(&Step { call, ..*step });
         }
-        Outcome::Refused("it is careless".into())
+        Outcome::Refused("planted".into())
     }
 }
 
-/// Drops the page of an address.
+/// The call that drops the page of an address.
 fn forget(at: Address) -> Call {
     let start = Address {
         offset: at.offset / PAGE * PAGE,
@@ -84,7 +84,7 @@ impl System for Careless {
         self.neglect.name()
     }
 
-    /// Which pages are in memory is not what is lost.
+    /// The bugs do not affect which pages are in memory.
     fn supports(&self, step: &Step) -> bool {
         !matches!(step.call, Call::InCore(_))
     }

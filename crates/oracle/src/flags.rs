@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A kind of flag, at most eight of them.
+/// A kind of flag; at most eight flags.
 pub trait Flag: Copy + PartialEq + 'static {
-    /// All, with the names that a sequence calls them by.
+    /// All flags, with their names in sequences.
     const ALL: &'static [(Self, &'static str)];
 }
 
@@ -17,30 +17,30 @@ impl<F: Flag> Flags<F> {
     /// No flag.
     pub const NONE: Self = Flags(0, PhantomData);
 
-    /// The set with `flag` in it.
+    /// The set plus `flag`.
     #[must_use]
     pub fn with(self, flag: F) -> Self {
         Flags(self.0 | Self::bit(flag), PhantomData)
     }
 
-    /// The set without `flag`.
+    /// The set minus `flag`.
     #[must_use]
     pub fn without(self, flag: F) -> Self {
         Flags(self.0 & !Self::bit(flag), PhantomData)
     }
 
-    /// Whether `flag` is in it.
+    /// Whether the set contains `flag`.
     pub fn has(self, flag: F) -> bool {
         self.0 & Self::bit(flag) != 0
     }
 
-    /// The flags in it.
+    /// The flags of the set.
     pub fn iter(self) -> impl Iterator<Item = F> {
         let all = F::ALL.iter().map(|&(flag, _)| flag);
         all.filter(move |&flag| self.has(flag))
     }
 
-    /// The flag of this name.
+    /// The flag with this name.
     pub fn named(name: &str) -> Option<F> {
         let found = F::ALL.iter().find(|(_, known)| *known == name);
         found.map(|&(flag, _)| flag)
@@ -48,7 +48,7 @@ impl<F: Flag> Flags<F> {
 
     fn bit(flag: F) -> u8 {
         let index = F::ALL.iter().position(|&(known, _)| known == flag);
-        1 << index.expect("ALL has all flags")
+        1 << index.expect("ALL contains every flag")
     }
 }
 
@@ -72,7 +72,7 @@ impl<F: Flag> fmt::Debug for Flags<F> {
     }
 }
 
-/// Each name with a blank before it.
+/// Each name, preceded by a space.
 impl<F: Flag> fmt::Display for Flags<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let here = F::ALL.iter().filter(|(flag, _)| self.has(*flag));

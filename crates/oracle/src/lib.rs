@@ -1,12 +1,11 @@
-//! What the operations of virtual memory mean, and whom to ask.
+//! What the operations of virtual memory mean.
 //!
-//! A [`Step`] is one call of one process; a sequence of them is text that a person reads and
-//! replays ([`text`]). A [`System`] performs steps: the naive [`Model`], which is the
-//! specification, the kernel of this computer ([`Linux`]), or whoever implements the trait.
-//! [`generate`] makes sequences, [`check`] compares systems step by step and makes what they
-//! differ in short.
+//! A [`Step`] is one call of one process; a sequence of them is text that a person can read and replay
+//! ([`text`]). A [`System`] performs steps: the naive [`Model`], which is the specification, the kernel
+//! of this computer ([`Linux`]), or any other implementation of the trait. [`generate`] makes
+//! sequences, [`check`] compares systems step by step and shortens the sequences in which they differ.
 //!
-//! Pages have 4 KiB. What the model does not define is compared nowhere; [`model`] lists it.
+//! A page is 4 KiB. What the model does not define is never compared; [`model`] lists it.
 
 pub mod address;
 pub mod careless;

@@ -1,83 +1,85 @@
-//! What a step leads to, and when two outcomes agree.
+//! Outcomes of steps, and when two of them agree.
 
 use crate::address::Address;
 use crate::step::Prot;
 use std::{fmt, slice};
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Success without a value.
     Done,
-    /// A mapping is at this address of the window.
+    /// A mapping at this address of the window.
     At(Address),
-    /// A mapping is where the system wanted it.
+    /// A mapping at an address that the system chose.
     Somewhere,
     /// A number: what was loaded, bytes transferred, the heap's end.
     Value(u64),
-    /// One of these numbers, as the system likes.
+    /// One of these numbers, at the system's choice.
     OneOf(Vec<u64>),
     /// The call failed.
     Errno(i32),
     /// The access was refused.
     Segv,
-    /// There is no page to access: it lies beyond the file's end.
+    /// There is no page: the access lies beyond the file's end.
     Bus,
-    /// What was read.
+    /// The bytes read.
     Bytes(Vec<u8>),
-    /// For each page whether it is in memory.
+    /// For each page, whether it is in memory.
     Core(Vec<Core>),
-    /// What is mapped.
+    /// The mapped regions.
     Regions(Vec<Region>),
     /// The content of each page.
     Pages(Vec<Content>),
-    /// The system has not done it, for want of this.
+    /// The system refused the step for lack of this resource.
     Refused(String),
-    /// The system has broken down, so; it can be reset.
+    /// The system has crashed with this message; it can be reset.
     Crashed(String),
+    /// The system did not finish in time; it can be reset.
+    Endless,
 }
 
 /// Whether a page is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Core {
-    /// It is.
+    /// In memory.
     In,
-    /// It is not.
+    /// Not in memory.
     Out,
-    /// As the system likes.
+    /// At the system's choice.
     Maybe,
 }
 
-/// What is in a page.
+/// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// It must not be read.
     Segv,
     /// There is no page.
     Bus,
-    /// Zeroes but for these bytes, by offset.
+    /// Zeroes except for these bytes, by offset.
     Bytes(Vec<(u16, u8)>),
-    /// One of these, as the system likes.
+    /// One of these, at the system's choice.
     OneOf(Vec<Vec<(u16, u8)>>),
 }
 
-/// Pages in a row with equal rights and one backing.
+/// Consecutive pages with equal rights and one backing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Where it begins.
+    /// The first address.
     pub start: Address,
-    /// How many pages it has.
+    /// The number of pages.
     pub pages: u64,
     /// The rights.
     pub prot: Prot,
-    /// Whether writes are seen by other processes.
+    /// Whether other processes see writes.
     pub shared: bool,
-    /// The file, and the page of it that is mapped first.
+    /// The file, and the first mapped page of it.
     pub file: Option<(u8, u64)>,
 }
 
 impl Region {
-    /// Takes `next` in, if it goes on where this one ends with the same of everything.
+    /// Merges `next` if it continues this region with equal attributes.
     pub fn absorb(&mut self, next: &Region) -> bool {
         let goes_on = Region {
             start: self.start.plus(self.pages * crate::address::PAGE),
@@ -92,7 +94,7 @@ impl Region {
 }
 
 impl Outcome {
-    /// Whether both may come of one step: they are equal as far as they are defined.
+    /// Whether both may result from one step: they are equal as far as they are defined.
     pub fn agrees(&self, other: &Outcome) -> bool {
         match (self, other) {
             (Outcome::Core(a), Outcome::Core(b)) => {
@@ -140,7 +142,7 @@ impl Content {
     }
 }
 
-/// Whether something is in both.
+/// Whether the two have an element in common.
 fn meet<T: PartialEq>(these: &[T], those: &[T]) -> bool {
     these.iter().any(|one| those.contains(one))
 }
@@ -172,6 +174,7 @@ impl fmt::Display for Outcome {
             Outcome::Pages(pages) => list(f, "pages", pages),
             Outcome::Refused(why) => write!(f, "refused: {why}"),
             Outcome::Crashed(how) => f.write_str(how),
+            Outcome::Endless => f.write_str("the sequence did not end in time"),
         }
     }
 }
@@ -241,7 +244,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// An errno by its name, if it is one of those that memory operations give.
+/// The name of an errno, if memory operations return it.
 fn errno(number: i32) -> String {
     let name = match number {
         libc::EPERM => "EPERM",

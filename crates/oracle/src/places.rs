@@ -1,4 +1,4 @@
-//! Where a system has put what a sequence knows by handles.
+//! Where a system has placed a sequence's handles.
 
 use crate::address::{Address, Handle, PAGE, Place, Range, WINDOW, WINDOW_PAGES};
 use crate::outcome::Outcome;
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// The real addresses of one sequence's handles, by process.
 #[derive(Default)]
 pub struct Places {
-    /// The first address of a process's heap.
+    /// The first address of every process's heap.
     heap: u64,
     handles: BTreeMap<(ProcessId, Handle), u64>,
 }
 
 impl Places {
-    /// Nothing is placed yet; every process's heap begins at `heap`.
+    /// No handles yet; every process's heap begins at `heap`.
     pub fn new(heap: u64) -> Self {
         Places {
             heap,
@@ -22,10 +22,10 @@ impl Places {
         }
     }
 
-    /// Where this is.
+    /// The real address.
     ///
     /// # Panics
-    /// If the handle names nothing; [`crate::System::perform`] promises that it does.
+    /// If the handle is unknown; [`crate::System::perform`] guarantees that it is known.
     pub fn resolve(&self, process: ProcessId, address: Address) -> u64 {
         let base = match address.place {
             Place::Window => WINDOW,
@@ -36,7 +36,7 @@ impl Places {
         base.wrapping_add(address.offset)
     }
 
-    /// Whether the address can be resolved: it names no handle that names nothing.
+    /// Whether the address can be resolved: its handle, if any, is known.
     pub fn knows(&self, process: ProcessId, address: Address) -> bool {
         match address.place {
             Place::Handle(handle) => self.handles.contains_key(&(process, handle)),
@@ -44,7 +44,7 @@ impl Places {
         }
     }
 
-    /// What is said of a mapping that `call` has put at `at`.
+    /// The outcome that reports a mapping which `call` has put at `at`.
     pub fn placed(&mut self, process: ProcessId, call: &Call, at: u64) -> Outcome {
         let window = WINDOW..WINDOW + WINDOW_PAGES * PAGE;
         if window.contains(&at) {
@@ -52,7 +52,7 @@ impl Places {
         }
         let (handle, named) = names(call);
         match (handle, named) {
-            // Where the step has said, unless the system is wrong.
+            // Where the step asked for it, unless the system is wrong.
             (_, Some(named)) if self.resolve(process, named) == at => Outcome::At(named),
             (Some(handle), None) => {
                 self.handles.insert((process, handle), at);
@@ -65,7 +65,7 @@ impl Places {
         }
     }
 
-    /// What is said of regions at real addresses, in the terms of `call`, which was `resolved`.
+    /// Translates regions at real addresses into the terms of `call`, which was `resolved`.
     pub fn named(&self, call: &Call, resolved: &Call, mut outcome: Outcome) -> Outcome {
         if let (Call::Regions(asked), Call::Regions(real)) = (call, resolved)
             && let Outcome::Regions(regions) = &mut outcome
@@ -78,7 +78,7 @@ impl Places {
         outcome
     }
 
-    /// A child has what its parent has.
+    /// A child inherits its parent's handles.
     pub fn fork(&mut self, parent: ProcessId, child: ProcessId) {
         self.forget(child);
         let theirs = self.handles.range((parent, 0)..=(parent, Handle::MAX));
@@ -88,13 +88,13 @@ impl Places {
         self.handles.extend(copies);
     }
 
-    /// A process has ended or begins anew.
+    /// Forgets a process that has ended or been replaced.
     pub fn forget(&mut self, process: ProcessId) {
-        self.handles.retain(|&(whose, _), _| whose != process);
+        self.handles.retain(|&(owner, _), _| owner != process);
     }
 }
 
-/// The handle that `call` gives what it places, or the address that it names for it.
+/// The handle that `call` gives to what it places, or the address that it requests.
 fn names(call: &Call) -> (Option<Handle>, Option<Address>) {
     match *call {
         Call::Map(map) => match map.at {
@@ -116,7 +116,7 @@ fn names(call: &Call) -> (Option<Handle>, Option<Address>) {
 }
 
 impl Places {
-    /// The call with all its addresses as they really are.
+    /// The call with all addresses replaced by real ones.
     pub fn resolved(&self, process: ProcessId, call: &Call) -> Call {
         let at = |address| Address {
             place: Place::Absolute,

@@ -1,6 +1,6 @@
-//! Systems with one bug each, planted on purpose: a comparison that can not fail is none.
+//! Systems with one planted bug each: a comparison that cannot fail proves nothing.
 //!
-//! Each is the model, which is asked for a little more or less than the sequence says.
+//! Each is the model with some of its steps changed.
 
 use crate::address::{PAGE, Range};
 use crate::model::Model;
@@ -12,24 +12,24 @@ use std::collections::BTreeMap;
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// Stores of one process are seen by its relatives, also in private memory.
+    /// Relatives see a process's stores, even in private memory.
     ForkShares,
-    /// `mprotect` of several pages leaves the last as it was.
+    /// `mprotect` of several pages does not change the last.
     ProtectForgetsLast,
     /// `MADV_DONTNEED` does nothing.
     DontNeedKeeps,
     /// `munmap` of several pages leaves the first.
     UnmapForgetsFirst,
-    /// `mremap` that moves behaves as if it had `MREMAP_DONTUNMAP`.
+    /// An `mremap` that moves behaves as if it had `MREMAP_DONTUNMAP`.
     MoveLeavesSource,
-    /// A file that becomes shorter keeps the rest of its last page.
+    /// Shortening a file keeps the rest of its last page.
     TruncateKeepsTail,
-    /// What one process drops, its relatives lose too.
+    /// Pages that one process drops are lost to its relatives too.
     DontNeedReachesRelatives,
 }
 
 impl Bug {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [Bug; 7] = [
         Bug::ForkShares,
         Bug::ProtectForgetsLast,
@@ -40,7 +40,7 @@ impl Bug {
         Bug::DontNeedReachesRelatives,
     ];
 
-    /// What it is called.
+    /// The bug's name.
     pub fn name(self) -> &'static str {
         match self {
             Bug::ForkShares => "fork-shares",
@@ -58,12 +58,12 @@ impl Bug {
 pub struct Planted {
     bug: Bug,
     model: Model,
-    /// The parent of each process that has one.
+    /// The parent of each process.
     parents: BTreeMap<ProcessId, ProcessId>,
 }
 
 impl Planted {
-    /// The model with this bug.
+    /// The model with `bug`.
     pub fn new(bug: Bug) -> Self {
         Planted {
             bug,
@@ -72,7 +72,7 @@ impl Planted {
         }
     }
 
-    /// What the system asks the model instead.
+    /// The step that the model performs instead.
     fn bent(&self, step: &Step) -> Step {
         let call = match (self.bug, step.call) {
             (Bug::ProtectForgetsLast, Call::Protect(range, prot)) if is_long(range) => {
@@ -100,7 +100,7 @@ impl Planted {
         Step { call, ..*step }
     }
 
-    /// Whether `step` has an effect in relatives that it should not have.
+    /// Whether `step` affects relatives because of the bug.
     fn leaks(&self, step: &Step) -> bool {
         match step.call {
             Call::Store(..) => self.bug == Bug::ForkShares,
@@ -115,7 +115,7 @@ impl Planted {
     }
 }
 
-/// Several whole pages.
+/// Whether a range has several whole pages.
 fn is_long(range: Range) -> bool {
     range.bytes.is_multiple_of(PAGE) && range.bytes > PAGE && range.bytes < 1 << 40
 }
@@ -137,13 +137,13 @@ impl System for Planted {
         if self.leaks(step) {
             for (process, _) in self.model.known().processes {
                 if self.are_related(process, step.process) {
-                    // What the relative can not do has no effect.
+                    // A step that the relative cannot perform has no effect.
                     let _ = self.model.judge(&Step { process, ..*step });
                 }
             }
         }
         let bent = self.bent(step);
-        // What the bug makes of the step need not be defined.
+        // The changed step need not be defined.
         let undefined = |_| Ok(Outcome::Segv);
         self.model.judge(&bent).or_else(undefined)
     }

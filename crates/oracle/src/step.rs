@@ -1,29 +1,29 @@
-//! The language: one step is one call of one process.
+//! The language of sequences: one step is one call of one process.
 
 use crate::address::{Address, Handle, Range};
 use crate::flags::{Flag, Flags};
 use std::fmt;
 
-/// Files that every sequence has, empty at first.
+/// The number of files in every sequence, empty at first.
 pub const FILES: u8 = 3;
-/// Processes that may be alive at once; they are numbered from 0.
+/// The number of processes that may be alive at once; they are numbered from 0.
 pub const PROCESSES: u8 = 6;
-/// Pages that one [`Call::Dump`] may ask for.
+/// The most pages of one [`Call::Dump`].
 pub const DUMP_PAGES: u64 = 64;
-/// Bytes that one read or write of a file may transfer.
+/// The most bytes of one read or write of a file.
 pub const TRANSFER: u64 = 256;
-/// Bytes that a file may have.
+/// The most bytes of a file.
 pub const FILE_BYTES: u64 = 1 << 20;
 
-/// A process, by the number the sequence gives it. The first is 0.
+/// A process, by its number in the sequence. The first is 0.
 pub type ProcessId = u8;
 
 /// One call of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Who calls.
+    /// The calling process.
     pub process: ProcessId,
-    /// What.
+    /// The call.
     pub call: Call,
 }
 
@@ -54,7 +54,7 @@ pub enum Call {
     UnlockAll,
     /// `mincore`.
     InCore(Range),
-    /// `brk`, to so many bytes above the heap's start.
+    /// `brk`, to that many bytes above the heap's start.
     Break(u64),
     /// `fork`; the child gets this number.
     Fork(ProcessId),
@@ -66,41 +66,39 @@ pub enum Call {
     Load(Address, Width),
     /// The process writes to its memory.
     Store(Address, Width, u64),
-    /// `ftruncate` of a file to so many bytes.
+    /// `ftruncate` of a file to that many bytes.
     Truncate(u8, u64),
     /// `pread`.
     Read(Transfer),
-    /// `pwrite` of bytes that all are equal.
+    /// `pwrite` of equal bytes.
     Write(Transfer, u8),
-    /// What `/proc/PID/maps` says of a range.
+    /// The regions of a range, as in `/proc/PID/maps`.
     Regions(Range),
-    /// The process reads all of some pages.
+    /// The process reads whole pages.
     Dump(Range),
-    /// The system has too little of something. Systems that can not be made so leave it out.
+    /// The system runs short of something. Systems without this control skip it.
     Scarce(Scarcity),
 }
 
-/// What a system has too little of.
+/// What a system is short of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scarcity {
-    /// Only so many frames are free, until something else is said; there are more if some can
-    /// be reclaimed.
+    /// Only that many frames are free, until told otherwise; more if some can be reclaimed.
     Left(u64),
-    /// In the next step this frame that is asked for (1 is the first), and all that are asked for
-    /// then, are not to be had.
+    /// In the next step, the frame request of this number (1 is the first) and all later ones fail.
     Frame(u64),
-    /// In the next step this call of a file's store fails.
+    /// In the next step, this call to a file's store fails.
     File(u64),
-    /// In the next step this call of the swap space's store fails.
+    /// In the next step, this call to the swap space's store fails.
     Swap(u64),
 }
 
 /// An `mmap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// Where.
+    /// Its place.
     pub at: Where,
-    /// How many bytes.
+    /// Its length in bytes.
     pub bytes: u64,
     /// The rights.
     pub prot: Prot,
@@ -115,28 +113,28 @@ pub struct Map {
 /// Where a mapping goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// Here, in place of what is there: `MAP_FIXED`.
+    /// Here, replacing what is there: `MAP_FIXED`.
     Fixed(Address),
     /// Here, if nothing is there: `MAP_FIXED_NOREPLACE`.
     FixedNoReplace(Address),
-    /// Here if nothing is there; otherwise elsewhere, as this handle.
+    /// Here if nothing is there, otherwise elsewhere, under this handle.
     Hint(Address, Handle),
-    /// Wherever the system likes, as this handle.
+    /// Where the system chooses, under this handle.
     Anywhere(Handle),
 }
 
-/// What is mapped.
+/// The backing of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// Zeroes.
     Anonymous,
     /// A file.
     File {
-        /// Which.
+        /// The file's number.
         file: u8,
-        /// From which byte on.
+        /// The first byte.
         offset: u64,
-        /// Through a descriptor that was opened for reading only.
+        /// Through a read-only descriptor.
         read_only: bool,
     },
 }
@@ -144,13 +142,13 @@ pub enum Backing {
 /// An `mremap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
-    /// What there is.
+    /// The old range.
     pub old: Range,
-    /// How many bytes there shall be.
+    /// The new length in bytes.
     pub bytes: u64,
-    /// Where, with `MREMAP_FIXED`.
+    /// The new place, with `MREMAP_FIXED`.
     pub fixed: Option<Address>,
-    /// The name of what moves to a place of the system's choice.
+    /// The handle of a mapping that moves to a place of the system's choice.
     pub handle: Option<Handle>,
     /// Further flags.
     pub flags: Flags<RemapFlag>,
@@ -159,25 +157,25 @@ pub struct Remap {
 /// Some bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which file.
+    /// The file.
     pub file: u8,
-    /// From which byte on.
+    /// The first byte.
     pub offset: u64,
-    /// How many bytes, at most [`TRANSFER`].
+    /// The number of bytes, at most [`TRANSFER`].
     pub bytes: u64,
 }
 
-/// How much an access reads or writes.
+/// The width of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// One byte.
     Byte,
-    /// Eight, at an address that is a multiple of eight.
+    /// Eight bytes, at a multiple of eight.
     Word,
 }
 
 impl Width {
-    /// In bytes.
+    /// The width in bytes.
     pub fn bytes(self) -> u64 {
         match self {
             Width::Byte => 1,
@@ -186,7 +184,7 @@ impl Width {
     }
 }
 
-/// Rights.
+/// Access rights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prot {
     /// `PROT_READ`.
@@ -198,11 +196,11 @@ pub struct Prot {
 }
 
 impl Prot {
-    /// None.
+    /// No access.
     pub const NONE: Prot = Prot::new(false, false, false);
-    /// Reading.
+    /// Read only.
     pub const READ: Prot = Prot::new(true, false, false);
-    /// Reading and writing.
+    /// Read and write.
     pub const READ_WRITE: Prot = Prot::new(true, true, false);
 
     /// These rights.
@@ -215,7 +213,7 @@ impl Prot {
     }
 }
 
-/// As `/proc/PID/maps` shows them.
+/// In the form of `/proc/PID/maps`.
 impl fmt::Display for Prot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letters = [(self.read, 'r'), (self.write, 'w'), (self.execute, 'x')];
@@ -292,7 +290,7 @@ impl Flag for LockFlag {
     ];
 }
 
-/// What `madvise` is told.
+/// The advice of `madvise`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as the kernel's")]
 pub enum Advice {
@@ -316,7 +314,7 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// All, with their names.
+    /// All kinds of advice, with their names.
     pub const ALL: [(Advice, &'static str); 17] = [
         (Advice::Normal, "normal"),
         (Advice::Random, "random"),
@@ -337,7 +335,7 @@ impl Advice {
         (Advice::PopulateWrite, "populate-write"),
     ];
 
-    /// What a sequence calls it.
+    /// The name in sequences.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(advice, _)| *advice == self);
         found.map_or("", |(_, name)| name)

@@ -1,4 +1,4 @@
-//! What steps are performed on.
+//! Systems that perform steps.
 
 use crate::outcome::Outcome;
 use crate::step::Step;
@@ -6,23 +6,23 @@ use std::io;
 
 /// A virtual-memory system that performs sequences.
 ///
-/// Between [`System::reset`] and the next one, process 0 is there from the start and has
-/// nothing mapped; the files are empty. Steps come one at a time.
+/// After [`System::reset`], process 0 exists without mappings, and the files are empty. Steps come one
+/// at a time.
 pub trait System {
-    /// What reports call it.
+    /// The name in reports.
     fn name(&self) -> &str;
 
-    /// What it does not know, in words.
+    /// What it does not support, in words.
     fn lacks(&self) -> &[&'static str] {
         &[]
     }
 
-    /// Whether it knows the operation. Steps that some system does not know are left out.
+    /// Whether it supports the operation. Steps that some system does not support are left out.
     fn supports(&self, _step: &Step) -> bool {
         true
     }
 
-    /// Whether it may refuse steps ([`Outcome::Refused`]), or do a part of a transfer only.
+    /// Whether it may refuse steps ([`Outcome::Refused`]), or do only part of a transfer.
     fn may_refuse(&self) -> bool {
         false
     }
@@ -32,42 +32,42 @@ pub trait System {
         Halfway::Kept
     }
 
-    /// Begins a sequence: forgets all processes and what the files hold.
+    /// Starts a sequence: drops all processes and the contents of files.
     ///
     /// # Errors
-    /// The system can not be used any more.
+    /// The system cannot be used any more.
     fn reset(&mut self) -> Result<(), Broken>;
 
-    /// Performs a step. The process is alive; handles that the step names have been made by it or its
-    /// ancestors, and are still mapped where the step needs them.
+    /// Performs a step. The process is alive; the step's handles were made by it or its ancestors, and
+    /// are still mapped where the step needs them.
     ///
     /// # Errors
-    /// The system can not be used any more. What the step itself leads to is an outcome.
+    /// The system cannot be used any more. A failure of the step itself is an outcome.
     fn perform(&mut self, step: &Step) -> Result<Outcome, Broken>;
 
-    /// Ends a sequence: all processes, wherever they are. What is found wrong then, if anything.
+    /// Ends a sequence with all its processes. Returns what is wrong then, if anything.
     ///
     /// # Errors
-    /// The system can not be used any more.
+    /// The system cannot be used any more.
     fn finish(&mut self) -> Result<Option<String>, Broken> {
         Ok(None)
     }
 }
 
-/// What a call on a range leaves behind if it fails in the midst of it, as `mprotect` at a hole. POSIX
+/// What a call on a range leaves behind if it fails in the middle, such as `mprotect` at a hole. POSIX
 /// leaves that open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halfway {
-    /// What was done by then, as on Linux.
+    /// The changes up to then, as on Linux.
     Kept,
     /// Nothing.
     Undone,
 }
 
-/// Why a system can not be used any more.
+/// Why a system cannot be used any more.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// A call of the host's failed.
+    /// A system call of the host failed.
     #[error("{what}: {source}")]
     Host {
         /// What was attempted.
@@ -75,15 +75,15 @@ pub enum Broken {
         /// Why it failed.
         source: io::Error,
     },
-    /// A process of the system does not answer.
+    /// A process does not answer.
     #[error("process {process} does not answer to `{step}`")]
     Silent {
-        /// Which, as the sequence numbers them.
+        /// Its number in the sequence.
         process: u8,
-        /// What it was asked.
+        /// The step in progress.
         step: String,
     },
-    /// The system has noticed that something is wrong with itself.
+    /// The system has found an error in itself.
     #[error("{0}")]
     Own(String),
 }

@@ -1,4 +1,4 @@
-//! The model says what the kernel of this computer does.
+//! The model predicts what the kernel of this computer does.
 
 use oracle::Model;
 use oracle::check::{play, shrink};
@@ -24,7 +24,7 @@ fn the_kernel_does_what_the_model_says() {
     assert!(compared > 10_000, "{compared}");
 }
 
-/// What each step of `steps` says, one a line.
+/// The outcome of each step of `steps`, one per line.
 fn outcomes(steps: &str) -> Vec<String> {
     let mut linux = Linux::new().expect("processes to play with");
     linux.reset().expect("it does not break");

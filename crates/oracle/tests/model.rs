@@ -1,12 +1,12 @@
-//! What the model says where systems may differ.
+//! The model's answers where systems may differ.
 
 use oracle::check::{model_for, play};
 use oracle::{Broken, Halfway, Model, Outcome, Step, System, text};
 
-/// What a model says to the last of `steps`.
+/// A model's answer to the last of `steps`.
 fn last(mut model: Model, steps: &str) -> Result<String, &'static str> {
     let steps = text::parse(steps).expect("steps");
-    let mut said = Err("nothing was asked");
+    let mut said = Err("there was no step");
     for step in &steps {
         said = model.judge(step).map(|outcome| outcome.to_string());
     }
@@ -24,11 +24,11 @@ fn a_call_that_fails_half_way_is_kept_undone_or_open() {
     assert_eq!(last(as_linux(), steps).as_deref(), Ok("SIGSEGV"));
     assert_eq!(last(undone(), steps).as_deref(), Ok("ok"));
     let until = steps.rsplit_once('\n').expect("lines").0;
-    let open = "what a call leaves behind that fails half-way";
+    let open = "what a call leaves behind when it fails half-way";
     assert_eq!(last(Model::new(None), until), Err(open));
-    // It has not happened.
+    // The undefined call has changed nothing.
     assert_eq!(last(Model::new(None), steps).as_deref(), Ok("ok"));
-    // If nothing was changed yet the error is defined.
+    // As long as nothing was changed the error is defined.
     let hole_first = "0: map fixed w2 1p rw- private anonymous\n0: protect w1 2p r--";
     assert_eq!(last(Model::new(None), hole_first).as_deref(), Ok("ENOMEM"));
 }
@@ -58,7 +58,7 @@ fn handles_name_only_what_is_mapped() {
     assert_eq!(last(Model::default(), "0: unmap h7:0 1p"), undefined);
 }
 
-/// The model, as one that undoes.
+/// The model, as a system that undoes failed calls.
 struct Undoing(Model);
 
 impl System for Undoing {
@@ -84,7 +84,7 @@ impl System for Undoing {
 }
 
 #[test]
-fn systems_that_differ_in_that_meet_in_what_is_left() {
+fn systems_that_differ_half_way_agree_on_the_rest() {
     let mut undoing = Undoing(Model::new(Some(Halfway::Undone)));
     let mut linux = Model::default();
     let steps = "
@@ -94,7 +94,7 @@ fn systems_that_differ_in_that_meet_in_what_is_left() {
     let steps = text::parse(steps).expect("steps");
     let mut both: [&mut dyn System; 2] = [&mut linux, &mut undoing];
     assert!(model_for(&both).clone().judge(&steps[0]).is_ok());
-    // What is found wrong at the end counts as a difference.
+    // An error found at the end counts as a difference.
     let found = play(&steps, &mut both).expect("models do not break");
     let found = found.expect_err("a frame is lost");
     let text = found.to_string();

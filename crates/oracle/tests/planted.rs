@@ -1,17 +1,16 @@
-//! Bugs planted on purpose are found, and the reproducers are short.
+//! Planted bugs are found, and the reproducers are short.
 
 use oracle::check::{Divergence, play, shrink};
 use oracle::generate::sequence;
 use oracle::planted::{Bug, Planted};
 use oracle::{Model, text};
 
-/// Seeds within which each bug must be found.
-const SEEDS: u64 = 200;
-/// Steps that a reproducer may have. Five are enough for each: map, write, fork, what is
-/// wrong, read.
+/// The number of seeds within which each bug must be found.
+const SEEDS: u64 = 1000;
+/// The most steps of a reproducer. Five are enough for each: map, write, fork, the faulty call, read.
 const SHORT: usize = 6;
 
-/// The first divergence that random sequences show.
+/// The first difference that random sequences show.
 fn search(bug: Bug) -> Option<Divergence> {
     let mut planted = Planted::new(bug);
     (0..SEEDS).find_map(|seed| {
@@ -28,7 +27,7 @@ fn each_is_found_and_made_short() {
         let mut planted = Planted::new(bug);
         let short = shrink(found, &mut [&mut planted]).expect("a model does not break");
         assert!(short.steps.len() <= SHORT, "{bug:?}:\n{short}");
-        // What is printed shows the same again.
+        // The printed sequence shows the difference again.
         let again = text::parse(&short.to_string()).expect("it parses");
         let again = play(&again, &mut [&mut planted]).expect("a model does not break");
         assert_eq!(again, Err(short));
@@ -41,7 +40,7 @@ fn a_model_agrees_with_itself() {
         let steps = sequence(seed, 150, Model::default(), &|_| true);
         let played = play(&steps, &mut [&mut Model::default()]).expect("it does not break");
         let played = played.unwrap_or_else(|found| panic!("{found}"));
-        assert_eq!(played.left_out, 0, "what is generated is defined");
+        assert_eq!(played.left_out, 0, "generated steps are defined");
         assert!(played.compared > 0);
     }
 }

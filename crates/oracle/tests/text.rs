@@ -1,4 +1,4 @@
-//! Sequences are text, and back.
+//! Sequences as text, there and back.
 
 use oracle::Model;
 use oracle::generate::sequence;
@@ -24,30 +24,33 @@ fn comments_and_blank_lines_are_no_steps() {
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let table = [
-        ("fork 1", "line 1: no `PROCESS:` in front"),
+        ("fork 1", "line 1: `PROCESS:` is missing"),
         (
             "0: exit\n9: exit",
-            "line 2: `9` is no process: they are 0 to 5",
+            "line 2: `9` is not a process: they are 0 to 5",
         ),
-        ("0: jump", "line 1: `jump` is no call"),
+        ("0: jump", "line 1: `jump` is not a call"),
         ("0: unmap w1", "line 1: the length is missing"),
-        ("0: unmap q1 1p", "line 1: `q1` is no address"),
-        ("0: unmap w1 1p 7", "line 1: `7` is too much"),
+        ("0: unmap q1 1p", "line 1: `q1` is not an address"),
+        ("0: unmap w1 1p 7", "line 1: `7` is unexpected"),
         (
             "0: protect w1 1p rx",
-            "line 1: `rx` are no rights, such as rw-",
+            "line 1: `rx` are not rights such as rw-",
         ),
         (
             "0: map anywhere 1p rw- private anonymous",
             "line 1: `as hN` is missing",
         ),
         ("0: load word w1+4", "line 1: w1+4 is not aligned to a word"),
-        ("0: truncate 3 0", "line 1: `3` is no file: they are 0 to 2"),
+        (
+            "0: truncate 3 0",
+            "line 1: `3` is not a file: they are 0 to 2",
+        ),
         (
             "0: load byte w99999999999999999999",
-            "line 1: `w99999999999999999999` is no address",
+            "line 1: `w99999999999999999999` is not an address",
         ),
-        ("0: load byte é1", "line 1: `é1` is no address"),
+        ("0: load byte é1", "line 1: `é1` is not an address"),
         (
             "0: write 0 @0 257 0x1",
             "line 1: a transfer has at most 256 bytes, a file 1048576",

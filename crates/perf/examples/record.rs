@@ -1,4 +1,4 @@
-//! Records a process for some seconds and prints what it waited for.
+//! Records a process for a few seconds and prints what it waited for.
 //! `cargo run --release -p scalevm-perf --example record -- PID [SECONDS]`
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let pid = arguments
         .next()
-        .ok_or("which process? PID [SECONDS]")?
+        .ok_or("usage: record PID [SECONDS]")?
         .parse()?;
     let seconds = arguments.next().map_or(Ok(1.0), |text| text.parse())?;
     let mut recorder = perf::Recorder::open(&perf::Options::default(), &[pid])?;

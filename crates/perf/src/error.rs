@@ -1,4 +1,4 @@
-//! Why there is no recording.
+//! Errors of recording.
 
 use std::io;
 
@@ -6,34 +6,34 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel does not even let own processes be sampled.
+    /// The kernel refuses to sample even this user's own processes.
     #[error(
         "nothing can be sampled here: perf_event_open is refused; \
          run as root, or sysctl kernel.perf_event_paranoid=2; a container must be allowed the call"
     )]
     Refused(#[source] io::Error),
-    /// Options that mean nothing.
+    /// Options out of range.
     #[error("recording: {0}")]
     Options(&'static str),
-    /// A process to watch is not there.
-    #[error("process {0}: there is none")]
+    /// A process to watch does not exist.
+    #[error("process {0}: no such process")]
     NoProcess(u32),
-    /// A step that should work did not.
+    /// A system call failed that should work.
     #[error("recording: {what}")]
     System {
-        /// The step.
+        /// What it was for.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The thread that reads the rings has died.
+    /// The thread that reads the rings has panicked.
     #[error("recording: the reader has panicked")]
     Reader,
 }
 
 impl Error {
-    /// For `map_err`: `what` failed.
+    /// For `map_err`: names what failed.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what, source }
     }

@@ -1,8 +1,8 @@
-//! What the kernel saw tasks do: busy stacks, lock waits and time off CPU, of some
-//! processes and all that descends from them.
+//! What the kernel sees tasks do: busy stacks, lock waits and time off CPU, of given processes and all
+//! their descendants.
 //!
-//! Events are per CPU and sorted out here: events that tasks inherit slow `fork` down by
-//! a quarter and add a lock of their own, which is what one would then find.
+//! Events are opened per CPU and sorted out here: events that tasks inherit slow `fork` down by a quarter
+//! and add a lock of their own, which the profile would then show.
 //!
 //! ```no_run
 //! let mut recorder = perf::Recorder::open(&perf::Options::default(), &[4711])?;
@@ -17,15 +17,14 @@ mod account;
 mod error;
 mod event;
 mod locks;
-mod options;
 mod recorder;
 mod recording;
 mod session;
 pub mod support;
 mod symbols;
 mod tasks;
+mod unwind;
 
 pub use error::Error;
-pub use options::Options;
-pub use recorder::Recorder;
+pub use recorder::{Options, Recorder};
 pub use recording::{Clock, Recording};

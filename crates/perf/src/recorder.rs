@@ -1,22 +1,54 @@
 //! Recording, from opening to the end.
 
+use crate::Error;
 use crate::account::Account;
 use crate::recording::{Recording, Seen};
 use crate::session::{Opened, Reader, now, own_thread};
 use crate::symbols;
 use crate::tasks::{self, Family, Files};
-use crate::{Error, Options};
+use profile::Hidden;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Records some processes and all that descends from them. A thread of its own reads what
-/// the kernel writes; neither it nor the thread that opened the recorder is watched.
+/// What to record, and how finely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Samples per second and CPU.
+    pub frequency: u32,
+    /// Whether waits for kernel locks are traced.
+    pub locks: bool,
+    /// Whether time off CPU is traced; without it there are no futex rows.
+    pub off_cpu: bool,
+    /// Pages of a CPU's ring, rounded up to a power of two.
+    pub ring_pages: usize,
+}
+
+impl Options {
+    /// Pages of a ring by default: 2 MiB, some 2,000 samples with their stacks, or 10,000 waits.
+    pub const DEFAULT_RING: u32 = 512;
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            // A prime, so that samples do not run in step with timers.
+            frequency: 997,
+            locks: true,
+            off_cpu: true,
+            ring_pages: Self::DEFAULT_RING as usize,
+        }
+    }
+}
+
+/// Records processes and all their descendants. A thread of its own reads what the kernel writes; neither
+/// that thread nor the one that opened the recorder is watched.
 pub struct Recorder {
     options: Options,
     roots: Vec<u32>,
     opener: u32,
+    left_out: Vec<u32>,
     missing: Vec<String>,
     state: State,
 }
@@ -34,12 +66,13 @@ struct Running {
     clock: crate::Clock,
     cpus: usize,
     sees_all: bool,
+    hidden: Hidden,
 }
 
 impl Recorder {
-    /// Opens what can be recorded here of the processes `roots` (numbers; all their threads
-    /// and descendants are meant). What can not be had is in [`missing`](Self::missing); it
-    /// is an error only if not even user stacks of own processes can be sampled.
+    /// Opens everything that can be recorded here of the processes `roots`, with all their threads and
+    /// descendants. [`missing`](Self::missing) lists what is not available; it is an error only if not even
+    /// user stacks of this user's processes can be sampled.
     pub fn open(options: &Options, roots: &[u32]) -> Result<Recorder, Error> {
         if options.frequency == 0 {
             return Err(Error::Options("the frequency is 0"));
@@ -57,14 +90,20 @@ impl Recorder {
             options: *options,
             roots: roots.to_vec(),
             opener: own_thread(),
+            left_out: Vec::new(),
             missing,
             state: State::Opened(Box::new(opened)),
         })
     }
 
-    /// What is not recorded here, and how to allow it: a sentence each.
+    /// What is not recorded here, and how to allow it, one sentence each.
     pub fn missing(&self) -> &[String] {
         &self.missing
+    }
+
+    /// Excludes `threads`, but not what they start: they drive the workload.
+    pub fn leave_out(&mut self, threads: &[u32]) {
+        self.left_out.extend(threads);
     }
 
     /// Begins to record.
@@ -73,10 +112,10 @@ impl Recorder {
             State::Opened(opened) => opened,
             other => {
                 self.state = other;
-                return Err(Error::Options("it was started before"));
+                return Err(Error::Options("it has already been started"));
             }
         };
-        // First births are reported, then the living are counted: none falls between.
+        // Births are reported before the living are counted, so that none is missed.
         opened
             .watch_tasks()
             .map_err(Error::system("watching tasks"))?;
@@ -89,22 +128,25 @@ impl Recorder {
                 .map_err(Error::Refused)?;
         }
         for pid in family.processes().filter(|pid| !self.roots.contains(pid)) {
-            // A descendant may have become another user's.
+            // A descendant may have changed its user; that is no error.
             let _ = opened.add_process(&family.threads(pid));
+        }
+        // Only now: where threads are sampled one by one, this event is how new ones are learnt of.
+        for &tid in &self.left_out {
+            family.ignore(tid);
         }
         let began = now();
         opened
             .enable()
             .map_err(Error::system("starting to record"))?;
-        self.state = State::Running(run(*opened, Account::new(family, files), began)?);
+        self.state = State::Running(run(*opened, Account::new(family, files, began), began)?);
         Ok(())
     }
 
-    /// Ends recording and finds names for what was seen: better while the processes are
-    /// there still.
+    /// Ends recording and names what was seen; call it while the processes still live.
     pub fn finish(mut self) -> Result<Recording, Error> {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else {
-            return Err(Error::Options("it was not started"));
+            return Err(Error::Options("it has not been started"));
         };
         running.stop();
         let (account, end) = running.thread.join().map_err(|_| Error::Reader)?;
@@ -114,8 +156,13 @@ impl Recorder {
             sample_seconds: 1.0 / f64::from(self.options.frequency),
             cpus: running.cpus,
             sees_all: running.sees_all,
+            hidden: running.hidden,
             missing: std::mem::take(&mut self.missing),
             stacks: symbols::resolve(account.stacks.into_stacks(), account.files.names()),
+            words: symbols::words(
+                account.totals.words.keys().map(|&(_, word)| word),
+                account.files.names(),
+            ),
             totals: account.totals,
         }))
     }
@@ -123,13 +170,13 @@ impl Recorder {
 
 impl Running {
     fn stop(&self) {
-        // Release: pairs with the reader's acquire.
+        // Release: pairs with the reader's acquire load.
         self.stop.store(true, Ordering::Release);
     }
 }
 
 impl Drop for Recorder {
-    /// Whoever gives up recording leaves no thread behind.
+    /// Dropping an unfinished recorder leaves no thread behind.
     fn drop(&mut self) {
         if let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) {
             running.stop();
@@ -141,6 +188,10 @@ impl Drop for Recorder {
 fn run(opened: Opened, account: Account, began: u64) -> Result<Running, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let (clock, cpus, sees_all) = (opened.clock, opened.cpus.len(), opened.sees_all());
+    let hidden = Hidden {
+        kernel: !opened.sees_kernel(),
+        waits: !opened.sees_waits,
+    };
     let reader = Reader::new(opened, account, Arc::clone(&stop));
     let thread = std::thread::Builder::new()
         .name("scalevm-perf".to_owned())
@@ -153,5 +204,6 @@ fn run(opened: Opened, account: Account, began: u64) -> Result<Running, Error> {
         clock,
         cpus,
         sees_all,
+        hidden,
     })
 }

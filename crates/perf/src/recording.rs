@@ -1,18 +1,19 @@
-//! What was recorded.
+//! The result of a recording.
 
 use crate::account::{StackId, Tally, Totals};
-use crate::locks::{Wanted, futex, kind, spinning, wanted};
+use crate::locks::{Wanted, futex, is_itself, kind, spinning, user_spinning, wanted};
 use crate::symbols::Named;
-use profile::{Lock, PREEMPTED, Stacks};
-use std::collections::BTreeMap;
+use crate::unwind::Word;
+use profile::{Hidden, Lock, PREEMPTED, Stacks};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// What busy time is measured by.
+/// The clock of busy time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The CPU's cycles.
     Cycles,
-    /// The system's clock, on each CPU.
+    /// The system's clock, per CPU.
     CpuClock,
 }
 
@@ -30,18 +31,21 @@ impl Clock {
 #[derive(Debug)]
 pub struct Recording(Seen);
 
-/// What a recording is made of.
+/// The parts of a recording.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub clock: Clock,
     pub span: Duration,
     pub sample_seconds: f64,
     pub cpus: usize,
-    /// Whether others' CPU time was seen too.
+    /// Whether other processes' CPU time was seen too.
     pub sees_all: bool,
+    pub hidden: Hidden,
     pub missing: Vec<String>,
     /// By number.
     pub stacks: Vec<Named>,
+    /// Names of words of memory.
+    pub words: HashMap<Word, String>,
     pub totals: Totals,
 }
 
@@ -50,12 +54,12 @@ impl Recording {
         Recording(seen)
     }
 
-    /// What busy time was measured by.
+    /// The clock of busy time.
     pub fn clock(&self) -> Clock {
         self.0.clock
     }
 
-    /// How long it recorded.
+    /// The duration of the recording.
     pub fn span(&self) -> Duration {
         self.0.span
     }
@@ -65,12 +69,22 @@ impl Recording {
         self.0.sample_seconds
     }
 
+    /// How long the watched threads lived during the recording, added up; shares refer to this.
+    pub fn lived(&self) -> Duration {
+        Duration::from_nanos(self.0.totals.lived)
+    }
+
+    /// What cannot be seen here.
+    pub fn hidden(&self) -> Hidden {
+        self.0.hidden
+    }
+
     /// Samples of watched threads.
     pub fn samples(&self) -> u64 {
         self.0.totals.samples.values().sum()
     }
 
-    /// Records that the kernel had no room for.
+    /// Records for which the kernel had no room.
     pub fn lost(&self) -> u64 {
         self.0.totals.lost
     }
@@ -80,13 +94,13 @@ impl Recording {
         self.0.totals.unpaired
     }
 
-    /// The part of the machine's CPU time that went to processes not watched (the recorder
-    /// itself is not among them); none where they can not be seen.
+    /// The share of the machine's CPU time that other processes took, the recorder excluded; none where
+    /// they cannot be seen.
     pub fn foreign(&self) -> Option<f64> {
         self.part_of_machine(self.0.totals.foreign)
     }
 
-    /// The part of the machine's CPU time that the recorder took.
+    /// The share of the machine's CPU time that the recorder took.
     pub fn own(&self) -> Option<f64> {
         self.part_of_machine(self.0.totals.own)
     }
@@ -101,18 +115,13 @@ impl Recording {
     pub fn busy(&self) -> Stacks {
         let mut stacks = Stacks::default();
         for (&stack, &count) in &self.0.totals.samples {
-            self.add(
-                &mut stacks,
-                None,
-                stack,
-                count as f64 * self.0.sample_seconds,
-            );
+            self.add(&mut stacks, None, stack, count as f64 * self.weight());
         }
         stacks
     }
 
-    /// Stacks that waited, in seconds of task time: off CPU, and on a CPU within a traced
-    /// wait for a lock. What wanted to run and was not let is below a frame `preempted`.
+    /// Stacks that waited, in seconds of task time: off CPU, or on a CPU within a traced wait for a lock.
+    /// Time in which a task wanted to run but could not stands below a frame `preempted`.
     pub fn waiting(&self) -> Stacks {
         let totals = &self.0.totals;
         let mut stacks = Stacks::default();
@@ -144,26 +153,26 @@ impl Recording {
         locks
     }
 
-    /// What is doubtful or was not seen, a sentence each.
+    /// What is doubtful or was not seen, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let totals = &self.0.totals;
         let mut notes = self.0.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "{} records were lost, so waits and samples are too few; larger rings would \
-                 keep them",
+                "{} records were lost, so there are too few waits and samples; larger rings \
+                 (--ring) would keep them",
                 totals.lost
             ));
         }
         if totals.unpaired > 0 {
             notes.push(format!(
-                "lock waits that were seen in part only and are not counted: {}",
+                "lock waits seen only in part, and not counted: {}",
                 totals.unpaired
             ));
         }
         if totals.throttled > 0 {
             notes.push(format!(
-                "the kernel slowed sampling down {} times",
+                "the kernel throttled sampling {} times",
                 totals.throttled
             ));
         }
@@ -184,19 +193,31 @@ impl Recording {
         }
     }
 
-    /// Samples that spin where no wait was traced: kernels trace some locks only once
-    /// they stop spinning for them.
+    /// Samples that spin outside any traced wait: kernels trace some locks only once a task stops spinning
+    /// for them.
     fn add_spinning(&self, rows: &mut Rows) {
         for (&stack, &count) in &self.0.totals.loose {
-            if let Some(wanted) = spinning(&self.0.stacks[stack as usize].kernel) {
-                rows.of(wanted).spin += count as f64 * self.0.sample_seconds;
+            let stack = &self.0.stacks[stack as usize];
+            if let Some(wanted) = spinning(&stack.kernel).or_else(|| user_spinning(stack)) {
+                rows.of(wanted).spin += count as f64 * self.weight();
             }
         }
     }
 
     fn add_futexes(&self, rows: &mut Rows) {
-        for (&stack, tally) in &self.0.totals.asleep {
-            if let Some(wanted) = futex(&self.0.stacks[stack as usize]) {
+        let totals = &self.0.totals;
+        let wanted = |stack: StackId| futex(&self.0.stacks[stack as usize]);
+        let mut told = BTreeSet::new();
+        for (&(stack, word), tally) in &totals.words {
+            let Some(wanted) = wanted(stack).filter(is_itself) else {
+                continue;
+            };
+            told.insert(stack);
+            let name = format!("{} {}", wanted.name, self.0.words[&word]);
+            rows.add(Wanted { name, ..wanted }, tally);
+        }
+        for (&stack, tally) in &totals.asleep {
+            if let Some(wanted) = wanted(stack).filter(|_| !told.contains(&stack)) {
                 rows.add(wanted, tally);
             }
         }
@@ -217,6 +238,24 @@ impl Recording {
             .map(|function| function.name.as_str());
         let frames = root.into_iter().chain([stack.process.as_str()]).chain(user);
         to.add(frames.chain(kernel.iter().map(String::as_str)), seconds);
+    }
+
+    /// Seconds of CPU time that a sample stands for. Ticks come a little too often or too seldom by chance;
+    /// all samples together stand for no more than the time in which threads were not off CPU.
+    fn weight(&self) -> f64 {
+        let Seen {
+            totals,
+            sample_seconds,
+            hidden,
+            ..
+        } = &self.0;
+        if hidden.waits || totals.lost > 0 {
+            return *sample_seconds;
+        }
+        let off = totals.asleep.values().chain(totals.preempted.values());
+        let off: u64 = off.map(|tally| tally.total).sum();
+        let on = seconds(totals.lived.saturating_sub(off));
+        sample_seconds.min(on / self.samples().max(1) as f64)
     }
 
     fn part_of_machine(&self, samples: u64) -> Option<f64> {

@@ -1,28 +1,33 @@
-//! What can be recorded here, asked without recording.
+//! What can be recorded here, tested without recording.
 
-use crate::event::{Attributes, Counter, Scope, Target, Tracefs, Tracepoints};
+use crate::event::{Attributes, Counter, Scope, Source, Target, Tracefs, Tracepoints};
 use crate::{Clock, Options, Recorder};
 use std::io;
 
-/// Whether the CPU's cycles can be counted, of the calling process at least; why not.
+/// Whether the CPU's cycles can be counted, at least of the calling process; if not, why.
 pub fn cycles() -> io::Result<()> {
     let frequency = Options::default().frequency;
     let attributes = Attributes::clock(Clock::Cycles, frequency, Scope::User);
-    // Thread 0 is the calling one.
+    // Thread 0 is the calling thread.
     Counter::open(&attributes, Target::Thread(0, 0)).map(drop)
 }
 
-/// Whether the kernel's waits for locks can be traced; why not.
+/// Whether the kernel's lock waits can be traced; if not, why. Reading the list of tracepoints takes fewer
+/// rights than opening them.
 pub fn tracepoints() -> io::Result<()> {
-    Tracepoints::find(&Tracefs::open()?).map(drop)
+    let found = Tracepoints::find(&Tracefs::open()?)?;
+    let sources = [(found.begin, Source::Begin), (found.switch, Source::Switch)];
+    sources.into_iter().try_for_each(|(id, source)| {
+        Counter::open(&Attributes::tracepoint(id, source), Target::Cpu(0)).map(drop)
+    })
 }
 
-/// Whether user stacks of own processes, at least, can be sampled.
+/// Whether at least user stacks of this user's processes can be sampled.
 pub fn samples() -> bool {
     Recorder::open(&Options::default(), &[]).is_ok()
 }
 
-/// Whether all can be recorded: kernel stacks, waits for its locks and time off CPU too.
+/// Whether everything can be recorded: kernel stacks, kernel lock waits and time off CPU too.
 pub fn everything() -> bool {
     let recorder = Recorder::open(&Options::default(), &[]);
     recorder.is_ok_and(|recorder| recorder.missing().is_empty())

@@ -1,5 +1,4 @@
-//! What this kernel says of real contention. Needs root; without it there is nothing to
-//! see, and the tests say so.
+//! What this kernel reports of real contention. Needs root; without it the tests say that they are skipped.
 
 use perf::{Options, Recorder, Recording};
 use profile::Kind;
@@ -11,19 +10,19 @@ use std::time::{Duration, Instant};
 
 /// One recording at a time: each watches the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
-/// Says to the process started by a test what it is to do.
+/// Tells a process that a test starts what to do.
 const PART: &str = "SCALEVM_PERF_TEST_PART";
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records this process while `work` runs on this thread, which is not watched; none if
-/// not all can be recorded here.
+/// Records this process while `work` runs on this thread, which is not watched; none where not everything
+/// can be recorded.
 fn recorded(work: impl FnOnce()) -> Option<Recording> {
     let own = std::process::id();
     let mut recorder = match Recorder::open(&Options::default(), &[own]) {
-        // As where a container forbids the call.
+        // A container may forbid the call.
         Err(perf::Error::Refused(why)) => {
             eprintln!("skipped: {why}");
             return None;
@@ -39,12 +38,12 @@ fn recorded(work: impl FnOnce()) -> Option<Recording> {
     Some(recorder.finish().expect("finishes"))
 }
 
-/// Runs `work` over and over on 4 threads for `span`.
+/// Runs `work` repeatedly on 4 threads for `span`.
 fn on_threads(span: Duration, work: impl Fn() + Sync) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            // Relaxed: a flag that publishes nothing.
+            // Relaxed: the flag publishes nothing.
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     work()
@@ -60,7 +59,7 @@ fn map_and_unmap() {
     let length = 128 << 20;
     let (none, rights) = (std::ptr::null_mut(), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_ANONYMOUS | libc::MAP_PRIVATE;
-    // SAFETY: a mapping of its own that nobody else knows of.
+    // SAFETY: a mapping of its own, which nothing else refers to.
     unsafe {
         let base = libc::mmap(none, length, rights, flags, -1, 0);
         assert_ne!(base, libc::MAP_FAILED);
@@ -81,7 +80,7 @@ fn contention_for_mmap_lock_is_seen_and_named() {
     });
     let row = row.unwrap_or_else(|| panic!("no row for munmap: {locks:#?}"));
     assert!(row.wait + row.spin > 0.0, "{row:?}");
-    // Four threads can not wait for longer than four times the time there was.
+    // Four threads cannot wait for longer than four times the run time.
     assert!(row.wait <= 4.0 * span, "{row:?}");
     let busy = recording.busy();
     assert!(
@@ -90,7 +89,7 @@ fn contention_for_mmap_lock_is_seen_and_named() {
         busy.folded()
     );
     assert!(busy.total() > 0.1, "{}", busy.total());
-    // It calls functions of the C library that have no frame.
+    // It calls functions of the C library that have no frame pointer.
     let caller = |(stack, _): (&str, f64)| stack.contains("map_and_unmap");
     assert!(busy.iter().any(caller), "{}", busy.folded());
     let waiting = recording.waiting();
@@ -98,19 +97,19 @@ fn contention_for_mmap_lock_is_seen_and_named() {
         waiting
             .iter()
             .any(|(stack, _)| stack.ends_with("schedule_[k]")),
-        "no one slept"
+        "no thread slept"
     );
 }
 
 static PLANTED: Mutex<u64> = Mutex::new(0);
 
-/// Holds a lock for long, so that all others wait here.
+/// Holds a lock for long, so that all other threads wait here.
 #[inline(never)]
 fn planted_contention() {
     let mut count = PLANTED.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::sleep(Duration::from_millis(1));
     *count += 1;
-    // Whatever follows the call keeps it from being the function's last.
+    // Code behind the call keeps it from being a tail call.
     black_box(&mut *count);
 }
 
@@ -127,11 +126,12 @@ fn a_lock_of_a_program_is_seen_where_it_is_wanted() {
         .find(|lock| lock.kind == Kind::Futex && lock.caller.contains("planted_contention"));
     let seen = || recording.waiting().folded();
     let row = row.unwrap_or_else(|| panic!("{locks:#?}\n{}", seen()));
-    assert_eq!(row.name, "std::sync::Mutex", "{}", seen());
+    assert!(row.name.starts_with("std::sync::Mutex "), "{row:?}");
+    assert!(row.name.ends_with("PLANTED"), "{row:?}: {}", seen());
     assert!(row.contentions > 10 && row.wait > 0.5, "{row:?}");
 }
 
-/// Burns a CPU for a while, of its own time: however busy the machine is.
+/// Burns CPU time of this thread for `span`, however busy the machine is.
 #[inline(never)]
 fn burn_for(span: Duration) {
     let began = cpu_time();
@@ -144,18 +144,18 @@ fn burn_for(span: Duration) {
     black_box(sum);
 }
 
-/// What this thread has had of a CPU.
+/// The CPU time that this thread has had.
 fn cpu_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes to `time`.
+    // SAFETY: the call writes to `time`, which is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// This test program again, to do only `part`.
+/// This test program again, to run only `part`.
 fn again(program: &std::path::Path, part: &str) -> Command {
     let mut command = Command::new(program);
     command
@@ -164,7 +164,7 @@ fn again(program: &std::path::Path, part: &str) -> Command {
     command
 }
 
-/// Whether this process was started to do `part`.
+/// Whether this process was started to run `part`.
 fn is_part(part: &str) -> bool {
     std::env::var_os(PART).is_some_and(|wanted| wanted == part)
 }
@@ -211,7 +211,7 @@ fn part_without_privilege() {
         }
         Ok(recorder) => recorder,
     };
-    // The first process is root's.
+    // Process 1 is root's.
     let mut others = Recorder::open(&Options::default(), &[1]).expect("opens");
     let refused = others.start();
     assert!(paranoid < 1 || matches!(refused, Err(perf::Error::Refused(_))));
@@ -220,7 +220,7 @@ fn part_without_privilege() {
     let go = AtomicBool::new(false);
     let recording = std::thread::scope(|scope| {
         scope.spawn(|| {
-            // One thread that is there before, one that comes later.
+            // One thread exists before, one starts later.
             while !go.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -256,12 +256,12 @@ fn burn_later(span: Duration) {
 #[test]
 fn without_privilege_user_stacks_are_left() {
     use std::os::unix::process::CommandExt;
-    // SAFETY: no arguments in memory.
+    // SAFETY: the call takes no arguments.
     if unsafe { libc::geteuid() } != 0 {
         eprintln!("skipped: only root can become nobody");
         return;
     }
-    // Where nobody can read and run it.
+    // A place where the user nobody can read and execute it.
     let program = std::env::temp_dir().join(format!("scalevm-perf-test-{}", std::process::id()));
     let own = std::env::current_exe().expect("an executable");
     std::fs::copy(own, &program).expect("a copy");
@@ -285,7 +285,7 @@ fn what_can_not_be_recorded_is_an_error() {
     };
     assert_eq!(
         error(Options::default(), &[u32::MAX >> 1]),
-        "process 2147483647: there is none"
+        "process 2147483647: no such process"
     );
     let never = Options {
         frequency: 0,
@@ -305,14 +305,14 @@ fn a_recorder_given_up_leaves_nothing_behind() {
     assert_eq!(readers(), 0);
     recorder.start().expect("starts");
     drop(recorder);
-    // It is joined a moment before it is gone from the list.
+    // It is joined a moment before it leaves the list.
     let gone = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         readers() == 0
     });
     assert!(gone, "a thread is left");
     let never = Recorder::open(&Options::default(), &own).expect("opens");
-    assert!(never.finish().is_err(), "it was not started");
+    assert!(never.finish().is_err(), "it has not been started");
 }
 
 /// Threads of this process that read rings.
@@ -321,4 +321,114 @@ fn readers() -> usize {
     let name = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("comm"));
     let names = threads.flatten().filter_map(|thread| name(thread).ok());
     names.filter(|name| name == "scalevm-perf\n").count()
+}
+
+// Two callers of one leaf, one of which uses the frame pointer for something else. None has a frame.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .text.frameless,\"ax\",@progbits",
+    ".macro FUNCTION name",
+    ".globl \\name",
+    ".type \\name, @function",
+    "\\name:",
+    ".cfi_startproc",
+    ".endm",
+    ".macro END name",
+    "ret",
+    ".cfi_endproc",
+    ".size \\name, . - \\name",
+    ".endm",
+    "FUNCTION frameless_burn",
+    "1: dec %rdi",
+    "jnz 1b",
+    "END frameless_burn",
+    "FUNCTION frameless_one",
+    "sub $40, %rsp",
+    ".cfi_adjust_cfa_offset 40",
+    "call frameless_burn",
+    "add $40, %rsp",
+    ".cfi_adjust_cfa_offset -40",
+    "END frameless_one",
+    "FUNCTION frameless_two",
+    "push %rbp",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset %rbp, 0",
+    "xor %ebp, %ebp",
+    "call frameless_burn",
+    "pop %rbp",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore %rbp",
+    "END frameless_two",
+    ".purgem FUNCTION",
+    ".purgem END",
+    ".popsection",
+    options(att_syntax)
+);
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn callers_without_frames_are_told_apart() {
+    unsafe extern "C" {
+        fn frameless_one(rounds: u64);
+        fn frameless_two(rounds: u64);
+    }
+    let _alone = alone();
+    let burn = || {
+        let began = cpu_time();
+        while cpu_time() - began < Duration::from_millis(200) {
+            // SAFETY: the functions only count down in registers.
+            unsafe {
+                frameless_one(100_000);
+                frameless_two(300_000);
+            }
+        }
+    };
+    let work = || {
+        std::thread::scope(|scope| {
+            scope.spawn(burn);
+        })
+    };
+    let Some(recording) = recorded(work) else {
+        return;
+    };
+    let busy = recording.busy();
+    let below = |caller: &str| -> f64 {
+        let end = format!("{caller};frameless_burn");
+        let of = busy.iter().filter(|(stack, _)| stack.contains(&end));
+        of.map(|(_, seconds)| seconds).sum()
+    };
+    let (one, two) = (below("frameless_one"), below("frameless_two"));
+    assert!(
+        one > 0.02 && two > 0.06,
+        "{one} and {two}: {}",
+        busy.folded()
+    );
+    // The callers' callers are known as well, although one of the functions overwrites the frame pointer.
+    for caller in ["frameless_one", "frameless_two"] {
+        let end = format!("{caller};frameless_burn");
+        let whole = |(stack, _): (&str, f64)| {
+            stack.contains("__rust_begin_short_backtrace") && stack.contains(&end)
+        };
+        assert!(busy.iter().any(whole), "{}", busy.folded());
+    }
+}
+
+#[test]
+fn lives_are_no_longer_than_the_recording_and_nothing_takes_more() {
+    let _alone = alone();
+    let work = || on_threads(Duration::from_millis(500), map_and_unmap);
+    let Some(recording) = recorded(work) else {
+        return;
+    };
+    let (lived, span) = (
+        recording.lived().as_secs_f64(),
+        recording.span().as_secs_f64(),
+    );
+    // Four threads for half a second, and the test's own.
+    assert!(
+        lived > 1.5 && lived < (4.0 + 20.0) * span,
+        "{lived} of {span}"
+    );
+    let busy = recording.busy().total();
+    assert!(busy > 0.1 && busy <= lived, "{busy} of {lived}");
 }

@@ -1,26 +1,35 @@
-//! One sentence that names what holds the tasks up.
+//! One sentence that names the bottleneck of a run.
 
-use crate::{Kind, Lock, PREEMPTED, Stacks};
+use crate::{Hidden, Kind, Lock, PREEMPTED, Stacks};
 use std::collections::BTreeMap;
 
-/// What takes less than this part of the time that tasks had a CPU, or did not want one,
-/// holds nobody up.
+/// The least share of task time (less the time spent waiting for a CPU) at which a lock counts as the
+/// bottleneck.
 const MATTERS: f64 = 0.1;
-/// The name of locks that are only known by who takes them.
+/// The name of locks that are known by their callers only.
 pub const UNKNOWN: &str = "unknown lock";
 
-/// The sentence, for tasks that had `task_seconds` together.
-pub fn bottleneck(locks: &[Lock], busy: &Stacks, waits: &Stacks, task_seconds: f64) -> String {
+/// The sentence, for tasks that had `task_seconds` together. Where something is hidden, that may be the
+/// bottleneck, unless a lock that was seen is.
+pub fn bottleneck(
+    locks: &[Lock],
+    busy: &Stacks,
+    waits: &Stacks,
+    hidden: Hidden,
+    task_seconds: f64,
+) -> String {
     let (preempted, blocked) = waits.split(PREEMPTED);
     let (busy_part, blocked_part) = (busy.total() / task_seconds, blocked.total() / task_seconds);
     let preempted_part = preempted.total() / task_seconds;
     let worst = by_name(locks)
         .into_iter()
         .max_by(|a, b| a.share.total_cmp(&b.share));
-    // Who is not let run meets no lock: that must not hide what holds those up who are.
+    // A task that is denied a CPU meets no lock; on a crowded machine a lock may still hold up those that
+    // run.
     let matters = MATTERS * (1.0 - preempted_part).max(MATTERS);
     let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
         Some(lock) => (lock.sentence(), lock.share),
+        None if let Some(words) = hidden.words() => (unknown(busy, words, task_seconds), 1.0),
         None if blocked_part > busy_part => (idle(&blocked, task_seconds), blocked_part),
         None => (work(busy, task_seconds), busy_part),
     };
@@ -59,16 +68,16 @@ impl Whole<'_> {
     }
 }
 
-/// Adds callers up; a lock without a name is one for each caller.
+/// Sums up each lock's callers; a lock without a name counts once for each caller.
 fn by_name(locks: &[Lock]) -> Vec<Whole<'_>> {
     let mut sums: BTreeMap<(&str, &str), Whole<'_>> = BTreeMap::new();
     for lock in locks {
-        let who = if lock.name == UNKNOWN {
+        let caller = if lock.name == UNKNOWN {
             &lock.caller
         } else {
             ""
         };
-        let sum = sums.entry((&lock.name, who)).or_insert(Whole {
+        let sum = sums.entry((&lock.name, caller)).or_insert(Whole {
             share: 0.0,
             main: lock,
             callers: 0,
@@ -82,6 +91,12 @@ fn by_name(locks: &[Lock]) -> Vec<Whole<'_>> {
     sums.into_values().collect()
 }
 
+fn unknown(busy: &Stacks, hidden: &str, task_seconds: f64) -> String {
+    let share = percent(busy.total() / task_seconds);
+    let most = most(busy, &[], task_seconds);
+    format!("not known: {hidden} cannot be seen here; {share} of task time is visible work{most}")
+}
+
 fn work(busy: &Stacks, task_seconds: f64) -> String {
     let share = percent(busy.total() / task_seconds);
     let most = most(busy, &[], task_seconds);
@@ -89,14 +104,14 @@ fn work(busy: &Stacks, task_seconds: f64) -> String {
 }
 
 fn idle(blocked: &Stacks, task_seconds: f64) -> String {
-    /// Below these all sleep.
+    /// The functions below which every blocked task sleeps.
     const ASLEEP: [&str; 2] = ["schedule", "__schedule"];
     let share = percent(blocked.total() / task_seconds);
     let most = most(blocked, &ASLEEP, task_seconds);
     format!("no lock; {share} of task time is blocked{most}")
 }
 
-/// The function that took most by itself, looking through frames that begin with `through`.
+/// The function that itself took the most time, ignoring frames that begin with `through`.
 fn most(stacks: &Stacks, through: &[&str], task_seconds: f64) -> String {
     let leaf = stacks.leaves(through).into_iter().next();
     leaf.map_or(String::new(), |(name, seconds)| {
@@ -111,6 +126,11 @@ fn percent(part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SEEN: Hidden = Hidden {
+        kernel: false,
+        waits: false,
+    };
 
     fn lock(name: &str, kind: Kind, caller: &str, wait: f64, spin: f64) -> Lock {
         let mut lock = Lock::new(name, kind, caller);
@@ -129,11 +149,11 @@ mod tests {
         ];
         let none = Stacks::default();
         assert_eq!(
-            bottleneck(&locks, &none, &none, 10.0),
+            bottleneck(&locks, &none, &none, SEEN, 10.0),
             "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it there)"
         );
         assert_eq!(
-            bottleneck(&locks[2..], &none, &none, 10.0),
+            bottleneck(&locks[2..], &none, &none, SEEN, 10.0),
             "45 % of task time waits for unknown lock, taken in b"
         );
     }
@@ -146,7 +166,7 @@ mod tests {
         let mut waits = Stacks::default();
         let few = [lock("x", Kind::Mutex, "y", 0.5, 0.0)];
         assert_eq!(
-            bottleneck(&few, &busy, &waits, 10.0),
+            bottleneck(&few, &busy, &waits, SEEN, 10.0),
             "no lock; 80 % of task time is work, 70 % in clear_page_erms"
         );
         waits.add(
@@ -154,8 +174,31 @@ mod tests {
             9.0,
         );
         assert_eq!(
-            bottleneck(&[], &busy, &waits, 10.0),
+            bottleneck(&[], &busy, &waits, SEEN, 10.0),
             "no lock; 90 % of task time is blocked, 90 % in pipe_read"
+        );
+    }
+
+    #[test]
+    fn what_is_not_seen_is_not_said_to_be_nothing() {
+        let (mut busy, none) = (Stacks::default(), Stacks::default());
+        busy.add(["mmap1", "main", "munmap"], 0.1);
+        let hidden = Hidden {
+            kernel: true,
+            waits: true,
+        };
+        let sentence = bottleneck(&[], &busy, &none, hidden, 10.0);
+        assert!(
+            sentence.starts_with("not known: the kernel and waits cannot be seen here; "),
+            "{sentence}"
+        );
+        assert!(!sentence.contains("no lock"), "{sentence}");
+        // A lock that was seen is named all the same.
+        let locks = [lock("swap", Kind::Own, "vm/src/swap.rs:1", 5.0, 0.0)];
+        let sentence = bottleneck(&locks, &busy, &none, hidden, 10.0);
+        assert!(
+            sentence.starts_with("50 % of task time waits for swap"),
+            "{sentence}"
         );
     }
 
@@ -166,13 +209,13 @@ mod tests {
         waits.add([PREEMPTED, "mmap1", "schedule_[k]"], 9.0);
         waits.add(["mmap1", "down_write_[k]", "schedule_[k]"], 0.4);
         assert_eq!(
-            bottleneck(&locks, &busy, &waits, 10.0),
+            bottleneck(&locks, &busy, &waits, SEEN, 10.0),
             "90 % of task time waits for a CPU; \
              5 % of task time waits for mmap_lock, taken for writing in __vm_munmap"
         );
         let few = Stacks::default();
         assert_eq!(
-            bottleneck(&[], &few, &waits, 10.0),
+            bottleneck(&[], &few, &waits, SEEN, 10.0),
             "90 % of task time waits for a CPU; \
              no lock; 4 % of task time is blocked, 4 % in down_write"
         );

@@ -1,44 +1,80 @@
 //! Two profiles side by side: which locks cost less, and where the waiting went.
 
-use crate::{Kind, Lock, Profile};
+use crate::{Hidden, Kind, Lock, Profile};
 use serde::Serialize;
+use stats::record::Subject;
 use std::collections::BTreeMap;
 
-/// A change below this part of the tasks' time is none.
+/// A smaller change, as a share of the tasks' time, counts as none.
 const MATTERS: f64 = 0.02;
 
-/// A lock at one caller, before and after, as parts of the tasks' time.
+/// A lock at one caller, before and after, as shares of the tasks' time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// The lock.
     pub name: String,
-    /// What it is.
+    /// What kind of lock it is.
     pub kind: Kind,
-    /// Who takes it.
+    /// The function that takes it.
     pub caller: String,
-    /// The part of the tasks' time that it took before.
+    /// Its share of the tasks' time before.
     pub before: f64,
-    /// And after.
+    /// Its share after.
     pub after: f64,
-    /// Waits a second of task time before.
+    /// Waits per second of task time before.
     pub contentions_before: f64,
-    /// And after.
+    /// Waits per second of task time after.
     pub contentions_after: f64,
 }
 
 impl Change {
-    /// What it takes more.
+    /// How much its share grew.
     pub fn more(&self) -> f64 {
         self.after - self.before
+    }
+}
+
+/// What makes two profiles unlike, one phrase each, `before` first; a change between such profiles need not
+/// be a change of what was measured. Empty where they differ in nothing, or only in one thing that a
+/// comparison is about: the number of tasks, or the build.
+pub fn unlike(before: &Subject, after: &Subject) -> Vec<String> {
+    let machine = |one: &Subject| {
+        let shape = one.topology.as_deref().unwrap_or_default();
+        one.profile.as_ref().map(|name| format!("{name} {shape}"))
+    };
+    let count = |one: &Subject| one.mode.count(one.tasks as usize);
+    let against = |name: &str, before: &str, after: &str| {
+        (before != after).then(|| format!("{name}{before} against {after}"))
+    };
+    let place = |one: &Subject| machine(one).unwrap_or_else(|| one.on.clone());
+    let build = |one: &Subject| one.vm.clone().unwrap_or_else(|| one.on.clone());
+    let grave = [
+        against("", &before.workload, &after.workload),
+        against("", &place(before), &place(after)),
+        (before.mode != after.mode).then(|| format!("{} against {}", count(before), count(after))),
+    ];
+    let slight = [
+        (before.mode == after.mode && before.tasks != after.tasks)
+            .then(|| format!("{} against {}", count(before), count(after))),
+        (before.on == after.on)
+            .then(|| against("", &build(before), &build(after)))
+            .flatten(),
+    ];
+    let is_grave = grave.iter().any(Option::is_some);
+    let is_slight = slight.iter().flatten().count() > 1;
+    let all = grave.into_iter().chain(slight).flatten();
+    match is_grave || is_slight {
+        true => all.collect(),
+        false => Vec::new(),
     }
 }
 
 /// Two profiles, compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// All locks of either, the greatest change first.
+    /// All locks of both, the largest change first.
     pub changes: Vec<Change>,
-    /// One sentence: what was gained and where the contention shifted to.
+    /// One sentence: what was gained, and where the contention moved.
     pub sentence: String,
 }
 
@@ -59,7 +95,14 @@ impl Difference {
         let mut changes: Vec<Change> = changes.into_values().collect();
         changes.sort_by(|a, b| b.more().abs().total_cmp(&a.more().abs()));
         let rates = after.rate / before.rate;
-        let sentence = sentence(&changes, rates);
+        let mut sentence = sentence(&changes, rates);
+        let hidden = Hidden {
+            kernel: before.hidden.kernel || after.hidden.kernel,
+            waits: before.hidden.waits || after.hidden.waits,
+        };
+        if let Some(words) = hidden.words() {
+            sentence += &format!("; {words} could not be seen");
+        }
         Difference { changes, sentence }
     }
 }
@@ -84,8 +127,8 @@ fn entry<'a, 'b>(
         })
 }
 
-/// What waits for each lock takes before and after. Who waits for a lock does that at its line: of
-/// the two the greater stands for both.
+/// Each lock's share before and after. A task that waits for a lock also waits for its cache line: the
+/// larger of the two shares stands for both.
 fn by_name(changes: &[Change]) -> BTreeMap<&str, (f64, f64)> {
     let mut sums: BTreeMap<(&str, bool), (f64, f64)> = BTreeMap::new();
     for change in changes {

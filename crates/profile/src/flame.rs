@@ -5,28 +5,27 @@ use inferno::flamegraph::color::{BasicPalette, MultiPalette};
 use inferno::flamegraph::{self, Options, Palette};
 use std::io;
 
-/// The flame graph of stacks; frames of the kernel in another colour.
+/// The flame graph of `stacks`; kernel frames have a colour of their own.
 pub fn svg(stacks: &Stacks, title: &str, subtitle: &str) -> Result<String, io::Error> {
     let mut options = options(title, subtitle);
     options.colors = match stacks.iter().any(|(stack, _)| stack.contains("_[k]")) {
         true => Palette::Multi(MultiPalette::Java),
         false => Palette::Basic(BasicPalette::Hot),
     };
-    draw(&mut options, stacks, stacks.folded().lines())
+    draw(&mut options, stacks.folded().lines())
 }
 
 /// Which of two profiles gives a differential flame graph its widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// The later: what is new is seen, what is gone is not.
+    /// The later one: it shows what is new, not what is gone.
     After,
-    /// The earlier: what is gone is seen.
+    /// The earlier one: it shows what is gone.
     Before,
 }
 
-/// What `after` has more of in red, what it has less of in blue. Both (stacks, and the
-/// seconds that all tasks had) count as parts of all task time, so runs of different length
-/// compare.
+/// Draws what grew in `after` red and what shrank blue. Each side is its stacks and the seconds that all
+/// tasks had; stacks count as shares of that time, so runs of different length compare.
 pub fn difference(
     before: (&Stacks, f64),
     after: (&Stacks, f64),
@@ -40,7 +39,7 @@ pub fn difference(
     };
     let mut options = options(title, subtitle);
     options.negate_differentials = widths == Widths::Before;
-    // Microseconds of each second of task time.
+    // Microseconds per second of task time.
     let scaled = |(stacks, seconds): (&Stacks, f64)| stacks.scaled(1.0 / seconds).folded();
     let mut lines = Vec::new();
     inferno::differential::from_readers(
@@ -52,7 +51,7 @@ pub fn difference(
     let lines = String::from_utf8(lines).map_err(io::Error::other)?;
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();
-    draw(&mut options, wide.0, lines)
+    draw(&mut options, lines.into_iter())
 }
 
 fn options(title: &str, subtitle: &str) -> Options<'static> {
@@ -64,14 +63,15 @@ fn options(title: &str, subtitle: &str) -> Options<'static> {
     options
 }
 
-/// Nothing seen in the stacks that give the widths makes a picture that says so.
+/// Draws folded lines, whose last number is the width. If every stack takes less than a microsecond, the
+/// picture says that nothing was seen.
 fn draw<'a>(
     options: &mut Options<'_>,
-    widths: &Stacks,
-    lines: impl IntoIterator<Item = &'a str>,
+    lines: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<String, io::Error> {
+    let width = |line: &str| line.rsplit(' ').next().is_some_and(|width| width != "0");
     let mut svg = Vec::new();
-    match widths.total() > 0.0 {
+    match lines.clone().any(width) {
         true => flamegraph::from_lines(options, lines, &mut svg)?,
         false => flamegraph::from_lines(options, ["nothing seen 1"], &mut svg)?,
     }

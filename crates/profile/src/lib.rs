@@ -1,9 +1,8 @@
-//! Where tasks' time went, whatever they ran on.
+//! Where the tasks' time went, on any system.
 //!
-//! A [`Profile`] is what a run of a workload was seen doing: stacks that were busy,
-//! stacks that waited, and the locks waited for. The kernel's samples, our own lock
-//! profile and a simulated machine's accounts all become one, and from there on there
-//! is one way to print, draw, compare and keep them.
+//! A [`Profile`] describes a run of a workload: stacks that were busy, stacks that waited, and the locks
+//! waited for. The kernel's samples, the lock profile of our own VM and a simulated machine's accounts all
+//! become a profile, so there is one way to print, draw, compare and store them.
 
 mod bottleneck;
 mod diff;
@@ -14,7 +13,7 @@ pub mod speedscope;
 mod stacks;
 
 pub use bottleneck::{UNKNOWN, bottleneck};
-pub use diff::{Change, Difference};
+pub use diff::{Change, Difference, unlike};
 pub use lock::{Kind, Lock};
 pub use read::{parse, read};
 pub use stacks::{PREEMPTED, Stacks};
@@ -23,6 +22,27 @@ use serde::{Deserialize, Serialize};
 use stats::environment::Environment;
 use stats::record::Subject;
 
+/// What cannot be seen of a system, for lack of rights or of support.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// Work in the kernel.
+    pub kernel: bool,
+    /// Waits for the kernel's locks, and time off CPU.
+    pub waits: bool,
+}
+
+impl Hidden {
+    /// In words; none if everything can be seen.
+    pub fn words(self) -> Option<&'static str> {
+        match (self.kernel, self.waits) {
+            (false, false) => None,
+            (false, true) => Some("waits"),
+            (true, false) => Some("the kernel"),
+            (true, true) => Some("the kernel and waits"),
+        }
+    }
+}
+
 /// One profiled run. As JSON it is one line, of `kind` "profile".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename = "profile")]
@@ -30,15 +50,21 @@ pub struct Profile {
     /// What ran.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Seconds it was watched, by the system's clock (virtual on a simulated machine).
+    /// Seconds of watching, by the system's clock (virtual on a simulated machine).
     pub seconds: f64,
-    /// What busy time was measured by: `cycles`, `cpu-clock`, `virtual time`.
+    /// The clock of busy time: `cycles`, `cpu-clock`, `virtual time`.
     pub clock: String,
-    /// Operations a second while it was watched.
+    /// Operations a second while watched.
     pub rate: f64,
-    /// Operations a second of the same run unwatched, just before; `null` where watching
-    /// costs nothing.
+    /// Operations a second of the same run just before, unwatched; `null` where watching costs nothing.
     pub rate_unwatched: Option<f64>,
+    /// Seconds that the threads of the tasks lived, added up; shares refer to this. `null` where tasks are
+    /// the only threads and live for the whole run.
+    #[serde(default)]
+    pub lived: Option<f64>,
+    /// What could not be seen: its absence from the profile proves nothing.
+    #[serde(default)]
+    pub hidden: Hidden,
     /// Busy stacks, in seconds of CPU time.
     pub busy: Stacks,
     /// Stacks that waited (blocked, or for a lock), in seconds of task time.
@@ -47,19 +73,32 @@ pub struct Profile {
     pub locks: Vec<Lock>,
     /// One sentence that names what holds the tasks up.
     pub bottleneck: String,
-    /// What was not seen, and how to see it; what is doubtful.
+    /// What was not seen and how to see it, and what is doubtful.
     pub notes: Vec<String>,
     /// The machine; `null` if it was simulated.
     pub machine: Option<Environment>,
 }
 
 impl Profile {
-    /// Seconds that all tasks had together: what shares are of.
+    /// Seconds that all tasks had, including the threads and processes they started; shares refer to this.
     pub fn task_seconds(&self) -> f64 {
-        self.seconds * f64::from(self.subject.tasks)
+        let tasks = self.seconds * f64::from(self.subject.tasks);
+        self.lived.filter(|&lived| lived > 0.0).unwrap_or(tasks)
     }
 
-    /// The part of its rate that the run lost to being watched; none if it is not known.
+    /// Sets the sentence that names the bottleneck, from what is known now.
+    pub fn name_bottleneck(&mut self) {
+        let task_seconds = self.task_seconds();
+        self.bottleneck = bottleneck(
+            &self.locks,
+            &self.busy,
+            &self.waits,
+            self.hidden,
+            task_seconds,
+        );
+    }
+
+    /// The share of its rate that the run lost to being watched; none if unknown.
     pub fn cost(&self) -> Option<f64> {
         let unwatched = self.rate_unwatched.filter(|&rate| rate > 0.0)?;
         Some(1.0 - self.rate / unwatched)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a lock is, and for what it was wanted.
+/// What a lock is, and in which mode it was wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A kernel spin lock.
@@ -29,6 +29,9 @@ pub enum Kind {
     /// A lock of a program, waited for in the kernel.
     #[serde(rename = "futex")]
     Futex,
+    /// A spin lock of a program.
+    #[serde(rename = "user spinlock")]
+    UserSpin,
     /// A lock of scalevm's own VM.
     #[serde(rename = "lock")]
     Own,
@@ -49,12 +52,13 @@ impl Kind {
             Kind::RwsemWrite => "rwsem write",
             Kind::PercpuRwsem => "percpu rwsem",
             Kind::Futex => "futex",
+            Kind::UserSpin => "user spinlock",
             Kind::Own => "lock",
             Kind::Line => "line",
         }
     }
 
-    /// `, for writing` and the like; empty where there is one way to take it.
+    /// ` for writing` and the like; empty where there is one mode only.
     pub const fn purpose(self) -> &'static str {
         match self {
             Kind::RwlockRead | Kind::RwsemRead => " for reading",
@@ -64,7 +68,7 @@ impl Kind {
     }
 }
 
-/// A lock at one caller, and what waiting for it took. Seconds are of task time.
+/// A lock at one caller, and the cost of waiting for it. Seconds are of task time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
     /// Its name (`mmap_lock`), or `unknown lock`.
@@ -73,24 +77,24 @@ pub struct Lock {
     pub kind: Kind,
     /// The function that wanted it, or `file:line`.
     pub caller: String,
-    /// How often it was taken; `null` where only waits are seen.
+    /// How often it was acquired; `null` where only waits are seen.
     pub acquisitions: Option<u64>,
-    /// How often it had to be waited for.
+    /// How many acquisitions had to wait.
     pub contentions: u64,
-    /// Seconds of all waits together.
+    /// Seconds of all waits.
     pub wait: f64,
-    /// Seconds of a wait on average.
+    /// Seconds of the average wait.
     pub mean: f64,
     /// Seconds of the longest wait.
     pub worst: f64,
-    /// Seconds that samples saw tasks spin for it outside the waits above.
+    /// Seconds of spinning that samples saw outside the waits above.
     pub spin: f64,
-    /// The part of the tasks' time that waits and spinning took.
+    /// The share of the tasks' time that waits and spinning took.
     pub share: f64,
 }
 
 impl Lock {
-    /// A lock at `caller` that nobody has waited for yet.
+    /// A lock at `caller` without waits.
     pub fn new(name: &str, kind: Kind, caller: &str) -> Self {
         Lock {
             name: name.to_owned(),
@@ -106,7 +110,7 @@ impl Lock {
         }
     }
 
-    /// Adds `count` waits of `seconds` together, the longest of `worst`.
+    /// Adds `count` waits of `seconds` in all, the longest `worst`.
     pub fn add_waits(&mut self, count: u64, seconds: f64, worst: f64) {
         self.contentions += count;
         self.wait += seconds;
@@ -114,7 +118,7 @@ impl Lock {
         self.worst = self.worst.max(worst);
     }
 
-    /// Fills in the share, of tasks that had `task_seconds` together.
+    /// Sets the share, for tasks that had `task_seconds` together.
     pub fn share_of(mut self, task_seconds: f64) -> Self {
         self.share = (self.wait + self.spin) / task_seconds;
         self

@@ -1,11 +1,11 @@
-//! Reading profiles back. Nothing in them is trusted.
+//! Reading profiles back. The input is not trusted.
 
 use crate::Profile;
 use stats::{InputError, for_each_line, from_json};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-/// Reads the profiles in the file at `path`; other lines of JSON are passed over.
+/// Reads the profiles in the file at `path`; other JSON lines are skipped.
 pub fn read(path: &str) -> Result<Vec<Profile>, InputError> {
     let file = File::open(path).map_err(|source| InputError::Unreadable {
         file: path.into(),
@@ -14,7 +14,7 @@ pub fn read(path: &str) -> Result<Vec<Profile>, InputError> {
     parse(path, BufReader::new(file))
 }
 
-/// The same from a reader; `file` is what errors name. The first damaged line ends it.
+/// The same from a reader; errors name `file`. The first damaged line is an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Profile>, InputError> {
     #[derive(serde::Deserialize)]
     struct Line {
@@ -35,7 +35,7 @@ pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Profile>, InputErro
     Ok(profiles)
 }
 
-/// What no run can give.
+/// Refuses values that no run can give.
 fn check(profile: &Profile) -> Result<(), String> {
     let positive = [
         ("seconds", profile.seconds),

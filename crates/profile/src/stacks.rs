@@ -1,9 +1,9 @@
-//! Stacks and how long each was seen.
+//! Stacks, and how long each was seen.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The root of stacks that were ready to run, but others ran.
+/// The root of stacks that were ready to run while others ran.
 pub const PREEMPTED: &str = "preempted";
 
 /// Seconds by stack. A stack is its frames from the root, joined by `;`; frames of the
@@ -15,7 +15,7 @@ pub struct Stacks(BTreeMap<String, f64>);
 impl Stacks {
     /// Adds `seconds` to the stack of `frames`, from the root.
     pub fn add<'a>(&mut self, frames: impl IntoIterator<Item = &'a str>, seconds: f64) {
-        // The separator and a line's end can not be part of a name.
+        // The separator and the end of a line cannot be part of a name.
         let clean = |frame: &str| frame.replace([';', '\n'], ":");
         let frames: Vec<String> = frames.into_iter().map(clean).collect();
         *self.0.entry(frames.join(";")).or_default() += seconds;
@@ -44,9 +44,8 @@ impl Stacks {
         Stacks(self.0.iter().map(scale).collect())
     }
 
-    /// The stacks without what is between their roots (the task's name, behind `preempted`
-    /// if that is there) and the last frame that contains `marker`, with the closures that
-    /// it calls.
+    /// The stacks with the frames cut out between their root (the task's name, possibly below `preempted`)
+    /// and the last frame that contains `marker`; closures that this frame calls go too.
     pub fn begun_at(&self, marker: &str) -> Stacks {
         let mut begun = Stacks::default();
         for (stack, seconds) in self.iter() {
@@ -64,7 +63,7 @@ impl Stacks {
         begun
     }
 
-    /// Those whose root is `root`, without it, and the others.
+    /// The stacks whose root is `root`, without that root, and the others.
     pub fn split(&self, root: &str) -> (Stacks, Stacks) {
         let (mut below, mut others) = (Stacks::default(), Stacks::default());
         for (stack, seconds) in self.iter() {
@@ -76,8 +75,8 @@ impl Stacks {
         (below, others)
     }
 
-    /// The functions at the leaves and the seconds spent in themselves, the most first;
-    /// leaves that begin with `through` are looked through.
+    /// The functions at the leaves and the seconds spent in themselves, the most first; leaves that begin
+    /// with `through` are skipped in favour of their callers.
     pub fn leaves(&self, through: &[&str]) -> Vec<(&str, f64)> {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (stack, seconds) in self.iter() {
@@ -90,7 +89,7 @@ impl Stacks {
         leaves
     }
 
-    /// As folded stacks: one a line with its microseconds, as flame graph tools read them.
+    /// As folded stacks: a stack and its microseconds per line, the format of flame graph tools.
     pub fn folded(&self) -> String {
         let line = |(stack, seconds): (&str, f64)| format!("{stack} {:.0}\n", 1e6 * seconds);
         self.iter().map(line).collect()

@@ -1,7 +1,9 @@
 //! Profiles kept, read back, drawn and compared.
 
 use profile::flame::Widths;
-use profile::{Difference, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope};
+use profile::{
+    Difference, Hidden, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope,
+};
 use stats::record::{Mode, Subject};
 
 fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
@@ -19,7 +21,7 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
     busy.add(["mmap1", "main", "vm_mmap_pgoff_[k]"], 1.5);
     let mut waits = Stacks::default();
     waits.add(["mmap1", "main", "schedule_[k]"], 2.5);
-    let bottleneck = bottleneck(&locks, &busy, &waits, share);
+    let bottleneck = bottleneck(&locks, &busy, &waits, Hidden::default(), share);
     Profile {
         subject: Subject {
             workload: "mmap1".into(),
@@ -36,6 +38,8 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
         clock: "cpu-clock".into(),
         rate,
         rate_unwatched: Some(1.25 * rate),
+        lived: None,
+        hidden: Hidden::default(),
         busy,
         waits,
         locks,
@@ -43,6 +47,26 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
         notes: vec!["3 events were lost".into()],
         machine: None,
     }
+}
+
+#[test]
+fn what_one_side_hides_is_said_of_the_difference() {
+    let (before, mut after) = (profile(1e5, &[]), profile(1e5, &[]));
+    after.hidden.waits = true;
+    let sentence = Difference::of(&before, &after).sentence;
+    assert!(
+        sentence.ends_with("; waits could not be seen"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn shares_are_of_the_time_that_tasks_lived() {
+    let mut profile = profile(1e5, &[]);
+    let all = profile.seconds * f64::from(profile.subject.tasks);
+    assert_eq!(profile.task_seconds(), all);
+    profile.lived = Some(3.0 * all);
+    assert_eq!(profile.task_seconds(), 3.0 * all);
 }
 
 #[test]
@@ -99,6 +123,10 @@ fn flame_graphs_can_be_searched_and_hold_every_function() {
     }
     let empty = flame::svg(&Stacks::default(), "t", "").expect("draws");
     assert!(empty.contains("nothing seen"));
+    let mut brief = Stacks::default();
+    brief.add(["mmap1", "main"], 3e-7);
+    let brief = flame::svg(&brief, "t", "").expect("draws what rounds to nothing");
+    assert!(brief.contains("nothing seen"));
 }
 
 #[test]
@@ -107,7 +135,7 @@ fn what_grew_is_red_and_what_shrank_is_blue() {
     before.add(["t", "shrank"], 3.0);
     before.add(["t", "grew"], 1.0);
     before.add(["t", "gone"], 2.0);
-    // Twice as long, so twice the seconds would be no change.
+    // Twice the run time: twice the seconds would be no change.
     after.add(["t", "shrank"], 2.0);
     after.add(["t", "grew"], 6.0);
     let draw = |widths| flame::difference((&before, 4.0), (&after, 8.0), widths, "t", "");
@@ -124,7 +152,7 @@ fn what_grew_is_red_and_what_shrank_is_blue() {
         let (grew, shrank) = (colour(&svg, "grew"), colour(&svg, "shrank"));
         assert!(grew[0] > grew[2], "{widths:?}: {grew:?}");
         assert!(shrank[2] > shrank[0], "{widths:?}: {shrank:?}");
-        // What is gone has no width of its own.
+        // A stack that is gone has no width of its own.
         assert_eq!(svg.contains("<title>gone ("), widths == Widths::Before);
     }
     let nothing = Stacks::default();
@@ -192,7 +220,7 @@ fn a_difference_says_where_the_contention_shifted_to() {
     );
 }
 
-/// They wait for a lock where its line is, so a part of the time would be counted twice.
+/// A task waits for a lock at the lock's line, so part of the time would be counted twice.
 #[test]
 fn a_lock_and_its_line_are_one() {
     let locks = |lock, line| {

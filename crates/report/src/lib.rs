@@ -1,8 +1,8 @@
-//! Results as one page of HTML that needs nothing else: no network, no other file, and
-//! for reading and printing no script.
+//! Results as one HTML page that needs nothing else: no network and no other file; reading and printing it
+//! needs no script.
 //!
-//! [`Source`] reads a file, [`Page`] is what is to be said about all of them, the verdict
-//! first, and [`Page::html`] says it. Text from files is data and never markup.
+//! [`Source`] reads a file, [`Page`] draws the conclusions from all of them, the verdict first, and
+//! [`Page::html`] writes them down. Text from files is data and never markup.
 
 mod flame;
 mod html;

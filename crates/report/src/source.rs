@@ -1,46 +1,50 @@
-//! Files of results, read. Nothing in them is trusted.
+//! Reading files of results. Their content is not trusted.
 
 use profile::Profile;
 use serde::Deserialize;
 use stats::environment::Environment;
 use stats::record::{self, Record, Run};
 use stats::store::EXTENSION;
+use stats::verdict::Better;
 use stats::{InputError, from_json};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What one file holds, or one store.
+/// The content of one file or store.
 #[derive(Debug, Default)]
 pub struct Source {
     /// The file or store, as the user named it.
     pub name: String,
     /// Samples and summaries.
     pub records: Vec<Record>,
-    /// The runs they make. Those of several files of a store are never taken together.
+    /// The runs they form. Runs never mix files of a store.
     pub runs: Vec<Run>,
-    /// Where time went.
+    /// Profiles: where time went.
     pub profiles: Vec<Profile>,
-    /// Runs of two sides in turn.
+    /// Comparisons whose sides took turns.
     pub paired: Vec<Paired>,
-    /// What held simulated runs up.
+    /// Bottlenecks of simulated runs.
     pub findings: Vec<Finding>,
-    /// The seeds' figures and ours.
+    /// Published figures and ours.
     pub reproductions: Vec<Reproduction>,
-    /// What is doubtful about the file itself.
+    /// Doubts about the file itself.
     pub notes: Vec<String>,
 }
 
-/// Runs of two sides, taken in turn (a `verdict` line of `compare`).
+/// Runs of two sides that took turns (a `verdict` line of `compare`).
 #[derive(Debug, Deserialize)]
 pub struct Paired {
     /// One line on what was run.
     pub about: String,
-    /// Unit of the rates.
+    /// Unit of the numbers.
     pub unit: String,
+    /// Which direction is better; older lines lack it and hold rates.
+    #[serde(default)]
+    pub better: Better,
     /// The base.
     pub a: Side,
-    /// What is judged.
+    /// The side that is judged.
     pub b: Side,
     /// Whether the sides took turns.
     pub interleaved: bool,
@@ -54,13 +58,13 @@ pub struct Paired {
 /// A side of a comparison.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Side {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Rates, one for each run.
     pub runs: Vec<f64>,
 }
 
-/// What held a simulated run up (an `attribution` line).
+/// The bottleneck of a simulated run (an `attribution` line).
 #[derive(Debug, Deserialize)]
 pub struct Finding {
     /// The workload.
@@ -69,55 +73,60 @@ pub struct Finding {
     pub vm: String,
     /// Tasks at work.
     pub tasks: u32,
-    /// What they are.
+    /// What the tasks are.
     pub mode: record::Mode,
     /// One sentence.
     pub bottleneck: String,
 }
 
-/// A figure of a seed and ours (a `reproduction` line of `reproduce`).
+/// A published figure and ours (a `reproduction` line of `reproduce`).
 #[derive(Debug, Deserialize)]
 pub struct Reproduction {
-    /// The seed, by its number: `000`.
+    /// The case study, by its number: `000`.
     pub document: String,
     /// The system: `S3`.
     pub system: String,
-    /// What the figure is of.
+    /// What the figure measures.
     pub what: String,
-    /// Of the figures: `1/s`, `share` of a whole, or `1`.
+    /// The unit of the figures: `1/s`, `share` of a whole, or `1`.
     pub unit: String,
     /// The simulated machine.
     pub machine: String,
     /// Its sockets × cores × threads.
     pub topology: String,
-    /// What it is held against: `seed`, `at-least`, `at-most`, `words`.
+    /// What our figure must meet: `seed` (the published figure), `at-least`, `at-most`, `words`.
     pub aim: String,
-    /// The figure aimed at, if it is one.
+    /// What a success shows: `published`, `words`, `aim`; or `check`, of the instrument. Older files lack
+    /// it.
+    #[serde(default)]
+    pub class: String,
+    /// The figure to meet, if there is one.
     pub figure: Option<f64>,
-    /// Where it stands, or what it is for.
+    /// Where it is published, or its purpose.
     pub source: String,
-    /// Ours: the median over the seeds of the simulation.
+    /// Ours: the median over the simulation's seeds.
     pub median: f64,
     /// Ours over the figure.
     pub ratio: Option<f64>,
-    /// How far the ratio may be off.
+    /// The expected error of the ratio.
     pub band: Option<Band>,
-    /// Whether it `holds`, or `misses`.
+    /// `holds` or `misses`.
     pub verdict: String,
-    /// Whether it does at a corner of what is plausible of the machine.
+    /// Whether it holds at a corner: an extreme of what is plausible for unpublished properties of the
+    /// machine.
     pub holds_at_a_corner: bool,
     /// Why it misses.
     pub why: Option<String>,
-    /// What else is to be said.
+    /// Further remarks.
     pub note: Option<String>,
-    /// Seconds that it took.
+    /// Seconds that the runs took.
     pub seconds: f64,
 }
 
-/// How far a ratio may be off.
+/// The expected error of a ratio.
 #[derive(Debug, Deserialize)]
 pub struct Band {
-    /// What kind of prediction it is.
+    /// The kind of prediction.
     pub kind: String,
     /// The least.
     pub low: f64,
@@ -131,8 +140,8 @@ struct Kind {
 }
 
 impl Source {
-    /// Reads the file at `path`, or all files of the store there, as they were begun, or
-    /// the profile whose folder it is.
+    /// Reads the file at `path`, all files of a store in the order of their creation, or the profile in a
+    /// profile's folder.
     pub fn read(path: &str) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable {
             file: path.into(),
@@ -152,8 +161,8 @@ impl Source {
         all.or_nothing()
     }
 
-    /// Reads lines; `name` is what errors and the page call them. The first damaged line
-    /// ends it, but for a last one that was cut short in writing.
+    /// Parses lines; errors and the page name the file `name`. The first damaged line is an error, except
+    /// for a last line that was cut short.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
         Self::lines(name, bytes)?.or_nothing()
     }
@@ -181,8 +190,8 @@ impl Source {
     }
 }
 
-/// Lines by what reads them. Each text has a line for each of the file, so that errors
-/// name the right one.
+/// Lines sorted by their parser. Each text keeps one line per line of the file, so that errors name the
+/// right one.
 #[derive(Default)]
 struct Sorted {
     records: String,
@@ -207,7 +216,7 @@ impl Sorted {
         match kind.kind.as_str() {
             "sample" | "summary" => record = line,
             "profile" => profile = line,
-            // A comparison without runs says only that there were too few.
+            // A comparison without runs only reports that there were too few.
             "verdict" if line.contains("\"runs\"") => self.paired.push(from_json(line)?),
             "attribution" => self.findings.push(from_json(line)?),
             "reproduction" => self.reproductions.push(from_json(line)?),
@@ -268,7 +277,7 @@ impl Source {
         self.notes.extend(other.notes);
     }
 
-    /// The machines named in the file, in its order.
+    /// The machines described in the file, in its order.
     pub fn machines(&self) -> impl Iterator<Item = &Environment> {
         let of_records = self.records.iter().filter_map(|record| match record {
             Record::Summary(summary) => summary.machine.as_ref(),
@@ -281,10 +290,10 @@ impl Source {
     }
 }
 
-/// What a profile's folder calls the profile itself.
+/// The name of a profile's file in its folder.
 const PROFILE: &str = "profile.json";
 
-/// The files of the store at `path`, by name: as they were begun; or of a profile.
+/// The files of the store at `path`, in the order of their creation; or the profile of a folder.
 fn files(path: &str) -> io::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(path)? {

@@ -1,11 +1,11 @@
-//! The page in a browser: it opens without a word of complaint, and can be used by mouse,
-//! by keyboard, in the dark, on a phone and on paper.
+//! The page in a browser: it opens without errors, and works by mouse, by keyboard, in dark mode, on a
+//! phone and on paper.
 
 mod browser;
 
 use browser::Opened;
 
-/// The flame graph of where four threads were busy.
+/// The flame graph of busy time with four threads.
 const FLAME: &str = "document.querySelectorAll('.flame')[1]";
 
 fn width(frame: &str) -> String {
@@ -25,7 +25,7 @@ fn it_opens_quietly_and_everything_is_there() {
     assert_eq!(count("svg.chart[role=img][aria-label]"), 4.0);
     assert_eq!(count(".flame svg.frames"), 4.0);
     assert!(count(".flame .frame") > 100.0);
-    // One scale is shown, the other after a choice.
+    // One scale is visible; the radio buttons switch.
     let shown = || {
         (
             page.shown("#curves article:first-of-type .linear"),
@@ -146,6 +146,57 @@ fn tables_sort_by_keyboard() {
     page.focus("document.querySelector('#locks th:nth-child(3) button')"); // callers
     page.press("Enter");
     assert_eq!(first(&page).as_deref(), Some("__vm_munmap"), "by name");
+    assert_eq!(page.trouble(), Vec::<String>::new());
+}
+
+#[test]
+fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
+    let page = Opened::page_of("narrow", &["os", "sim"]);
+    page.screen(420, 800);
+    page.media("screen", "light");
+    let charts = page.number("document.querySelectorAll('.plot').length");
+    assert_eq!(charts, 2.0);
+    for chart in 0..charts as usize {
+        let plot = format!("document.querySelectorAll('.plot')[{chart}]");
+        // The positions of the visible elements of a selector, relative to the edges of the box around the
+        // chart.
+        let places = |selector: &str| {
+            let expression = format!(
+                "(box => [...{plot}.querySelectorAll('{selector}')].map(one => one.getBoundingClientRect()).filter(one => one.width).map(one => [one.left - box.left, box.right - one.right, one.top, one.bottom]))({plot}.getBoundingClientRect())"
+            );
+            let places = page.get(&expression);
+            let places: Vec<[f64; 4]> = serde_json::from_value(places).expect("numbers");
+            places
+        };
+        for (selector, least) in [(".dot", 4), ("text.axis", 6), (".unit", 1)] {
+            let places = places(selector);
+            assert!(places.len() >= least, "{selector}: {places:?}");
+            for place in &places {
+                assert!(place[0] >= 0.0 && place[1] >= 0.0, "{selector}: {place:?}");
+            }
+        }
+        // No label of the lower axis covers another.
+        let mut marks = places("text.axis[text-anchor=middle]");
+        marks.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        let width = page.number(&format!("{plot}.clientWidth"));
+        for two in marks.windows(2) {
+            assert!(two[1][0] > width - two[0][1], "{two:?} of {width}");
+        }
+        let size = format!(
+            "(svg => parseFloat(getComputedStyle(svg).fontSize) * svg.getBoundingClientRect().width / 680)([...{plot}.querySelectorAll('svg')].find(one => one.getClientRects().length))"
+        );
+        let size = page.number(&size);
+        assert!(size > 9.5, "text of {size} pixels");
+        let names = format!(
+            "[...{plot}.parentNode.querySelectorAll('.legend li')].filter(one => one.getClientRects().length).map(one => one.textContent)"
+        );
+        let names = page.get(&names);
+        let wanted = [vec!["os"], vec!["freebsd-di", "freebsd-epoch", "scalevm"]];
+        assert_eq!(names, serde_json::json!(wanted[chart]));
+    }
+    page.picture("narrow.png");
+    page.screen(1200, 900);
+    assert_eq!(page.shown(".legend"), 0.0, "names stand beside the lines");
     assert_eq!(page.trouble(), Vec::<String>::new());
 }
 

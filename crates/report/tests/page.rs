@@ -1,4 +1,4 @@
-//! What a page says, and that it is data and nothing else.
+//! What a page says, and that text from files stays data.
 
 use report::{Page, Source};
 
@@ -21,7 +21,7 @@ fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
 
-/// A sample line of a workload.
+/// A `sample` line of a workload.
 fn sample(workload: &str, tasks: u32, rate: f64) -> String {
     let line = serde_json::json!({
         "kind": "sample", "workload": workload, "on": "os", "vm": null, "tasks": tasks,
@@ -50,7 +50,7 @@ fn the_verdict_of_runs_in_turn_comes_first() {
         2,
         "ministat's tables"
     );
-    assert!(html.contains("6 + 6, in turn") && html.contains("5 + 5, apart"));
+    assert!(html.contains("6 + 6, interleaved") && html.contains("5 + 5, not interleaved"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_profile_names_what_holds_the_tasks_up() {
         html.contains("falls to 309.9 k with 4, 47 % of the peak"),
         "the collapse"
     );
-    // Busy of both, waits of one, and the change.
+    // Busy time of both, waits of one, and the change.
     assert_eq!(count(&html, "<figure class=\"flame\">"), 4);
     assert!(
         html.contains("27,554") && html.contains("Spin share"),
@@ -140,6 +140,107 @@ fn a_profile_names_what_holds_the_tasks_up() {
     assert!(
         html.contains("not known: /sys/devices/system/cpu/cpufreq: empty"),
         "the governor"
+    );
+}
+
+/// `sample` lines of `os` or `hosted` at several numbers of tasks.
+fn curve(workload: &str, on: &str, vm: Option<&str>) -> String {
+    let line = |&tasks: &u32| {
+        let mut line: serde_json::Value =
+            serde_json::from_str(&sample(workload, tasks, 100.0)).unwrap();
+        line["on"] = on.into();
+        line["vm"] = vm.into();
+        format!("{line}\n")
+    };
+    [1, 2, 4].iter().map(line).collect()
+}
+
+#[test]
+fn a_system_has_one_colour_in_all_charts() {
+    let lines = [
+        curve("mmap1", "os", None),
+        curve("mmap1", "hosted", Some("scalevm")),
+        curve("brk1", "hosted", Some("scalevm")),
+        curve("brk1", "hosted", Some("freebsd-di")),
+        curve("brk1", "os", None),
+    ];
+    let sources = [parse(&lines.concat()).unwrap()];
+    let html = Page::new(&sources).html();
+    for (system, colour) in [("os", 0), ("scalevm", 1), ("freebsd-di", 2)] {
+        let mark =
+            format!("<span class=\"swatch s{colour}\" aria-hidden=\"true\"></span>{system}<");
+        let any = format!("aria-hidden=\"true\"></span>{system}<");
+        assert!(count(&html, &any) > 0, "{html}");
+        assert_eq!(count(&html, &mark), count(&html, &any), "{system}");
+    }
+    assert!(html.contains("scalevm, 1 task: ") && !html.contains(" 1 tasks"));
+}
+
+#[test]
+fn charts_name_the_unit_of_their_axis() {
+    let html = html(&["os"]);
+    assert_eq!(
+        count(&html, "y=\"15\">operations/s</text>"),
+        2,
+        "on both scales"
+    );
+}
+
+#[test]
+fn profiles_of_unlike_things_are_not_compared() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/profile.jsonl"
+    ));
+    let line = text.unwrap().lines().next().unwrap().to_owned();
+    let mut other: serde_json::Value = serde_json::from_str(&line).unwrap();
+    for (name, value) in [
+        ("on", "sim"),
+        ("mode", "processes"),
+        ("profile", "freebsd-96"),
+        ("topology", "2x24x2"),
+        ("vm", "scalevm"),
+    ] {
+        other[name] = value.into();
+    }
+    other["tasks"] = 24.into();
+    let sources = [parse(&format!("{line}\n{other}\n")).unwrap()];
+    let html = Page::new(&sources).html();
+    assert!(
+        !html.contains("Change: ") && !html.contains("times the rate"),
+        "no difference"
+    );
+    let warning = "Profiles of unlike things are not compared: os against freebsd-96 2x24x2; 1 thread against 24 processes.";
+    assert!(html.contains(warning), "{html}");
+    let alike = format!("{line}\n{}\n", line.replace("\"tasks\":1,", "\"tasks\":2,"));
+    let sources = [parse(&alike).unwrap()];
+    let html = Page::new(&sources).html();
+    assert!(html.contains("Change: ") && html.contains("From 1 thread to 2 threads"));
+    assert!(!html.contains("unlike"));
+}
+
+#[test]
+fn less_is_better_where_the_numbers_are_times() {
+    let runs = |from: f64| [from, from + 0.01, from + 0.02, from + 0.03, from + 0.04];
+    let mut line = serde_json::json!({
+        "kind": "verdict", "about": "files of times", "unit": "s", "better": "lower",
+        "interleaved": false, "minimum_effect": 0.01,
+        "a": { "name": "old", "runs": runs(2.0) }, "b": { "name": "new", "runs": runs(1.0) },
+    });
+    let verdict = |line: &serde_json::Value| {
+        let sources = [parse(&format!("{line}\n")).unwrap()];
+        Page::new(&sources).verdict().to_owned()
+    };
+    let said = verdict(&line);
+    assert!(
+        said.starts_with("new is faster: 0.50 times the time of old"),
+        "{said}"
+    );
+    line.as_object_mut().unwrap().remove("better");
+    let said = verdict(&line);
+    assert!(
+        said.starts_with("new is slower: 0.50 times the rate of old"),
+        "{said}"
     );
 }
 
@@ -251,23 +352,31 @@ fn a_line_cut_short_in_writing_is_left_out() {
 }
 
 #[test]
-fn the_seeds_figures_have_a_table_each() {
+fn each_case_study_has_a_table() {
     let source = data("reproduction");
     let sources = [source];
     let page = Page::new(&sources);
-    assert_eq!(page.verdict(), "3 of 4 figures of seeds 000 and 004 hold.");
-    assert_eq!(page.sections(), ["verdict", "seeds", "machine"]);
+    assert_eq!(
+        page.verdict(),
+        "1 of 2 simulated figures with a published number, 2 of 2 statements and aims, \
+         1 of 1 checks of the instrument hold (case studies 000 and 004)."
+    );
+    assert_eq!(page.sections(), ["verdict", "studies", "machine"]);
     let html = page.html();
-    assert_eq!(count(&html, "<h3>Seed "), 2);
-    assert!(html.contains("Seed 000: 1 of 2 hold"), "{html}");
-    // Three have a figure: a bar with its band, the figure and ours.
+    assert_eq!(count(&html, "<h3>Case study "), 2);
+    assert!(html.contains("Case study 000: 1 of 2 hold"), "{html}");
+    assert!(
+        html.contains("Checks of the instrument, which hold by construction: 1 of 1 hold"),
+        "{html}"
+    );
+    // Four have a published figure: a bar with its band, the figure and ours.
     let bars = [
         "class=\"ratio\"",
         "class=\"within\"",
         "class=\"one\"",
         "<circle ",
     ];
-    assert_eq!(bars.map(|part| count(&html, part)), [3; 4]);
+    assert_eq!(bars.map(|part| count(&html, part)), [4; 4]);
     assert!(html.contains("1.719 M/s") && html.contains("in words"));
     assert!(
         html.contains("our mmap and munmap are short"),

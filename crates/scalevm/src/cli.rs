@@ -1,62 +1,55 @@
 //! The command line.
 
-mod calibrate;
 mod check;
 mod choice;
 mod compare;
-mod completions;
-mod doctor;
+mod computer;
+mod definition;
 mod history;
 mod host;
-mod keep;
 mod latency;
 mod locks;
-mod man;
+pub mod manual;
 mod profile;
-mod report;
 mod reproduce;
+mod results;
 mod scaling;
 mod sim;
 
-pub use calibrate::CalibrateArgs;
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
 pub use choice::{Choice, WorkloadArgs};
 pub use compare::CompareArgs;
-pub use completions::CompletionsArgs;
-pub use doctor::DoctorArgs;
-pub use history::{Export, HistoryArgs};
+pub use computer::{CalibrateArgs, DoctorArgs};
+pub use definition::{CompletionsArgs, ManArgs, definition, parse, told};
+pub use history::{Export, HistoryArgs, ReportArgs};
 pub use host::HostArgs;
-pub use keep::KeepArgs;
 pub use latency::LatencyArgs;
 pub use locks::{LocksArgs, LocksOn};
-pub use man::ManArgs;
 pub use profile::{ProfileArgs, watching};
-pub use report::ReportArgs;
 pub use reproduce::ReproduceArgs;
+pub use results::{FormatArgs, KeepArgs};
 pub use scaling::ScalingArgs;
-pub use sim::SimArgs;
+pub use sim::{MachineArgs, SimArgs};
 
-use crate::catalog;
-use crate::harness::{Mode, Schedule};
-use crate::tasks::Affinity;
+use baselines::selected::Preset;
+use bench::tasks::Affinity;
+use bench::{MAX_TASKS, Mode, On, Schedule};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use std::time::Duration;
-
-/// The most tasks one measurement may have, as in will-it-scale.
-pub const MAX_TASKS: u32 = 2048;
+use workloads::Workload;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
-reproduced: something misses, \
-2 bad usage or input, 3 compared: inconclusive; doctor: figures would be doubtful, 4 a task or the target failed, \
+reproduced: a figure misses, \
+2 bad usage or input, 3 compared: inconclusive; doctor: figures from here would be doubtful, 4 a task or the target failed, \
 130 interrupted (what was finished is kept).";
 
 /// Why does a memory operation not scale, and did the change fix it?
 #[derive(Parser)]
 #[command(name = "scalevm", version, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do; the story of mmap1 if nothing is said
+    /// What to do; without a command, the story of mmap1
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -77,32 +70,32 @@ pub enum Command {
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),
     /// Show how stored results changed over time, or export them
-    #[command(long_about = history::LONG_ABOUT)]
+    #[command(long_about = history::HISTORY_ABOUT)]
     History(HistoryArgs),
     /// Write results as one page of HTML
-    #[command(long_about = report::LONG_ABOUT)]
+    #[command(long_about = history::REPORT_ABOUT)]
     Report(ReportArgs),
-    /// Tell how late a player is beside a workload
+    /// Measure how late a video player is beside a workload
     #[command(long_about = latency::LONG_ABOUT)]
     Latency(LatencyArgs),
-    /// Measure locks, epochs and counters, ours beside those of others
+    /// Measure locks, epochs and counters, ours beside those of other projects
     Locks(LocksArgs),
-    /// Repeat the seeds' experiments on simulated machines
+    /// Repeat the experiments of the case studies on simulated machines
     #[command(long_about = reproduce::LONG_ABOUT)]
     Reproduce(ReproduceArgs),
-    /// Tell how workloads scale on simulated machines
+    /// Measure how workloads scale on simulated machines
     #[command(long_about = scaling::LONG_ABOUT)]
     Scaling(ScalingArgs),
     /// Measure this computer and write it as a machine profile
     Calibrate(CalibrateArgs),
-    /// Check on simulated machines: shared cache lines, and schedules that break something
+    /// Check the VM: shared cache lines, schedules that break it, differences from a model
     Check(CheckArgs),
-    /// Say whether one can measure here, and what to change if not
-    #[command(long_about = doctor::LONG_ABOUT)]
+    /// Check whether this computer is fit for measurements, and say what to change
+    #[command(long_about = computer::DOCTOR_ABOUT)]
     Doctor(DoctorArgs),
     /// Print the manual page, or write those of all commands
     Man(ManArgs),
-    /// Print what a shell needs to complete this command
+    /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Run a workload of the user's own; started by scalevm itself
     #[command(hide = true)]
@@ -126,9 +119,9 @@ pub struct RunArgs {
     /// How many tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
-    /// How our VM is built; implies `--on hosted` if nothing else is said
+    /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
-    pub vm: Option<String>,
+    pub vm: Option<Preset>,
     /// Count to N, all tasks together, and print real, user and sys seconds as time(1) does; each
     /// sample is a run of its own
     #[arg(
@@ -155,20 +148,17 @@ pub struct SweepArgs {
     /// Profile each curve at its peak and at its end, and say what changed
     #[arg(long)]
     pub why: bool,
-    /// How our VM is built, one curve each; implies `--on hosted` if nothing else is said
+    /// Which builds of scalevm's own VM, a curve for each; implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
-    pub vm: Vec<String>,
+    pub vm: Vec<Preset>,
     /// The rest.
     #[command(flatten)]
     pub common: CommonArgs,
 }
 
-/// What `run` and `sweep` have in common.
-#[derive(Args)]
-pub struct CommonArgs {
-    /// How many samples count; 0 goes on until Ctrl-C [default: 5]
-    #[arg(short, long, value_name = "S", conflicts_with = "seeds")]
-    pub samples: Option<u32>,
+/// What tasks are, on which system, and where they are pinned.
+#[derive(Args, Clone, Copy, Default)]
+pub struct TaskArgs {
     /// Tasks are processes, each with its own address space (default)
     #[arg(long, conflicts_with = "threads")]
     pub processes: bool,
@@ -176,23 +166,37 @@ pub struct CommonArgs {
     #[arg(long)]
     pub threads: bool,
     /// What the workload runs on [default: os]
-    #[arg(long, value_name = "SYSTEM")]
+    #[arg(long, value_name = "SYSTEM", value_parser = system())]
     pub on: Option<On>,
-    /// Samples before those that count [default: 6; simulated: 0, each run warms itself up]
-    #[arg(long, value_name = "N")]
-    pub warmup: Option<u32>,
-    /// Length of a sample [default: 1; simulated: 0.01]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub duration: Option<Duration>,
     /// Pin tasks to hardware threads (default: to cores)
     #[arg(short = 'm', long)]
     pub smt: bool,
     /// Do not pin tasks
     #[arg(short, long, conflicts_with = "smt")]
     pub no_affinity: bool,
+}
+
+/// What `run` and `sweep` have in common.
+#[derive(Args, Default)]
+pub struct CommonArgs {
+    /// Samples that count; 0 goes on until Ctrl-C [default: 5]
+    #[arg(short, long, value_name = "S", conflicts_with = "seeds")]
+    pub samples: Option<u32>,
+    /// What the tasks are.
+    #[command(flatten)]
+    pub tasks: TaskArgs,
+    /// Samples before those that count [default: 6; simulated: 0, each run warms itself up]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Length of a sample [default: 1; simulated: 0.01]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// How tables look.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Whether results are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -201,38 +205,10 @@ pub struct CommonArgs {
     pub sim: SimArgs,
 }
 
-/// What a workload runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
-    /// The kernel of this computer.
-    Os,
-    /// Our VM on threads.
-    Hosted,
-    /// Our VM on a simulated machine.
-    Sim,
-}
-
-impl On {
-    /// Its name and line in the catalogue.
-    pub fn entry(self) -> &'static catalog::Entry {
-        &catalog::SYSTEMS[self as usize]
-    }
-}
-
-impl ValueEnum for On {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[On::Os, On::Hosted, On::Sim] // in the order of the catalogue
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.entry().name).help(self.entry().about))
-    }
-}
-
 impl CommonArgs {
     /// What the tasks are.
     pub fn mode(&self) -> Mode {
-        match self.threads {
+        match self.tasks.threads {
             true => Mode::Threads,
             false => Mode::Processes,
         }
@@ -240,11 +216,7 @@ impl CommonArgs {
 
     /// Where tasks are pinned.
     pub fn affinity(&self) -> Affinity {
-        match (self.no_affinity, self.smt) {
-            (true, _) => Affinity::None,
-            (false, true) => Affinity::Cpus,
-            (false, false) => Affinity::Cores,
-        }
+        affinity(self.tasks.no_affinity, self.tasks.smt)
     }
 
     /// How long to measure.
@@ -264,9 +236,34 @@ impl CommonArgs {
 /// The length of a simulated sample: long enough for the longest back-off to be an episode.
 const SIMULATED: Duration = Duration::from_millis(10);
 
-fn preset() -> impl TypedValueParser<Value = String> {
-    let preset = |entry: &catalog::Entry| PossibleValue::new(entry.name).help(entry.about);
-    PossibleValuesParser::new(catalog::PRESETS.iter().map(preset))
+/// Where tasks are pinned.
+pub fn affinity(none: bool, smt: bool) -> Affinity {
+    match (none, smt) {
+        (true, _) => Affinity::None,
+        (false, true) => Affinity::Cpus,
+        (false, false) => Affinity::Cores,
+    }
+}
+
+fn preset() -> impl TypedValueParser<Value = Preset> {
+    let preset = |preset: Preset| PossibleValue::new(preset.name()).help(preset.description());
+    PossibleValuesParser::new(Preset::ALL.map(preset)).map(|name| {
+        name.parse()
+            .expect("the parser lets only known names through")
+    })
+}
+
+fn system() -> impl TypedValueParser<Value = On> {
+    let system = |on: On| PossibleValue::new(on.name()).help(on.about());
+    PossibleValuesParser::new(On::ALL.map(system))
+        .map(|name| On::named(&name).expect("the parser lets only known names through"))
+}
+
+fn workload() -> impl TypedValueParser<Value = &'static Workload> {
+    let all = workloads::all().iter();
+    let names = all.map(|one| PossibleValue::new(one.name).help(one.description));
+    PossibleValuesParser::new(names)
+        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
 }
 
 fn tasks() -> clap::builder::RangedI64ValueParser<u32> {
@@ -285,20 +282,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn systems_stand_in_the_order_of_the_catalogue() {
-        let variants = On::value_variants();
-        assert_eq!(variants.len(), catalog::SYSTEMS.len());
-        assert_eq!(On::Os.entry().name, "os");
-        assert_eq!(On::Hosted.entry().name, "hosted");
-        assert_eq!(On::Sim.entry().name, "sim");
+        definition().debug_assert();
     }
 
     #[test]

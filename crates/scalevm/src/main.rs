@@ -1,23 +1,12 @@
 //! scalevm: why does a memory operation not scale, and did the change fix it?
 
-mod calibrate;
-mod catalog;
-mod check;
+#[macro_use]
+mod stdout;
+
 mod cli;
 mod commands;
-mod doctor;
-mod harness;
-mod locks;
-mod os;
-mod ours;
 mod output;
-mod own;
-mod profiling;
-mod reproduce;
-mod simulated;
-mod tasks;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 /// Simulated CPUs allocate in their machine, all else from the system.
@@ -25,15 +14,26 @@ use std::process::ExitCode;
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 fn main() -> ExitCode {
-    if let Some(code) = os::compiler::run() {
+    if let Some(code) = bench::os::compiler::run() {
         return code;
     }
-    // `scalevm … | head` ends quietly, as other tools do.
-    // SAFETY: no handler is involved, and no other thread runs yet.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     // `check races` switches it on again.
     sync::watch::order::switch(false);
-    let result = match cli::Cli::parse().command {
+    let result = stdout::guard(|| match cli::parse() {
+        Ok(command) => run(command),
+        Err(said) => cli::told(&said),
+    });
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("scalevm: {failure}");
+            ExitCode::from(commands::exit_code(&failure))
+        }
+    }
+}
+
+fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
+    match command.command {
         None => commands::story::run(),
         Some(cli::Command::Compare(args)) => commands::compare::run(&args),
         Some(cli::Command::History(args)) => commands::history::run(&args),
@@ -47,17 +47,10 @@ fn main() -> ExitCode {
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Scaling(args)) => commands::scaling::run(&args),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
-        Some(cli::Command::Check(args)) => check::run(&args),
+        Some(cli::Command::Check(args)) => commands::check::run(&args),
         Some(cli::Command::Doctor(args)) => commands::doctor::run(&args),
         Some(cli::Command::Man(args)) => commands::man::run(&args),
-        Some(cli::Command::Completions(args)) => commands::completions::run(&args),
-        Some(cli::Command::Host(args)) => own::host::run(&args),
-    };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            eprintln!("scalevm: {failure}");
-            ExitCode::from(failure.exit_code())
-        }
+        Some(cli::Command::Completions(args)) => commands::man::completions(&args),
+        Some(cli::Command::Host(args)) => commands::host(&args),
     }
 }

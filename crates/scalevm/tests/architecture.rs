@@ -1,6 +1,8 @@
 //! The crates depend on each other in one direction only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Who may use whom. Tests and examples (dev-dependencies) may name any machine;
@@ -20,6 +22,52 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("perf", &["profile"]),
     ("report", &["stats", "profile"]),
     ("oracle", &[]),
+    (
+        "bench",
+        &[
+            "machine",
+            "sync",
+            "ipc",
+            "vm",
+            "baselines",
+            "hosted",
+            "sim",
+            "workloads",
+            "stats",
+            "profile",
+            "perf",
+        ],
+    ),
+    ("lockbench", &["machine", "sync", "hosted", "sim", "bench"]),
+    ("computer", &["sim", "workloads", "stats", "perf", "bench"]),
+    (
+        "checks",
+        &[
+            "machine",
+            "sync",
+            "vm",
+            "baselines",
+            "hosted",
+            "sim",
+            "oracle",
+            "bench",
+        ],
+    ),
+    (
+        "studies",
+        &[
+            "machine",
+            "sync",
+            "vm",
+            "baselines",
+            "sim",
+            "workloads",
+            "stats",
+            "profile",
+            "bench",
+            "lockbench",
+        ],
+    ),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -80,4 +128,48 @@ fn dependencies_point_one_way() {
 fn a_wrong_dependency_is_noticed() {
     let wrong = Graph::from([("sync".to_owned(), BTreeSet::from(["hosted".to_owned()]))]);
     assert_eq!(violations(&wrong), ["sync -> hosted"]);
+}
+
+/// The command's own parts, from the bottom up: each may use those before it.
+const PARTS: [&str; 4] = ["stdout", "output", "cli", "commands"];
+
+/// The sources of a part: `part.rs` and what lies in `part`.
+fn sources(part: &str) -> Vec<PathBuf> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = vec![src.join(format!("{part}.rs"))];
+    let mut folders = vec![src.join(part)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path => found.push(path),
+            }
+        }
+    }
+    found.retain(|path| path.is_file());
+    found
+}
+
+/// The parts that `text` names and `part` may not use.
+fn upwards(part: &str, text: &str) -> Vec<&'static str> {
+    let above = PARTS.into_iter().skip_while(|one| *one != part).skip(1);
+    above
+        .filter(|one| text.contains(&format!("crate::{one}")))
+        .collect()
+}
+
+#[test]
+fn the_commands_parts_point_one_way() {
+    for part in PARTS {
+        let sources = sources(part);
+        assert!(!sources.is_empty(), "{part}");
+        for path in sources {
+            let text = fs::read_to_string(&path).expect("a source");
+            let wrong = upwards(part, &text);
+            assert!(wrong.is_empty(), "{} uses {wrong:?}", path.display());
+        }
+    }
+    let text = "use crate::cli::Cli;\nuse crate::commands::list;";
+    assert_eq!(upwards("output", text), ["cli", "commands"]);
+    assert_eq!(upwards("commands", text), [""; 0]);
 }

@@ -132,12 +132,38 @@ fn bad_usage_is_told_and_exits_with_2() {
         "run mmap1 --threads --processes",
         "run mmap1 --smt --no-affinity",
         "run mmap1 --on os --vm freebsd-di",
+        "run mmap1 --seed 3",
+        "run mmap1 --seeds 3 --vm scalevm",
+        "sweep mmap1 --on os --seed 3",
+        "latency --seed 3",
+        "locks --seed 3",
         "sweep mmap1 --cpus 0",
         "sweep mmap1 --cpus 1,,2",
         "sweep mmap1 -s 0",
         "run",
     ] {
         assert!(!failure(arguments, 2).is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn negative_numbers_are_refused_for_what_they_are() {
+    for (arguments, option) in [
+        ("run mmap1 -t -1", "--tasks <N>"),
+        ("run mmap1 --duration -0.5", "--duration <SECONDS>"),
+        ("run mmap1 --machine freebsd-96 --seed -1", "--seed <SEED>"),
+        (
+            "compare --minimum-effect -1% a b",
+            "--minimum-effect <PERCENT>",
+        ),
+        ("check model --steps -4", "--steps <N>"),
+    ] {
+        let errors = failure(arguments, 2);
+        let value = format!("for '{option}'");
+        assert!(
+            errors.contains("invalid value '-") && errors.contains(&value),
+            "{errors}"
+        );
     }
 }
 

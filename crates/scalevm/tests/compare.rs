@@ -115,6 +115,12 @@ fn bad_usage_exits_with_2() {
         ],
         &["compare", "--command", "true"],
         &["compare", "--command", "-t", "2", "true", "true"],
+        &["compare", "--workload", "mmap1", "--seeds", "3", "os", "os"],
+        &["compare", "--workload", "mmap1", "--seed", "3", "os", "os"],
+        &["compare", "--command", "--seed", "3", "true", "true"],
+        &["compare", "--command", "--lower-is-better", "true", "true"],
+        &["compare", "--prepare", "true", &good, &good],
+        &["compare", "--minimum-effect", "-1%", &good, &good],
         &["compare", "--self-test", "os", "os"],
         &["compare", "--comparisons", "3", &good, &good],
         &["compare", "--minimum-effect", "0.01", &good, &good],
@@ -177,6 +183,123 @@ fn systems_are_run_in_turn() {
     assert!(stdout.starts_with("brk1 ("), "{stdout}");
     assert!(stdout.contains("2 threads, 0.1 s a run, A and B in turn"));
     assert!(stdout.contains("verdict: no difference shown: os against os"));
+}
+
+#[test]
+fn all_operands_may_be_put_on_one_system() {
+    let timing = "--runs 4 --duration 0.05 --warmup 0 --minimum-effect 1000";
+    for (on, a, b) in [("os", "os", "os"), ("hosted", "scalevm", "freebsd-di")] {
+        let stdout = success(&format!(
+            "compare --workload brk1 --on {on} {timing} {a} {b}"
+        ));
+        let verdict = format!("verdict: no difference shown: {b} against {a}");
+        assert!(stdout.contains(&verdict), "{stdout}");
+    }
+    let (_, stderr) = run(
+        2,
+        &[
+            "compare",
+            "--workload",
+            "brk1",
+            "--on",
+            "os",
+            "os",
+            "freebsd-di",
+        ],
+    );
+    assert!(
+        stderr.contains("--on os does not go with `freebsd-di`, which runs on hosted"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn less_is_better_of_times() {
+    let (slow, fast) = (
+        Scratch::file("slow.txt", "20.1ms\n20.2ms\n20.3ms\n20.4ms\n20.5ms\n"),
+        Scratch::file("fast.txt", "10.1ms\n10.2ms\n10.3ms\n10.4ms\n10.5ms\n"),
+    );
+    let (stdout, _) = run(0, &["compare", "--verdict", slow.path(), fast.path()]);
+    assert!(stdout.contains("verdict: faster: "), "{stdout}");
+    assert!(
+        stdout.contains("0.0201        0.0205"),
+        "in seconds: {stdout}"
+    );
+    let (stdout, _) = run(
+        1,
+        &["compare", "--verdict", "--json", fast.path(), slow.path()],
+    );
+    let found: Value = serde_json::from_str(stdout.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(
+        (&found["word"], &found["better"], &found["unit"]),
+        (&"slower".into(), &"lower".into(), &"s".into())
+    );
+    let (before, after) = (data("before.txt"), data("after.txt"));
+    let lower = ["compare", "--verdict", "--lower-is-better"];
+    run(1, &[&lower[..], &[&before, &after]].concat());
+    run(0, &[&lower[..], &[&after, &before]].concat());
+    let (_, stderr) = run(2, &["compare", slow.path(), &before]);
+    assert!(stderr.contains("numbers with a unit of time"), "{stderr}");
+}
+
+#[test]
+fn what_is_prepared_is_cleaned_up_and_not_timed() {
+    let log = Scratch::new("prepared.log");
+    let say = |what: &str| format!("echo {what} >> {}", log.path());
+    let common = [
+        "compare",
+        "--runs",
+        "4",
+        "--duration",
+        "0.001",
+        "--warmup",
+        "0",
+    ];
+    let around = [
+        [
+            "--prepare".to_owned(),
+            format!("{}; sleep 0.2", say("before")),
+        ],
+        ["--cleanup".to_owned(), say("after-a")],
+        ["--cleanup".to_owned(), say("after-b")],
+    ];
+    let around = around.concat();
+    let around: Vec<&str> = around.iter().map(String::as_str).collect();
+    let (a, b) = (say("a"), format!("{}; sleep 0.06", say("b")));
+    let commands = ["--command", "--json", &a, &b];
+    // Were the 0.2 s of the preparation counted, B would be three quarters as fast as A.
+    let (stdout, _) = run(1, &[&common[..], &around, &commands].concat());
+    let found: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert!(found["ratio"]["estimate"].as_f64() < Some(0.7), "{stdout}");
+    let lines = std::fs::read_to_string(&log.0).expect("a log");
+    let lines: Vec<&str> = lines.lines().collect();
+    assert!(lines.len() >= 4 * 2 * 3, "{lines:?}");
+    for three in lines.chunks(3) {
+        let side = three.get(1).copied().unwrap_or_default();
+        assert!(matches!(side, "a" | "b"), "{lines:?}");
+        assert_eq!(
+            three,
+            ["before", side, &format!("after-{side}")],
+            "{lines:?}"
+        );
+    }
+    std::fs::remove_file(&log.0).expect("removed");
+    let systems = ["--workload", "brk1", "--minimum-effect", "1000", "os", "os"];
+    run(0, &[&common[..], &around, &systems].concat());
+    let lines = std::fs::read_to_string(&log.0).expect("a log");
+    assert_eq!(lines, "before\nafter-a\nbefore\nafter-b\n".repeat(4));
+    let (_, stderr) = run(
+        4,
+        &[
+            "compare",
+            "--command",
+            "--prepare",
+            "exit 3",
+            "true",
+            "true",
+        ],
+    );
+    assert!(stderr.contains("`exit 3`: exit status: 3"), "{stderr}");
 }
 
 #[test]

@@ -66,6 +66,17 @@ fn lines_are_for_people() {
 
 #[test]
 fn a_film_has_no_samples() {
-    let (_, errors) = exits(2, &mut scalevm("latency -s 3"));
-    assert!(errors.contains("a film has frames, no samples"), "{errors}");
+    let (help, _) = exits(0, &mut scalevm("latency --help"));
+    for option in [
+        "--samples",
+        "--seeds",
+        "--warmup",
+        "--duration",
+        "--store",
+        "--label",
+    ] {
+        assert!(!help.contains(option), "{option} is offered: {help}");
+        let (_, errors) = exits(2, &mut scalevm(&format!("latency {option} 3")));
+        assert!(errors.contains("unexpected argument"), "{errors}");
+    }
 }

@@ -64,7 +64,7 @@ fn every_lock_of_ours_has_its_fields() {
     }
 }
 
-/// Seed 004: queue locks keep what ticket locks lose; CONBO does no harm.
+/// Case study 004: queue locks keep what ticket locks lose; CONBO does no harm.
 #[test]
 fn the_ranking_of_seed_004() {
     let text =
@@ -83,7 +83,7 @@ fn the_ranking_of_seed_004() {
 fn the_table_and_the_curves_are_shown() {
     let text = quiet("locks --topology 1x4x1 --seeds 1 --only ticket,k42");
     assert!(text.starts_with("simulated 1x4x1, 4 CPUs"), "{text}");
-    for part in ["×1", "×4", "min/max", "Jain", "kept", "0 CPUs", "± 35 %"] {
+    for part in ["×1", "×4", "min/max", "Jain", "kept", "0 CPUs", "±35 %"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

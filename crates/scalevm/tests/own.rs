@@ -46,7 +46,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 {
     tell("task", nr);
     for (;;)
-        (*iterations)++;
+        (*(volatile unsigned long long *)iterations)++;
 }
 "#;
 
@@ -236,7 +236,7 @@ fn it_starts_in_a_clean_process_and_its_output_is_no_data() {
 #[test]
 fn tasks_are_stopped_whatever_they_hold() {
     let place = Place::new("holds");
-    let counts = COUNTS.replace("getppid();", "fputs(\"\", stdout);");
+    let counts = COUNTS.replace("getppid();", "fflush(stdout);");
     let cleanup = "void testcase_cleanup(void) { write(1, \"clean\\n\", 6); }\n";
     let file = place.source("holds.c", &format!("#include <stdio.h>\n{counts}{cleanup}"));
     for mode in MODES {

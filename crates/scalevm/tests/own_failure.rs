@@ -25,7 +25,7 @@ fn what_can_not_be_compiled_is_shown() {
         "{errors}"
     );
     let last = errors.lines().last().expect("a line");
-    let expected = format!("scalevm: {file}: cc can not compile it (exit status: 1)");
+    let expected = format!("scalevm: {file}: cc cannot compile it (exit status: 1)");
     assert_eq!(last, expected);
     let errors = place.failure(&format!("run {file}"), &[("CC", "/nonexistent/cc -x")], 2);
     assert_eq!(errors.lines().count(), 1, "{errors}");
@@ -190,6 +190,136 @@ fn nothing_is_left_after_ctrl_c() {
             assert!(!std::path::Path::new(&kept).exists(), "not cleaned up");
             std::fs::remove_file(&log).expect("removed");
         }
+    }
+}
+
+/// Each task leaves a process in a session of its own, whose parent is gone, and its child.
+const ESCAPES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void testcase(unsigned long long *iterations, unsigned long nr)
+{
+    volatile unsigned long long *count = iterations;
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) {
+            fork();
+            fclose(fopen(getenv("OWN_LOG"), "w"));
+            for (;;) pause();
+        }
+        _exit(0);
+    }
+    while (access(getenv("OWN_LOG"), F_OK))
+        usleep(1000);
+    for (;;)
+        (*count)++;
+}
+"#;
+
+#[test]
+fn no_session_of_its_own_saves_a_process() {
+    let place = Place::new("escapes");
+    let file = place.source("escapes.c", ESCAPES);
+    let log = place.file("log");
+    for mode in MODES {
+        // Ends with nothing left, or fails.
+        place.success(
+            &format!("run {file} -t 2 -s 1 --duration 0.3 --warmup 0 {mode}"),
+            &[("OWN_LOG", &log)],
+        );
+        std::fs::remove_file(&log).expect("removed");
+        let run = place.endless(&format!("run {file} -t 2 {mode}"), &log);
+        send(&run, libc::SIGTERM);
+        let output = run.wait_with_output().expect("the end");
+        assert_eq!(output.status.code(), Some(143), "{}", text(&output.stderr));
+        place.assert_clean();
+        std::fs::remove_file(&log).expect("removed");
+    }
+}
+
+fn send(run: &std::process::Child, signal: i32) {
+    // SAFETY: a process that this test has started and nobody has reaped.
+    assert_eq!(unsafe { libc::kill(run.id().cast_signed(), signal) }, 0);
+}
+
+#[test]
+fn a_signal_that_is_sent_twice_is_one_and_a_hang_up_is_one_too() {
+    let place = Place::new("twice");
+    let file = place.source("leaves.c", LEAVES);
+    let log = place.file("log");
+    for (signal, code) in [(libc::SIGTERM, 143), (libc::SIGHUP, 129)] {
+        let run = place.endless(&format!("run {file} -t 2"), &log);
+        send(&run, signal);
+        send(&run, signal);
+        let output = run.wait_with_output().expect("the end");
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        // It has cleaned up, and so it has measured to the end.
+        place.assert_clean();
+        std::fs::remove_file(&log).expect("removed");
+    }
+}
+
+#[test]
+fn an_interrupted_run_prints_its_average() {
+    for signal in [libc::SIGHUP, libc::SIGTERM] {
+        let mut command =
+            support::command::scalevm("run brk1 -t 2 -s 0 --duration 0.02 --warmup 0");
+        let mut run = command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut lines = std::io::BufReader::new(run.stdout.take().expect("a pipe"));
+        let mut seen = String::new();
+        // The line with the first sample.
+        while !seen.contains("total:") {
+            use std::io::BufRead;
+            assert_ne!(lines.read_line(&mut seen).expect("read"), 0, "{seen}");
+        }
+        send(&run, signal);
+        send(&run, signal);
+        std::io::Read::read_to_string(&mut lines, &mut seen).expect("read");
+        assert_eq!(run.wait().expect("the end").code(), Some(128 + signal));
+        assert!(
+            seen.lines().any(|line| line.starts_with("average:")),
+            "{seen}"
+        );
+    }
+}
+
+#[test]
+fn what_counts_nothing_or_backwards_was_not_measured() {
+    let place = Place::new("counts");
+    for (name, body, why) in [
+        (
+            "nothing",
+            "getppid();",
+            "counts: no task has counted anything in ",
+        ),
+        (
+            "backwards",
+            "(*(volatile unsigned long long *)iterations)--; usleep(1000);",
+            "counts: task 0: its count has gone back, from ",
+        ),
+    ] {
+        let text = format!(
+            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) {{ *iterations = 1000000000; usleep(10000); for (;;) {{ {body} }} }}\n"
+        );
+        let text = match name {
+            "nothing" => text.replace("*iterations = 1000000000;", ""),
+            _ => text,
+        };
+        let folder = place.file(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        let file = place.source(&format!("{name}/counts.c"), &text);
+        let errors = place.failure(
+            &format!("run {file} -s 2 --duration 0.05 --warmup 1"),
+            &[],
+            4,
+        );
+        let last = errors.lines().last().unwrap_or_default();
+        assert!(last.starts_with(&format!("scalevm: {why}")), "{errors}");
     }
 }
 

@@ -339,3 +339,101 @@ fn a_sweep_says_why_its_curve_bends() {
         ["profile", "profile", "difference"]
     );
 }
+
+/// The command as a user who may not watch the kernel runs it; none if there is none here.
+fn without_rights(arguments: &str) -> Option<std::process::Output> {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    // SAFETY: no arguments in memory.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can become nobody");
+        return None;
+    }
+    // Where nobody can read and run it.
+    let name = format!("scalevm-test-{}", std::process::id());
+    let program = std::env::temp_dir().join(name);
+    std::fs::copy(env!("CARGO_BIN_EXE_scalevm"), &program).expect("a copy");
+    let mut command = Command::new(&program);
+    command.args(arguments.split_whitespace()).current_dir("/");
+    let output = command.uid(NOBODY).gid(NOBODY).output();
+    std::fs::remove_file(&program).expect("removed");
+    let output = output.expect("starts");
+    if text(&output.stderr).contains("nothing can be sampled") {
+        eprintln!("skipped: nothing can be sampled here");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn what_can_not_be_seen_is_not_known() {
+    let Ok(level) = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid") else {
+        return;
+    };
+    if level.trim().parse().unwrap_or(2) < 2 {
+        eprintln!("skipped: everybody may see the kernel here");
+        return;
+    }
+    let profile = "profile mmap1 -t 2 --threads --json --samples 1 --duration 0.2 --warmup 0";
+    let Some(output) = without_rights(profile) else {
+        return;
+    };
+    let profile = &json(&text(&output.stdout))[0];
+    assert_eq!(
+        profile["hidden"],
+        serde_json::json!({ "kernel": true, "waits": true })
+    );
+    let sentence = profile["bottleneck"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("not known"), "{sentence}");
+    let sweep = "sweep mmap1 --cpus 1,2 --threads --why --samples 1 --duration 0.2 --warmup 0";
+    let Some(output) = without_rights(sweep) else {
+        return;
+    };
+    let printed = text(&output.stdout);
+    let said: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.contains("bottleneck:"))
+        .collect();
+    assert!(!said.is_empty(), "{printed}");
+    assert!(
+        said.iter()
+            .all(|line| line.contains("bottleneck: not known")),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_command_is_profiled_without_what_starts_it() {
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("driven");
+    let mut command = place.command(&format!("profile {QUICK} -t 2 --json --command true"));
+    let output = command.output().expect("starts");
+    let stdout = text(&output.stdout);
+    let profile = &json(&stdout)[0];
+    let sum = |kind: &str| -> f64 {
+        let stacks = profile[kind].as_object().expect("stacks");
+        stacks
+            .values()
+            .map(|seconds| seconds.as_f64().expect("a number"))
+            .sum()
+    };
+    let lived = profile["lived"].as_f64().expect("a number");
+    let (busy, waits) = (sum("busy"), sum("waits"));
+    assert!(
+        busy > 0.0 && busy <= lived && waits <= lived,
+        "{busy} and {waits} of {lived}"
+    );
+    // `true` waits for nobody; what starts it does.
+    let waited = profile["waits"].as_object().expect("stacks");
+    assert!(
+        !waited.keys().any(|stack| stack.contains("do_wait")),
+        "{stdout}"
+    );
+    let sentence = profile["bottleneck"].as_str().expect("a sentence");
+    assert!(
+        !sentence.contains("wait4") && !sentence.contains("do_wait"),
+        "{sentence}"
+    );
+}

@@ -29,6 +29,7 @@ fn two_runs_are_the_same_and_have_all_fields() {
     assert_eq!(rows, again, "but for what they took on this computer");
     for row in &rows {
         assert_eq!(row["kind"], "reproduction");
+        assert_eq!(row["class"], "published");
         assert_eq!(
             (&row["document"], &row["system"]),
             (&"000".into(), &"S3".into())
@@ -46,7 +47,7 @@ fn two_runs_are_the_same_and_have_all_fields() {
         assert!(
             row["source"]
                 .as_str()
-                .is_some_and(|source| source.starts_with("seed 000"))
+                .is_some_and(|source| source.starts_with("case study 000"))
         );
         let misses = row["verdict"] == "misses";
         assert!(misses || row["verdict"] == "holds");
@@ -58,7 +59,7 @@ fn two_runs_are_the_same_and_have_all_fields() {
 
 #[test]
 fn another_machine_and_bad_input() {
-    // Too small for the seed's 12 and 96 processes, large enough for one figure of ours.
+    // Too small for the case study's 12 and 96 processes, large enough for one figure of ours.
     let small = output("reproduce --quick --json --topology 1x2x2 S5");
     assert_eq!(quiet(&small).lines().count(), 3);
     let errors = failure("reproduce --quick --topology 1x2x2 S3", 2);
@@ -67,7 +68,7 @@ fn another_machine_and_bad_input() {
 }
 
 #[test]
-fn what_is_printed_in_the_seed_is_met_to_the_digit_and_becomes_a_page() {
+fn what_is_published_is_met_to_the_digit_and_becomes_a_page() {
     let found = output("reproduce S6 --json");
     assert_eq!(found.status.code(), Some(0), "all hold");
     let lines = quiet(&found);
@@ -78,15 +79,36 @@ fn what_is_printed_in_the_seed_is_met_to_the_digit_and_becomes_a_page() {
         assert_eq!(row["band"]["low"], row["band"]["high"]);
     }
     let folder = Scratch::folder("reproduce-report");
-    std::fs::write(folder.0.join("seeds.jsonl"), lines).expect("a file");
+    std::fs::write(folder.0.join("studies.jsonl"), lines).expect("a file");
     let mut report = scalevm("report");
-    let (stdout, _) = exits(0, report.arg("seeds.jsonl").current_dir(&folder.0));
-    assert_eq!(stdout, "11 of 11 figures of seed 000 hold.\n");
+    let (stdout, _) = exits(0, report.arg("studies.jsonl").current_dir(&folder.0));
+    assert_eq!(
+        stdout,
+        "11 of 11 checks of the instrument hold (case study 000).\n"
+    );
 }
 
 #[test]
-fn beyond_the_seed_the_first_lock_is_named() {
-    // Too small for the seed's figures; large enough for 16 tasks of what is beyond.
+fn what_holds_by_construction_is_no_prediction() {
+    // The harness is run with 12 tasks; the machine is too small for the case study's 96.
+    let stdout = quiet(&output("reproduce --quick S1 S6 --topology 1x12x2"));
+    let (_, checks) = stdout
+        .split_once("checks of the instrument, which hold by construction:")
+        .expect("the checks");
+    assert!(
+        checks.contains("samples of a run, 12 processes"),
+        "{stdout}"
+    );
+    let last = stdout.lines().last().expect("how many hold");
+    assert!(
+        last.starts_with("15 of 15 checks of the instrument hold; "),
+        "{last}"
+    );
+}
+
+#[test]
+fn beyond_the_case_study_the_first_lock_is_named() {
+    // Too small for the case study's figures; large enough for 16 tasks of what is beyond.
     let rows = json(&quiet(&output(
         "reproduce --quick S4 --json --topology 1x8x2",
     )));

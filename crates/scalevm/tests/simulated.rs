@@ -116,7 +116,7 @@ fn bad_machines_are_refused_in_one_line() {
         ("run mmap1 --machine /no/such.toml", "/no/such.toml"),
         ("run mmap1 --topology 2x24", "2x24"),
         ("run mmap1 --topology 900x9x9", "900x9x9"),
-        ("run mmap1 --on hosted --machine freebsd-96", "--on hosted"),
+        ("run mmap1 --on hosted --machine freebsd-96", "--on sim"),
         ("run mmap1 --machine pc-16c32t -t 33", "32 CPUs"),
         ("run signal1 --machine pc-16c32t", "signals"),
     ] {

@@ -71,7 +71,7 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                // Never fails for no reason: nothing may depend on the host.
+                // Never fails spuriously: nothing may depend on the host.
                 self.compare_exchange(current, new, success, failure)
             }
             #[inline]
@@ -164,9 +164,9 @@ impl AtomicPair for Modelled<NativePair> {
 #[repr(transparent)]
 pub struct SimCell<T>(UnsafeCell<T>);
 
-// SAFETY: the cell only hands out raw pointers; who uses one answers for the protocol.
+// SAFETY: the cell only hands out raw pointers; code that uses one answers for the protocol.
 unsafe impl<T: Send> Send for SimCell<T> {}
-// SAFETY: as above.
+// SAFETY: `&SimCell` only hands out raw pointers; code that uses one answers for the protocol.
 unsafe impl<T: Send> Sync for SimCell<T> {}
 
 impl<T: Send> SharedCell<T> for SimCell<T> {
@@ -202,7 +202,7 @@ impl Atomics for Sim {
     type Cell<T: Send> = SimCell<T>;
 
     fn fence(order: Ordering) {
-        // Others order nothing on a machine with total store order.
+        // Other fences order nothing on a machine with total store order.
         if order == Ordering::SeqCst {
             engine::fence();
         }

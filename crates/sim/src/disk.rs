@@ -5,23 +5,23 @@ use crate::engine::{self, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Frame, PAGE_SIZE, Pager, PagerError, Truncate};
 
-/// A store that takes time: `pager` keeps the pages, this says how long that lasts.
+/// A store that takes time: `pager` keeps the pages, this one says how long it takes.
 ///
-/// The disk moves one page after the other, in the order in which the calls come, and each
-/// call takes a latency beside that, which overlaps with other calls'. The calling task is
-/// blocked meanwhile. What `pager` itself does, the calling CPU does: for a write before the
-/// disk, for a read after it. A call that fails takes as long as another.
+/// The disk moves one page after the other, in the order of the calls, and each call has a latency
+/// besides, which overlaps with other calls'. The calling task is blocked meanwhile. The calling
+/// CPU does `pager`'s own work: for a write before the disk, for a read after it. A failing call
+/// takes as long as any other.
 pub struct Disk<P> {
     pager: P,
     latency: Time,
     page: Time,
-    /// When the disk has moved all it was asked to. Used in turn, and no part of the machine.
+    /// When the disk has moved all requested pages. Accessed in turn, and not part of the machine.
     free_at: AtomicU64,
 }
 
 impl<P> Disk<P> {
-    /// `pager` behind a disk that takes `latency` nanoseconds for a call and moves a page in
-    /// `page` nanoseconds.
+    /// `pager` behind a disk that takes `latency` nanoseconds per call and moves a page in `page`
+    /// nanoseconds.
     pub fn new(pager: P, latency: u64, page: u64) -> Self {
         Disk {
             pager,
@@ -31,12 +31,13 @@ impl<P> Disk<P> {
         }
     }
 
-    /// What keeps the pages.
+    /// The pager that keeps the pages.
     pub fn pager(&self) -> &P {
         &self.pager
     }
 
-    /// Blocks the calling task while the disk moves so many pages. On no CPU it takes no time.
+    /// Blocks the calling task while the disk moves so many pages. Takes no time outside the
+    /// machine's CPUs.
     fn take(&self, pages: usize) {
         engine::sleep(|now| {
             // Relaxed (both): one CPU of the machine runs at a time, on one thread.

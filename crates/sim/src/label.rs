@@ -1,4 +1,4 @@
-//! What lies where, by name.
+//! Names of memory ranges.
 
 use crate::arena::offset_of;
 use crate::engine::Engine;
@@ -14,8 +14,8 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// The smallest range that overlaps the line at `offset`: its name, and how far into
-    /// it the line begins.
+    /// The smallest range that overlaps the line at `offset`: its name, and the offset in it at
+    /// which the line begins.
     pub(crate) fn of_line(&self, offset: usize) -> Option<(&'static str, usize)> {
         let from = (offset.saturating_sub(self.longest), 0);
         let near = self.ranges.range(from..(offset + 64, 0));

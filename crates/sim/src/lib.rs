@@ -1,9 +1,9 @@
 //! A deterministic many-core machine in virtual time.
 //!
-//! [`Sim`] keeps the contract of `machine`: locks, epochs and the VM run on it as they
-//! are. Its CPUs are coroutines of one host thread, each with a clock; every access to
-//! shared memory costs what a model of cache coherence says, on a machine described by a
-//! [`profile::Profile`]. The same seed gives the same run, bit for bit.
+//! [`Sim`] keeps the contract of `machine`: locks, epochs and the VM run on it unchanged. Its CPUs
+//! are coroutines of one host thread, each with a clock; every access to shared memory costs what a
+//! model of cache coherence says, on a machine described by a [`profile::Profile`]. The same random
+//! seed gives the same run, bit for bit.
 //!
 //! `docs/simulator/` says what is modelled and what is not, and how far to trust it.
 
@@ -14,11 +14,9 @@ mod disk;
 mod engine;
 mod label;
 mod memory;
-mod oracle;
 pub mod profile;
 mod report;
 mod run;
-mod site;
 mod task;
 mod translation;
 
@@ -29,7 +27,7 @@ pub use engine::Counts;
 pub use engine::cpu::Times;
 pub use engine::sampler::Spent;
 pub use engine::watch::Delays;
-pub use report::{Access, LineUse, Sample, SiteName};
+pub use report::{Access, HeapImage, LineUse, Sample, SiteName};
 pub use run::{Options, Progress, compute, dice, system_call};
 pub use task::{Pin, Task};
 
@@ -51,7 +49,7 @@ struct Inner {
     range: CpuRange,
     frames: NonNull<u8>,
     frame_count: usize,
-    /// Somebody runs the machine, or looks at its engine; for ever, once it is scrapped.
+    /// Set while a thread runs the machine, or uses its engine; forever, once it is scrapped.
     busy: AtomicBool,
     engine: UnsafeCell<ManuallyDrop<Engine>>,
 }
@@ -59,15 +57,17 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !*self.busy.get_mut() {
-            // SAFETY: not scrapped, so not dropped before.
+            // SAFETY: the machine is not scrapped, so its engine was not dropped before.
             unsafe { ManuallyDrop::drop(self.engine.get_mut()) };
         }
     }
 }
 
-// SAFETY: the engine is used under `busy`, or by code on its CPUs, which run on the thread that has `busy`.
+// SAFETY: the engine is used under `busy`, or by code on its CPUs, which run on the thread that
+// holds `busy`.
 unsafe impl Send for Inner {}
-// SAFETY: as above; the rest does not change.
+// SAFETY: the engine is used under `busy`, or by code on its CPUs, on the thread that holds `busy`;
+// the rest does not change.
 unsafe impl Sync for Inner {}
 
 impl Topology for Sim {
@@ -81,15 +81,16 @@ impl Sim {
         self.inner.engine.get().cast()
     }
 
-    /// Gives the machine's memory back although jobs have not ended or things that live
-    /// in it have not been dropped: for runs that have failed.
+    /// Frees the machine's memory although jobs have not ended or objects that live in it have not
+    /// been dropped: for runs that have failed.
     ///
     /// # Safety
-    /// Whatever was allocated on the machine's CPUs is not touched any more, not even
-    /// dropped. (The machine itself refuses to be used.)
+    /// Objects allocated on the machine's CPUs are not touched again, not even dropped. (The
+    /// machine itself refuses to be used.)
     pub unsafe fn scrap(&self) {
         core::mem::forget(self.claim());
-        // SAFETY: the claim stays, so this happens once and nobody comes after us.
+        // SAFETY: `busy` stays claimed, so this happens once and no thread uses the engine
+        // afterwards.
         unsafe { ManuallyDrop::drop(&mut *self.inner.engine.get()) };
     }
 
@@ -99,21 +100,20 @@ impl Sim {
         running.expect("the caller runs on a CPU of this machine")
     }
 
-    /// Uses the engine, from one of its CPUs or from outside, for `f`, which does not
-    /// suspend the CPU.
+    /// Borrows the engine, on one of its CPUs or outside, for `f`, which does not suspend the CPU.
     fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
         match Running::current().filter(|running| running.is_of(self.engine())) {
             Some(running) => running.with(f),
             None => {
                 let _busy = self.claim();
-                // SAFETY: `busy` is ours, so nobody runs the machine.
+                // SAFETY: this thread has claimed `busy`, so no other runs the machine.
                 f(unsafe { &mut *self.engine() })
             }
         }
     }
 
     fn claim(&self) -> Claim<'_> {
-        // Acquire and release: who has the machine sees what was done to it before.
+        // Acquire and release: the claimant sees what earlier ones did.
         let taken = self.inner.busy.swap(true, Ordering::Acquire);
         assert!(
             !taken,
@@ -123,7 +123,7 @@ impl Sim {
     }
 }
 
-/// The machine is the caller's until this is dropped.
+/// The machine belongs to the caller until this is dropped.
 struct Claim<'a>(&'a AtomicBool);
 
 impl Drop for Claim<'_> {

@@ -2,6 +2,7 @@
 
 use crate::Sim;
 use crate::engine::{self, Engine, Kind, Shared, Time};
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
@@ -10,16 +11,23 @@ const WORDS_PER_LINE: usize = 8;
 
 impl Sim {
     fn words(&self, frame: Frame) -> &[AtomicU64; WORDS_PER_FRAME] {
-        // SAFETY: a frame is as many aligned words, shared as atomics only, and lives as long as the machine.
+        // SAFETY: a frame is as many aligned words, shared only as atomics, and lives as long as
+        // the machine.
         unsafe { self.direct_map(frame).cast().as_ref() }
     }
 }
 
-// SAFETY: frames are disjoint page-aligned parts of the window, which lives as long as
-// the machine, and `word` points into them.
+// SAFETY: frames are disjoint page-aligned parts of the window, which lives as long as the machine,
+// and `word` points into them.
 unsafe impl Memory for Sim {
-    fn frame_count(&self) -> usize {
+    fn frame_end(&self) -> usize {
         self.inner.frame_count
+    }
+
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
+        if self.inner.frame_count > 0 {
+            each(0..self.inner.frame_count as u32);
+        }
     }
 
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
@@ -33,7 +41,7 @@ unsafe impl Memory for Sim {
 
     fn word(&self, frame: Frame, index: usize) -> &<Self as Atomics>::AtomicU64 {
         assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
-        // SAFETY: the word lies in the frame, and a modelled atomic is laid out as a real one.
+        // SAFETY: the word lies in the frame, and a modelled atomic has the layout of a real one.
         unsafe { self.direct_map(frame).cast().add(index).as_ref() }
     }
 
@@ -50,7 +58,7 @@ unsafe impl Memory for Sim {
 
     fn zero(&self, frame: Frame) {
         self.charge_page(frame, |engine| engine.profile.memory.zero_page);
-        // What is zero already is left alone: the host need not give it memory.
+        // Words that are already zero are not written: the host need not give them memory.
         let words = self.words(frame).iter();
         words
             .filter(|word| word.load(Ordering::Relaxed) != 0)
@@ -74,8 +82,8 @@ unsafe impl Memory for Sim {
 }
 
 impl Sim {
-    /// The calling CPU overwrites a page: it takes `cost`, and its socket's memory has to
-    /// keep up. Costs nothing on no CPU.
+    /// The calling CPU overwrites a page: it takes `cost`, and its socket's memory has to keep up.
+    /// Costs nothing outside the machine's CPUs.
     fn charge_page(&self, frame: Frame, cost: impl FnOnce(&Engine) -> Time) {
         let first = self.direct_map(frame).as_ptr() as usize;
         if let Some(running) = engine::in_turn() {
@@ -88,12 +96,12 @@ impl Sim {
 }
 
 impl Engine {
-    /// The running CPU takes the page at `first`, when its socket's memory is ready for it.
+    /// The running CPU overwrites the page at `first`, when its socket's memory is ready for it.
     fn overwrite_page(&mut self, first: usize) {
         let cpu = self.running;
         let socket = self.profile.place(cpu).socket;
         let begin = self.cpu().clock.max(self.zeroing[socket]);
-        // Gigabytes a second are bytes a nanosecond.
+        // Gigabytes per second are bytes per nanosecond.
         let share = PAGE_SIZE as f64 / self.profile.memory.zero_socket_gbps * 1000.0;
         self.zeroing[socket] = begin + share as Time;
         self.cpu().clock = begin;

@@ -1,18 +1,22 @@
-//! What a run says of itself: lines and who used them.
+//! A run's reports: cache lines and the CPUs that used them.
 
 use crate::Sim;
 use crate::coherence::LineId;
-use crate::engine::Engine;
 use crate::engine::sampler::{Place, Spent};
+use crate::engine::{Engine, Running};
+use core::iter;
+
+/// Bytes in a cache line.
+const LINE: usize = 64;
 
 /// One line's cost since the accounts were cleared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineUse {
-    /// What lies there: a label, or the place in the machine's memory.
+    /// The object in the line: a label, or the place in the machine's memory.
     pub what: String,
     /// How often it moved between CPUs.
     pub transfers: u64,
-    /// Nanoseconds that requests waited for others', summed over CPUs.
+    /// Nanoseconds that requests waited for others, summed over CPUs.
     pub waited: u64,
     /// Nanoseconds that the transfers themselves took.
     pub moved: u64,
@@ -25,28 +29,31 @@ pub struct LineUse {
 pub struct Access {
     /// The line's number; the same for all CPUs of a trace.
     pub line: usize,
-    /// What lies there.
+    /// The object in the line.
     pub what: String,
     /// How often it was read.
     pub reads: u64,
     /// How often it was written.
     pub writes: u64,
-    /// Where from, the nearest caller first: of the first write, else of the first read.
+    /// The call stack, nearest caller first, of the first write, or otherwise of the first read.
     pub sites: Vec<usize>,
 }
 
-/// Where CPUs spent time while sampled.
+/// The places where CPUs spent time while sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// How.
+    /// How the time was spent.
     pub spent: Spent,
-    /// What lies in the line that was waited for.
+    /// The object in the awaited line.
     pub line: Option<String>,
     /// Return addresses, the nearest caller first.
     pub stack: Vec<usize>,
     /// Nanoseconds, summed over CPUs.
     pub nanoseconds: u64,
 }
+
+/// The content of the heap of a machine's CPUs at one moment.
+pub struct HeapImage(Vec<u8>);
 
 /// A function and its place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +68,7 @@ impl SiteName {
     /// The functions at a return address, inlined ones first.
     pub fn resolve(address: usize) -> Vec<SiteName> {
         let mut names = Vec::new();
-        // A return address is behind its call.
+        // A return address comes after its call.
         backtrace::resolve((address - 1) as *mut _, |symbol| {
             let function = symbol
                 .name()
@@ -81,7 +88,7 @@ impl SiteName {
 impl Engine {
     fn name(&self, line: LineId) -> String {
         match self.directory.offset_of(line) {
-            None => "outside of the machine".into(),
+            None => "outside the machine".into(),
             Some(offset) => match self.labels.of_line(offset) {
                 Some((what, inside)) if inside < 64 => what.into(),
                 Some((what, inside)) => format!("{what} + {inside}"),
@@ -92,7 +99,7 @@ impl Engine {
 }
 
 impl Sim {
-    /// What each line has cost, the dearest first.
+    /// The cost of each line, the dearest first.
     pub fn lines(&self) -> Vec<LineUse> {
         self.with_engine(|engine| {
             let rows = engine
@@ -115,7 +122,7 @@ impl Sim {
         })
     }
 
-    /// Begins the accounts of lines and CPUs anew.
+    /// Resets the accounts of lines and CPUs.
     pub fn clear_accounts(&self) {
         self.with_engine(|engine| {
             engine.directory.accounts.clear();
@@ -126,8 +133,8 @@ impl Sim {
         });
     }
 
-    /// Begins to sample where CPUs spend time: a stack for each `period`, in nanoseconds,
-    /// that a CPU has spent in one way.
+    /// Starts to sample where CPUs spend time: a stack for each `period`, in nanoseconds, that a
+    /// CPU has spent in one way.
     pub fn sample(&self, period: u64) {
         self.with_engine(|engine| engine.sample(1000 * period));
     }
@@ -146,12 +153,12 @@ impl Sim {
         })
     }
 
-    /// Begins to trace which lines each CPU touches.
+    /// Starts to trace which lines each CPU touches.
     pub fn trace(&self) {
         self.with_engine(|engine| engine.watch.trace(engine.cpus.len()));
     }
 
-    /// Ends the trace: what each CPU has touched, by line.
+    /// Ends the trace; returns the lines that each CPU has touched.
     pub fn traced(&self) -> Vec<Vec<Access>> {
         self.with_engine(|engine| {
             let uses = engine.watch.traced();
@@ -167,6 +174,41 @@ impl Sim {
                 uses.into_iter().map(|one| access(engine, one)).collect()
             };
             uses.into_iter().map(cpu).collect()
+        })
+    }
+
+    /// A copy of the heap that the machine's CPUs allocate from.
+    ///
+    /// # Panics
+    /// If called on a CPU of the machine.
+    pub fn heap_image(&self) -> HeapImage {
+        assert!(
+            Running::current().is_none(),
+            "an image is taken while no CPU runs"
+        );
+        // SAFETY: `with_engine` has claimed the machine, whose CPUs run only on the claiming
+        // thread.
+        self.with_engine(|engine| HeapImage(unsafe { engine.arena.heap_image() }))
+    }
+
+    /// The lines of the heap that differ between two images, each as one write, including writes
+    /// that bypass the machine (an `Arc`'s counts), which no trace shows.
+    pub fn changed(&self, before: &HeapImage, after: &HeapImage) -> Vec<Access> {
+        let old = before.0.chunks(LINE).chain(iter::repeat(&[0; LINE][..]));
+        let lines = old.zip(after.0.chunks(LINE)).enumerate();
+        let changed = lines.filter(|(_, (old, new))| old[..new.len()] != **new);
+        self.with_engine(|engine| {
+            let access = |(index, _)| {
+                let line = engine.directory.line_of(engine.arena.base() + index * LINE);
+                Access {
+                    line,
+                    what: engine.name(line),
+                    reads: 0,
+                    writes: 1,
+                    sites: Vec::new(),
+                }
+            };
+            changed.map(access).collect()
         })
     }
 }

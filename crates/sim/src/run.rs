@@ -7,30 +7,30 @@ use crate::engine::cpu::Cpu;
 use crate::engine::watch::{Delays, Watch};
 use crate::engine::{self, Counts, Engine, Outcome, Running, Time};
 use crate::label::Labels;
-use crate::oracle::Oracle;
 use crate::profile::Profile;
 use crate::{Inner, Sim, Times};
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr;
+use machine::soft::Oracle;
 use machine::{Anchor, CpuRange, Execute, Job, PAGE_SIZE};
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// How a machine is made.
+/// The shape and the settings of a machine.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The computer.
     pub profile: Profile,
     /// Bytes of physical memory, rounded up to frames.
     pub memory: usize,
-    /// What all randomness comes from.
+    /// The random seed.
     pub seed: u64,
-    /// Jobs begin within so many nanoseconds of each other, at random.
+    /// Jobs start within so many nanoseconds of each other, at random.
     pub spread: u64,
-    /// CPUs may compute ahead of each other where that changes nothing; faster.
+    /// Whether CPUs may compute ahead of each other where that changes nothing; faster.
     pub lookahead: bool,
     /// Delays at random accesses: to find races, not to predict.
     pub delays: Option<Delays>,
@@ -50,14 +50,14 @@ impl Options {
     }
 }
 
-/// How far a run has come.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// All jobs have ended.
     Finished,
     /// The time is over, and jobs are still running.
     Running,
-    /// No job can go on; what each CPU does.
+    /// No job can go on; says what each CPU does.
     Deadlock(String),
 }
 
@@ -87,16 +87,16 @@ impl Sim {
         })
     }
 
-    /// Gives job *i* to CPU *i*, to begin about now; [`Sim::run`] runs them.
+    /// Gives job *i* to CPU *i*, to start about now; [`Sim::run`] runs them.
     ///
     /// # Panics
-    /// If there are more jobs than CPUs, or a CPU has a job still.
+    /// If there are more jobs than CPUs, or a CPU still has a job.
     pub fn start(&self, jobs: Vec<Job>) {
         let jobs = jobs.into_iter().enumerate();
         self.start_on(jobs.collect());
     }
 
-    /// As [`Sim::start`], each job on the CPU that is named with it.
+    /// Like [`Sim::start`], each job on the CPU named with it.
     pub fn start_on(&self, jobs: Vec<(usize, Job)>) {
         self.with_engine(|engine| engine.start(jobs));
     }
@@ -105,10 +105,10 @@ impl Sim {
     /// nanoseconds.
     ///
     /// # Panics
-    /// If a job has.
+    /// If a job panicked.
     pub fn run(&self, until: u64) -> Progress {
         let _busy = self.claim();
-        // SAFETY: `busy` is ours, so nobody else uses the engine.
+        // SAFETY: this thread has claimed `busy`, so no other uses the engine.
         match unsafe { Engine::run(self.engine(), until.saturating_mul(1000)) } {
             Outcome::Finished => Progress::Finished,
             Outcome::Reached => Progress::Running,
@@ -117,24 +117,24 @@ impl Sim {
         }
     }
 
-    /// The machine's clock in nanoseconds: what all CPUs with jobs have passed.
+    /// The machine's clock in nanoseconds: the time that all CPUs with jobs have passed.
     pub fn time(&self) -> u64 {
         self.with_engine(|engine| engine.time / 1000)
     }
 
-    /// What exists once on the machine ([`Tasks::anchor`](machine::Tasks::anchor)), for who is on none of its CPUs.
+    /// The machine's anchor ([`Tasks::anchor`](machine::Tasks::anchor)), for code outside its CPUs.
     pub fn own_anchor(&self) -> &Anchor {
         let anchor = self.with_engine(|engine| ptr::from_ref(&engine.anchor));
-        // SAFETY: it stays in place while the machine exists, and is its own protection.
+        // SAFETY: it stays in place while the machine exists, and synchronizes its own accesses.
         unsafe { &*anchor }
     }
 
-    /// What the engine has done since the machine was made.
+    /// Counts of the engine's work since the machine was made.
     pub fn counts(&self) -> Counts {
         self.with_engine(|engine| engine.counts)
     }
 
-    /// Where each CPU's time went since the machine was made.
+    /// How each CPU spent its time since the machine was made.
     pub fn times(&self) -> Vec<Times> {
         self.with_engine(|engine| engine.cpus.iter().map(|cpu| cpu.times).collect())
     }
@@ -142,7 +142,7 @@ impl Sim {
     /// Runs `job` on CPU `index` to its end, and returns its result.
     ///
     /// # Panics
-    /// If `job` panics, or waits for what never comes.
+    /// If `job` panics, or waits for an event that never comes.
     pub fn on_cpu<R: Send + 'static>(
         &self,
         index: usize,
@@ -152,11 +152,11 @@ impl Sim {
         let result = place.clone();
         let job = move || {
             let value = job();
-            *result.lock().expect("nobody panics here") = Some(value);
+            *result.lock().expect("no job panics here") = Some(value);
         };
         self.start_on(vec![(index, Box::new(job))]);
         self.finish();
-        let result = place.lock().expect("nobody panics here").take();
+        let result = place.lock().expect("no job panics here").take();
         result.expect("the job has ended")
     }
 
@@ -233,20 +233,21 @@ impl Engine {
     }
 }
 
-/// The calling CPU computes for `nanoseconds`: what the code around it would take that the
-/// simulator does not see. Slower if the core's other thread works, too.
+/// The calling CPU computes for `nanoseconds`: the time of surrounding code that the simulator does
+/// not see. Longer if the core's other thread works, too.
 pub fn compute(nanoseconds: f64) {
     engine::advance((nanoseconds * 1000.0) as Time);
 }
 
-/// The calling task enters the kernel and leaves it again: what the machine takes for that.
+/// The calling task enters the kernel and leaves it again, at the machine's cost.
 pub fn system_call() {
     if let Some(running) = Running::current() {
         running.with(|engine| engine.spend(engine.profile.kernel.syscall));
     }
 }
 
-/// A random number below `bound`, from the calling CPU's own sequence; 0 on no CPU.
+/// A random number below `bound`, from the calling CPU's own sequence; 0 outside the machine's
+/// CPUs.
 pub fn dice(bound: u64) -> u64 {
     Running::current().map_or(0, |running| {
         running.with(|engine| engine.cpu().below(bound))

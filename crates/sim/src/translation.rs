@@ -1,10 +1,10 @@
 //! Address translation: TLBs, walks, interrupts that flush.
 //!
 //! # Protocol
-//! A shootdown is sent in turn. Each target has it in its inbox with the time at which
-//! the interrupt arrives, which is later than anybody may have run ahead; from then on
-//! the target translates with nothing that was to be flushed, and has lost the handler's
-//! time. The sender waits for the last acknowledgement.
+//! A shootdown is sent in turn. Each target has it in its inbox with the time at which the
+//! interrupt arrives, which is later than any CPU may have run ahead; from then on the target uses
+//! no flushed translation, and has lost the handler's time. The sender waits for the last
+//! acknowledgement.
 
 use crate::Sim;
 use crate::engine::agenda::NEVER;
@@ -13,7 +13,8 @@ use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::soft::{Entry, SETS, Tlb, walk};
 use machine::{
-    Access, Asid, CpuSet, Flush, Frame, Memory, Mmu, PAGE_SHIFT, PAGE_SIZE, PageFault, pte,
+    Access, Asid, CpuSet, Flush, Frame, KernelEntries, Memory, Mmu, PAGE_SHIFT, PAGE_SIZE,
+    PageFault, pte,
 };
 use std::collections::VecDeque;
 
@@ -56,7 +57,7 @@ impl Translation {
         self.next <= now
     }
 
-    /// Takes what has arrived by `now`; how many requests.
+    /// Takes the requests that have arrived by `now`; returns how many.
     fn take(&mut self, now: Time) -> u64 {
         let mut taken = 0;
         while let Some(interrupt) = self.inbox.front()
@@ -71,12 +72,13 @@ impl Translation {
         taken
     }
 
-    /// The CPU was idle until `now`: what arrived meanwhile took it no time.
+    /// The CPU was idle until `now`: interrupts that arrived meanwhile took it no time.
     pub(crate) fn rest(&mut self, now: Time) {
         self.take(now);
     }
 
-    /// An interrupt that would arrive at `at`, after those before it; when it is handled.
+    /// Posts an interrupt that would arrive at `at`, after those before it; returns when it is
+    /// handled.
     fn post(&mut self, at: Time, handler: Time, asid: Asid, what: Flush) -> Time {
         let at = at.max(self.handled);
         self.handled = at + handler;
@@ -117,11 +119,11 @@ impl Engine {
     }
 }
 
-/// Where a translation comes from.
+/// The source of a translation.
 enum Found {
-    /// The TLB has it.
+    /// The TLB.
     Cached(Frame),
-    /// Only the tables can tell.
+    /// The tables, by a walk.
     Walk(Frame, Asid),
 }
 
@@ -144,11 +146,11 @@ impl Engine {
             None
         };
         match cached {
-            Some(entry) if access == Access::Read || (entry.writable && entry.dirty) => {
+            Some(entry) if entry.allows(access) => {
                 self.oracle.used(&entry, address, cpu);
                 Ok(Found::Cached(entry.frame))
             }
-            Some(entry) if !entry.writable => {
+            Some(entry) if entry.forbids(access) => {
                 translation.tlb.remove(asid, page);
                 Err(fault(true))
             }
@@ -159,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Keeps what a walk has found. What has arrived during the walk comes before that.
+    /// Caches the result of a walk. Interrupts that arrived during the walk come first.
     fn keep(&mut self, asid: Asid, address: usize, walked: &Result<Entry, PageFault>) {
         self.take_interrupts();
         let page = address >> PAGE_SHIFT;
@@ -216,7 +218,7 @@ impl Sim {
         debug_assert!(address.is_multiple_of(8), "{address:#x} is not aligned");
         let running = self.running();
         let kind = match access {
-            Access::Read => Kind::Load,
+            Access::Read | Access::Execute => Kind::Load,
             Access::Write => Kind::Store,
         };
         loop {
@@ -235,8 +237,19 @@ impl Sim {
 
 /// The caller must run on a CPU of the machine; every operation panics otherwise.
 ///
-/// An access costs a walk or nothing for its translation, then what its line costs.
-impl Mmu for Sim {
+/// An access costs a walk or nothing for its translation, then the cost of its cache line.
+// SAFETY: `soft::walk` and the exact TLB keep the contract of accesses. A shootdown returns when
+// the clock has passed the last acknowledgement, and a CPU handles the interrupts that have arrived
+// by its own clock before it translates and again before the access is performed.
+unsafe impl Mmu for Sim {
+    fn asids(&self) -> usize {
+        1 << u16::BITS
+    }
+
+    fn kernel_entries(&self) -> Option<KernelEntries> {
+        None
+    }
+
     fn activate(&self, root: Frame, asid: Asid) {
         let active = Some((root, asid));
         self.running()
@@ -278,6 +291,12 @@ impl Mmu for Sim {
     fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         self.perform(address, Access::Write, |word| {
             word.store(value, Ordering::Release);
+        })
+    }
+
+    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        self.perform(address, Access::Execute, |word| {
+            word.load(Ordering::Acquire)
         })
     }
 }

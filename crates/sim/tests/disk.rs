@@ -41,7 +41,7 @@ impl Pager<Sim> for Nothing {
     }
 }
 
-/// What blocking and waking cost beside the disk.
+/// The cost of blocking and waking, beside the disk's.
 fn overhead() -> u64 {
     profile("freebsd-96").kernel.wake / 1000
 }
@@ -101,8 +101,8 @@ fn outside_of_cpus_time_stands_still() {
     assert_eq!(sim.time(), 0);
 }
 
-/// When each of the CPUs, which begin a read of four pages at the same time, has it, and what
-/// else there is to see.
+/// When each of the CPUs, which start to read four pages at the same time, has them, and the rest
+/// of the observations.
 fn queue(lookahead: bool) -> (Vec<u64>, Vec<Times>) {
     const CPUS: usize = 3;
     let sim = machine(lookahead);
@@ -112,12 +112,12 @@ fn queue(lookahead: bool) -> (Vec<u64>, Vec<Times>) {
         let (sim, disk, ends) = (sim.clone(), disk.clone(), ends.clone());
         Box::new(move || {
             disk.read(&sim, 0, &[0, 1, 2, 3].map(Frame)).expect("read");
-            ends.lock().expect("nobody panics")[cpu] = Sim::now() - overhead();
+            ends.lock().expect("no job panics")[cpu] = Sim::now() - overhead();
         }) as Job
     };
     let jobs: Jobs = (0..CPUS).map(|cpu| (cpu, job(cpu))).collect();
     finish(&sim, jobs);
-    let ends = ends.lock().expect("nobody panics").clone();
+    let ends = ends.lock().expect("no job panics").clone();
     (ends, sim.times())
 }
 
@@ -138,22 +138,22 @@ fn a_permit_waits_for_the_disk() {
     let sleeper = Arc::new(Mutex::new(None));
     let (name, handle) = (sleeper.clone(), sim.clone());
     let reader = Box::new(move || {
-        *name.lock().expect("nobody panics") = Some(Sim::current_task());
+        *name.lock().expect("no job panics") = Some(Sim::current_task());
         let disk = Disk::new(Nothing, LATENCY, PAGE);
         disk.read(&handle, 0, &[Frame(0)]).expect("read");
         assert!(Sim::now() >= LATENCY, "woken too early");
-        // Would be for ever without the permit.
+        // Without the permit it would last forever.
         Sim::park();
     }) as Job;
     let waker = Box::new(move || {
         compute(LATENCY as f64 / 2.0);
-        let task = *sleeper.lock().expect("nobody panics");
+        let task = *sleeper.lock().expect("no job panics");
         Sim::unpark(task.expect("it has begun"));
     }) as Job;
     finish(&sim, vec![(0, reader), (1, waker)]);
 }
 
-/// CPUs that want one page that is swapped out: one reads it, the others sleep until it is there.
+/// CPUs that want one swapped-out page: one reads it, the others sleep until it is there.
 #[test]
 fn who_waits_for_a_page_sleeps() {
     const CPUS: usize = 6;

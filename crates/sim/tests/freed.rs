@@ -1,5 +1,5 @@
 //! A translation that is used after its frame was freed ends the run; so does one of 2 MiB,
-//! whichever of its 512 frames it was.
+//! whichever of its 512 frames was freed.
 
 mod support;
 
@@ -44,8 +44,8 @@ fn address(page: u32) -> usize {
     page as usize * PAGE_SIZE
 }
 
-/// Uses page `first`, frees the frame of page `freed`, runs `between`, uses page `then`;
-/// what the machine says to that.
+/// Uses page `first`, frees the frame of page `freed`, runs `between`, uses page `then`; returns
+/// the machine's panic.
 fn use_free_use(large: bool, pages: [u32; 3], between: fn(&Sim, VaRange)) -> Result<(), String> {
     let [first, freed, then] = pages;
     let sim = machine(large);

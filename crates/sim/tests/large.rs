@@ -1,4 +1,4 @@
-//! The largest machine there can be.
+//! The largest possible machine.
 
 mod support;
 

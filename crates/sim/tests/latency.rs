@@ -1,4 +1,4 @@
-//! Simulated time is what the profile says.
+//! Simulated time is that of the profile.
 
 mod support;
 
@@ -15,13 +15,13 @@ static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 const ROUNDS: u64 = 100;
 
-/// Jobs for two CPUs, made from who is first.
+/// Jobs for two CPUs, given the first one.
 fn two(a: usize, b: usize, side: impl Fn(u64) -> Job) -> Jobs {
     vec![(a, side(0)), (b, side(1))]
 }
 
-/// Picoseconds that a CPU waits for a line that another wrote last and has long since
-/// finished with: they take turns by the clock.
+/// Picoseconds that a CPU waits for a line that another wrote last and has long since finished
+/// with: they take turns by the clock.
 fn transfer(profile: &Profile, a: usize, b: usize) -> u64 {
     /// Nanoseconds, longer than any transfer.
     const SLOT: u64 = 10_000;
@@ -38,7 +38,7 @@ fn transfer(profile: &Profile, a: usize, b: usize) -> u64 {
     });
     finish(&sim, jobs);
     let waited: u64 = [a, b].map(|cpu| sim.times()[cpu].fetching).iter().sum();
-    // Nobody had the line before the first.
+    // No CPU had the line before the first.
     waited / (2 * ROUNDS - 1)
 }
 
@@ -82,9 +82,9 @@ fn hits_and_locked_instructions_cost_what_the_core_says() {
     assert!(locked.abs_diff(expected) <= 1, "{locked}");
 }
 
-/// Two CPUs that wait for each other's writes, as users measure it. Each leg is a read
-/// and a write. A request may wait at the directory for the line, so that its way there
-/// costs nothing; a look comes up to half a pause late.
+/// Two CPUs that wait for each other's writes, as users measure it. Each one-way trip is a read and
+/// a write. A request may wait at the directory for the line, so that its own travel costs nothing;
+/// a look comes up to half a pause late.
 #[test]
 fn a_ping_pong_of_spinners_is_near_the_table() {
     let profile = profile("freebsd-96");
@@ -135,7 +135,7 @@ fn contended(profile: &Profile) -> u64 {
             for _ in 0..200 {
                 site.lock.0.lock();
                 site.line.0.fetch_add(1, Ordering::Relaxed);
-                // SAFETY: locked above.
+                // SAFETY: locked above, by this call.
                 unsafe { site.lock.0.unlock(()) };
             }
         };
@@ -144,7 +144,7 @@ fn contended(profile: &Profile) -> u64 {
     finish(&sim, (0..16).map(job).collect())
 }
 
-/// The machine with all that a lock costs `factor` times as dear.
+/// The machine with every cost of a lock multiplied by `factor`.
 fn scaled(profile: &Profile, factor: u64) -> Profile {
     let mut scaled = profile.clone();
     let (transfer, core) = (&mut scaled.transfer, &mut scaled.core);

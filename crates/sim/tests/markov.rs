@@ -1,10 +1,10 @@
 //! A ticket lock follows the Markov chain of Boyd-Wickizer et al. ("Non-scalable locks are
 //! dangerous", 2012).
 //!
-//! *n* CPUs want the lock again after private work of mean *a*, exponentially distributed;
-//! with *k* of them waiting a turn takes *s + c·k*, because all who wait fetch the
-//! line anew, one after the other. Two saturated runs give *s* and *c*; the chain then
-//! predicts all other numbers of CPUs and lengths of private work.
+//! *n* CPUs want the lock again after private work of mean *a*, exponentially distributed; with *k*
+//! of them waiting a turn takes *s + c·k*, because all waiters fetch the line anew, one after the
+//! other. Two saturated runs give *s* and *c*; the chain then predicts all other numbers of CPUs
+//! and lengths of private work.
 
 mod support;
 
@@ -39,7 +39,7 @@ impl Site {
     fn operate(&self) {
         self.lock.0.lock();
         self.line.0.store(1, Relaxed);
-        // SAFETY: locked above.
+        // SAFETY: locked above, by this call.
         unsafe { self.lock.0.unlock(()) };
     }
 }
@@ -51,7 +51,7 @@ fn exponential(mean: f64) -> f64 {
     -share.ln() * mean
 }
 
-/// Operations a nanosecond of `cpus` CPUs with private work of mean `private` ns.
+/// Operations per nanosecond of `cpus` CPUs with private work of mean `private` ns.
 fn simulated(profile: &Profile, cpus: usize, private: f64) -> f64 {
     /// Nanoseconds: the first are discarded.
     const WINDOWS: [u64; 2] = [500_000, 4_000_000];
@@ -79,14 +79,14 @@ fn simulated(profile: &Profile, cpus: usize, private: f64) -> f64 {
     (counts[1] - counts[0]) as f64 / (WINDOWS[1] - WINDOWS[0]) as f64
 }
 
-/// Nanoseconds of a turn: alone, and more for each who waits.
+/// Nanoseconds of a turn: alone, and the addition per waiter.
 struct Turn {
     alone: f64,
     waiter: f64,
 }
 
 impl Turn {
-    /// Operations a nanosecond by the chain.
+    /// Operations per nanosecond by the chain.
     fn predict(&self, cpus: usize, private: f64) -> f64 {
         // Weights of the states: so many CPUs at the lock, one of them inside.
         let rate = |at: usize| 1.0 / (self.alone + self.waiter * (at - 1) as f64);
@@ -135,9 +135,9 @@ fn compare(profile: &Profile, turn: &Turn, private: f64, compared: RangeInclusiv
     }
 }
 
-/// Turns are not distributed as the chain has them, which shows near the knee. With nobody
-/// about, a turn is shorter than `alone`, for a CPU does not wait for its stores: so long
-/// private work below the knee, short beyond it.
+/// Turns are not distributed as the chain assumes, which shows near the knee. Without contention a
+/// turn is shorter than `alone`, since a CPU does not wait for its stores: so the private work is
+/// long below the knee, short beyond it.
 #[test]
 fn a_ticket_lock_follows_the_chain() {
     let profile = profile("freebsd-96");
@@ -145,8 +145,8 @@ fn a_ticket_lock_follows_the_chain() {
     let turn = fit(&profile);
     let Turn { alone, waiter } = turn;
     println!("a turn takes {alone:.0} ns, and {waiter:.2} for each who waits");
-    // On average half of the readers come before who is next; each arrival makes all
-    // of them read once more.
+    // On average half of the readers come before the next owner; each arrival makes all of them
+    // read once more.
     let reader = profile.transfer.read_occupancy.cluster as f64 / 1000.0;
     assert!((0.5..1.5).contains(&(waiter / reader)), "of {reader}");
     for private in [3_000.0, 6_000.0, 12_000.0] {

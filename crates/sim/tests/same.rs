@@ -25,7 +25,7 @@ struct Site {
     /// Blocks, so tasks park and are unparked.
     adaptive: Adaptive<Sim>,
     stored: [Line; 4],
-    /// How many have come to meet.
+    /// How many CPUs have come to meet.
     arrived: Line,
 }
 
@@ -78,7 +78,7 @@ impl Site {
         0
     }
 
-    /// All wait, spinning, until all have come.
+    /// Waits, spinning, until all have come.
     fn meet(&self, times: u64) {
         self.arrived.0.fetch_add(1, Ordering::AcqRel);
         Sim::spin_until(|| self.arrived.0.load(Ordering::Acquire) >= times * CPUS as u64);
@@ -88,11 +88,11 @@ impl Site {
 fn hold<L: RawLock<Sim>>(lock: &L, time: f64) {
     let held = lock.lock();
     sim::compute(time);
-    // SAFETY: locked above.
+    // SAFETY: locked above, by this call.
     unsafe { lock.unlock(held) };
 }
 
-/// All that a run shows.
+/// Everything that a run shows.
 #[derive(Debug, PartialEq)]
 struct Seen {
     time: u64,
@@ -127,7 +127,7 @@ fn run(lookahead: bool, seed: u64) -> Seen {
                 }
             }
             let end = Sim::now();
-            ends.lock().expect("nobody panics")[cpu] = (end, sum);
+            ends.lock().expect("no job panics")[cpu] = (end, sum);
         }) as Job
     };
     support::finish(&sim, (0..CPUS).map(|cpu| (cpu, job(cpu))).collect());
@@ -136,7 +136,7 @@ fn run(lookahead: bool, seed: u64) -> Seen {
         transfers,
         ..
     } = sim.counts();
-    let ends = ends.lock().expect("nobody panics").clone();
+    let ends = ends.lock().expect("no job panics").clone();
     Seen {
         time: sim.time(),
         ends,
@@ -179,17 +179,17 @@ fn parking_repeats() {
         let job = |me: usize| {
             let (names, turns) = (names.clone(), turns.clone());
             Box::new(move || {
-                names.lock().expect("nobody panics")[me] = Some(Sim::current_task());
+                names.lock().expect("no job panics")[me] = Some(Sim::current_task());
                 // Both have told their names when they come back.
                 Sim::unpark(Sim::current_task());
                 Sim::park();
                 for _ in 0..50 {
-                    let other = names.lock().expect("nobody panics")[1 - me];
+                    let other = names.lock().expect("no job panics")[1 - me];
                     Sim::unpark(other.expect("it has begun"));
                     Sim::park();
                     turns.fetch_add(1, Relaxed);
                 }
-                let other = names.lock().expect("nobody panics")[1 - me];
+                let other = names.lock().expect("no job panics")[1 - me];
                 Sim::unpark(other.expect("it has begun"));
             }) as Job
         };

@@ -1,41 +1,42 @@
-//! Where a series of runs changed its level.
+//! Where a series of runs changes its level.
 //!
-//! Binary segmentation on ranks. Two questions are asked of a series: is there a place where the mean rank before differs from
-//! the one behind (a lasting change), and is there a stretch whose mean rank differs from the rest's (a passing one; circular
-//! binary segmentation, Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5, 2004)? Both look at all places, in units of the
-//! deviation that each has by chance. Ranks, because disturbed runs are outliers, and one outlier is no change of level. Whether
-//! the largest difference is more than chance is asked of random orders of the same runs (p = (1 + as large) / (1 + orders),
-//! Phipson and Smyth 2010), so no shape of distribution is assumed; only that without a change every order is as likely. A machine
-//! that drifts breaks that, and its drift is a change. What was found is divided again. At the end each change moves to where
-//! medians of both sides fit the runs best and has to hold between its neighbours alone, and to reach the minimum effect.
+//! Binary segmentation on ranks asks two questions of a series. Is there a place where the mean rank before differs from
+//! the mean rank after (a lasting change)? Is there a stretch whose mean rank differs from that of the rest (a passing
+//! change; circular binary segmentation: Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5, 2004)? Both examine all
+//! places, in units of the deviation that each has by chance. Ranks, because disturbed runs are outliers, and one outlier
+//! is no change of level. The largest difference is compared with that in random orders of the same runs (p = (1 + as
+//! large) / (1 + orders), Phipson and Smyth 2010), so no distribution is assumed; only that without a change every order is
+//! equally likely. A drifting machine breaks that, and its drift counts as a change. The parts on both sides of a change
+//! are searched again. In the end each change moves to where the medians of its sides fit the runs best; there it must be
+//! significant between its neighbours alone and reach the minimum effect.
 //!
-//! The two questions share [`Options::level`], so in pure noise the chance to find any change in a series is at most that. Fewer
-//! than [`FEWEST`] runs show nothing.
+//! The two questions share [`Options::level`], so the chance to find any change in pure noise is at most that. Fewer than
+//! [`FEWEST`] runs show nothing.
 
 use oorandom::Rand32;
 
 use crate::ministat::median;
 
-/// Fewest runs in which a change can be shown at 5 %: four against four are one of 35 divisions. Of fewer runs even a clean step is
-/// one of too few.
+/// Fewest runs in which a change can be shown at 5 %: four against four are one of 35 divisions. With fewer runs even a
+/// clean step is one of too few.
 pub const FEWEST: usize = 8;
 
-/// The part of the level that the question for a lasting change has; the other has the rest.
+/// The part of the level spent on the question for a lasting change; the other question gets the rest.
 const LASTING: f64 = 0.8;
 
-/// Fewest runs that are a level: one or two are outliers.
+/// Fewest runs that form a level: one or two are outliers.
 const SHORTEST: usize = 3;
 
-/// How changes are looked for.
+/// How to look for changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// The chance to find a change where there is none.
     pub level: f64,
-    /// Random orders that each question is asked of. Costs runs² × orders.
+    /// Random orders per question. The cost is runs² × orders.
     pub orders: u32,
-    /// The smallest change of the median that matters, as a share, as in [`Rule`](crate::verdict::Rule).
+    /// The smallest change of the median that matters, as a share; as in [`Rule`](crate::verdict::Rule).
     pub minimum_effect: f64,
-    /// Seed of the orders: the same series has the same changes.
+    /// Seed of the orders, so that the same series has the same changes.
     pub seed: u64,
 }
 
@@ -55,22 +56,22 @@ impl Default for Options {
 pub struct Change {
     /// The first run of the new level, from 0.
     pub at: usize,
-    /// Median of the runs since the change before.
+    /// Median of the runs since the previous change.
     pub before: f64,
     /// Median of the runs up to the next change.
     pub after: f64,
-    /// Chance of a step as clear as this one between its neighbours, if there is none.
+    /// The chance of a step as clear as this one between its neighbours, without a change.
     pub p: f64,
 }
 
 impl Change {
-    /// The new level in terms of the old.
+    /// The new level relative to the old.
     pub fn ratio(&self) -> f64 {
         self.after / self.before
     }
 }
 
-/// The changes in `runs`, which are in their order and positive, ascending. O(runs² × orders) for each level.
+/// The changes in `runs`, which are positive and in order of time; ascending. O(runs² × orders) for each level.
 pub fn changes(runs: &[f64], options: &Options) -> Vec<Change> {
     let mut random = Rand32::new(options.seed);
     let mut bounds = vec![0, runs.len()];
@@ -80,7 +81,7 @@ pub fn changes(runs: &[f64], options: &Options) -> Vec<Change> {
     settle(runs, bounds, options, &mut random)
 }
 
-/// Adds the bounds of what differs in `runs`, `from` being where they begin.
+/// Adds the bounds of the differing parts of `runs`, which begin at `from` in the series.
 fn divide(
     runs: &[f64],
     from: usize,
@@ -115,7 +116,8 @@ fn divide(
     }
 }
 
-/// Moves each bound to where the runs between its neighbours change and takes away, the least certain first, what is no change there.
+/// Moves each bound to where the runs between its neighbours change, and drops bounds without a change there, the least
+/// certain first.
 fn settle(
     runs: &[f64],
     mut bounds: Vec<usize>,
@@ -160,7 +162,8 @@ fn judge(runs: &[f64], near: &[usize], options: &Options, random: &mut Rand32) -
     }
 }
 
-/// The share of random orders of `ranks` in which `largest` is as large as the one seen; an upper bound if it is above the level.
+/// The share of random orders of `ranks` whose largest difference is at least `largest`; only an upper bound if it exceeds
+/// the level.
 fn chance(
     ranks: &[f64],
     seen: f64,
@@ -170,7 +173,7 @@ fn chance(
     largest: impl Fn(&[f64]) -> f64,
 ) -> f64 {
     let mut ranks = ranks.to_vec();
-    // Sums of ranks are exact, their quotients are not.
+    // Sums of ranks are exact, but their quotients are not.
     let seen = seen * (1.0 - 1e-9);
     let enough = level * f64::from(options.orders + 1);
     let mut as_large = 1.0;
@@ -181,7 +184,7 @@ fn chance(
         if largest(&ranks) >= seen {
             as_large += 1.0;
         }
-        // It can not become significant any more.
+        // It can no longer become significant.
         if as_large > enough {
             return (as_large / f64::from(drawn + 1)).max(as_large / f64::from(options.orders + 1));
         }
@@ -189,8 +192,8 @@ fn chance(
     as_large / f64::from(options.orders + 1)
 }
 
-/// The run from which on another median fits better than one for all: the least sum of distances. Ranks would favour places near
-/// the middle.
+/// The first run from which on a second median fits better than one median for all: the least sum of distances. Ranks would
+/// favour places near the middle.
 fn best_fit(runs: &[f64]) -> usize {
     let misfit = |part: &[f64]| {
         let middle = middle(part);
@@ -210,7 +213,7 @@ fn middle(runs: &[f64]) -> f64 {
     median(&sorted)
 }
 
-/// Ranks less their mean, doubled so that they are whole; equal runs share theirs.
+/// Ranks minus their mean, doubled so that they are whole numbers; equal runs share theirs.
 fn centred_ranks(runs: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by(|&a, &b| runs[a].total_cmp(&runs[b]));
@@ -225,7 +228,7 @@ fn centred_ranks(runs: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// The stretch that differs most from the rest: by how much, where it begins, and where it has ended. Not all of the series.
+/// The stretch that differs most from the rest: how much, its beginning and its end. It never spans the whole series.
 fn stretch(ranks: &[f64]) -> (f64, usize, usize) {
     let sums = sums(ranks);
     let n = ranks.len();
@@ -242,7 +245,7 @@ fn stretch(ranks: &[f64]) -> (f64, usize, usize) {
     most
 }
 
-/// The step that is clearest: how clear, and which run is the first behind it.
+/// The clearest step: how clear, and the first run after it.
 fn step(ranks: &[f64]) -> (f64, usize) {
     let n = ranks.len();
     let clear = |at: usize, sum: f64| (sum.powi(2) * weight(at, n), at);
@@ -267,7 +270,8 @@ fn sums(ranks: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The inverse of a sum's variance in random orders, up to a factor that all orders share. Nothing and all have none.
+/// The inverse of a sum's variance in random orders, up to a common factor. The empty sum and the full one have no
+/// variance.
 fn weight(length: usize, n: usize) -> f64 {
     match length {
         0 => 0.0,

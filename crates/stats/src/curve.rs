@@ -1,4 +1,4 @@
-//! What a throughput curve does as CPUs are added, in words: its knee, peak, plateau and collapse.
+//! The shape of a throughput curve as CPUs are added, in words: its knee, peak, plateau and collapse.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::ministat::mean;
 
 /// A point of the plateau keeps at least this share of the peak.
 pub const PLATEAU: f64 = 0.95;
-/// A curve that falls below this share of its peak, with more CPUs than the peak has, has collapsed.
+/// A curve that falls below this share of its peak, at more CPUs than the peak, has collapsed.
 pub const COLLAPSE: f64 = 0.80;
-/// The knee is where a CPU yields less than this share of what it yields at the fewest CPUs measured: from there on more than
+/// At the knee, a CPU yields less than this share of what it yields at the fewest CPUs measured: from there on, more than
 /// half of what is added is lost.
 pub const KNEE: f64 = 0.50;
 
@@ -18,11 +18,11 @@ pub const KNEE: f64 = 0.50;
 pub struct Point {
     /// CPUs at work, at least 1.
     pub cpus: u32,
-    /// Operations a second, of all CPUs together.
+    /// Operations a second of all CPUs together.
     pub throughput: f64,
 }
 
-/// Why points give no curve.
+/// Why points form no curve.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum PointsError {
     /// Too few different numbers of CPUs.
@@ -30,11 +30,11 @@ pub enum PointsError {
     TooFew {
         /// How many there are.
         found: usize,
-        /// How many it takes.
+        /// How many are needed.
         needed: usize,
     },
-    /// A point that no measurement can give.
-    #[error("{throughput} operations a second at {cpus} CPUs is no throughput")]
+    /// A value that no measurement can give.
+    #[error("{throughput} operations a second at {cpus} CPUs is not a throughput")]
     Impossible {
         /// CPUs of the point.
         cpus: u32,
@@ -50,25 +50,27 @@ pub struct Curve {
     pub points: Vec<Point>,
     /// The highest throughput; of equals, the fewest CPUs.
     pub peak: Point,
-    /// First and last CPUs of the measured points around the peak that keep [`PLATEAU`] of it; both the peak's if there is none.
+    /// First and last CPUs of the measured points around the peak that keep [`PLATEAU`] of it; without such points, the
+    /// peak's.
     pub plateau: (u32, u32),
     /// The first point whose throughput per CPU is below [`KNEE`] of the first point's.
     pub knee: Option<Point>,
-    /// What is lost behind the peak, if it is more than [`COLLAPSE`] allows.
+    /// The loss after the peak, if it is more than [`COLLAPSE`] allows.
     pub collapse: Option<Collapse>,
 }
 
-/// A collapse behind the peak.
+/// A collapse after the peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collapse {
     /// The first point below [`COLLAPSE`] of the peak.
     pub from: Point,
-    /// The lowest point behind the peak.
+    /// The lowest point after the peak.
     pub lowest: Point,
 }
 
 impl Curve {
-    /// Names the features of `points`, in any order; several at the same number of CPUs count with their mean. O(n log n).
+    /// Finds the features of `points`, in any order; several points at the same number of CPUs count as their mean. O(n log
+    /// n).
     pub fn of(points: &[Point]) -> Result<Self, PointsError> {
         let points = merged(points, 2)?;
         let first = points[0];
@@ -161,7 +163,8 @@ impl fmt::Display for Curve {
     }
 }
 
-/// Points by ascending CPUs, equal CPUs merged to their mean; at least `needed` of them, all possible, not all zero.
+/// Points by ascending CPUs, those with equal CPUs merged to their mean; at least `needed` of them, all valid, not all
+/// zero.
 pub(crate) fn merged(points: &[Point], needed: usize) -> Result<Vec<Point>, PointsError> {
     let impossible = |point: &&Point| {
         point.cpus == 0 || !point.throughput.is_finite() || point.throughput <= 0.0
@@ -208,9 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn shape_of_seed_000() {
-        // 12 and 96 are printed there; the others follow its words: a peak at 12, a plateau to 24, then a rapid decline.
-        let seed = curve(&[
+    fn shape_of_case_study_000() {
+        // Case study 000 prints 12 and 96; the others follow its words: a peak at 12, a plateau to 24, then a rapid
+        // decline.
+        let published = curve(&[
             (1, 165_000.0),
             (6, 930_000.0),
             (12, 1_719_430.0),
@@ -219,11 +223,11 @@ mod tests {
             (96, 1_008_730.0),
         ]);
         assert_eq!(
-            seed.to_string(),
+            published.to_string(),
             "peaks at 1.719 M at 12 CPUs, flat to 24, knee at 24 (43 % of the first point's yield per CPU); \
              collapses from 48 CPUs on: 1.009 M at 96 (41 % below the peak)"
         );
-        assert_eq!((seed.peak.cpus, seed.plateau), (12, (12, 24)));
+        assert_eq!((published.peak.cpus, published.plateau), (12, (12, 24)));
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
         );
         assert_eq!(
             of(2, f64::INFINITY).to_string(),
-            "inf operations a second at 2 CPUs is no throughput"
+            "inf operations a second at 2 CPUs is not a throughput"
         );
         assert_eq!(
             of(0, 1.0),

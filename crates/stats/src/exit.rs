@@ -1,8 +1,8 @@
-//! What the command's exit code says.
+//! The command's exit codes.
 
 /// The outcome of a command, as its exit code.
 ///
-/// `Success` is zero so that scripts may write `scalevm compare … || …`; a regression has the code a failing test has.
+/// `Success` is zero so that scripts may write `scalevm compare … || …`; a regression has the code of a failing test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -12,14 +12,14 @@ pub enum Exit {
     Regressed = 1,
     /// The arguments or an input file are wrong.
     BadInput = 2,
-    /// The runs taken decide nothing; more are needed.
+    /// The runs decide nothing; more are needed.
     Inconclusive = 3,
     /// The program or kernel under test failed.
     TargetFailed = 4,
 }
 
 impl Exit {
-    /// The number handed to the operating system.
+    /// The number for the operating system.
     pub const fn code(self) -> u8 {
         self as u8
     }

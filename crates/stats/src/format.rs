@@ -7,7 +7,7 @@ pub fn general(value: f64, precision: usize) -> String {
         return format!("{value}").to_lowercase();
     }
     let digits = precision.max(1);
-    // The exponent after rounding to the wanted digits: 999999.5 is 1e+06 at six digits.
+    // The exponent after rounding to the requested digits: 999999.5 is 1e+06 at six digits.
     let scientific = format!("{:.*e}", digits - 1, value);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -26,7 +26,7 @@ pub fn general(value: f64, precision: usize) -> String {
 /// `value` with four significant digits and a metric prefix: `1.719 M`, `412.3 k`, `17.5`.
 pub fn metric(value: f64) -> String {
     const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
-    // Prefix the number as it will be read, so that 999,999 becomes 1 M and not 1000 k.
+    // Chooses the prefix of the rounded number, so that 999,999 becomes 1 M and not 1000 k.
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     let (unit, prefix) = PREFIXES
         .into_iter()
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn general_is_c_printf() {
-        // value, %.8g, %g: printed by C's printf.
+        // value, %.8g, %g: as C's printf prints them.
         let table = [
             (0.0, "0", "0"),
             (-1.0, "-1", "-1"),

@@ -1,8 +1,8 @@
-//! What can be wrong with a file that a command reads back.
+//! Errors in files that a command reads back.
 
 use std::io::{self, BufRead};
 
-/// A file that cannot be used: which, where and why. Its text is one line.
+/// An unusable file: which, where and why, on one line.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The file cannot be opened, read or written.
@@ -10,10 +10,10 @@ pub enum InputError {
     Unreadable {
         /// The file, as the user named it.
         file: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A line is not what the format allows.
+    /// A line violates the format.
     #[error("{file}:{line}: {reason}")]
     Line {
         /// The file, as the user named it.
@@ -23,7 +23,7 @@ pub enum InputError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Every line is sound but the file as a whole is not.
+    /// Every line is valid but the file as a whole is not.
     #[error("{file}: {reason}")]
     Whole {
         /// The file, as the user named it.
@@ -33,16 +33,16 @@ pub enum InputError {
     },
 }
 
-/// What a line of JSON holds, or the reason why not, which names no file and no line.
+/// Parses a line of JSON, or returns the reason why it is invalid, without file and line.
 pub fn from_json<'a, T: serde::Deserialize<'a>>(line: &'a str) -> Result<T, String> {
     serde_json::from_str(line).map_err(|error| {
-        // The line we name is the file's: serde's "at line 1" would contradict it.
+        // The error names the line of the file; serde's "at line 1" would contradict it.
         let text = error.to_string();
         text.replace(" at line 1 column ", " at column ")
     })
 }
 
-/// Calls `each` with every line (without its line end) and gives the reason it returns the file and line it belongs to.
+/// Calls `each` with every line (without its line end) and adds file and line to the reason it returns.
 ///
 /// Lines are read as bytes, so that a binary file is reported with a line number too.
 pub fn for_each_line(

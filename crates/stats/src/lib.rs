@@ -1,16 +1,16 @@
 //! Samples, comparisons, scaling curves and result records.
 //!
-//! Everything a measurement goes through after it was taken, as pure functions over numbers, text and files:
+//! Everything that happens to a measurement once it is taken, as pure functions over numbers, text and files:
 //!
-//! - [`ministat`]: the table, plot and Student's t that people expect (seed 000 prints them);
-//! - [`verdict`]: faster, slower, or not shown: from interleaved runs, by a rank test and an exact interval;
-//! - [`curve`] and [`usl`]: what a throughput curve does as CPUs are added, in words and as a law;
-//! - [`record`] and [`environment`]: results as JSON lines, with the machine they were taken on;
-//! - [`store`], [`history`] and [`export`]: results kept over time, what changed in them and when ([`change`]), and other
-//!   tools' formats.
+//! - [`ministat`]: the table, plot and Student's t that readers know (case study 000 prints them);
+//! - [`verdict`]: faster, slower, or no difference shown: from interleaved runs, by a rank test and an exact interval;
+//! - [`curve`] and [`usl`]: the shape of a throughput curve as CPUs are added, in words and as a law;
+//! - [`record`] and [`environment`]: results as JSON lines, with the machine they come from;
+//! - [`store`], [`history`] and [`export`]: results kept over time, what changed in them and when ([`change`]), and
+//!   will-it-scale's table.
 //!
-//! Nothing here measures a workload, prints, or exits: the command does. What a file holds is never trusted: a bad one gives an
-//! [`InputError`] naming file, line and reason.
+//! Nothing here measures a workload, prints, or exits: the command does. Files are not trusted: a bad one gives an
+//! [`InputError`] that names file, line and reason.
 
 pub mod change;
 pub mod curve;

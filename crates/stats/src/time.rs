@@ -1,4 +1,4 @@
-//! When something was measured.
+//! The time of a measurement.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// A wall-clock time in UTC, to the millisecond. As text, and in JSON, it is RFC 3339's `2026-11-21T23:15:02.123Z`, which
-/// sorts as it passes.
+/// A wall-clock time in UTC, to the millisecond. Its text and JSON form is RFC 3339's `2026-11-21T23:15:02.123Z`, whose
+/// alphabetical order is that of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     milliseconds: u64,
 }
 
-/// A text that is no time.
+/// A text that is not a time.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no time as 2026-11-21T23:15:02.123Z")]
+#[error("`{0}` is not a time such as 2026-11-21T23:15:02.123Z")]
 pub struct TimeError(String);
 
-/// The end of the year 9999, the last that the form can say.
+/// The end of the year 9999, the last that the form can express.
 const LAST: u64 = 253_402_300_799_999;
 
 impl Time {
@@ -28,14 +28,14 @@ impl Time {
         Self::from_milliseconds(since.map_or(0, |since| since.as_millis() as u64))
     }
 
-    /// So long after 1970 began; times that have no text become the last that has.
+    /// The time that many milliseconds after the start of 1970; times beyond the form become the last within it.
     pub fn from_milliseconds(milliseconds: u64) -> Self {
         Self {
             milliseconds: milliseconds.min(LAST),
         }
     }
 
-    /// Milliseconds since 1970 began.
+    /// Milliseconds since the start of 1970.
     pub fn milliseconds(self) -> u64 {
         self.milliseconds
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn text_and_milliseconds_are_the_same_time() {
-        // Milliseconds as `date -u +%s%3N` says them.
+        // Milliseconds as printed by `date -u +%s%3N`.
         for (milliseconds, text) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (1_709_164_799_999, "2024-02-28T23:59:59.999Z"),

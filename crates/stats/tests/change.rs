@@ -1,4 +1,4 @@
-//! Changes are found where they are, and not where they are not.
+//! Changes are found where they are, and nowhere else.
 
 use oorandom::Rand32;
 use stats::change::{Change, Options, changes};
@@ -33,7 +33,7 @@ fn a_shift_is_found_where_it_is() {
         let mut exact = 0;
         for seed in 0..100 {
             let found = found(&series(seed, &[(before, 100.0), (after, 106.0)]));
-            // Noise at the border may lie nearer to the other level.
+            // Noise at the border may be closer to the other level.
             let change = found.iter().find(|change| change.at.abs_diff(before) <= 1);
             let change = change.unwrap_or_else(|| panic!("seed {seed}: {found:?}"));
             assert!(
@@ -42,7 +42,7 @@ fn a_shift_is_found_where_it_is() {
             );
             exact += usize::from(near(&found, &[before], 0));
         }
-        // Both sides are asked too, and each may give a false alarm at 5 %.
+        // Both sides are searched too, and each may give a false alarm at 5 %.
         assert!(exact >= 85, "{exact} of 100: {before} and {after} runs");
     }
 }
@@ -70,11 +70,11 @@ fn noise_has_changes_as_rarely_as_promised() {
             !changes(&runs, &options).is_empty()
         };
         let alarms = (0..200).filter(noisy).count();
-        // At 5 %, more than 18 of 200 in one case of a hundred.
+        // At 5 %, more than 18 of 200 occur in one case of a hundred.
         assert!(alarms <= 18, "{alarms} of 200 series of {length} runs");
         all += alarms;
     }
-    // A test that never speaks up would pass the above.
+    // A test that never alarms would pass the above.
     assert!(all >= 10, "{all} of 800");
 }
 

@@ -1,4 +1,4 @@
-//! The description of a machine: this one, and made-up ones.
+//! The description of a machine: this one, and invented ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const TOOL: Tool<'_> = Tool {
     arguments: &[],
 };
 
-/// A root of its own with the given files, removed at the end.
+/// A root directory with the given files, removed at the end.
 struct Root(PathBuf);
 
 impl Root {
@@ -39,7 +39,7 @@ impl Drop for Root {
     }
 }
 
-/// Every value is there, or its absence explained, and nothing is both.
+/// Every value is either present or explained, never both.
 fn assert_explained(environment: &Environment) {
     let fields = serde_json::to_value(environment).unwrap();
     for (name, value) in fields.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! Histories: runs find their series and label, labels are compared, and changes are found and explained.
+//! Histories: runs get their series and label, labels are compared, and changes are found and explained.
 
 use stats::Time;
 use stats::change;
@@ -149,7 +149,7 @@ fn what_differs_is_another_series_and_labels_have_a_line_each() {
         "one run proves nothing"
     );
     assert_eq!(change.differences[0].to_string(), "kernel 6.12.1 → 6.18.5");
-    // Without a label the kernel is one.
+    // Without a label the kernel serves as one.
     assert_eq!(found.series[2].lines(&rule)[0].label, "6.18.5");
     let ours = Subject {
         on: "hosted".into(),
@@ -226,7 +226,7 @@ fn a_simulated_seed_counts_once() {
     assert_eq!((lines[0].of, lines[0].median.median), (Of::Seeds(6), 102.5));
     assert_eq!(lines[1].of, Of::Seeds(3));
     assert_eq!(found.series[0].key.machine, "freebsd-96 2x24x2");
-    // Twenty times the same run is one run.
+    // Twenty repetitions of the same run count as one run.
     let again: Vec<_> = (0..20)
         .map(|second| sim(2 + second, "b", 1, &[200]))
         .collect();

@@ -38,7 +38,7 @@ fn ours(arguments: &str) -> String {
     ministat::report(&sets, &options).unwrap()
 }
 
-/// The line with the relative error, the one thing Debian's old version computes otherwise.
+/// The line with the relative error, the only one that Debian's old version computes differently.
 fn is_relative(line: &str) -> bool {
     line.starts_with('\t') && line.matches('%').count() == 2
 }
@@ -57,7 +57,7 @@ fn reports_are_those_of_ministat() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(kept(&ours), kept(theirs), "ministat {arguments}\n{ours}");
-        // The relative difference itself agrees, only its error does not.
+        // The relative difference itself agrees; only its error does not.
         let relative = |text: &str| {
             let value = |line: &str| line.split(" +/- ").next().unwrap().to_string();
             text.lines()
@@ -75,7 +75,7 @@ fn reports_are_those_of_ministat() {
 fn a_higher_stack_of_an_earlier_sample_is_not_cut() {
     let report = ours("-s -w 60 iguana.txt chameleon.txt");
     let plot: Vec<_> = report.lines().skip(3).take(4).collect();
-    // ministat's manual shows these rows without the first, where two of seven points lie.
+    // ministat's manual shows these rows without the first, which holds two of seven points.
     let rows = [
         "|       x               x                                    |",
         "|x      *  x            *      +              + x           +|",
@@ -86,7 +86,7 @@ fn a_higher_stack_of_an_earlier_sample_is_not_cut() {
 }
 
 #[test]
-fn seed_000_to_the_last_digit() {
+fn case_study_000_to_the_last_digit() {
     let report = ours("before.txt after.txt");
     let table = "    N           Min           Max        Median           Avg        Stddev\n\
         x   5       1005918       1013143       1009119     1008730.8     2895.1156\n\

@@ -1,4 +1,4 @@
-//! Result files: what is written is read back, and what is damaged is named.
+//! Result files: written records are read back, and damage is named.
 
 use proptest::prelude::*;
 use stats::environment::{Tool, collect};
@@ -137,7 +137,7 @@ fn damage_is_named_with_file_line_and_reason() {
             r#""version":null"#,
             "r.jsonl:3: invalid type: null, expected a string",
         ),
-        // The value is null; this is its reason, among the others.
+        // The value is null, and its reason now belongs to another field.
         (
             r#""commit":""#,
             r#""comet":""#,
@@ -149,7 +149,7 @@ fn damage_is_named_with_file_line_and_reason() {
         let found = error(sound.replacen(from, to, 1));
         assert!(found.starts_with(wanted), "{found}\nwanted {wanted}");
     }
-    // A file cut in the middle of its last line, as by a full disk.
+    // A file whose last line is cut in the middle, as by a full disk.
     let cut = error(sound[..sound.len() - 20].to_string());
     assert!(
         cut.starts_with("r.jsonl:3: EOF while parsing") && cut.contains(" at column "),

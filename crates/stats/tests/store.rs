@@ -1,4 +1,4 @@
-//! Stores: what is appended is read back, by whomever, in order, and what is damaged is named.
+//! Stores: appended lines are read back in order, by any process, and damage is named.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use stats::Time;
 use stats::record::{Measurement, Mode, Record, Subject, Summary};
 use stats::store::{self, Writer};
 
-/// A directory of this test's own, gone when it ends.
+/// A directory for this test, removed at its end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -77,7 +77,7 @@ fn what_is_appended_is_read_back_line_by_line() {
     let mut writer = Writer::create(&scratch.0).unwrap();
     for (count, record) in (1..).zip(&records) {
         writer.append(record).unwrap();
-        // Another process would see each line at once, as after a crash.
+        // Another process would see each line at once, even after a crash.
         let found = store::read(&[&scratch.0]).unwrap();
         assert_eq!(found.files[0].records, records[..count]);
     }
@@ -124,7 +124,7 @@ fn a_torn_last_line_is_a_warning_and_any_other_damage_an_error() {
     let scratch = Scratch::new("torn");
     let whole = text(&run(&[100, 110]));
     let first = whole.find('\n').unwrap() + 1;
-    // Cut anywhere in the second line: the first is kept. A line that only lacks its end is whole.
+    // Cut anywhere in the second line: the first is kept. A line that only lacks its line end is whole.
     for cut in [first + 1, first + 40, whole.len() - 1] {
         scratch.add("a.jsonl", &whole[..cut]);
         let found = store::read(&[&scratch.0]).unwrap();
@@ -132,13 +132,13 @@ fn a_torn_last_line_is_a_warning_and_any_other_damage_an_error() {
         assert_eq!(found.files[0].records.len(), if torn { 1 } else { 3 });
         let path = scratch.0.join("a.jsonl");
         let wanted = format!(
-            "{}:2: the last line was torn off and is left out",
+            "{}:2: the last line is incomplete and was ignored",
             path.display()
         );
         let wanted: &[String] = if torn { &[wanted] } else { &[] };
         assert_eq!(found.warnings, wanted);
     }
-    // In the middle of a character, too.
+    // Also in the middle of a character.
     scratch.add("a.jsonl", &whole);
     let mut bytes = whole.clone().into_bytes();
     bytes.extend(b"{\"kind\":\"sam\xc3");
@@ -153,7 +153,7 @@ fn a_torn_last_line_is_a_warning_and_any_other_damage_an_error() {
     );
     let found = error(&scratch.0);
     assert!(
-        found.contains("a.jsonl:2: `noon` is no time as "),
+        found.contains("a.jsonl:2: `noon` is not a time such as "),
         "{found}"
     );
 }
@@ -201,7 +201,7 @@ fn a_path_without_results_is_an_error() {
     assert_eq!(error(&scratch.0), empty);
     scratch.add("a.jsonl", "{\"kind\":\"profile\"}\n");
     assert_eq!(error(&scratch.0), empty);
-    // A store is made where its parent is, and not from nothing.
+    // A store is created if its parent exists, and otherwise not.
     let failed = Writer::create(&scratch.0.join("no/where")).unwrap_err();
     assert!(
         failed.to_string().contains("no/where: No such file"),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use stats::ministat::{Confidence, Dataset, Difference};
 use stats::verdict::{Better, Rule, Verdict, Word, judge, mann_whitney};
 
-/// Runs on a coarse grid, so that ties happen.
+/// Runs on a coarse grid, so that ties occur.
 fn runs(sizes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     vec((900_u32..1100).prop_map(f64::from), sizes)
 }

@@ -1,10 +1,9 @@
-//! The adaptive mutex: it knows its owner, spins while that may be running, then blocks
-//! on a turnstile (FreeBSD's `mutex(9)`).
+//! The adaptive mutex: it records its owner; a waiter spins while the owner may be running, then
+//! blocks on a turnstile (FreeBSD's `mutex(9)`).
 //!
-//! The word holds the owner's identity, so a waiter sees the lock change hands, which
-//! proves that it moves, and spins on; an owner that stays for a whole spin is
-//! taken for one that does not run. (FreeBSD asks the scheduler instead; a machine here
-//! does not say which task runs.)
+//! The word holds the owner's identity, so a waiter sees the lock change hands, which proves that
+//! the lock moves, and spins on. A waiter takes an owner that stays for a whole spin for one that
+//! does not run. (FreeBSD asks the scheduler instead; a machine here does not say which task runs.)
 
 use crate::RawLock;
 pub use crate::blocking::{BackOff, LockDelay, YieldSoon};
@@ -16,31 +15,32 @@ use machine::{ConstInit, Machine};
 /// Rounds of spinning on one owner before a task blocks.
 const SPINS: u32 = 40;
 
-/// A mutex of 8 bytes that knows its owner. It must be released by the task that took it.
+/// A mutex of 8 bytes that records its owner. The task that acquires it must release it.
 ///
-/// `SPINS` is how many rounds a task spins on one and the same owner before it blocks,
-/// `B` how it passes the time between them.
+/// A task spins on one and the same owner for `SPINS` rounds before it blocks; `B` is how it passes
+/// the time between them.
 pub struct Adaptive<M: Machine, const SPINS: u32 = { self::SPINS }, B = YieldSoon> {
     inner: Blocking<M, Pointer<M>, SPINS, B>,
 }
 
-/// FreeBSD's mutex (`mtx`) of 2018: spins while the owner runs, with [`LockDelay`], else
-/// blocks on a turnstile. That the owner does not run is taken from its staying for 13
-/// waits in a row, about 16,000 pauses.
+/// FreeBSD's mutex (`mtx`) of 2018: a waiter spins while the owner runs, with [`LockDelay`], and
+/// otherwise blocks on a turnstile. An owner that stays for 13 waits in a row, about 16,000 pauses,
+/// counts as not running.
 pub type FreebsdMutex<M> = Adaptive<M, 13, LockDelay>;
 
-/// The calling task: the address of its local words, which is its own while it lives
-/// and has the low bits free.
+/// The calling task: the address of its local words, which is unique while the task lives and has
+/// its low bits free.
 #[inline]
 fn me<M: Machine>() -> usize {
     M::with_locals(|locals| ptr::from_ref(locals) as usize)
 }
 
-// SAFETY: `Blocking`'s protocol: an owner enters the word by a compare-and-swap of a value
-// that has none, with acquire, and leaves it with release.
+// SAFETY: `Blocking`'s protocol: an owner enters the word by a compare-and-swap of a value without
+// an owner, with acquire, and leaves it with release.
 unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Adaptive<M, SPINS, B> {
     type Held = ();
     const NAME: &'static str = "adaptive";
+    const MAY_SLEEP: bool = true;
 
     fn new() -> Self {
         Adaptive {
@@ -64,8 +64,8 @@ unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Adaptive<M,
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         debug_assert!(self.is_mine(), "released by a task that does not own it");
-        // The word is not read first: if a waiter has just read it, that would fetch the
-        // line for reading, and then once more for the release.
+        // The word is not read first: if a waiter has just read it, that would fetch the line for
+        // reading, and then once more for the release.
         if self.inner.unlock(me::<M>()) {
             self.wake();
         }
@@ -85,7 +85,7 @@ impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
 
     #[cold]
     fn lock_slow(&self, me: usize, word: usize) {
-        debug_assert_ne!(self.inner.owner(), me, "taken twice by one task");
+        debug_assert_ne!(self.inner.owner(), me, "acquired twice by one task");
         self.inner.lock_slow(me, word);
     }
 

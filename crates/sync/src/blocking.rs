@@ -1,31 +1,31 @@
-//! What the blocking mutexes have in common: a word, and a turnstile when it is taken.
+//! The common part of the blocking mutexes: a word, and a turnstile for when it is taken.
 //!
 //! # Protocol
 //! The word holds the owner (0: free) and two bits.
 //!
 //! | bit | meaning | set by | cleared by |
 //! |---|---|---|---|
-//! | `CONTESTED` | tasks stand in the turnstile | a waiter, under the chain lock | who takes the last from it, under the chain lock |
-//! | `WAKING` | a task was woken and has not taken the lock yet | who wakes it, under the chain lock | that task: it takes the lock or goes back to the queue |
+//! | `CONTESTED` | tasks stand in the turnstile | a waiter, under the chain lock | the task that removes the last waiter, under the chain lock |
+//! | `WAKING` | a task was woken and has not acquired the lock yet | its waker, under the chain lock | that task: it acquires the lock or goes back to the queue |
 //!
 //! ```text
 //! lock:    cas(0, owner)
 //!          else, for some rounds: if free: cas(word, owner + bits)
 //!          lock the chain; if free: again; set CONTESTED; wait; from the top, with WAKING
 //! unlock:  old = sub(owner); if old is CONTESTED and not WAKING:
-//!          lock the chain; if somebody waits and not WAKING: take the first, set WAKING;
+//!          lock the chain; if a task waits and not WAKING: take the first, set WAKING;
 //!          unlock the chain; unpark
 //! ```
-//! The lock is not handed over: whoever comes first takes it, the woken one or one that
-//! never slept, so a holder's CPU need not wait for another task to be scheduled. As
-//! long as one woken task is on its way, releases wake no other: with all CPUs busy,
-//! waking costs once per scheduling of a waiter, not once per release. A task woken in
-//! vain goes back to the head of the queue.
+//! The lock is not handed over: the first task to come acquires it, the woken one or one that never
+//! slept, so that a holder's CPU need not wait for another task to be scheduled. As long as one
+//! woken task is on its way, releases wake no other: with all CPUs busy, waking costs once per
+//! scheduling of a waiter, not once per release. A task woken in vain goes back to the head of the
+//! queue.
 //!
-//! No wake-up is lost: `CONTESTED` is set under the chain lock while the word is taken,
-//! so the holder's release sees it and comes to the chain after the waiter has been
-//! queued; or it sees `WAKING`, and then the woken task, awake, will take the lock and
-//! release it, or will give `WAKING` back under the chain lock while another holds it.
+//! No wake-up is lost. `CONTESTED` is set under the chain lock while the word is taken, so the
+//! holder's release sees it and comes to the chain after the waiter has been queued. Or the release
+//! sees `WAKING`; then the woken task, awake, will acquire the lock and release it, or will clear
+//! `WAKING` under the chain lock while another task holds the lock.
 
 use crate::turnstile::Turnstiles;
 use crate::watch::{note_sleep, note_spins};
@@ -37,14 +37,14 @@ use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 pub(crate) const CONTESTED: usize = 1;
 /// A woken task is on its way.
 pub(crate) const WAKING: usize = 2;
-/// The bits that are not the owner's.
+/// All bits that do not name the owner.
 const BITS: usize = CONTESTED | WAKING;
 
-/// The variable a mutex is made of.
+/// The variable that holds a mutex's state.
 pub(crate) trait Word: Send + Sync {
     fn new(value: usize) -> Self;
     fn load(&self) -> usize;
-    /// The word as it was, if it was not `current`.
+    /// Returns the word as it was, if it was not `current`.
     fn exchange(&self, current: usize, new: usize, success: Ordering) -> Result<(), usize>;
     fn subtract(&self, value: usize, order: Ordering) -> usize;
 }
@@ -92,7 +92,7 @@ macro_rules! word {
 word!(Byte, AtomicU8, u8);
 word!(Pointer, AtomicUsize, usize);
 
-/// The mutex without a name. `SPINS`: rounds before blocking, while the owner is the same.
+/// A mutex without a name. `SPINS`: rounds before blocking while the owner stays the same.
 pub(crate) struct Blocking<M: Machine, W: Word, const SPINS: u32, B = YieldSoon> {
     word: W,
     types: PhantomData<fn() -> (M, B)>,
@@ -112,15 +112,15 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         self.word.load() & !BITS
     }
 
-    /// Takes a lock that is free and wanted by nobody: one compare-and-swap. If it fails,
-    /// the word as it was: who goes on with [`Self::lock_slow`] need not fetch it again.
+    /// Acquires a lock that is free and has no waiters: one compare-and-swap. If that fails,
+    /// returns the word as it was, so that [`Self::lock_slow`] need not fetch it again.
     #[inline(always)]
     pub(crate) fn lock_fast(&self, owner: usize) -> Result<(), usize> {
-        // Acquire: pairs with the release of whoever freed the lock.
+        // Acquire: pairs with the release of the owner that freed the lock.
         self.word.exchange(0, owner, Ordering::Acquire)
     }
 
-    /// Frees the lock; whether a task may have to be woken ([`Self::wake`]).
+    /// Frees the lock; returns whether a task may have to be woken ([`Self::wake`]).
     ///
     /// The caller holds the lock as `owner`.
     #[inline(always)]
@@ -130,12 +130,12 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         self.word.subtract(owner, Ordering::Release) & BITS == CONTESTED
     }
 
-    /// Takes the lock if it is free; else the word as it was.
+    /// Acquires the lock if it is free; otherwise returns the word as it was.
     #[inline]
     pub(crate) fn try_lock(&self, owner: usize) -> Result<(), usize> {
         let mut word = self.word.load();
         while word & !BITS == 0 {
-            // Acquire: as in `lock_fast`.
+            // Acquire: pairs with the release in `unlock`.
             match self.word.exchange(word, word | owner, Ordering::Acquire) {
                 Ok(()) => return Ok(()),
                 Err(now) => word = now,
@@ -144,7 +144,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         Err(word)
     }
 
-    /// Takes the lock however long it takes; `word` is what it was a moment ago.
+    /// Acquires the lock, waiting as long as it takes; `word` is its value a moment ago.
     pub(crate) fn lock_slow(&self, owner: usize, mut word: usize) {
         // WAKING while this task is the woken one.
         let mut mine = 0;
@@ -166,8 +166,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         }
     }
 
-    /// Tries to take the lock for some rounds; a new owner means that the lock moves,
-    /// and starts them anew.
+    /// Tries to acquire the lock for some rounds; a new owner means that the lock moves, and starts
+    /// the count anew.
     fn spin(&self, owner: usize, mine: usize, word: usize) -> bool {
         let mut rounds = 0u32;
         let taken = self.spin_counting(owner, mine, word, &mut rounds);
@@ -180,7 +180,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         let mut round = 0;
         loop {
             if word & !BITS == 0 {
-                // Acquire: as in `lock_fast`.
+                // Acquire: pairs with the release in `unlock`.
                 let taken = owner | (word & !mine);
                 match self.word.exchange(word, taken, Ordering::Acquire) {
                     Ok(()) => return true,
@@ -205,8 +205,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         }
     }
 
-    /// Under the chain lock: says that a task is about to wait, and gives WAKING back
-    /// if it is `mine`. Fails if the lock is free.
+    /// Under the chain lock: marks that a task is about to wait, and clears WAKING if it is `mine`.
+    /// Fails if the lock is free.
     fn contest(&self, mine: usize) -> bool {
         loop {
             let word = self.word.load();
@@ -214,9 +214,9 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
                 return false;
             }
             let contested = word & !mine | CONTESTED;
-            // If nothing is to change, an old value does no harm: with WAKING in it
-            // somebody else is awake, without it the release that followed comes to the
-            // chain after us. Relaxed: the chain lock orders it.
+            // If nothing is to change, an old value does no harm: with WAKING in it another task is
+            // awake, without it the release that followed comes to the chain after us. Relaxed: the
+            // chain lock orders it.
             let exchange = |word| self.word.exchange(word, contested, Ordering::Relaxed);
             if word == contested || exchange(word).is_ok() {
                 return true;
@@ -224,24 +224,24 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         }
     }
 
-    /// Wakes the first blocked task, if there is one and none is on its way; whether it
-    /// did. After an [`Self::unlock`] that asked for it; the lock may be gone by now.
+    /// Wakes the first blocked task, if there is one and none is on its way; returns whether it
+    /// did. Follows an [`Self::unlock`] that asked for it; the lock may be gone by now.
     pub(crate) fn wake(&self) -> bool {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
-        // The word may only be touched if somebody waits: he keeps it alive, and waits
-        // at least until the chain is unlocked.
+        // The word may be touched only if a task waits: the waiter keeps it alive, at least until
+        // the chain is unlocked.
         if !chain.has_waiters() || self.word.load() & WAKING != 0 {
             return false;
         }
         chain.signal();
         let last = !chain.has_waiters();
-        // Only owners come and go meanwhile: the chain is locked, and no task is on its
-        // way that could give WAKING back.
+        // Only owners change meanwhile: the chain is locked, and no woken task is on its way that
+        // could clear WAKING.
         loop {
             let word = self.word.load();
             let gone = if last { CONTESTED } else { 0 };
-            // Relaxed: an owner's release is not ours to repeat; exchanges continue its
-            // release sequence.
+            // Relaxed: an owner's release is not ours to repeat; the exchange continues its release
+            // sequence.
             let woken = (word & !gone) | WAKING;
             if self.word.exchange(word, woken, Ordering::Relaxed).is_ok() {
                 return true;
@@ -261,13 +261,13 @@ impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit for Blockin
     };
 }
 
-/// How a task passes the time between two looks at a lock that is taken.
+/// How a task passes the time between two looks at a taken lock.
 pub trait BackOff: 'static {
-    /// Waits once: `round` counts the looks at the same owner, `total` all of this spin.
+    /// Waits once: `round` counts the looks at the same owner, `total` all looks of this spin.
     fn wait<M: Machine>(round: u32, total: u32);
 }
 
-/// Three pauses that double, then the CPU for somebody else.
+/// Three waits that double, then yields the CPU.
 pub struct YieldSoon;
 
 impl BackOff for YieldSoon {
@@ -277,8 +277,8 @@ impl BackOff for YieldSoon {
     }
 }
 
-/// FreeBSD's `lock_delay`, as its mutexes used it in 2018: pauses that double before each
-/// wait, from 2 up to 32,678, whoever owns the lock meanwhile.
+/// FreeBSD's `lock_delay`, as its mutexes used it in 2018: pauses that double before each wait,
+/// from 2 up to 32,678, whichever task owns the lock meanwhile.
 pub struct LockDelay;
 
 impl BackOff for LockDelay {
@@ -289,7 +289,7 @@ impl BackOff for LockDelay {
     }
 }
 
-/// Pauses that double, then the CPU for somebody else.
+/// Waits that double, then yields the CPU.
 #[inline]
 pub(crate) fn back_off<M: Machine>(round: u32) {
     if round < 3 {

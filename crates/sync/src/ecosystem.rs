@@ -1,22 +1,22 @@
 //! The raw locks as the ecosystem's: `lock_api` 0.5.
 //!
-//! On a machine whose atomics have constants, each lock is a
-//! [`lock_api::RawMutex`], so `lock_api::Mutex<Ticket<Hosted>, T>` has its guards,
-//! mapped guards and `const` constructor. What an acquisition carries is
-//! `lock_api`'s guard state, so queue locks fit as well.
+//! On a machine whose atomics have constants, each lock is a [`lock_api::RawMutex`], so
+//! `lock_api::Mutex<Ticket<Hosted>, T>` has its guards, mapped guards and `const` constructor. The
+//! state that an acquisition carries to its release is `lock_api`'s guard state, so queue locks fit
+//! as well.
 
 use core::marker::PhantomData;
 
 /// An acquisition as `lock_api`'s guard state.
 ///
-/// Not `Send`: a spin lock is released on the CPU, a watched one by the task, that
-/// acquired it.
+/// Not `Send`: the CPU that acquires a spin lock releases it, and the task that acquires a watched
+/// one.
 pub struct Acquisition<H> {
     pub(crate) held: H,
     not_send: PhantomData<*mut ()>,
 }
 
-// SAFETY: there is nothing to do with a shared reference to one.
+// SAFETY: a shared reference to one gives access to nothing.
 unsafe impl<H> Sync for Acquisition<H> {}
 
 impl<H> Acquisition<H> {
@@ -33,13 +33,12 @@ impl<H> Acquisition<H> {
 /// `impl_lock_api!([M: Machine<AtomicU8: ConstInit>] Lock<M> = UNLOCKED_CONSTANT);`.
 /// The machine's name has to be `M`.
 ///
-/// The lock must bear being moved and dropped while a forgotten guard holds it, so it
-/// must not store its own address, nor free what a holder still has.
+/// The lock must survive being moved and dropped while a forgotten guard holds it, so it must not
+/// store its own address, nor free memory that a holder still uses.
 macro_rules! impl_lock_api {
     ([$($generics:tt)*] $lock:ty = $unlocked:expr) => {
-        // SAFETY: `RawLock` asks for the same exclusion and ordering; `lock` and
-        // `unlock` do not unwind while they own the lock; about moving and dropping
-        // see the macro's contract.
+        // SAFETY: `RawLock` asks for the same exclusion and ordering; `lock` and `unlock` do not
+        // unwind while they own the lock; the macro's contract covers moving and dropping.
         unsafe impl<$($generics)*> lock_api::RawMutex for $lock {
             #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = $unlocked;

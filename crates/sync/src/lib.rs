@@ -27,5 +27,5 @@ pub mod watch;
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::Padded;
 pub use percpu::PerCpu;
-pub use raw::RawLock;
+pub use raw::{RawGuard, RawLock};
 pub use rwlock::RwLock;

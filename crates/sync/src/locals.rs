@@ -1,5 +1,5 @@
-//! Who uses which task-local word ([`machine::Locals`]), and how they are given up
-//! when the task ends.
+//! The users of the task-local words ([`machine::Locals`]), and how the words are freed when the
+//! task ends.
 //!
 //! | words | user |
 //! |---|---|
@@ -32,13 +32,13 @@ pub(crate) const SLEEPS: usize = 63;
 
 const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= SPINS && SLEEPS < machine::LOCAL_WORDS);
 
-/// Makes sure that what this crate keeps in the task's words is given up when
-/// the task ends. Cheap and idempotent; call it when a word gets an owned value.
+/// Makes sure that whatever this crate keeps in the task's words is freed when the task ends. Cheap
+/// and idempotent; call it when a word gets an owned value.
 pub(crate) fn give_up_at_exit<M: Machine>(locals: &Locals) {
     locals.at_exit.set(Some(at_exit::<M>));
 }
 
-/// Every user of an owning word has a line here.
+/// Each user of an owning word has a line here.
 fn at_exit<M: Machine>(locals: &Locals) {
     pool::drain::<M, crate::spin::McsNode<M>>(locals);
     pool::drain::<M, crate::spin::ClhNode<M>>(locals);

@@ -8,9 +8,9 @@ use machine::{Machine, SharedCell};
 
 /// A `T` that is accessed under a lock of kind `R`, on any machine.
 ///
-/// `lock_api::Mutex` offers more, but needs a machine whose atomics have constants
-/// and hides its data from a checker; this one is seen by every machine.
-/// Nothing is poisoned by a panic: the guard's drop releases the lock.
+/// `lock_api::Mutex` offers more, but needs a machine whose atomics have constants and hides its
+/// data from a checker; every machine sees this one's. A panic poisons nothing: the guard's drop
+/// releases the lock.
 pub struct Mutex<M: Machine, R: RawLock<M>, T: Send> {
     raw: R,
     data: M::Cell<T>,
@@ -21,7 +21,7 @@ pub struct Mutex<M: Machine, R: RawLock<M>, T: Send> {
 pub struct MutexGuard<'a, M: Machine, R: RawLock<M>, T: Send> {
     mutex: &'a Mutex<M, R, T>,
     held: ManuallyDrop<R::Held>,
-    /// The acquiring task releases.
+    /// The task that acquires the lock releases it.
     not_send: PhantomData<*mut ()>,
 }
 
@@ -51,7 +51,7 @@ impl<M: Machine, R: RawLock<M>, T: Send> Mutex<M, R, T> {
         self.raw.try_lock().map(|held| self.guard(held))
     }
 
-    /// Whether somebody holds the lock, a moment ago.
+    /// Whether the lock was held a moment ago.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
@@ -76,7 +76,8 @@ impl<M: Machine, R: RawLock<M>, T: Send> Deref for MutexGuard<'_, M, R, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard holds the lock, and its own borrow rules do the rest.
+        // SAFETY: the guard holds the lock, and the borrow of the guard rules out a mutable
+        // reference.
         unsafe { &*self.mutex.data.read() }
     }
 }
@@ -84,7 +85,7 @@ impl<M: Machine, R: RawLock<M>, T: Send> Deref for MutexGuard<'_, M, R, T> {
 impl<M: Machine, R: RawLock<M>, T: Send> DerefMut for MutexGuard<'_, M, R, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the guard holds the lock, and is borrowed exclusively.
         unsafe { &mut *self.mutex.data.write() }
     }
 }

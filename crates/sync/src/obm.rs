@@ -1,10 +1,10 @@
-//! OBM: the one-byte mutex (seed 002).
+//! OBM: the one-byte mutex (case study 002).
 //!
-//! Small enough for one in each page. Taking and releasing it uncontended is one inline
-//! read-modify-write each; a task that finds it taken spins a little and then blocks on a
-//! turnstile, and takes its chance again when woken. Seed 002's sharing of
-//! turnstiles between neighbouring pages is not needed: the turnstile is
-//! keyed by the byte's own address, so nobody is woken for a neighbour.
+//! Small enough for one in each page. An uncontended acquisition and its release are one inline
+//! read-modify-write each; a task that finds the lock taken spins a little, then blocks on a
+//! turnstile, and competes for the lock again when woken. Case study 002 shares turnstiles between
+//! neighbouring pages; here the byte's own address is the turnstile's key, so no task is woken for
+//! a neighbour.
 
 use crate::blocking::{Blocking, Byte};
 use crate::ecosystem::impl_lock_api;
@@ -15,23 +15,23 @@ use machine::{ConstInit, Machine, Ordering, Pinned};
 /// Rounds of spinning before a task blocks.
 const SPINS: u32 = 40;
 
-/// The byte when somebody holds the lock (beside the bits of `blocking`).
+/// The byte of a held lock (beside the bits of `blocking`).
 const LOCKED: usize = 4;
 
 /// A mutex in one byte.
 ///
-/// `SPINS` is how many rounds a task spins before it blocks: pauses that double, then
-/// yields. Not FIFO: a running task may overtake a sleeping one, but sleepers are woken
-/// in turn.
+/// A task spins for `SPINS` rounds before it blocks: pauses that double, then yields. Not FIFO: a
+/// running task may overtake a sleeping one, but sleepers are woken in turn.
 pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }> {
     inner: Blocking<M, Byte<M>, SPINS>,
 }
 
-// SAFETY: `Blocking`'s protocol: the byte is made LOCKED by a compare-and-swap of a value
-// that is not, with acquire, and freed by the owner with release.
+// SAFETY: `Blocking`'s protocol: a compare-and-swap of a value without LOCKED sets it, with
+// acquire, and the owner clears it with release.
 unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
     type Held = ();
     const NAME: &'static str = "obm";
+    const MAY_SLEEP: bool = true;
 
     fn new() -> Self {
         Obm {
@@ -87,7 +87,7 @@ impl_lock_api!(
     }
 );
 
-/// How often tasks met at a lock, on all one-byte mutexes of a machine.
+/// Slow paths taken on all one-byte mutexes of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SlowPaths {
     /// Acquisitions that found the byte taken, so they spun or blocked.
@@ -96,7 +96,7 @@ pub struct SlowPaths {
     pub slow_unlock: u64,
 }
 
-/// The counts since the machine began; each is exact when nobody is counting.
+/// The counts since the machine began; each is exact while no task is counting.
 pub fn slow_paths<M: Machine>() -> SlowPaths {
     let mut sum = SlowPaths::default();
     for stripe in &counters::<M>().0 {
@@ -106,8 +106,8 @@ pub fn slow_paths<M: Machine>() -> SlowPaths {
     sum
 }
 
-/// Counters that CPUs mostly have for themselves: 128 bytes each. `core`'s atomics, not
-/// the machine's: they are about the run, no part of what a checker explores.
+/// Counters that CPUs mostly have for themselves: 128 bytes each. `core`'s atomics, not the
+/// machine's: they describe the run and are not part of what a checker explores.
 struct Counters([Padded<Counts>; STRIPES]);
 
 /// A power of two.

@@ -1,11 +1,11 @@
-//! Keeping what different CPUs write on different lines.
+//! Keeping values that different CPUs write on different cache lines.
 
 use core::ops::{Deref, DerefMut};
 
 /// A value with cache lines of its own.
 ///
-/// 128 bytes, not 64: x86 prefetches lines in pairs, so the neighbour of a line
-/// that another CPU writes is pulled away with it.
+/// 128 bytes, not 64: x86 prefetches lines in pairs, so a CPU that fetches a line takes its
+/// neighbour away, too.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Padded<T>(pub T);

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use machine::{Atomics, CpuRange, Cpus, Pinned};
 
-/// One `T` a CPU, each on lines of its own (128 bytes at least).
+/// One `T` per CPU, each on cache lines of its own (128 bytes at least).
 ///
-/// All values may be read by all CPUs; which of their fields only the owner may
-/// touch is the value's own protocol, and a pin is the proof of being the owner.
+/// All CPUs may read all values. The value's own protocol says which of its fields only the owner
+/// may touch, and a pin is the proof of being the owner.
 pub struct PerCpu<T, C> {
     cpus: CpuRange,
     values: Box<[Padded<T>]>,
@@ -27,7 +27,7 @@ impl<T, C: Cpus> PerCpu<T, C> {
         }
     }
 
-    /// As [`PerCpu::new`], where memory may be out.
+    /// Like [`PerCpu::new`], but returns an error if memory is out.
     pub fn try_new(cpus: CpuRange, make: impl FnMut(usize) -> T) -> Result<Self, TryReserveError> {
         let mut values = Vec::new();
         values.try_reserve_exact(cpus.len())?;
@@ -70,7 +70,7 @@ impl<T, C: Cpus> PerCpu<T, C> {
         self.cpus
     }
 
-    /// The value of the CPU with this index, whoever calls.
+    /// The value of the CPU with this index, on any calling CPU.
     #[inline]
     pub fn of(&self, index: usize) -> &T {
         &self.values[index]
@@ -84,7 +84,7 @@ impl<T, C: Cpus> PerCpu<T, C> {
 }
 
 impl<T, C: Cpus + Atomics> PerCpu<T, C> {
-    /// Says that the values are `what` ([`Atomics::label`]).
+    /// Labels the values `what` ([`Atomics::label`]).
     pub fn label(&self, what: &'static str) {
         let values = self.values.as_ptr().cast();
         C::label(values, size_of_val(&*self.values), what);

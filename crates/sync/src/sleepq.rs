@@ -1,14 +1,14 @@
-//! Sleep queues: waiting for an event that is named by an address (S14 in seed 003).
+//! Sleep queues: waiting for an event that an address names (S14 in case study 003).
 //!
-//! Two that differ only in their lock: [`Hashed`] has one for each bucket, and
-//! [`GlobalQueue`] one for all, as a scheduler lock that also guards the sleep
-//! queue, which is what seed 003 found contended.
+//! The two differ only in their lock: [`Hashed`] has one per bucket, and [`GlobalQueue`] one for
+//! all buckets, like a scheduler lock that also guards the sleep queue, which case study 003 finds
+//! contended.
 
 use crate::locals::ASLEEP;
 use crate::turnstile::Turnstiles;
 use machine::Machine;
 
-/// Lets the calling task be blocked by `block`, and counts how long it is.
+/// Blocks the calling task by `block`, and counts the time.
 #[inline]
 pub fn asleep<M: Machine>(block: impl FnOnce()) {
     let from = M::now();
@@ -20,14 +20,13 @@ pub fn asleep<M: Machine>(block: impl FnOnce()) {
     });
 }
 
-/// Nanoseconds that the calling task has slept so far, wrapping; only differences mean
-/// something.
+/// Nanoseconds that the calling task has slept so far, wrapping; only differences are meaningful.
 #[inline]
 pub fn slept<M: Machine>() -> usize {
     M::with_locals(|locals| locals.words[ASLEEP].get())
 }
 
-/// Tasks that sleep until somebody wakes their key.
+/// Tasks that sleep until their key is woken.
 pub trait SleepQueue<M: Machine>: Send + Sync {
     /// The queue's name, as the command prints it.
     const NAME: &'static str;
@@ -35,14 +34,14 @@ pub trait SleepQueue<M: Machine>: Send + Sync {
     /// An empty queue.
     fn new() -> Self;
 
-    /// Sleeps on `key` until woken, if `still` holds; whether it slept.
+    /// Sleeps on `key` until woken, if `still` holds; returns whether it slept.
     ///
-    /// `still` runs under the queue's spin lock: whoever makes it false and then calls
-    /// [`SleepQueue::wake`] finds the sleeper, or `still` sees the change. It must
-    /// be short and not use the queue. The time is counted, see [`slept`].
+    /// `still` runs under the queue's spin lock: if a task makes it false and then calls
+    /// [`SleepQueue::wake`], either the call finds the sleeper, or `still` sees the change. It must
+    /// be short and not use the queue. [`slept`] counts the time.
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool;
 
-    /// Wakes the `count` tasks that have slept longest on `key`; how many there were.
+    /// Wakes the `count` tasks that have slept longest on `key`; returns how many there were.
     /// O(tasks woken + keys that share the bucket).
     fn wake(&self, key: *const (), count: usize) -> usize;
 }

@@ -1,22 +1,22 @@
 //! Turnstiles: queues of blocked tasks, found by the address they wait for.
 //!
-//! A lock that wants to be small can not hold a queue. It holds one bit, "somebody
-//! waits", and the queue stands in a table shared by all locks, found by hashing the
-//! lock's address (seeds 000 and 002; FreeBSD's `turnstile(9)`).
+//! A small lock cannot hold a queue. It holds one bit, "tasks wait", and the queue stands in a
+//! table shared by all locks, found by hashing the lock's address (case studies 000 and 002;
+//! FreeBSD's `turnstile(9)`).
 //!
 //! # Protocol
-//! The table has *chains*, each under a spin lock. A chain holds a *turnstile* for
-//! each address somebody waits for, each a FIFO queue. The nodes are on the waiters'
-//! stacks; the first waiter's node also is the turnstile, so nothing is allocated and
-//! other addresses in the chain cost one step each, however many tasks wait for them.
+//! The table has *chains*, each under a spin lock. A chain holds a *turnstile* for each address
+//! that tasks wait for, each a FIFO queue. The nodes are on the waiters' stacks; the first waiter's
+//! node also is the turnstile, so nothing is allocated and other addresses in the chain cost one
+//! step each, however many tasks wait for them.
 //!
 //! ```text
 //! waiter: lock the chain; if the condition still asks for waiting: enqueue, unlock, park
 //! waker:  lock the chain; change the condition; dequeue; unlock; mark woken; unpark
 //! ```
-//! The waiter checks and enqueues under the lock under which the waker changes and
-//! dequeues, so no wake-up falls in between. A node dies once its `woken` is set;
-//! the waker reads all it needs before that, and unparks when no lock is held.
+//! The waiter checks and enqueues under the same lock under which the waker changes and dequeues,
+//! so no wake-up falls in between. A node dies once its `woken` is set; the waker reads everything
+//! it needs before that, and unparks with no lock held.
 
 use crate::Padded;
 use alloc::boxed::Box;
@@ -26,12 +26,12 @@ use machine::{Atomic, Machine, Ordering, SharedCell};
 /// Chains in the machine's table.
 const CHAINS: usize = 128;
 
-/// A table of turnstiles: 128 bytes a chain.
+/// A table of turnstiles: 128 bytes per chain.
 pub struct Turnstiles<M: Machine> {
     chains: Box<[Padded<Slot<M>>]>,
 }
 
-/// One chain: a test-and-set lock and what it guards.
+/// One chain: a test-and-set lock and the list it guards.
 struct Slot<M: Machine> {
     /// 1 while locked.
     locked: M::AtomicU32,
@@ -39,25 +39,25 @@ struct Slot<M: Machine> {
     first: M::Cell<Link<M>>,
 }
 
-/// A blocked task; on its stack, in place until `woken` is set. On a line of its own, wherever the
-/// compiler puts it.
+/// A blocked task; on its stack, in place until `woken` is set. On a cache line of its own,
+/// wherever the compiler puts it.
 #[repr(align(64))]
 struct Waiter<M: Machine> {
     key: usize,
     task: M::Task,
-    /// Set to 1 by the waker, as the last thing it does with the node.
+    /// Set to 1 by the waker, in its last access to the node.
     woken: M::AtomicU32,
-    /// Guarded by the chain; once dequeued, by whoever dequeued it.
+    /// Guarded by the chain; once dequeued, by the waker that dequeued it.
     links: M::Cell<Links<M>>,
 }
 
-/// Where a waiter stands.
+/// A waiter's place in the queues.
 struct Links<M: Machine> {
-    /// The next waiter for the same key, or to be woken after this one.
+    /// The next waiter for the same key; once dequeued, the next one to be woken.
     next: Link<M>,
-    /// The first waiter for a key: the last one. Meaningless for others.
+    /// In the first waiter for a key: the last one. Meaningless in others.
     last: Link<M>,
-    /// The first waiter for a key: the first for another key. Meaningless for others.
+    /// In the first waiter for a key: the first for another key. Meaningless in others.
     sibling: Link<M>,
 }
 
@@ -76,21 +76,21 @@ impl<M: Machine> Link<M> {
     const NULL: Self = Link(null());
 }
 
-// SAFETY: a link is only followed under the chain's lock, or by who dequeued its target.
+// SAFETY: a link is followed only under the chain's lock, or by the waker that dequeued its target.
 unsafe impl<M: Machine> Send for Link<M> {}
 
-/// A locked chain, with a key. Dropping it unlocks the chain and then wakes what
-/// [`Chain::signal`] and [`Chain::broadcast`] have taken from the queue.
+/// A locked chain, with a key. Dropping it unlocks the chain and then wakes the waiters that
+/// [`Chain::signal`] and [`Chain::broadcast`] have dequeued.
 ///
 /// It is a spin lock and the task is pinned: do not block, and be short.
 #[must_use = "the chain is unlocked when this is dropped"]
 pub struct Chain<'a, M: Machine> {
     slot: &'a Slot<M>,
-    /// The address the chain was locked for.
+    /// The address that the chain was locked for.
     base: usize,
     /// The key of the queue in use: `base` plus a small number.
     key: usize,
-    /// Dequeued, to be woken: the first and the last, linked by `next`.
+    /// Dequeued waiters to be woken: the first and the last, linked by `next`.
     woken: (Link<M>, Link<M>),
     _pin: M::Pin,
 }
@@ -135,8 +135,8 @@ impl<M: Machine> Turnstiles<M> {
 impl<M: Machine> Slot<M> {
     fn lock(&self) {
         M::spin_until(|| {
-            // Acquire: pairs with the release in `unlock`. The load keeps waiters from
-            // taking the line from the holder.
+            // Acquire: pairs with the release in `unlock`. The load keeps waiters from taking the
+            // cache line from the holder.
             self.locked.load(Ordering::Relaxed) == 0
                 && self
                     .locked
@@ -154,21 +154,21 @@ impl<M: Machine> Slot<M> {
 impl<M: Machine> Chain<'_, M> {
     /// Turns to another queue of the same object, in the same chain.
     ///
-    /// An object of n bytes may use n queues: 0, the one a chain is locked with, to
-    /// n − 1. They are keyed by the addresses of its bytes, so they are nobody else's.
+    /// An object of n bytes may use n queues: 0, with which the chain is locked, to n − 1. Their
+    /// keys are the addresses of the object's own bytes, so no other object uses them.
     pub fn select(&mut self, queue: usize) -> &mut Self {
         self.key = self.base.wrapping_add(queue);
         self
     }
 
-    /// Enqueues the calling task as the last, unlocks the chain, and blocks until the
-    /// task is woken. What the waker did before is then visible.
+    /// Enqueues the calling task at the end, unlocks the chain, and blocks until the task is woken.
+    /// Everything that the waker did before is then visible.
     pub fn wait(self) {
         self.block(Place::Last);
     }
 
-    /// As [`Chain::wait`], but as the first: for a task that was woken in vain, so that
-    /// it does not lose its turn.
+    /// Like [`Chain::wait`], but at the head of the queue: for a task that was woken in vain, so
+    /// that it does not lose its turn.
     pub fn wait_first(self) {
         self.block(Place::First);
     }
@@ -187,14 +187,16 @@ impl<M: Machine> Chain<'_, M> {
         // SAFETY: the node stays until `woken` is set.
         unsafe { self.enqueue(&waiter, place) };
         drop(self);
-        // Acquire: pairs with the release in `wake`; the node is ours again.
+        // Acquire: pairs with the release in `wake`; the node is this task's again.
         while waiter.woken.load(Ordering::Acquire) == 0 {
             M::park();
         }
+        // Tells a checker so; else nothing.
+        waiter.links.into_inner();
     }
 
-    /// Takes the first waiter from the queue; it is woken when the chain is dropped.
-    /// Whether there was one.
+    /// Takes the first waiter from the queue; it is woken when the chain is dropped. Returns
+    /// whether there was one.
     pub fn signal(&mut self) -> bool {
         let (before, first) = self.find();
         if first.0.is_null() {
@@ -220,8 +222,8 @@ impl<M: Machine> Chain<'_, M> {
         true
     }
 
-    /// Takes all waiters from the queue; they are woken, first come first, when the
-    /// chain is dropped. How many there were.
+    /// Takes all waiters from the queue; they are woken in FIFO order when the chain is dropped.
+    /// Returns how many there were.
     pub fn broadcast(&mut self) -> usize {
         let (before, first) = self.find();
         if first.0.is_null() {
@@ -244,15 +246,15 @@ impl<M: Machine> Chain<'_, M> {
         count
     }
 
-    /// Whether somebody waits in the queue.
+    /// Whether tasks wait in the queue.
     pub fn has_waiters(&self) -> bool {
         !self.find().1.0.is_null()
     }
 
-    /// The turnstile of the key, and the one before it in the chain; null for none.
+    /// The key's turnstile and its predecessor in the chain; null for none.
     fn find(&self) -> (Link<M>, Link<M>) {
         let mut before = Link::NULL;
-        // SAFETY: the chain is locked, so its cells are ours and queued nodes live.
+        // SAFETY: the chain is locked, so its cells are this task's and queued nodes live.
         unsafe {
             let mut here = *self.slot.first.read();
             while !here.0.is_null() && (*here.0).key != self.key {
@@ -263,12 +265,12 @@ impl<M: Machine> Chain<'_, M> {
         }
     }
 
-    /// Lets the chain go on with `to` behind `before` (null: at its beginning).
+    /// Makes `to` the successor of `before` in the chain (null: the chain's first).
     ///
     /// # Safety
     /// Both are null or queued here.
     unsafe fn relink(&self, before: Link<M>, to: Link<M>) {
-        // SAFETY: the chain is locked; the caller answers for the nodes.
+        // SAFETY: the chain is locked, and both nodes are null or queued here.
         unsafe {
             if before.0.is_null() {
                 *self.slot.first.write() = to;
@@ -311,19 +313,19 @@ impl<M: Machine> Chain<'_, M> {
         }
     }
 
-    /// Notes the dequeued nodes `first` to `last` for waking.
+    /// Adds the dequeued nodes `first` to `last` to those to be woken.
     fn collect(&mut self, first: Link<M>, last: Link<M>) {
         if self.woken.0.0.is_null() {
             self.woken.0 = first;
         } else {
-            // SAFETY: a dequeued node lives until we wake it.
+            // SAFETY: a dequeued node lives until it is woken.
             unsafe { (*(*self.woken.1.0).links.write()).next = first };
         }
         self.woken.1 = last;
     }
 }
 
-/// Where a waiter goes in its queue.
+/// A waiter's place in its queue.
 enum Place {
     First,
     Last,
@@ -334,16 +336,16 @@ impl<M: Machine> Drop for Chain<'_, M> {
         self.slot.unlock();
         let mut next = self.woken.0;
         while !next.0.is_null() {
-            // SAFETY: we dequeued it and have not woken it yet.
+            // SAFETY: this chain dequeued the waiter and has not woken it yet.
             let waiter = unsafe { &*next.0 };
-            // SAFETY: its links are ours since we dequeued it.
+            // SAFETY: the links of a dequeued waiter belong to the chain that dequeued it.
             next = unsafe { (*waiter.links.read()).next };
             wake(waiter);
         }
     }
 }
 
-/// Lets a dequeued waiter go; the node is dead afterwards.
+/// Wakes a dequeued waiter; the node is dead afterwards.
 fn wake<M: Machine>(waiter: &Waiter<M>) {
     let task = waiter.task;
     // Release: pairs with the acquire in `block`. The node may be gone from here on.

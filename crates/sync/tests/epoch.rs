@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use sync::epoch::{Deferred, Domain, Full, Options, Protocol, SectionId, Stall, Standard};
+use sync::epoch::{
+    Deferred, Domain, Full, Options, Protocol, SectionId, Snapshot, Stall, Standard,
+};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -177,6 +179,23 @@ fn section_ids_are_words() {
         assert_eq!(SectionId::from_bits(2 << 10 | 1), None, "no open section");
         let foreign = SectionId::from_bits(1 << 10 | 7).expect("an id");
         assert!(domain.has_left(foreign), "the domain has no CPU 7");
+    });
+}
+
+#[test]
+fn snapshots_are_words_that_no_section_has() {
+    let machine = Hosted::new(1);
+    let domain = Domain::<Hosted>::new(machine.cpus());
+    machine.on_cpu(0, || {
+        for _ in 0..4 {
+            let snapshot = domain.snapshot();
+            let bits = snapshot.to_bits();
+            assert_eq!(SectionId::from_bits(bits), None);
+            assert_eq!(Snapshot::from_bits(bits), Some(snapshot));
+            // Only a section that is open at the snapshot lets the epoch go on.
+            let _section = domain.enter();
+            assert!(!domain.has_passed(&domain.snapshot()));
+        }
     });
 }
 

@@ -2,6 +2,7 @@
 //! which the sound one rests.
 
 use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
 use machine::{Atomic, Atomics, Cpus, Execute, Machine, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -210,6 +211,26 @@ fn barrier<P: Protocol>(world: &World<P>) {
     world.domain.barrier();
 }
 
+/// Advances the epoch twice, out of sections of its own, without which no stamp would have to wait.
+fn advancing_reader<P: Protocol>(world: &World<P>) {
+    for _ in 0..2 {
+        let _section = world.domain.enter();
+        if world.linked.load(Ordering::Relaxed) == 1 {
+            world.object.data.read();
+        }
+        advancer(world);
+    }
+}
+
+/// Asks once, as somebody who may find that the epoch has moved on by two.
+fn asker<P: Protocol>(world: &World<P>) {
+    world.unlink();
+    let snapshot = world.domain.snapshot();
+    if world.domain.has_passed(&snapshot) {
+        world.reclaim();
+    }
+}
+
 const MOST: usize = 5;
 
 #[test]
@@ -255,6 +276,43 @@ fn call_against_reader_one_epoch_ahead() {
 #[test]
 fn barrier_against_caller() {
     explore::<Standard>(2, &[caller, barrier]);
+}
+
+/// Who finds the epoch two further looks at no section: what they did comes with the epoch, from
+/// the CPU that advanced it.
+fn two_further() {
+    explore::<Standard>(2, &[advancing_reader, asker, reader]);
+}
+
+#[test]
+fn an_epoch_that_moved_on_hands_on_what_sections_did() {
+    two_further();
+}
+
+#[test]
+fn an_advance_that_orders_nothing_is_caught() {
+    let wait = include_str!("../src/epoch/wait.rs");
+    let comments = [
+        "Acquire: pairs with the release of the exchange below.",
+        "Release: hands on what the scan acquired.",
+    ];
+    for comment in comments {
+        let site = Site::after("epoch/wait.rs", wait, comment);
+        must_be_found(Flaw::Relaxed, site, two_further);
+    }
+}
+
+#[test]
+fn a_scan_that_orders_nothing_is_caught() {
+    let wait = include_str!("../src/epoch/wait.rs");
+    let scans = || explore::<Standard>(MOST, &[waiter, reader]);
+    for comment in [
+        "// Pairs with the publication of sections.\n        M::fence(Ordering::SeqCst);\n        // Relaxed: only the value",
+        "Acquire: pairs with the release of an exit.",
+    ] {
+        let site = Site::after("epoch/wait.rs", wait, comment);
+        must_be_found(Flaw::Relaxed, site, scans);
+    }
 }
 
 #[test]

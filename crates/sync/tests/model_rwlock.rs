@@ -100,7 +100,12 @@ impl<const BUG: u8> MutantRw<BUG> {
         word & WRITER == 0
             && self
                 .word
-                .compare_exchange(word, word + bits, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange(
+                    word,
+                    word.wrapping_add(bits),
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
                 .is_ok()
     }
 
@@ -152,7 +157,7 @@ unsafe impl<const BUG: u8> RawRw<Checked> for MutantRw<BUG> {
         } else {
             Ordering::Release
         };
-        let left = self.word.fetch_sub(READER, order) - READER;
+        let left = self.word.fetch_sub(READER, order).wrapping_sub(READER);
         if left & DRAIN != 0 && left / READER == 0 && BUG != NO_DRAIN {
             let mut chain = Turnstiles::<Checked>::global().lock(self.key());
             chain.select(2).signal();

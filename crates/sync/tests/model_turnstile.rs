@@ -6,6 +6,7 @@
 mod parking;
 
 use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, Atomics, Ordering};
 use parking::*;
 use std::ptr;
@@ -96,6 +97,32 @@ fn one_signal_for_two_waiters() {
         Waiting::Checked,
         Waking::SignalOne
     )));
+}
+
+/// A waiter's node is on its stack: what the waker does with it comes before the waiter goes on,
+/// also if that has not parked.
+fn a_woken_task_goes_on_at_once() {
+    checked::with_late_unparks(|| {
+        explore(None, || event(2, Waiting::Checked, Waking::Broadcast));
+        explore(Some(1), || event(3, Waiting::Checked, Waking::SignalEach));
+    });
+}
+
+#[test]
+fn a_node_is_its_waiters_again() {
+    a_woken_task_goes_on_at_once();
+}
+
+#[test]
+fn a_wake_up_that_orders_nothing_is_caught() {
+    let turnstile = include_str!("../src/turnstile.rs");
+    for comment in [
+        "Release: pairs with the acquire in `block`.",
+        "Acquire: pairs with the release in `wake`;",
+    ] {
+        let site = Site::after("src/turnstile.rs", turnstile, comment);
+        must_be_found(Flaw::Relaxed, site, a_woken_task_goes_on_at_once);
+    }
 }
 
 /// Two keys in one chain: each waiter is woken by its own key only.

@@ -28,6 +28,7 @@ fn attempt(class: &'static ClassState, site: &'static Location<'static>) -> Atte
         class,
         lock: 1,
         kind: Kind::Exclusive,
+        may_sleep: false,
         nested: false,
         site,
     }
@@ -38,12 +39,21 @@ fn what_finds_no_room_is_counted_together() {
     profile::of(Hosted::anchor()).start(1).expect("memory");
     let here = Location::caller();
     // Copies have addresses of their own, as call sites have.
-    let sites: Vec<_> = (0..MAX_SITES + 100)
-        .map(|_| &*Box::leak(Box::new(*here)))
-        .collect();
-    for site in &sites {
+    let places = vec![*here; 1 << 16].leak();
+    let acquire_at = |site| {
         <Profile as Observer<Hosted>>::acquired(&attempt(Crowd::state(), site), Acquired::Free);
-    }
+    };
+    let sites = (0..MAX_SITES + 100).map(|i| &places[i * 40_503 % places.len()]);
+    let files = || {
+        let rows = profile::of(Hosted::anchor()).report();
+        rows.into_iter().map(|row| row.file)
+    };
+    // In a table a quarter full many hash to the same slot, and all find one.
+    sites.clone().take(MAX_SITES / 4).for_each(acquire_at);
+    assert!(files().eq([file!()]), "a site without a line");
+
+    profile::of(Hosted::anchor()).reset();
+    sites.clone().for_each(acquire_at);
     let mut rows = profile::of(Hosted::anchor()).report();
     rows.sort_by_key(|row| row.file);
     let [rest, known] = rows.as_slice() else {

@@ -6,6 +6,7 @@ mod watched;
 use hosted::Hosted;
 use machine::{Execute, Job, Tasks};
 use std::any::TypeId;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::sleep;
@@ -225,6 +226,68 @@ fn call_sites_are_the_users() {
     lock_class!(Generic = "generic");
     generic(&Watched::<Hosted, Tas<Hosted>, Generic, Profile>::new());
     assert_eq!(rows::<Generic>()[0].line, line!() - 1);
+}
+
+/// Notes what it sees, under its name.
+struct Noting<const NAME: char>;
+
+thread_local! {
+    static SEEN: RefCell<Vec<(char, &'static str)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl<const NAME: char> Noting<NAME> {
+    fn note(event: &'static str) {
+        SEEN.with_borrow_mut(|seen| seen.push((NAME, event)));
+    }
+}
+
+impl<const NAME: char> Observer<Hosted> for Noting<NAME> {
+    type Ticket = ();
+    fn asks_contention() -> bool {
+        false
+    }
+    fn before(_: &Attempt) {
+        Self::note("before");
+    }
+    fn acquired(_: &Attempt, _: Acquired) {
+        Self::note("acquired");
+    }
+    fn refused(_: &Attempt) {
+        Self::note("refused");
+    }
+    fn releasing(_: &'static ClassState, _: usize, (): &mut ()) {
+        Self::note("releasing");
+    }
+    fn released((): ()) {
+        Self::note("released");
+    }
+}
+
+#[test]
+fn two_observers_see_all_that_one_sees() {
+    lock_class!(Seen = "seen");
+    let seen_by = |acquire: fn()| {
+        acquire();
+        SEEN.take()
+    };
+    fn acquire<O: Observer<Hosted>>() {
+        let lock = Watched::<Hosted, Tas<Hosted>, Seen, O>::new();
+        let held = lock.lock();
+        assert!(lock.try_lock().is_none());
+        // SAFETY: locked above.
+        unsafe { lock.unlock(held) };
+    }
+    let alone = seen_by(acquire::<Noting<'a'>>);
+    let both = seen_by(acquire::<Both<Noting<'a'>, Noting<'b'>>>);
+    for name in ['a', 'b'] {
+        let of_one = both.iter().filter(|(by, _)| *by == name);
+        let events = |(_, event): &(char, &'static str)| *event;
+        assert!(
+            of_one.map(events).eq(alone.iter().map(events)),
+            "{name}: {both:?}"
+        );
+    }
+    assert_eq!(alone.len(), 5, "{alone:?}");
 }
 
 #[test]

@@ -31,6 +31,10 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let case = args.next().unwrap_or_default();
     let iterations: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(1);
+    if case == "observer" {
+        println!("{}", std::any::type_name::<sync::watch::DefaultObserver>());
+        return;
+    }
     let vm = system();
     let Some(mut iterate) = case_of(&case, &vm) else {
         eprintln!("costs: unknown case '{case}'");
@@ -76,14 +80,18 @@ fn case_of<'a>(case: &str, vm: &'a System) -> Option<Box<dyn FnMut() + 'a>> {
 }
 
 fn system() -> System {
-    let machine = Hosted::with_memory(1, 192 * MIB).expect("memory");
+    let machine = Hosted::with_options(hosted::Options {
+        watched: false,
+        ..hosted::Options::new(1, 192 * MIB)
+    })
+    .expect("memory");
     machine.attach(0);
     let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 1 << 14);
     let options = Options {
         swap_space: Some(Arc::new(swap.expect("a swap space"))),
         ..Options::default()
     };
-    Vm::with_options(machine, options)
+    Vm::with_options(machine, options).expect("memory for the VM")
 }
 
 fn space(vm: &System) -> TestSpace {

@@ -36,13 +36,17 @@ fn counted<R>(operation: impl FnOnce() -> R) -> (R, Duration) {
 }
 
 fn run(fork_tables: ForkTables, case: &str, mib: usize, rounds: usize) -> Duration {
-    let machine = Hosted::with_memory(1, (2 * mib + 64) * MIB).expect("memory");
+    let machine = Hosted::with_options(hosted::Options {
+        watched: false,
+        ..hosted::Options::new(1, (2 * mib + 64) * MIB)
+    })
+    .expect("memory");
     machine.attach(0);
     let options = Options {
         fork_tables,
         ..Options::default()
     };
-    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options);
+    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options).expect("memory for the VM");
     let parent = Space::new(&vm).expect("a space");
     let at = parent.map(mib * MIB, Prot::READ_WRITE).expect("map");
     let mut times: Vec<Duration> = (0..rounds)

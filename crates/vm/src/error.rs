@@ -1,6 +1,6 @@
-//! What can go wrong, and the errno a POSIX system gives for it.
+//! The errors of operations, and the errno that a POSIX system gives for each.
 
-use crate::space::Limit;
+use crate::usage::Limit;
 use alloc::collections::TryReserveError;
 use core::fmt;
 use machine::{PageFault, PagerError};
@@ -34,7 +34,7 @@ pub enum Error {
         /// What is wrong with the request.
         reason: &'static str,
     },
-    /// What was asked for is taken. `EEXIST`.
+    /// The range that was asked for is taken. `EEXIST`.
     Exists {
         /// The first address that is mapped already.
         address: usize,
@@ -53,9 +53,14 @@ pub enum Error {
     },
     /// A task accessed what it must not. `SIGSEGV`.
     Segv(PageFault),
-    /// A page of an object that lies behind its end, or that can not be read. `SIGBUS`.
+    /// A page of an object that lies behind its end, or that cannot be read. `SIGBUS`.
     Bus {
         /// The page's index in the object.
+        page: u64,
+    },
+    /// A part of an object that lies behind where any object can end. `EFBIG`.
+    TooFar {
+        /// The first page behind that.
         page: u64,
     },
     /// A store of pages failed; its errno.
@@ -87,6 +92,7 @@ impl Error {
             Error::Exists { .. } => 17,
             Error::Denied => 13,
             Error::Invalid { .. } => 22,
+            Error::TooFar { .. } => 27,
             Error::NotOne { .. } | Error::Segv(_) | Error::Bus { .. } => 14,
             Error::Io(error) => error.errno,
         }
@@ -113,7 +119,8 @@ impl fmt::Display for Error {
             Error::Denied => write!(f, "the object may not be written"),
             Error::NotOne { address } => write!(f, "the range is not one mapping: {address:#x}"),
             Error::Segv(fault) => write!(f, "segmentation fault: {fault}"),
-            Error::Bus { page } => write!(f, "bus error: page {page} is not to be had"),
+            Error::Bus { page } => write!(f, "bus error: page {page} is not available"),
+            Error::TooFar { page } => write!(f, "no object can have a page {page}"),
             Error::Io(error) => write!(f, "input/output failed: {error}"),
         }
     }

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// `count` of what `make` makes.
-pub(crate) fn filled<T>(count: usize, make: impl FnMut() -> T) -> Result<Box<[T]>, Error> {
+pub fn filled<T>(count: usize, make: impl FnMut() -> T) -> Result<Box<[T]>, Error> {
     let mut all = Vec::new();
     all.try_reserve_exact(count)?;
     all.extend(core::iter::repeat_with(make).take(count));

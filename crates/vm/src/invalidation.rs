@@ -4,7 +4,7 @@
 //! CPU's line only. A block that takes a mapping of a page away stamps the page with
 //! its section's id; removal by the reverse map reads the stamp and waits until that
 //! very section has ended: not at all if nobody noted the page or the section is over,
-//! and never for other CPUs' blocks. (Seed 000's experiment waits for all of them.)
+//! and never for other CPUs' blocks. (The experiment of case study 000 waits for all of them.)
 //!
 //! # Protocol
 //! The stamp is written under the page's PV lock, and read by a waiter after it has
@@ -21,6 +21,7 @@
 //! two spaces at once; it then leaves a snapshot, taken at that moment, which covers
 //! both: each of them was open then.
 
+use crate::error::Error;
 use crate::policy::Invalidation;
 use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sync::epoch::{Domain, Section, SectionId, Snapshot};
@@ -52,17 +53,19 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
     type Page = M::AtomicU64;
     type Config = ();
 
-    /// A section takes no lock, and pins its CPU: the later it is opened the better.
-    const EAGER: bool = false;
-
-    fn new(_config: &(), cpus: CpuRange, _frames: usize) -> Self {
-        Snapshots {
-            domain: Domain::new(cpus),
-        }
+    fn new(_config: &(), cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+        let domain = Domain::try_new(cpus)?;
+        Ok(Snapshots { domain })
     }
 
     fn new_page() -> Self::Page {
         M::AtomicU64::new(0)
+    }
+
+    /// A section pins its CPU.
+    #[inline(always)]
+    fn may_sleep(&self) -> bool {
+        false
     }
 
     #[inline]

@@ -9,11 +9,11 @@
 //! | 30 | [`TreeSlot`] | what is mapped in a slot, its leaf and PV tables | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
-//! | 38 | [`PmapRoster`] | who has an address-space tag | 5 to 30 |
+//! | 38 | [`PmapRoster`] | the pmap that has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
-//! | 42 | [`PvFamily`] | who shares a leaf table, what it says while they are several | 30, 40 |
+//! | 42 | [`PvFamily`] | the slots that share a leaf table, its entries while there are several | 30, 40 |
 //! | 43, 44 | of policies | chunks of PV entries, see [`crate::policy::PvChunks`] | 30, 40 |
-//! | 45 | [`FrameReservation`] | who has reserved a block of frames, and what of it is unused | 10 to 40 |
+//! | 45 | [`FrameReservation`] | the owner of a reserved block of frames, and what of it is unused | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
@@ -25,13 +25,13 @@
 //! to cache with one lock at a time.
 //!
 //! A removal by the reverse map starts at 40 and needs 30, and the lists of the other pages
-//! if a superpage maps the page: it only tries, and if it fails it lets 40 go, takes 30 and
+//! if a superpage maps the page: it only tries, and if it fails it releases 40, takes 30 and
 //! then 40 again, and looks anew.
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and
 //! times. The locks have the same sizes in all builds. What policies rank is their
-//! own classes; an embedder may rank locks of his among these.
+//! own classes; an embedder may rank its own locks among these.
 
 use sync::adaptive::Adaptive;
 use sync::lock_class;
@@ -59,7 +59,7 @@ lock_class!(
     pub ObjectShard = "object shard", rank 36
 );
 lock_class!(
-    /// Who has an address-space tag. Held while a reference to a pmap is made, or taken out.
+    /// The pmap that has an address-space tag. Held while a reference to a pmap is made, or taken out.
     pub PmapRoster = "pmap roster", rank 38
 );
 lock_class!(
@@ -67,11 +67,11 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
-    /// Who shares a leaf table. In its PV table.
+    /// The slots that share a leaf table. In its PV table.
     pub PvFamily = "pv family", rank 42
 );
 lock_class!(
-    /// A block of frames that a slot has reserved. Almost always taken by who has the slot.
+    /// A block of frames that a slot has reserved. Almost always taken under the slot's lock.
     pub FrameReservation = "frame reservation", rank 45
 );
 lock_class!(

@@ -39,7 +39,7 @@ fn class<C: LockClass>() -> &'static ClassState {
 fn exercise() {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine);
+    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let pages = 300;
@@ -115,7 +115,7 @@ fn a_wrong_order_is_reported_with_both_sites() {
 fn the_vms_own_locks_are_checked() {
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine);
+    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     let pool = Mutex::<Hosted, Watched<Hosted, Ticket<Hosted>, FramePool>, ()>::new(());
     let line = line!() + 2;

@@ -1,5 +1,6 @@
-//! The default invalidation under all interleavings: CPUs that unmap one page at once,
-//! and one that finds it unmapped and must wait for all of them.
+//! The default invalidation under all interleavings: CPUs that unmap pages at once, and one that
+//! finds a page unmapped and must wait for all of them; and how a CPU that unmaps several pages
+//! waits for their locks: never in its block, which pins it.
 
 use checked::Checked;
 use checked::loom::model::Builder;
@@ -7,70 +8,128 @@ use machine::{Atomics, CpuRange, Execute, Frame, Job, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use sync::epoch::{Domain, Section, SectionId};
-use sync::spin::TestAndSet;
+use sync::obm::Obm;
 use vm::invalidation::Snapshots;
 use vm::policy::Invalidation;
 
-const FRAME: Frame = Frame(7);
+/// The page that all unmap, and the one that is unmapped after it.
+const PAGES: usize = 2;
 
 struct World<I: Invalidation<Checked>> {
     policy: I,
-    page: I::Page,
-    /// The PV list, as the number of mappings, under the page's lock.
-    mappings: sync::Mutex<Checked, TestAndSet<Checked>, usize>,
-    /// By CPU: whether its TLB has been flushed. Plain data: a wait that returns early
+    pages: [I::Page; PAGES],
+    /// The PV lists, as the numbers of mappings, under the pages' locks.
+    mappings: [sync::Mutex<Checked, Obm<Checked, 0>, usize>; PAGES],
+    /// By CPU and page: whether its TLB has been flushed. Plain data: a wait that returns early
     /// races with the write.
-    flushed: Vec<<Checked as Atomics>::Cell<bool>>,
+    flushed: Vec<[<Checked as Atomics>::Cell<bool>; PAGES]>,
+    /// Whether a lock is waited for in the block, which is wrong.
+    waits_in_block: bool,
+}
+
+/// What a CPU has unmapped and not flushed.
+struct Taking<'a, I: Invalidation<Checked>> {
+    world: &'a World<I>,
+    cpu: usize,
+    block: Option<I::Block<'a>>,
+    gathered: Vec<usize>,
+}
+
+impl<I: Invalidation<Checked>> Taking<'_, I> {
+    /// As `vm::pmap::remove::Taking`.
+    fn page(&mut self, page: usize) {
+        let lock = &self.world.mappings[page];
+        let mut mappings = match lock.try_lock() {
+            Some(mappings) => mappings,
+            None => {
+                if !self.world.waits_in_block {
+                    self.settle();
+                }
+                lock.lock()
+            }
+        };
+        let policy = &self.world.policy;
+        let block = self.block.get_or_insert_with(|| policy.begin());
+        policy.note(block, frame(page), &self.world.pages[page]);
+        *mappings -= 1;
+        drop(mappings);
+        self.gathered.push(page);
+    }
+
+    fn settle(&mut self) {
+        for page in self.gathered.drain(..) {
+            // SAFETY: read only by a CPU that waited for this block; loom checks it.
+            unsafe { *self.world.flushed[self.cpu][page].write() = true };
+        }
+        self.block = None;
+    }
+}
+
+const fn frame(page: usize) -> Frame {
+    Frame(7 + page as u32)
 }
 
 impl<I: Invalidation<Checked>> World<I> {
-    fn new(cpus: CpuRange, removers: usize) -> Self {
+    fn new(cpus: CpuRange, removers: usize, waits_in_block: bool) -> Self {
+        let unflushed = || [SharedCell::new(false), SharedCell::new(false)];
         World {
-            policy: I::new(&I::Config::default(), cpus, 16),
-            page: I::new_page(),
-            mappings: sync::Mutex::new(removers),
-            flushed: (0..removers).map(|_| SharedCell::new(false)).collect(),
+            policy: I::new(&I::Config::default(), cpus, 16).expect("room"),
+            pages: [I::new_page(), I::new_page()],
+            mappings: [sync::Mutex::new(removers), sync::Mutex::new(removers)],
+            flushed: (0..removers).map(|_| unflushed()).collect(),
+            waits_in_block,
         }
     }
 
-    fn unmap(&self, cpu: usize) {
-        let block = self.policy.begin();
-        {
-            let mut mappings = self.mappings.lock();
-            *mappings -= 1;
-            self.policy.note(&block, FRAME, &self.page);
-        }
-        // SAFETY: read only by who waited for this block; loom checks it.
-        unsafe { *self.flushed[cpu].write() = true };
-        drop(block);
+    fn unmap(&self, cpu: usize, pages: usize) {
+        let mut taking = Taking {
+            world: self,
+            cpu,
+            block: None,
+            gathered: Vec::new(),
+        };
+        (0..pages).for_each(|page| taking.page(page));
+        taking.settle();
     }
 
-    fn remove_all(&self) {
+    fn remove_all(&self, page: usize) {
         let reverse = self.policy.reverse();
-        if *self.mappings.lock() != 0 {
+        if *self.mappings[page].lock() != 0 {
             return;
         }
-        self.policy.wait(&reverse, FRAME, &self.page);
+        self.policy.wait(&reverse, frame(page), &self.pages[page]);
         for flushed in &self.flushed {
             // SAFETY: the block that wrote it has ended; loom checks it.
-            assert!(unsafe { *flushed.read() }, "waited too little");
+            assert!(unsafe { *flushed[page].read() }, "waited too little");
         }
     }
 }
 
+/// CPUs that unmap the first page, and one that removes it by the reverse map.
 fn model<I: Invalidation<Checked>>(removers: usize, preemptions: usize) {
+    explore::<I>(removers, 1, preemptions, false);
+}
+
+/// CPUs that unmap the first `pages`, and one that removes the last of these by the reverse map.
+fn explore<I: Invalidation<Checked>>(
+    removers: usize,
+    pages: usize,
+    preemptions: usize,
+    waits_in_block: bool,
+) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;
     builder.check(move || {
         let machine = Checked::new(removers + 1);
-        let world = Arc::new(World::<I>::new(machine.cpus(), removers));
+        let world = World::<I>::new(machine.cpus(), removers, waits_in_block);
+        let world = Arc::new(world);
         let mut jobs: Vec<Job> = Vec::new();
         for cpu in 0..removers {
             let world = Arc::clone(&world);
-            jobs.push(Box::new(move || world.unmap(cpu)));
+            jobs.push(Box::new(move || world.unmap(cpu, pages)));
         }
-        jobs.push(Box::new(move || world.remove_all()));
+        jobs.push(Box::new(move || world.remove_all(pages - 1)));
         machine.execute(jobs);
     });
 }
@@ -86,11 +145,14 @@ unsafe impl Invalidation<Checked> for Forgetful {
     type Page = <Checked as Atomics>::AtomicU64;
     type Config = ();
 
-    fn new(_: &(), cpus: CpuRange, _: usize) -> Self {
-        Forgetful(Domain::new(cpus))
+    fn new(_: &(), cpus: CpuRange, _: usize) -> Result<Self, vm::Error> {
+        Ok(Forgetful(Domain::new(cpus)))
     }
     fn new_page() -> Self::Page {
         machine::Atomic::new(0)
+    }
+    fn may_sleep(&self) -> bool {
+        false
     }
     fn begin(&self) -> Self::Block<'_> {
         self.0.enter()
@@ -116,6 +178,19 @@ fn one_block() {
 #[test]
 fn two_blocks_on_one_page() {
     model::<Snapshots<Checked>>(2, 1);
+}
+
+#[test]
+fn a_lock_that_is_taken_meanwhile() {
+    explore::<Snapshots<Checked>>(1, 2, 4, false);
+}
+
+#[test]
+fn a_lock_waited_for_in_the_block_is_found() {
+    let found = catch_unwind(|| explore::<Snapshots<Checked>>(1, 2, 4, true));
+    let panic = found.expect_err("a fault is found");
+    let message = panic.downcast_ref::<&str>().expect("a message");
+    assert_eq!(*message, "a task sleeps while it is pinned");
 }
 
 #[test]

@@ -53,7 +53,7 @@ struct World {
 impl World {
     /// Called on a CPU: an object of one page, not in memory yet.
     fn new(machine: &Checked) -> Arc<Self> {
-        let vm = Vm::new(machine.clone());
+        let vm = Vm::new(machine.clone()).expect("memory for the VM");
         let slots = Arc::new(OneSlot::default());
         let object = Object::anonymous(&vm, Some(slots.clone()), PAGE_SIZE as u64);
         Arc::new(World {
@@ -106,7 +106,7 @@ fn model<const N: usize>(
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 100_000;
-    builder.check(move || {
+    let body = move || {
         let machine = Checked::with_memory(N, 8);
         let made = Arc::new(std::sync::Mutex::new(None));
         let on_cpu = |job: Job| machine.execute(vec![job]);
@@ -131,7 +131,8 @@ fn model<const N: usize>(
             drop(world);
             assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
         }));
-    });
+    };
+    builder.check(move || checked::with_stack(body));
 }
 
 fn is_found(model: impl FnOnce(), message: &str) {
@@ -162,14 +163,23 @@ fn a_lookup_meets_an_eviction() {
     model(3, World::fill, [look_up, World::reclaim], is_consistent);
 }
 
+/// The page comes back to the frame that it left, while the other CPU looks there.
 #[test]
-fn two_lookups_meet_an_eviction() {
-    model(
-        1,
-        World::fill,
-        [look_up, look_up, World::reclaim],
-        is_consistent,
-    );
+fn a_lookup_meets_an_eviction_and_a_return() {
+    let evict_and_look = |world: &World| {
+        world.reclaim();
+        look_up(world);
+    };
+    model(2, World::fill, [look_up, evict_and_look], is_consistent);
+}
+
+#[test]
+fn two_lookups_of_an_evicted_page_read_it_once() {
+    let evicted = |world: &World| {
+        world.fill();
+        world.reclaim();
+    };
+    model(3, evicted, [look_up, look_up], is_consistent);
 }
 
 /// The lookup by hand, with or without its second look.

@@ -41,7 +41,7 @@ enum Op {
     Load(usize),
     RemoveAll(usize),
     Test(usize),
-    /// Forks; a store to a page in the child, and in the parent; who goes on.
+    /// Forks; a store to a page in the child, and in the parent; which of them goes on.
     Fork(usize, usize, bool),
 }
 
@@ -233,7 +233,7 @@ fn play(ops: &[Op], model: Model) -> Result<usize, TestCaseError> {
             superpages: Superpages::Always,
             ..Options::default()
         };
-        let vm = Vm::<Hosted, Best>::with_options(machine, options);
+        let vm = Vm::<Hosted, Best>::with_options(machine, options).expect("memory for the VM");
         let free = vm.frames().free_count();
         let space = Space::new(&vm).expect("a space");
         space.activate();

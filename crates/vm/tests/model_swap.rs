@@ -185,13 +185,13 @@ impl<S: OneSlot> World<S> {
         }
     }
 
-    /// Releases the slot, and writes to it as the next who has it.
+    /// Releases the slot, and writes to it as its next owner.
     fn reuse(&self, cpu: usize) {
         self.release();
         let own = Frame(cpu as u32 + 1);
         self.pages.begin(own, 1);
         if self.slot.allocate(own) {
-            // SAFETY: as in `fault`.
+            // SAFETY: the slot is this CPU's, and nobody else uses what it stores.
             unsafe { *self.stored.write() = CONTENT };
             assert_eq!(self.slot.release(), Some(own));
         }
@@ -273,12 +273,12 @@ fn explore<S: OneSlot>(preemptions: Option<usize>, cached: bool, kept: bool, act
 }
 
 /// The models: how many preemptions, whether the slot is cached at first, whether a reference
-/// is left over, and who does what.
+/// is left over, and which CPU does what.
 type Model = (Option<usize>, bool, bool, &'static [Act]);
 
 /// One reads, the other finds it or waits for it.
 const TWO_FAULTS: Model = (None, false, true, &[Fault, Fault]);
-/// Reading fails: who waits for it tries himself.
+/// Reading fails: the CPU that waits for it tries itself.
 const A_FAULT_FAILS: Model = (None, false, true, &[FaultFails, Fault]);
 /// The last reference goes while the slot is read in.
 const FAULT_AND_RELEASE: Model = (None, false, false, &[Fault, Release]);

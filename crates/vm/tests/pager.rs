@@ -37,7 +37,7 @@ fn whole_pages() {
     machine.clone().on_cpu(0, || {
         let [from, to] = [Frame(0), Frame(1)];
         for (index, word) in (0..512).zip(1..) {
-            let word = word * 0x0101_0101_0101_0101;
+            let word = u64::wrapping_mul(word, 0x0101_0101_0101_0101);
             machine.word(from, index).store(word, Ordering::Relaxed);
         }
         pager.write(&machine, 7, &[from], PAGE_SIZE).expect("write");

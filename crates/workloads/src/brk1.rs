@@ -1,8 +1,7 @@
 //! brk1: move the program break up by one page and back.
 //!
-//! Threads share one break. Each takes the break it finds as its base and moves
-//! between that and one page above, so they undo each other's moves; that is how
-//! will-it-scale has it.
+//! Threads share one break. Each takes the break it finds as its base and moves between that and
+//! one page above, so they undo each other's moves, as in will-it-scale.
 
 use crate::{Counter, Error, Needs, System, Workload};
 

@@ -1,7 +1,7 @@
-//! context_switch1: send a byte to a partner through a pipe and wait for it to come back
-//! through another.
+//! context_switch1: send a byte to a partner through one pipe and wait for it to come back through
+//! another.
 //!
-//! The partner runs where the task runs, so each round trip is two switches; both count.
+//! The partner runs on the task's CPU, so each round trip is two switches; both count.
 
 use crate::steps::{expect, send};
 use crate::system::LAST;
@@ -60,7 +60,7 @@ impl Pair {
         }
     }
 
-    /// Sends the partner away and waits until it has gone.
+    /// Sends the partner away and waits until it has ended.
     fn end<S: System>(self, system: &mut S) -> Result<(), Error> {
         let told = send(system, self.to, LAST);
         let closed = system.close(self.to); // a partner that was not told sees the end
@@ -72,10 +72,10 @@ impl Pair {
     }
 }
 
-/// `error`, after the ends that were made before it are closed.
+/// Closes `ends`, which were opened before `error`, and returns `error`.
 fn closing<S: System>(system: &mut S, ends: &[Descriptor], error: Error) -> Error {
     for &end in ends {
-        // What failed first is told.
+        // The first failure is the one to report.
         let _ = system.close(end);
     }
     error

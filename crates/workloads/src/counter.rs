@@ -2,13 +2,12 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The counter of one task, on cache lines of its own (128 bytes, because x86
-/// prefetches lines in pairs).
+/// The counter of one task, on cache lines of its own (128 bytes, because x86 prefetches lines in
+/// pairs).
 ///
-/// The task alone writes the count, so counting is a plain load and store. The
-/// limit lies on the same line: the task owns that line anyway, so asking whether
-/// to go on costs no miss until somebody says stop. May lie in memory shared
-/// between processes.
+/// Only the task writes the count, so counting is a plain load and store. The limit lies on the
+/// same line, which the task owns anyway, so checking it costs no miss until another task says
+/// stop. May lie in memory shared between processes.
 ///
 /// Relaxed throughout: the numbers order nothing else.
 #[repr(C, align(128))]
@@ -34,8 +33,8 @@ impl Counter {
         }
     }
 
-    /// Counts `n` more and says whether to go on. Only the task that the counter
-    /// belongs to may call this, or a child while the task waits for it.
+    /// Counts `n` more and says whether to go on. Only the counter's task may call it, or a child
+    /// while the task waits for it.
     #[inline]
     #[must_use]
     pub fn add(&self, n: u64) -> bool {
@@ -44,17 +43,18 @@ impl Counter {
         count < self.limit.load(Relaxed)
     }
 
-    /// What has been counted.
+    /// The count so far.
     pub fn get(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// The count, for a task that is not Rust: it adds to it in place of [`Counter::add`].
+    /// The count, for a task that is not Rust: it adds to the count instead of calling
+    /// [`Counter::add`].
     pub fn as_ptr(&self) -> *mut u64 {
         self.count.as_ptr()
     }
 
-    /// Asks the task to stop; it does at its next [`Counter::add`].
+    /// Asks the task to stop, which it does at its next [`Counter::add`].
     pub fn stop(&self) {
         self.limit.store(0, Relaxed);
     }

@@ -1,10 +1,10 @@
-//! desktop: a process of many threads that wake each other for every event, as a browser or a player
-//! does (seed 003's third analysis).
+//! desktop: a process of many threads that wake each other for every event, like a browser or a
+//! player (the third analysis of case study 003).
 //!
-//! Tasks come in pairs. For each event a task writes to its neighbour's pipe, polls and reads its own, tells
-//! the neighbour by a futex and waits for the same, then maps a small buffer, fills and unmaps
-//! it. So each event has two meetings, at each of which the first to come sleeps. A task
-//! without a neighbour, or whose neighbour has stopped, meets itself, and does not sleep.
+//! Tasks come in pairs. For each event a task writes to its neighbour's pipe, polls and reads its
+//! own, tells the neighbour by a futex and waits for the same, then maps a small buffer, fills and
+//! unmaps it. So each event has two meetings, at each of which the first task to come sleeps. A
+//! task without a neighbour, or whose neighbour has stopped, meets itself, and does not sleep.
 
 use crate::steps::{send, with_mapping};
 use crate::{Backing, Call, Counter, Descriptor, Error, Feature, Needs, System, Workload};
@@ -28,7 +28,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 
 /// Bytes of the buffer of an event: 64 KiB.
 const BUFFER: usize = 64 << 10;
-/// The byte and the word that say that a task has stopped; events are numbered below.
+/// The byte and the word that say that a task has stopped; events have lower numbers.
 const GONE: u8 = u8::MAX;
 
 pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
@@ -39,13 +39,13 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
     told
 }
 
-/// A task's end of what it shares with its neighbour.
+/// A task's end of the objects that it shares with its neighbour.
 struct Desk {
     /// The end of its own pipe from which it reads.
     from: Descriptor,
     /// Its own word.
     word: usize,
-    /// The end to write to, and the word, of whom it meets.
+    /// The end to write to, and the word, of the task it meets.
     to: Descriptor,
     their_word: usize,
     /// Whether it meets itself.
@@ -89,7 +89,7 @@ impl Desk {
         }
     }
 
-    /// Sends an event and gets one.
+    /// Sends an event and receives one.
     fn exchange<S: System>(&mut self, system: &mut S, event: u8) -> Result<(), Error> {
         send(system, self.to, event)?;
         let ready = system.poll_readable(&[self.from])?;
@@ -110,7 +110,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Tells whom it meets that it has come so far, and waits for the same.
+    /// Tells the other task how far this one has come, and waits for the same.
     fn meet<S: System>(&self, system: &mut S, event: u8) -> Result<(), Error> {
         system.write(self.their_word, event)?;
         system.futex_wake(self.their_word, 1)?;
@@ -122,7 +122,7 @@ impl Desk {
         }
     }
 
-    /// Lets a neighbour that goes on do so.
+    /// Tells the neighbour, if it goes on, to do so alone.
     fn leave<S: System>(self, system: &mut S) -> Result<(), Error> {
         if self.is_alone {
             return Ok(());
@@ -134,7 +134,7 @@ impl Desk {
     }
 }
 
-/// Fills a buffer that is made for it.
+/// Maps a buffer, fills it and unmaps it.
 fn draw<S: System>(system: &mut S, event: u8) -> Result<(), Error> {
     let page = system.page_size();
     with_mapping(system, BUFFER, Backing::Anonymous, |system, start| {

@@ -1,4 +1,4 @@
-//! Why a workload could not go on.
+//! Why a workload failed.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use core::fmt;
 pub enum Call {
     /// Making a mapping.
     Map,
-    /// Taking a mapping away.
+    /// Removing a mapping.
     Unmap,
     /// Changing the rights of a mapping.
     Protect,
@@ -39,30 +39,30 @@ pub enum Call {
     Write,
     /// Reading from a descriptor.
     Read,
-    /// Waking those who wait at a word of memory.
+    /// Waking tasks that wait at a word of memory.
     FutexWake,
     /// Waiting at a word of memory.
     FutexWait,
     /// Sleeping until some time.
     Sleep,
-    /// Asking for what the tasks that run together have in common.
+    /// Asking for the objects that the tasks which run together share.
     Common,
-    /// Saying what a signal does.
+    /// Setting a signal's handler.
     Handle,
-    /// Sending a signal to oneself.
+    /// Sending a signal to the task itself.
     Raise,
     /// Making a process.
     Fork,
     /// Starting a program.
     Exec,
-    /// Waiting for the end of what was started.
+    /// Waiting for the end of a child.
     Wait,
     /// Starting a task beside this one.
     Partner,
 }
 
 impl Call {
-    /// The name of the system call, or what comes nearest.
+    /// The name of the system call, or the nearest term.
     pub const fn name(self) -> &'static str {
         match self {
             Call::Map => "mmap",
@@ -96,14 +96,14 @@ impl Call {
     }
 }
 
-/// Why a workload could not go on.
+/// Why a workload failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A call failed, with this error number (`ENOMEM` is 12 …).
     Failed(Call, i32),
     /// The system does not have this call.
     Unsupported(Call),
-    /// A page held another byte than it must.
+    /// A page held a wrong byte.
     Wrong {
         /// Where.
         address: usize,
@@ -112,19 +112,19 @@ pub enum Error {
         /// What should have been there.
         expected: u8,
     },
-    /// A call succeeded and answered something else than it must.
+    /// A call succeeded with a wrong result.
     Answer {
-        /// Which.
+        /// The call.
         call: Call,
-        /// What it answered.
+        /// Its result.
         found: u64,
-        /// What it should have.
+        /// The right result.
         expected: u64,
     },
 }
 
 impl Error {
-    /// Nothing if a call answered what it must.
+    /// An error if a call's result is not the expected one.
     #[inline]
     pub(crate) fn unless(call: Call, found: u64, expected: u64) -> Result<(), Error> {
         match found == expected {

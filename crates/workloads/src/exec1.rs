@@ -1,6 +1,6 @@
 //! exec1: make a process that becomes a small program, and wait for it.
 //!
-//! Not of will-it-scale, which has none; as lmbench measures it.
+//! Not from will-it-scale, which has no such workload; like lmbench's.
 
 use crate::{Call, Counter, Error, Feature, Forked, Needs, System, Workload};
 

@@ -1,4 +1,4 @@
-//! What a workload asks of a system beyond what every one has.
+//! Features that a workload needs of a system beyond the common ones.
 
 /// A group of calls that not every system has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub enum Feature {
     Remap,
     /// Sending pages to swap space.
     PageOut,
-    /// Waking those who wait at a word of memory.
+    /// Waking tasks that wait at a word of memory.
     Futexes,
     /// Asking whether a descriptor is ready.
     Poll,
@@ -17,7 +17,7 @@ pub enum Feature {
     Sockets,
     /// Locks on a part of a file.
     RecordLocks,
-    /// Files with names, which one can open.
+    /// Files with names, by which they can be opened.
     Names,
     /// Signals and their handlers.
     Signals,
@@ -28,16 +28,16 @@ pub enum Feature {
     /// A program that compiles, see [`compile`](crate::compile).
     Compiler,
     /// Tasks whose processes are copies of one, see [`System::daemon`](crate::System::daemon), and
-    /// children that go on in a copy of their parent's memory.
+    /// children that continue in a copy of their parent's memory.
     Family,
     /// Tasks that tasks start beside themselves.
     Partners,
-    /// Pipes and memory that the tasks which run together have in common.
+    /// Pipes and memory that the tasks which run together share.
     Neighbours,
 }
 
 impl Feature {
-    /// The word used in output, for what a system has or lacks.
+    /// The feature's name in output.
     pub const fn name(self) -> &'static str {
         match self {
             Feature::Remap => "mremap",
@@ -58,7 +58,7 @@ impl Feature {
         }
     }
 
-    /// Whether a task that uses it has children, which it must be left time to wait for.
+    /// Whether a task that uses it has children, for which it must be left time to wait.
     pub const fn makes_children(self) -> bool {
         matches!(
             self,

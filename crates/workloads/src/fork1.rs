@@ -1,10 +1,10 @@
 //! fork1: make a process that ends at once, and wait for it.
 //!
-//! Not of will-it-scale, which has none; as lmbench measures it.
+//! Not from will-it-scale, which has no such workload; like lmbench's.
 
 use crate::{Call, Counter, Error, Feature, Forked, Needs, System, Workload};
 
-/// Not 0: so that one sees whose code it is.
+/// Not 0, so that the code is recognizably the child's.
 const CODE: u8 = 7;
 
 pub(crate) const WORKLOAD: Workload = Workload {

@@ -1,9 +1,10 @@
-//! fragment: memory that falls into many regions, and a page of it that is looked for.
+//! fragment: memory in many regions, and a reverse look-up of one of its pages.
 //!
-//! Of every eight pages of a mapping the last four are unmapped; one page of what stays has been
-//! written. Then the first page is sent to swap space: for that the kernel asks which mappings
-//! have it. Where all regions are on one list, the walk is as long as the list. In seed 004 the
-//! mapping has 10 GB, which become 327,680 regions; here 512 an iteration, so that it takes milliseconds.
+//! Of every eight pages of a mapping the last four are unmapped, and one of the remaining ones has
+//! been written. Then the first page is sent to swap space: for that the kernel looks for the
+//! mappings that have it. Where all regions are on one list, the walk is as long as the list. In
+//! case study 004 the mapping has 10 GB, which become 327,680 regions; here an iteration has 512,
+//! so that it takes milliseconds.
 
 use crate::steps::expect_byte;
 use crate::{Backing, Counter, Error, Feature, Needs, Prot, System, Workload};
@@ -13,7 +14,7 @@ const REGIONS: usize = 512;
 /// Pages from one region to the next, and pages of it that stay mapped.
 const SPACING: usize = 8;
 const KEPT: usize = 4;
-/// What is written to a region.
+/// The byte written to a region.
 const BYTE: u8 = 1;
 
 pub(crate) const WORKLOAD: Workload = Workload {
@@ -44,11 +45,11 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
     }
 }
 
-/// Makes a mapping of `regions` regions of four pages, eight pages from each other, the first page of each
-/// written. Where the first begins.
+/// Maps `regions` regions of four pages, eight pages from each other, the first page of each
+/// written. Returns the start of the first.
 ///
 /// # Errors
-/// Of the call that fails; then nothing is left.
+/// Those of the call that fails; then nothing stays mapped.
 fn make<S: System>(system: &mut S, regions: usize) -> Result<usize, Error> {
     let page = system.page_size();
     let start = system.map(
@@ -69,7 +70,7 @@ fn make<S: System>(system: &mut S, regions: usize) -> Result<usize, Error> {
     Ok(start)
 }
 
-/// Unmaps what is left of the mapping, holes or not.
+/// Unmaps the rest of the mapping, holes or not.
 fn clear<S: System>(system: &mut S, start: usize, regions: usize) -> Result<(), Error> {
     system.unmap(start, regions * SPACING * system.page_size())
 }

@@ -1,4 +1,4 @@
-//! futex1: wake whoever waits at a word of the task's own, where nobody does.
+//! futex1: wake the waiters at a word of the task's own, which has none.
 //!
 //! The kernel still looks the page up and locks the word's hash bucket.
 

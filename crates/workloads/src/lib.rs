@@ -1,16 +1,15 @@
 //! The workloads of will-it-scale, written once and run on every system.
 //!
-//! A [`Workload`] is a loop over the operations of a [`System`]: the kernel of
-//! this computer, or scalevm's own virtual memory on some machine. Each task runs
-//! the loop on its own handle of the system and counts with its own [`Counter`];
-//! whoever measures reads the counters from outside.
+//! A [`Workload`] is a loop over the operations of a [`System`]: the kernel of this computer, or
+//! scalevm's own virtual memory on some machine. Each task runs the loop on its own handle of the
+//! system and counts with its own [`Counter`]; the measuring program reads the counters from
+//! outside.
 //!
 //! The loops and the sizes are those of will-it-scale
-//! (<https://github.com/antonblanchard/will-it-scale>), so figures can be held
-//! beside published ones. Of those that it lacks, fork1 and exec1 are as lmbench has
-//! them; build, desktop, exim, fragment, madvise1, mprotect1, mremap1 and reclaim1 are ours.
-//! What differs: a workload stops when its counter says so, instead of being killed, and
-//! every call is checked.
+//! (<https://github.com/antonblanchard/will-it-scale>), so results compare with published ones. Of
+//! those that it lacks, fork1 and exec1 follow lmbench; build, desktop, exim, fragment, madvise1,
+//! mprotect1, mremap1 and reclaim1 are ours. The differences: a workload stops when its counter
+//! says so, instead of being killed, and checks every call.
 #![no_std]
 
 mod brk1;
@@ -46,7 +45,6 @@ mod system;
 mod tlb_flush1;
 mod unit;
 mod unix1;
-mod work;
 
 pub use build::compile;
 pub use counter::Counter;
@@ -55,13 +53,12 @@ pub use exim::{Daemon, Mail};
 pub use feature::Feature;
 pub use player::{Frame, PERIOD, PLAYER, play};
 pub use program::{Files, Input, Program};
-pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System};
-pub use work::work;
+pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System, work};
 
 /// Bytes that the mapping workloads map: 128 MiB.
 pub const SIZE: usize = 128 << 20;
 
-/// What a workload asks of a system beyond anonymous mappings.
+/// A workload's needs beyond anonymous mappings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Mappings of files.
@@ -72,9 +69,9 @@ pub struct Needs {
     pub protect: bool,
     /// Dropping pages of a mapping (`MADV_DONTNEED`).
     pub discard: bool,
-    /// Bytes that a task touches at most.
+    /// The most bytes that a task touches.
     pub memory: usize,
-    /// What else.
+    /// Further features.
     pub features: &'static [Feature],
 }
 
@@ -90,21 +87,21 @@ impl Needs {
     };
 }
 
-/// A workload: what it is called, what it says of itself, what it needs.
+/// A workload: its name, its description, its needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Workload {
     /// The name on the command line, as in will-it-scale.
     pub name: &'static str,
-    /// What will-it-scale prints behind `testcase:`.
+    /// The text that will-it-scale prints after `testcase:`.
     pub description: &'static str,
-    /// What the counter counts, in the plural.
+    /// The unit of its counter, in the plural.
     pub unit: &'static str,
-    /// What the system must offer.
+    /// The features that the system must offer.
     pub needs: Needs,
     body: Body,
 }
 
-/// Names the loop; a function pointer can not be generic over the system.
+/// Names the loop; a function pointer cannot be generic over the system.
 #[derive(Debug, PartialEq, Eq)]
 enum Body {
     Brk1,
@@ -135,8 +132,7 @@ enum Body {
 }
 
 impl Workload {
-    /// Runs the loop on `system` until `tick` tells it to stop, then takes away
-    /// what it has mapped.
+    /// Runs the loop on `system` until `tick` tells it to stop, then unmaps its mappings.
     ///
     /// # Errors
     /// The first call that fails or gives a wrong result ends the loop.

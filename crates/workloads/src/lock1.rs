@@ -1,7 +1,7 @@
 //! lock1: lock and unlock a byte of the task's own file.
 //!
-//! Record locks of `fcntl`, not `flock`, although slides about ticket locks call the
-//! workload by that name: the structure that `fcntl` takes is called `flock`.
+//! Record locks of `fcntl`, not `flock`. Slides about ticket locks call the workload by that name:
+//! the structure that `fcntl` takes is called `flock`.
 
 use crate::{Counter, Error, Feature, Needs, System, Workload};
 

@@ -1,7 +1,7 @@
 //! madvise1: write a page of anonymous memory and drop it, page after page.
 //!
-//! One page a call: what a call costs (the lock, the look-up, the flush) is not hidden
-//! behind what it costs to free many. An iteration is a fault and a drop; less page_fault1's
+//! One page per call, so that the cost of freeing many pages does not hide the cost of the call
+//! (the lock, the look-up, the flush). An iteration is a fault and a drop; less page_fault1's
 //! fault, it is the drop.
 
 use crate::steps::on_each_page;

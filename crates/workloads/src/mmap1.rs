@@ -1,7 +1,7 @@
-//! mmap1: map and unmap anonymous memory that nobody touches.
+//! mmap1: map and unmap anonymous memory without touching it.
 //!
-//! The subject of seed 000: an munmap of pages that were never there still walks
-//! through the pmap's delayed invalidation.
+//! The subject of case study 000: an munmap of pages that were never there still goes through the
+//! pmap's delayed invalidation.
 
 use crate::steps::with_mapping;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};

@@ -1,8 +1,8 @@
-//! mprotect1: take the right to write from a page and give it back, page after page.
+//! mprotect1: make a page read-only and writable again, page after page.
 //!
-//! The page is written before, so there is an entry to change and a translation to flush;
-//! that write faults where rights come back lazily. On most systems both calls also divide
-//! the mapping in three or join it again.
+//! The page is written before, so there is an entry to change and a translation to flush; that
+//! write faults where rights return lazily. On most systems both calls also split the mapping in
+//! three or join it again.
 
 use crate::steps::with_mapping;
 use crate::{Backing, Counter, Error, Needs, Prot, System, Workload};

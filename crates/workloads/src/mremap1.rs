@@ -1,9 +1,9 @@
-//! mremap1: let 1 MiB of touched memory grow to 2 MiB where it has no room, and cut it back.
+//! mremap1: grow 1 MiB of touched memory to 2 MiB where it has no room, and cut it back.
 //!
-//! The half behind it has no rights, so a growth must move the 256 pages. Cutting back takes
-//! the rights from the new half, which is in the way of the next growth, and unmaps the half
-//! left behind: no address is given up that another task might be given. An iteration is the
-//! mremap, and that mprotect and munmap of untouched memory, which take little beside it.
+//! The half after it has no rights, so growing must move the 256 pages. Cutting back revokes the
+//! rights of the new half, which is in the way of the next growth, and unmaps the half left behind,
+//! so no address is freed that another task might get. An iteration is the mremap, and that
+//! mprotect and munmap of untouched memory, which take little beside it.
 
 use crate::steps::expect_byte;
 use crate::{Backing, Call, Counter, Error, Feature, Needs, Prot, System, Workload};
@@ -32,10 +32,10 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
     unmapped
 }
 
-/// Moves what is at `start`, which always says where it and the half behind it are.
+/// Moves the memory at `start`, which always points to it and the half after it.
 fn keep_moving<S: System>(system: &mut S, tick: &Counter, start: &mut usize) -> Result<(), Error> {
     let page = system.page_size();
-    let value = |number: usize| (number % 255) as u8 + 1; // never 0, what a lost page holds
+    let value = |number: usize| (number % 255) as u8 + 1; // never 0, the content of a lost page
     system.protect(*start + LEN, LEN, Prot::None)?;
     for number in 0..LEN / page {
         system.write(*start + number * page, value(number))?;
@@ -43,7 +43,7 @@ fn keep_moving<S: System>(system: &mut S, tick: &Counter, start: &mut usize) -> 
     for number in (0..LEN / page).cycle() {
         let old = *start;
         *start = system.remap(old, LEN, 2 * LEN)?;
-        Error::unless(Call::Remap, u64::from(*start == old), 0)?; // not over what is behind it
+        Error::unless(Call::Remap, u64::from(*start == old), 0)?; // not over the half after it
         system.unmap(old + LEN, LEN)?;
         system.protect(*start + LEN, LEN, Prot::None)?;
         expect_byte(system, *start + number * page, value(number))?;

@@ -1,4 +1,4 @@
-//! pipe1: write a byte to the task's own pipe and read it back; nobody has to wait.
+//! pipe1: write a byte to the task's own pipe and read it back, without ever waiting.
 
 use crate::steps::{pass_bytes, with_ends};
 use crate::{Counter, Error, Feature, Needs, System, Workload};

@@ -1,24 +1,24 @@
-//! A player: a task that must be in time, 60 times a second (S21 of seed 003).
+//! A player: a task with a deadline 60 times a second (S21 of case study 003).
 
 use crate::steps::{expect, send, with_ends, with_mapping};
 use crate::{Backing, Descriptor, Error, Feature, System};
 
 /// Nanoseconds from frame to frame: 60 Hz.
 pub const PERIOD: u64 = 1_000_000_000 / 60;
-/// Nanoseconds that a core of 3 GHz decodes a frame.
+/// Nanoseconds that a core of 3 GHz takes to decode a frame.
 const DECODING: u64 = 4_000_000;
 /// Bytes of a frame, 1280 × 720 points of 12 bits, in whole pages of 4 KiB.
 const FRAME: usize = (1280 * 720 * 3 / 2_usize).next_multiple_of(4096);
 
-/// What a player asks of a system.
+/// The features that a player needs.
 pub const PLAYER: &[Feature] = &[Feature::Pipes, Feature::Poll, Feature::Futexes];
 
-/// What became of a frame.
+/// The outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// It was ready so many nanoseconds after it was due to be begun.
+    /// It was ready so many nanoseconds after its due start.
     Shown(u64),
-    /// The next was due before it could be begun.
+    /// The next was due before it could be started.
     Skipped,
 }
 
@@ -32,9 +32,9 @@ impl Frame {
     }
 }
 
-/// Plays: for each frame sleeps until it is due, decodes it into a new buffer, hands it on through a
-/// pipe that it polls, and wakes whoever waits for it. `ready` is told of each frame, and says
-/// whether to go on.
+/// Plays: for each frame sleeps until it is due, decodes it into a new buffer, passes it on through
+/// a pipe that it polls, and wakes the tasks that wait for it. Calls `ready` with each frame; its
+/// result says whether to go on.
 ///
 /// # Errors
 /// The first call that fails.

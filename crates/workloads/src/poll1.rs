@@ -1,4 +1,4 @@
-//! poll1: ask whether one could write to the task's own file, which one always can.
+//! poll1: ask whether the task's own file is writable, which it always is.
 
 use crate::{Call, Counter, Error, Feature, Needs, System, Workload};
 

@@ -1,9 +1,9 @@
 //! reclaim1: a working set of 128 MiB that does not stay in memory.
 //!
-//! Each page is read (it must hold what was written a lap ago), written, and paged out, page
-//! after page, lap after lap. So an iteration is one page brought in and one sent away. A
-//! system with less memory than that must reclaim pages anyway. One that has no swap space
-//! can only try: the kernel then looks the page up, finds no place for it, and keeps it.
+//! Each page is read (it must hold what was written a lap ago), written, and paged out, page after
+//! page, lap after lap. So an iteration pages one page in and one out. A system with less memory
+//! than that must reclaim pages anyway. One without swap space can only try: the kernel looks the
+//! page up, finds no place for it, and keeps it.
 
 use crate::steps::{expect_byte, with_mapping};
 use crate::{Backing, Counter, Error, Feature, Needs, SIZE, System, Workload};
@@ -36,7 +36,7 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
                 }
             }
             before = Some(lap);
-            lap = lap % u8::MAX + 1; // never 0, what a lost page holds
+            lap = lap % u8::MAX + 1; // never 0, the content of a lost page
         }
     })
 }

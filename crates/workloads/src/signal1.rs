@@ -1,4 +1,4 @@
-//! signal1: send oneself a signal, which a handler counts.
+//! signal1: send a signal to the task itself, whose handler counts it.
 
 use crate::{Call, Counter, Error, Feature, Needs, System, Workload};
 

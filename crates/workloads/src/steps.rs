@@ -1,9 +1,9 @@
-//! What several workloads do alike.
+//! Steps shared by several workloads.
 
 use crate::{Backing, Call, Counter, Descriptor, Error, Prot, SIZE, System};
 
-/// Maps `len` writable bytes, hands their address to `body`, and takes the mapping
-/// away again, also when `body` fails.
+/// Maps `len` writable bytes, passes their address to `body`, and unmaps them, even if `body`
+/// fails.
 pub(crate) fn with_mapping<S: System, T>(
     system: &mut S,
     len: usize,
@@ -30,8 +30,8 @@ pub(crate) fn fault_each_page<S: System>(
     })
 }
 
-/// Maps [`SIZE`] bytes, does `work` at the address of each page, counting pages, and unmaps,
-/// over and over.
+/// Maps [`SIZE`] bytes, does `work` at the address of each page, counting pages, and unmaps, over
+/// and over.
 pub(crate) fn on_each_page<S: System>(
     system: &mut S,
     tick: &Counter,
@@ -93,8 +93,8 @@ pub(crate) fn expect_bytes<S: System>(
     (0..pages).try_for_each(|number| expect_byte(system, start + number * page, byte))
 }
 
-/// Hands both ends of what one can write to and read from to `body`, and closes them, also
-/// when `body` fails.
+/// Passes two connected ends, to write to and to read from, to `body`, and closes them, even if
+/// `body` fails.
 pub(crate) fn with_ends<S: System, T>(
     system: &mut S,
     ends: [Descriptor; 2],
@@ -116,7 +116,7 @@ pub(crate) fn pass_bytes<S: System>(
 ) -> Result<(), Error> {
     let mut byte = 0u8;
     loop {
-        byte = byte.wrapping_add(1); // what is read is what was written last
+        byte = byte.wrapping_add(1); // a read returns the last byte written
         send(system, writer, byte)?;
         expect(system, reader, byte)?;
         if !tick.add(1) {
@@ -135,6 +135,6 @@ pub(crate) fn send<S: System>(system: &mut S, to: Descriptor, byte: u8) -> Resul
 pub(crate) fn expect<S: System>(system: &mut S, from: Descriptor, byte: u8) -> Result<(), Error> {
     let mut found = [0];
     let length = system.read_from(from, &mut found)?;
-    Error::unless(Call::Read, length as u64, 1)?; // 0: whoever should write is gone
+    Error::unless(Call::Read, length as u64, 1)?; // 0: the writing end is closed
     Error::unless(Call::Read, u64::from(found[0]), u64::from(byte))
 }

@@ -1,7 +1,7 @@
-//! What a workload needs of an operating system.
+//! The operations that a workload needs of an operating system.
 
-use crate::work::work;
 use crate::{Call, Daemon, Error, Program};
+use core::hint::black_box;
 
 /// The rights of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Prot {
     ReadWrite,
 }
 
-/// What lies behind a mapping.
+/// The content behind a mapping.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Backing<'a, F> {
     /// Zeroes, private (`MAP_PRIVATE | MAP_ANONYMOUS`).
@@ -33,20 +33,20 @@ impl<F> Clone for Backing<'_, F> {
 
 impl<F> Copy for Backing<'_, F> {}
 
-/// What a task reads from, writes to and asks about, by the number its process knows it by.
+/// A file, pipe or socket that a task uses, by its number in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor(pub i32);
 
-/// What a task has started and will wait for.
+/// A child that a task has started and will wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
     /// A process, by its number.
     Process(i32),
-    /// A thread, by a number that its starter's handle has given it.
+    /// A thread, by a number from its starter's handle.
     Thread(usize),
 }
 
-/// What a forked child does.
+/// The program of a forked child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forked {
     /// It ends at once with this exit code.
@@ -55,17 +55,16 @@ pub enum Forked {
     Execs,
 }
 
-/// The byte behind which an echo ends, see [`System::start_echo`].
+/// The byte after which an echo ends, see [`System::start_echo`].
 pub const LAST: u8 = 0;
 
 /// One task's handle of an operating system.
 ///
-/// Tasks of one process have handles of one address space, tasks of different
-/// processes of different ones. Addresses and lengths are multiples of
-/// [`System::page_size`]. A system that lacks an operation answers
-/// [`Error::Unsupported`]: what has a body here need not be there.
+/// Tasks of one process have handles of one address space, tasks of different processes of
+/// different ones. Addresses and lengths are multiples of [`System::page_size`]. A system that
+/// lacks an operation returns [`Error::Unsupported`]: methods with a body here are optional.
 pub trait System {
-    /// A file that mappings can be made of; goes away when dropped.
+    /// A file that can be mapped; disappears when dropped.
     type File;
 
     /// Bytes in a page.
@@ -79,7 +78,7 @@ pub trait System {
         backing: Backing<'_, Self::File>,
     ) -> Result<usize, Error>;
 
-    /// Takes `len` bytes of mappings away.
+    /// Unmaps `len` bytes.
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error>;
 
     /// Changes the rights of `len` bytes.
@@ -88,8 +87,7 @@ pub trait System {
     /// Drops the pages of `len` bytes; the next read finds zeroes, or the file.
     fn discard(&mut self, start: usize, len: usize) -> Result<(), Error>;
 
-    /// Where the program break is, as a place from which the workload may move it
-    /// up and back.
+    /// The program break, as a place from which the workload may move it up and back.
     fn program_break(&mut self) -> Result<usize, Error>;
 
     /// Moves the program break.
@@ -98,12 +96,12 @@ pub trait System {
     /// Creates a file of `len` zero bytes that no other task has.
     fn file(&mut self, len: usize) -> Result<Self::File, Error>;
 
-    /// Writes to a file, as `pwrite` does; returns how many bytes it took.
+    /// Writes to a file, like `pwrite`; returns how many bytes it took.
     fn write_file(&mut self, _file: &Self::File, _at: u64, _bytes: &[u8]) -> Result<usize, Error> {
         Err(Error::Unsupported(Call::Write))
     }
 
-    /// Reads from a file, as `pread` does; returns how many bytes there were.
+    /// Reads from a file, like `pread`; returns how many bytes there were.
     fn read_file(
         &mut self,
         _file: &Self::File,
@@ -119,44 +117,44 @@ pub trait System {
     /// Reads one byte. The page is mapped for reading by this task.
     fn read(&mut self, address: usize) -> Result<u8, Error>;
 
-    /// Makes the mapping of `len` bytes at `start` `new_len` long and returns where it is
-    /// now, with its pages: there, or elsewhere if what follows it is mapped.
+    /// Makes the mapping of `len` bytes at `start` `new_len` long and returns its new address, with
+    /// its pages: the old one, or another if the memory after it is mapped.
     fn remap(&mut self, _start: usize, _len: usize, _new_len: usize) -> Result<usize, Error> {
         Err(Error::Unsupported(Call::Remap))
     }
 
-    /// Sends the pages of `len` bytes to swap space, as far as there is any; the next access
-    /// brings them back as they were.
+    /// Sends the pages of `len` bytes to swap space, as far as there is any; the next access pages
+    /// them in unchanged.
     fn page_out(&mut self, _start: usize, _len: usize) -> Result<(), Error> {
         Err(Error::Unsupported(Call::PageOut))
     }
 
-    /// The descriptor of `file`, good as long as `file` lives; not to be closed.
+    /// The descriptor of `file`, valid as long as `file` lives; not to be closed.
     fn descriptor(&mut self, _file: &Self::File) -> Result<Descriptor, Error> {
         Err(Error::Unsupported(Call::File))
     }
 
-    /// Opens by its name the file that was made for this task, for reading and writing.
+    /// Opens the file that was made for this task by its name, for reading and writing.
     fn open(&mut self) -> Result<Descriptor, Error> {
         Err(Error::Unsupported(Call::Open))
     }
 
-    /// Gives a descriptor back.
+    /// Closes a descriptor.
     fn close(&mut self, _descriptor: Descriptor) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Close))
     }
 
-    /// Locks the first byte of a file for writing; waits until nobody else has it.
+    /// Locks the first byte of a file for writing; waits until no other task holds the lock.
     fn lock_record(&mut self, _file: Descriptor) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Lock))
     }
 
-    /// Gives that lock back.
+    /// Releases that lock.
     fn unlock_record(&mut self, _file: Descriptor) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Lock))
     }
 
-    /// Whether one could write to the descriptor now; does not wait.
+    /// Whether the descriptor is writable now; does not wait.
     fn poll_writable(&mut self, _descriptor: Descriptor) -> Result<bool, Error> {
         Err(Error::Unsupported(Call::Poll))
     }
@@ -182,20 +180,20 @@ pub trait System {
         Err(Error::Unsupported(Call::Read))
     }
 
-    /// Wakes at most `count` tasks that wait at the mapped word at `address`, of whatever
-    /// process; returns how many there were.
+    /// Wakes at most `count` tasks that wait at the mapped word at `address`, of any process;
+    /// returns how many there were.
     fn futex_wake(&mut self, _address: usize, _count: u32) -> Result<u32, Error> {
         Err(Error::Unsupported(Call::FutexWake))
     }
 
-    /// Waits at the mapped 32-bit word at `address` until woken, if it holds `value`; whether
-    /// it did. May return early.
+    /// Waits at the mapped 32-bit word at `address` until woken, if it holds `value`; returns
+    /// whether it did. May return early.
     fn futex_wait(&mut self, _address: usize, _value: u32) -> Result<bool, Error> {
         Err(Error::Unsupported(Call::FutexWait))
     }
 
-    /// Waits until one can read from one of these descriptors, 64 at most, or learn there that
-    /// nothing will come; which, by their places, as bits.
+    /// Waits until one of these descriptors, 64 at most, is readable or at its end; returns which,
+    /// by index, as bits.
     fn poll_readable(&mut self, _from: &[Descriptor]) -> Result<u64, Error> {
         Err(Error::Unsupported(Call::Poll))
     }
@@ -220,14 +218,13 @@ pub trait System {
         Err(Error::Unsupported(Call::Fork))
     }
 
-    /// Waits for the end of what this task has started, which is then forgotten; returns
-    /// its exit code.
+    /// Waits for the end of a child of this task, which is then forgotten; returns its exit code.
     fn wait(&mut self, _child: Child) -> Result<u8, Error> {
         Err(Error::Unsupported(Call::Wait))
     }
 
-    /// Makes a process that is a copy of this one and does what `program` says, on a handle of its
-    /// own; it ends with code 0, or another if that fails.
+    /// Makes a process that is a copy of this one and runs `program`, on a handle of its own; it
+    /// ends with code 0, or another if that fails.
     fn start(&mut self, program: Program<'_, Self::File>) -> Result<Child, Error> {
         Err(Error::Unsupported(match program {
             Program::Compiler { .. } => Call::Exec,
@@ -235,13 +232,13 @@ pub trait System {
         }))
     }
 
-    /// The mail server that has been started in the process of which all tasks' processes are
-    /// copies, if the workload has [`Feature::Family`](crate::Feature::Family).
+    /// The mail server that was started in the process of which all tasks' processes are copies, if
+    /// the workload has [`Feature::Family`](crate::Feature::Family).
     fn daemon(&self) -> Option<Daemon> {
         None
     }
 
-    /// Which of the tasks that run together this is, from 0.
+    /// This task's number among those that run together, from 0.
     fn number(&self) -> usize {
         0
     }
@@ -251,14 +248,14 @@ pub trait System {
         1
     }
 
-    /// The ends to read from and to write to of the pipe that was made for task `task` of those
-    /// that run together, and that all of them have. Both ends stay open as long as any of them runs; not to
-    /// be closed.
+    /// The ends to read from and to write to of the pipe made for task `task` of those that run
+    /// together; all of them have it. Both ends stay open as long as any of them runs; not to be
+    /// closed.
     fn pipe_of(&mut self, _task: usize) -> Result<[Descriptor; 2], Error> {
         Err(Error::Unsupported(Call::Common))
     }
 
-    /// Where memory is that all tasks that run together have, a page for each of them, zero at
+    /// The address of memory that all tasks that run together share, one page per task, zero at
     /// first. Not to be unmapped.
     fn common_memory(&mut self) -> Result<usize, Error> {
         Err(Error::Unsupported(Call::Common))
@@ -269,7 +266,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Sleep))
     }
 
-    /// Sleeps until [`System::now`] would say `time`.
+    /// Sleeps until [`System::now`] would return `time`.
     fn sleep_until(&mut self, _time: u64) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Sleep))
     }
@@ -279,10 +276,21 @@ pub trait System {
         work(nanoseconds);
     }
 
-    /// Starts a task of the same kind (process or thread) where this one runs. It takes the
-    /// two descriptors over (unless this fails), writes each byte that it reads from `from` to `to`, and ends
-    /// with code 0 after [`LAST`].
+    /// Starts a task of the same kind (process or thread) on this one's CPU. It takes over the two
+    /// descriptors (unless this fails), writes each byte that it reads from `from` to `to`, and
+    /// ends with code 0 after [`LAST`].
     fn start_echo(&mut self, _from: Descriptor, _to: Descriptor) -> Result<Child, Error> {
         Err(Error::Unsupported(Call::Partner))
     }
+}
+
+/// Computes for `nanoseconds` at 3 GHz: dependent steps of a shift, an exclusive or, and a
+/// multiplication (3 cycles on all usual cores).
+pub fn work(nanoseconds: u64) {
+    const CYCLES: u64 = 5;
+    let steps = nanoseconds.saturating_mul(3) / CYCLES;
+    let number = (0..steps).fold(black_box(1_u64), |number, _| {
+        (number ^ (number >> 29)).wrapping_mul(0x5851_f42d_4c95_7f2d)
+    });
+    black_box(number);
 }

@@ -1,7 +1,7 @@
 //! tlb_flush1: write a page of a private file mapping, drop it, read it back.
 //!
-//! Dropping the page takes the copy away, so it must be flushed from the TLBs of
-//! all CPUs that run the address space; what is read afterwards is the file's 0.
+//! Dropping the page frees the copy, so it must be flushed from the TLBs of all CPUs that run the
+//! address space; the following read finds the file's 0.
 
 use crate::steps::{expect_byte, on_each_page};
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};

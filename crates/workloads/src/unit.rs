@@ -1,12 +1,12 @@
-//! Pieces of work that are alike, but not the same.
+//! Pieces of work that are similar, but not equal.
 
-/// What is compiled, or a message, by its number: no two of a run have the same.
+/// The number of a compiled unit or a message, unique in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit(u64);
 
-/// Units that a task may do; no run comes that far.
+/// Units per task; no run gets that far.
 const PER_TASK: u64 = 1 << 32;
-/// The parts that [`Unit::vary`] divides a size in.
+/// The parts in which [`Unit::vary`] divides a size.
 const PARTS: u64 = 64;
 
 impl Unit {
@@ -34,13 +34,13 @@ impl Unit {
         self.0
     }
 
-    /// The byte with which a page of what comes of it begins; never 0, what a lost page holds.
+    /// The byte with which a page of its output begins; never 0, the content of a lost page.
     pub(crate) fn output(self, page: usize) -> u8 {
         self.mixed(page as u64) as u8 | 1
     }
 
-    /// `size` varied by up to a half, the same for the same unit and `what`: jobs that are equally
-    /// long would go on in step.
+    /// `size` varied by up to a half, the same for the same unit and `what`: jobs of equal length
+    /// would run in step.
     pub(crate) fn vary(self, size: u64, what: u64) -> u64 {
         size / 2 + size * (self.mixed(what) % (PARTS + 1)) / PARTS
     }

@@ -1,4 +1,5 @@
-//! desktop ends cleanly whatever task stops or fails first, and does what it says; the player is in time.
+//! desktop ends cleanly whatever task stops or fails first, and does what it promises; the player
+//! is in time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -8,7 +9,7 @@ use workloads::{Backing, Call, Counter, Descriptor, Error, Frame, PERIOD, Prot, 
 const PAGE: usize = 4096;
 const COMMON: usize = 1 << 20;
 
-/// What the tasks have in common: pipes and words by task. Whatever changes, all look again.
+/// The tasks' shared state: pipes and words by task. After any change, all look again.
 #[derive(Default)]
 struct Shared {
     pipes: BTreeMap<i32, VecDeque<u8>>,
@@ -45,7 +46,7 @@ impl Task {
         }
     }
 
-    /// Does `work` on what is shared, when it gives something.
+    /// Runs `work` on the shared state until it returns something.
     fn ask<R>(
         &mut self,
         call: Call,
@@ -83,7 +84,7 @@ impl System for Task {
     }
 
     fn unmap(&mut self, _: usize, len: usize) -> Result<(), Error> {
-        self.mapped -= len; // as if it had been: the first error is told
+        self.mapped -= len; // as if it had been: the first error counts
         self.ask(Call::Unmap, |_| Some(()))
     }
 
@@ -195,7 +196,7 @@ impl System for Task {
     }
 }
 
-/// Runs desktop with a task for each limit; `fail_at` is of task 0. What came of each, and
+/// Runs desktop with a task for each limit; `fail_at` is task 0's. Returns each task's result, and
 /// how often one waited.
 fn run(limits: &[u64], fail_at: Option<usize>) -> (Vec<Result<u64, Error>>, u64) {
     let shared = Arc::<(Mutex<Shared>, Condvar)>::default();
@@ -236,7 +237,7 @@ fn whoever_stops_first_the_others_go_on() {
 
 #[test]
 fn whoever_fails_the_neighbour_goes_on() {
-    // Two events take no fewer calls: each of them in each of its places.
+    // Two events take no fewer calls: each call fails once at each of its places.
     for number in 1..=48 {
         let (ended, _) = run(&[2, 300], Some(number));
         assert_eq!(ended[1], Ok(300), "call {number} of the first failed");
@@ -284,7 +285,7 @@ fn a_player_that_is_late_skips_what_is_past() {
     let Frame::Shown(first) = frames[0] else {
         panic!("{frames:?}")
     };
-    // The second is past when the first is ready, the third is begun 6 ms late.
+    // The second is past when the first is ready, the third starts 6 ms late.
     let third = Frame::Shown(2 * first - 2 * PERIOD);
     assert_eq!(frames[1..], [Frame::Skipped, third]);
     assert!(frames.iter().all(|frame| frame.is_dropped()));

@@ -1,5 +1,5 @@
-//! The workloads that need more than memory do the calls they should, notice wrong answers,
-//! and leave nothing behind.
+//! The workloads that need more than memory make the right calls, notice wrong answers, and leave
+//! nothing behind.
 
 mod plain;
 mod script;
@@ -12,7 +12,7 @@ fn find(name: &str) -> &'static Workload {
     workloads::find(name).expect("a known workload")
 }
 
-/// The workloads that this file is about; see tests/programs and tests/desktop.rs for those that it is not.
+/// The workloads of this file; tests/programs and tests/desktop.rs have the others.
 fn all() -> impl Iterator<Item = &'static Workload> {
     let others = [Feature::Compiler, Feature::Family, Feature::Neighbours];
     let all = workloads::all().iter();

@@ -1,4 +1,4 @@
-//! Each workload does the calls that will-it-scale's loop does, no more, no less.
+//! Each workload makes the calls of will-it-scale's loop, no more, no less.
 
 use workloads::{Backing, Call, Counter, Error, Needs, Prot, SIZE, System, Workload};
 
@@ -6,7 +6,7 @@ const PAGE: usize = 4096;
 const BASE: usize = 1 << 30;
 const BREAK: usize = 0x1000_0000;
 
-/// What a call was, without the addresses.
+/// A call, without the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Map(&'static str),
@@ -20,15 +20,15 @@ enum Event {
 }
 use Event::*;
 
-/// A system with one mapping that writes down what it is asked.
+/// A system with one mapping that records its calls.
 #[derive(Default)]
 struct Recorder {
     events: Vec<Event>,
     /// Bytes of the mapping; 0 if there is none.
     mapped: usize,
-    /// Of the longest mapping that was written.
+    /// The bytes of the longest mapping that was written.
     touched: usize,
-    /// The page that may not be written now.
+    /// The page that must not be written now.
     read_only: Option<usize>,
     /// This call fails with ENOMEM.
     fail: Option<Call>,
@@ -122,7 +122,7 @@ impl System for Recorder {
     }
 }
 
-/// The workloads that need nothing but memory; see tests/features.rs for the others.
+/// The workloads that need only memory; tests/features.rs has the others.
 fn of_memory() -> impl Iterator<Item = &'static Workload> {
     let all = workloads::all().iter();
     all.filter(|workload| workload.needs.features.is_empty())

@@ -1,24 +1,24 @@
-//! Delayed invalidation under one mutex (S3, seed 000's "before").
+//! Delayed invalidation under one mutex (S3, the "before" of case study 000).
 //!
 //! # Protocol
-//! Blocks get numbers, *generations*, in the order they start, and stand in a list,
-//! newest first. Under one global mutex:
+//! Blocks get numbers, *generations*, in the order they start, and stand in a list, newest first.
+//! Under one global mutex:
 //!
-//! - **start**: the generation is the newest block's (or, without one, the published)
-//!   plus one; the block becomes the list's first.
-//! - **finish**: the oldest block publishes its generation, under the turnstile's chain
-//!   lock, and wakes all who wait. Any other hands its generation to the next older
-//!   block, which will publish it in turn: older blocks are still open, and publishing
-//!   would say that they had ended.
+//! - **start**: the generation is the newest block's (or, without one, the published) plus one; the
+//!   block becomes the list's first.
+//! - **finish**: the oldest block publishes its generation, under the turnstile's chain lock, and
+//!   wakes all waiters. Any other block hands its generation to the next older one, which publishes
+//!   it in turn: older blocks are still open, and publishing would say that they had ended.
 //!
-//! So the published generation is *g* only when every block that started with one up to
-//! *g* has ended. A page's number is raised to the generation of each block that notes
-//! it; a wait compares that with the published one, and returns at once if no block
-//! that noted the page (or an alias of it, see [`super::generation`]) is open.
+//! So the published generation is *g* only when every block that started with one up to *g* has
+//! ended. A page's number is raised to the generation of each block that notes it; a wait compares
+//! that with the published one, and returns at once if no block that noted the page (or an alias of
+//! it, see [`super::generation`]) is open.
 //!
-//! A waiter checks again under the chain lock before it sleeps, and finish publishes
-//! under the same lock before it wakes: no wake-up is lost.
+//! A waiter checks again under the chain lock before it sleeps, and finish publishes under the same
+//! lock before it wakes: no wake-up is lost.
 
+use super::elements::Elements;
 use super::generation::Hashed;
 use super::{Sound, Steps};
 use core::marker::PhantomData;
@@ -26,7 +26,8 @@ use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sync::adaptive::FreebsdMutex;
 use sync::turnstile::Turnstiles;
 use sync::watch::Watched;
-use sync::{Padded, PerCpu, RawLock, lock_class};
+use sync::{Padded, RawLock, lock_class};
+use vm::Error;
 use vm::policy::Invalidation;
 
 lock_class!(
@@ -34,20 +35,19 @@ lock_class!(
     pub InvlGen = "invl gen", rank 20
 );
 
-/// Delayed invalidation as FreeBSD had it from May 2016 (b4ddfd) to May 2019.
+/// Delayed invalidation as in FreeBSD from May 2016 (b4ddfd) to May 2019.
 ///
-/// Start and finish take the global mutex (8 bytes), write the list's head and the
-/// neighbours' elements: every `munmap` on every CPU writes the same two lines.
+/// Start and finish take the global mutex (8 bytes) and write the list's head and the neighbours'
+/// elements: every `munmap` on every CPU writes the same two cache lines.
 ///
-/// FreeBSD keeps the list element in the thread. Here it is the CPU's, and the block's
-/// pin keeps the task there; a task has one block at most, so the list is the same.
+/// `elements.rs` says where a block's list element lies.
 pub struct Di<M: Machine, S: Steps = Sound> {
     /// `invl_gen_mtx`: guards all links and the order of generations.
     mutex: Padded<Watched<M, FreebsdMutex<M>, InvlGen>>,
-    /// The newest open block's CPU, or [`NONE`]. Written under the mutex. It lies beside
-    /// `published`, as the variables of one source file do.
+    /// The newest open block, or [`NONE`]. Written under the mutex. It lies beside `published`,
+    /// like the variables of one source file.
     globals: Padded<Globals<M>>,
-    blocks: PerCpu<Element<M>, M>,
+    blocks: Elements<M, Element<M>>,
     pages: Hashed<M>,
     steps: PhantomData<S>,
 }
@@ -59,60 +59,54 @@ struct Globals<M: Machine> {
     published: M::AtomicU64,
 }
 
-/// A CPU's place in the list.
+/// A block's place in the list.
 struct Element<M: Machine> {
-    /// 0 while no block is open here. Written by the owner, and raised by a newer
-    /// block's finish, under the mutex; read by the owner without it.
+    /// Written by the owner, and raised by a newer block's finish, under the mutex; the owner reads
+    /// it without.
     generation: M::AtomicU64,
-    /// Neighbours in the list: CPU indices or [`NONE`]. Under the mutex.
+    /// Neighbours in the list: their numbers or [`NONE`]. Under the mutex.
     newer: M::AtomicUsize,
     older: M::AtomicUsize,
 }
 
-/// No CPU.
+/// No block.
 const NONE: usize = usize::MAX;
 
 /// An open block of [`Di`].
 #[must_use = "the block ends when this is dropped"]
 pub struct DiBlock<'a, M: Machine, S: Steps = Sound> {
     di: &'a Di<M, S>,
-    cpu: usize,
-    _pin: M::Pin,
-    machine: PhantomData<M>,
+    number: usize,
 }
 
 impl<M: Machine, S: Steps> Di<M, S> {
-    /// What waiters' turnstile is known by.
+    /// The key of the waiters' turnstile.
     fn turnstile(&self) -> *const () {
         (&raw const self.globals.published).cast()
     }
 
-    fn start(&self, cpu: usize) {
-        let element = self.blocks.of(cpu);
-        assert!(
-            element.generation.load(Ordering::Relaxed) == 0,
-            "delayed invalidation has started on this CPU already"
-        );
-        // All that the mutex guards is ordered by it and accessed relaxed.
+    fn start(&self, number: usize) {
+        let element = self.blocks.of(number);
+        // The mutex orders everything it guards; accesses are relaxed.
         let held = self.mutex.lock();
         let newest = self.globals.newest.load(Ordering::Relaxed);
         let current = if newest == NONE {
             self.globals.published.load(Ordering::Relaxed)
         } else {
             let newest = self.blocks.of(newest);
-            newest.newer.store(cpu, Ordering::Relaxed);
+            newest.newer.store(number, Ordering::Relaxed);
             newest.generation.load(Ordering::Relaxed)
         };
         element.generation.store(current + 1, Ordering::Relaxed);
         element.older.store(newest, Ordering::Relaxed);
         element.newer.store(NONE, Ordering::Relaxed);
-        self.globals.newest.store(cpu, Ordering::Relaxed);
-        // SAFETY: locked above.
+        self.globals.newest.store(number, Ordering::Relaxed);
+        // SAFETY: the mutex was locked above, by this call.
         unsafe { self.mutex.unlock(held) };
     }
 
-    fn finish(&self, cpu: usize) {
-        let element = self.blocks.of(cpu);
+    fn finish(&self, number: usize) {
+        let element = self.blocks.of(number);
         let held = self.mutex.lock();
         let generation = element.generation.load(Ordering::Relaxed);
         let newer = element.newer.load(Ordering::Relaxed);
@@ -130,78 +124,58 @@ impl<M: Machine, S: Steps> Di<M, S> {
         } else {
             self.blocks.of(newer).older.store(older, Ordering::Relaxed);
         }
-        // SAFETY: locked above.
+        // SAFETY: the mutex was locked above, by this call.
         unsafe { self.mutex.unlock(held) };
-        element.generation.store(0, Ordering::Relaxed);
+        self.blocks.give(number);
     }
 
     fn publish(&self, generation: u64) {
         let mut chain = Turnstiles::<M>::global().lock(self.turnstile());
-        // Release: pairs with the acquire of a wait. What this block and, through the
-        // mutex, those that handed their generation on did is over.
+        // Release: pairs with the acquire of a wait. It covers this block and, through the mutex,
+        // those that handed their generation on.
         self.globals.published.store(generation, Ordering::Release);
         chain.broadcast();
     }
 }
 
-// SAFETY: (of `Sound` steps) a note raises the page's number to the block's generation
-// at least, and
-// nothing publishes that generation before the block has finished; `wait` returns only
-// when the published generation has reached the page's number.
+// SAFETY: (of `Sound` steps) a note raises the page's number at least to the block's generation,
+// and nothing publishes that generation before the block has finished; `wait` returns only when the
+// published generation has reached the page's number.
 unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
     type Block<'a> = DiBlock<'a, M, S>;
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
-    type Page = ();
-    type Config = ();
+    nothing_in_pages!();
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
-        Di {
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        Ok(Di {
             mutex: Padded(RawLock::new()),
             globals: Padded(Globals {
                 newest: M::AtomicUsize::new(NONE),
                 published: M::AtomicU64::new(0),
             }),
-            blocks: PerCpu::new(cpus, |_| Element {
+            blocks: Elements::try_new(cpus, || Element {
                 generation: M::AtomicU64::new(0),
                 newer: M::AtomicUsize::new(NONE),
                 older: M::AtomicUsize::new(NONE),
-            }),
-            pages: Hashed::new(frames),
+            })?,
+            pages: Hashed::new(frames)?,
             steps: PhantomData,
-        }
+        })
     }
-
-    fn new_page() {}
 
     fn begin(&self) -> DiBlock<'_, M, S> {
-        let pin = M::pin();
-        let cpu = self.blocks.index(&pin);
-        self.start(cpu);
-        DiBlock {
-            di: self,
-            cpu,
-            _pin: pin,
-            machine: PhantomData,
-        }
+        let number = self.blocks.take();
+        self.start(number);
+        DiBlock { di: self, number }
     }
 
-    /// FreeBSD reads the generation without the mutex too. It may just be raised by a
-    /// newer block's finish; the older number does as well, since this block will
-    /// publish or hand on nothing below it.
+    /// FreeBSD reads the generation without the mutex, too. A newer block's finish may be raising
+    /// it; the older number is as good, since this block publishes or hands on nothing below it.
     #[inline]
     fn note(&self, block: &DiBlock<'_, M, S>, frame: Frame, _page: &()) {
-        let element = self.blocks.of(block.cpu);
+        let element = self.blocks.of(block.number);
         let generation = element.generation.load(Ordering::Relaxed);
         self.pages.of(frame).raise(generation);
     }
-
-    /// Nothing: a new mapping flushes what it replaces before it lets go of the PV lock.
-    #[inline]
-    fn enter(&self) {}
-
-    #[inline]
-    fn reverse(&self) {}
 
     fn label(&self) {
         M::label_value(&self.mutex, "Di.mutex");
@@ -210,8 +184,8 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
         self.pages.label();
     }
 
-    /// Blocks on a turnstile, not asleep: callers own object locks. The page's number is
-    /// read anew each round, as in FreeBSD: blocks that note it meanwhile are waited for.
+    /// Blocks on a turnstile instead of a sleep queue: callers own object locks. The page's number
+    /// is read anew each round, as in FreeBSD: blocks that note it meanwhile are waited for.
     fn wait(&self, _reverse: &(), frame: Frame, _page: &()) {
         let page = self.pages.of(frame);
         // Acquire: pairs with the release in `publish`.
@@ -227,6 +201,6 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
 
 impl<M: Machine, S: Steps> Drop for DiBlock<'_, M, S> {
     fn drop(&mut self) {
-        self.di.finish(self.cpu);
+        self.di.finish(self.number);
     }
 }

@@ -1,49 +1,40 @@
-//! Seed 000's experiment: epochs in place of delayed invalidation (S4).
+//! The experiment of case study 000: epochs in place of delayed invalidation (S4).
 //!
-//! A block is a section of one domain; a wait is a grace period. The page plays no
-//! part, so a wait costs a grace period even if no block ever touched the page, and
-//! waits for sections that have nothing to do with it. What that covers and what it
-//! does not: decision record 0003.
+//! A block is a section of one domain; a wait is a grace period. The page plays no part, so a wait
+//! costs a grace period even if no block ever touched the page, and waits for unrelated sections.
+//! Decision record 0003 says what that covers and what it does not.
+//!
+//! FreeBSD's pmap blocks on its mutexes in a section, so its epoch is a preemptible one: the
+//! section is the thread's, and other threads run on the CPU while it sleeps.
 
 use machine::{CpuRange, Frame, Machine};
-use sync::epoch::{Domain, Section};
+use sync::epoch::{Sleepable, SleepableSection};
+use vm::Error;
 use vm::policy::Invalidation;
 
-/// Delayed invalidation by epochs, as seed 000 tried it: enter, exit, wait.
+/// Delayed invalidation by epochs, as in the experiment of case study 000: enter, exit, wait.
 pub struct EpochDi<M: Machine> {
-    domain: Domain<M>,
+    domain: Sleepable<M>,
 }
 
-// SAFETY: a block is a section from `begin` to its end, and `Domain::wait` returns when
-// each section open at the call has ended: the blocks that noted the page among them.
+// SAFETY: a block is a section from `begin` to its end, and `Sleepable::wait` returns when each
+// section open at the call has ended, including the blocks that noted the page.
 unsafe impl<M: Machine> Invalidation<M> for EpochDi<M> {
-    type Block<'a> = Section<'a, M>;
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
-    type Page = ();
-    type Config = ();
+    type Block<'a> = SleepableSection<'a, M>;
+    nothing_in_pages!();
 
-    fn new(_: &(), cpus: CpuRange, _frames: usize) -> Self {
-        EpochDi {
-            domain: Domain::new(cpus),
-        }
+    fn new(_: &(), cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+        let domain = Sleepable::new(cpus)?;
+        Ok(EpochDi { domain })
     }
 
-    fn new_page() {}
-
     #[inline]
-    fn begin(&self) -> Section<'_, M> {
+    fn begin(&self) -> SleepableSection<'_, M> {
         self.domain.enter()
     }
 
     #[inline]
-    fn note(&self, _block: &Section<'_, M>, _frame: Frame, _page: &()) {}
-
-    #[inline]
-    fn enter(&self) {}
-
-    #[inline]
-    fn reverse(&self) {}
+    fn note(&self, _block: &SleepableSection<'_, M>, _frame: Frame, _page: &()) {}
 
     fn wait(&self, _reverse: &(), _frame: Frame, _page: &()) {
         self.domain.wait();

@@ -1,20 +1,21 @@
-//! Which generation must have ended before a page is known to be unreachable.
+//! The generation that must have ended before a page is known to be unreachable.
 //!
-//! FreeBSD keeps the number beside the lock of the PV lists, so pages that share a PV
-//! list lock share the number, and a wait for one waits for the others' blocks.
+//! FreeBSD keeps the number beside the lock of the PV lists, so pages that share a PV list lock
+//! share the number, and a wait for one waits for the others' blocks.
 
 use alloc::boxed::Box;
 use machine::{Atomic, Frame, Machine, Ordering};
 use sync::Padded;
+use vm::Error;
+use vm::heap::filled;
 
 /// log2 of the frames in a 2 MiB region.
 pub(crate) const REGION_SHIFT: u32 = 9;
 
-/// PV list locks of FreeBSD/amd64 while it had [`super::Di`]: `NPV_LIST_LOCKS`, which
-/// was `MAXCPU`.
+/// PV list locks of FreeBSD/amd64 while it had [`super::Di`]: `NPV_LIST_LOCKS`, which was `MAXCPU`.
 pub(crate) const PV_LIST_LOCKS: usize = 256;
 
-/// The 2 MiB regions that `frames` frames reach into; one at least.
+/// The 2 MiB regions that `frames` frames reach into; at least one.
 pub(crate) fn regions(frames: usize) -> usize {
     frames.div_ceil(1 << REGION_SHIFT).max(1)
 }
@@ -27,26 +28,18 @@ impl<M: Machine> Generation<M> {
         Generation(M::AtomicU64::new(0))
     }
 
-    /// Raises the generation to `generation` at least.
+    /// Raises the generation at least to `generation`.
     ///
-    /// FreeBSD compares and stores under the PV list lock that covers just these pages.
-    /// Here PV locks are as fine as a page, so the store is an exchange; it is as rare.
+    /// FreeBSD compares and stores under the PV list lock that covers just these pages. Here each
+    /// page has a PV lock, so the store is an exchange; it is as rare.
     #[inline]
     pub(crate) fn raise(&self, generation: u64) {
-        let mut seen = self.0.load(Ordering::Relaxed);
-        while seen < generation {
-            // Release: pairs with the acquire in `get`. Only the number matters to a
-            // waiter, and the PV lock already orders it; the pair is for aliases.
-            match self.0.compare_exchange_weak(
-                seen,
-                generation,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(newer) => seen = newer,
-            }
-        }
+        let raised = |seen| (seen < generation).then_some(generation);
+        // Release: pairs with the acquire in `get`. Only the number matters to a waiter, and the PV
+        // lock already orders it; the pair is for aliases. An error means that it is as new already.
+        let _ = self
+            .0
+            .fetch_update(Ordering::Release, Ordering::Relaxed, raised);
     }
 
     /// The newest generation that noted one of the pages.
@@ -56,14 +49,14 @@ impl<M: Machine> Generation<M> {
     }
 }
 
-/// [`PV_LIST_LOCKS`] generations (fewer if memory has fewer regions), 2 MiB regions hashed
-/// onto them; 2 KiB, eight to a 64-byte line, as FreeBSD packs them.
+/// [`PV_LIST_LOCKS`] generations (fewer if memory has fewer regions), 2 MiB regions hashed onto
+/// them; 2 KiB, eight to a 64-byte cache line, packed as in FreeBSD.
 pub(crate) struct Hashed<M: Machine>(Box<[Generation<M>]>);
 
 impl<M: Machine> Hashed<M> {
-    pub(crate) fn new(frames: usize) -> Self {
+    pub(crate) fn new(frames: usize) -> Result<Self, Error> {
         let count = regions(frames).min(PV_LIST_LOCKS);
-        Hashed((0..count).map(|_| Generation::new()).collect())
+        Ok(Hashed(filled(count, Generation::new)?))
     }
 
     #[inline]
@@ -76,18 +69,15 @@ impl<M: Machine> Hashed<M> {
     }
 }
 
-/// A generation for each 2 MiB region of physical memory: what a FreeBSD kernel built
-/// for NUMA (as its GENERIC is) does since the lists became lock-free. There it lies
-/// beside the region's PV lock and list, about a line a region; here on its own line.
+/// A generation for each 2 MiB region of physical memory, as in a FreeBSD kernel built for NUMA
+/// (such as GENERIC) since the lists became lock-free. There it lies beside the region's PV lock
+/// and list, about a cache line per region; here on a line of its own.
 pub(crate) struct PerRegion<M: Machine>(Box<[Padded<Generation<M>>]>);
 
 impl<M: Machine> PerRegion<M> {
-    pub(crate) fn new(frames: usize) -> Self {
-        PerRegion(
-            (0..regions(frames))
-                .map(|_| Padded(Generation::new()))
-                .collect(),
-        )
+    pub(crate) fn new(frames: usize) -> Result<Self, Error> {
+        let generation = || Padded(Generation::new());
+        Ok(PerRegion(filled(regions(frames), generation)?))
     }
 
     /// The region's generation; frames beyond memory share the last one.

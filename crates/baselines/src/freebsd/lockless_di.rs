@@ -1,40 +1,41 @@
 //! Delayed invalidation on a list without a lock: FreeBSD since May 2019 (r347695).
 //!
 //! # Protocol
-//! Blocks get numbers, *generations*, in the order they start, and stand in a list,
-//! oldest first, from a head whose generation is the published one. An element is a
-//! pair (generation, next) exchanged as one. The lowest bit of `next`, [`INVALID`], says
-//! that its element is not linked, or is about to leave.
+//! Blocks get numbers, *generations*, in the order they start, and stand in a list, oldest first,
+//! from a head whose generation is the published one. An element is a pair (generation, next)
+//! exchanged as one. The lowest bit of `next`, [`INVALID`], says that its element is not linked, or
+//! is about to leave.
 //!
-//! - **start**: walk to the last element; if one on the way is invalid, begin again.
-//!   Own generation = its generation + 1; exchange its pair (g, none) for (g, own).
-//!   Then make own `next` valid, so that others may pass and link behind.
-//! - **finish**: walk to the predecessor. Make own `next` invalid: from here on nobody
-//!   links behind and nobody raises the generation. Exchange the predecessor's pair
-//!   (g, own) for (own generation, own next). If that fails, make `next` valid again
-//!   and begin anew.
+//! - **start**: walk to the last element; if one on the way is invalid, begin again. Own generation
+//!   = its generation + 1; exchange its pair (g, none) for (g, own). Then make own `next` valid, so
+//!   that others may pass and link behind it.
+//! - **finish**: walk to the predecessor. Make own `next` invalid: from here on no block links
+//!   behind it or raises the generation. Exchange the predecessor's pair (g, own) for (own
+//!   generation, own next). If that fails, make `next` valid again and begin anew.
 //! - **wait**: until the head's generation has reached the page's.
 //!
-//! The exchange in *finish* unlinks and hands the generation on in one step; when the
-//! predecessor is the head, it publishes. Generations of linked elements only grow, so a
-//! CPU that left and came back to the same place is not mistaken for its earlier self.
+//! The exchange in *finish* unlinks and hands the generation on in one step; when the predecessor
+//! is the head, it publishes. Generations of linked elements only grow, so a CPU that left and came
+//! back to the same place is not mistaken for its earlier self.
 //!
-//! A walk costs one shared line per open block, and each start and finish writes the
-//! head's or a neighbour's line: the list is what all CPUs meet in.
+//! A walk costs one shared cache line per open block, and each start and finish writes the line of
+//! the head or of a neighbour: all CPUs meet in the list.
 //!
 //! # Waking
-//! A waiter counts itself, locks the turnstile's chain, reads the head by an exchange
-//! and sleeps if it must. A finish exchanges, then reads the count. One of the two
-//! exchanges on the head comes first: if the waiter's, the finish sees the count, and
-//! wakes him under the chain lock; if the finish's, the waiter sees the generation.
-//! (FreeBSD reads the head plainly and arms a one-tick callout for the race.)
+//! A waiter counts itself, locks the turnstile's chain, reads the head by an exchange and sleeps if
+//! it must. A finish exchanges, then reads the count. One of the two exchanges on the head comes
+//! first: if it is the waiter's, the finish sees the count, and wakes the waiter under the chain
+//! lock; if the finish's, the waiter sees the generation. (FreeBSD reads the head plainly and arms
+//! a one-tick callout for the race.)
 
+use super::elements::Elements;
 use super::generation::PerRegion;
 use super::{Sound, Steps};
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, AtomicPair, CpuRange, Frame, Machine, Ordering};
+use sync::Padded;
 use sync::turnstile::Turnstiles;
-use sync::{Padded, PerCpu};
+use vm::Error;
 use vm::policy::Invalidation;
 
 /// The words of an element.
@@ -44,21 +45,20 @@ const NEXT: usize = 1;
 /// In the `next` of an element that is not linked, or is leaving.
 const INVALID: u64 = 1;
 
-/// The head's place; CPU `i` has place `i + 1`. As a `next` it means none.
+/// The head's place; the block with number `i` has place `i + 1`. As a `next` it means none.
 const HEAD: u64 = 0;
 
-/// Delayed invalidation as FreeBSD has it today (`vm.pmap.di_locked=0`).
+/// Delayed invalidation as in FreeBSD today (`vm.pmap.di_locked=0`).
 ///
-/// FreeBSD keeps the list element in the thread and links pointers. Here it is the CPU's,
-/// and links are CPU numbers; the block's pin keeps the task there. The pin also does
-/// what FreeBSD's critical section is for: a block that is entering or leaving is not
-/// taken off its CPU. FreeBSD also lends an entering thread priority; tasks have none here.
+/// FreeBSD links pointers; here links are the numbers of elements (`elements.rs`). A pin is
+/// FreeBSD's critical section: a task that enters or leaves is not preempted; in the block it may
+/// sleep. FreeBSD also lends an entering thread priority; tasks have none here.
 pub struct LocklessDi<M: Machine, S: Steps = Sound> {
     /// `pmap_invl_gen_head`.
     head: Padded<M::AtomicPair>,
-    /// `pmap_invl_waiters`: who waits, or is about to.
+    /// `pmap_invl_waiters`: how many tasks wait, or are about to.
     waiters: Padded<M::AtomicU32>,
-    blocks: PerCpu<M::AtomicPair, M>,
+    blocks: Elements<M, M::AtomicPair>,
     pages: PerRegion<M>,
     /// The most pauses of one delay.
     longest_delay: u32,
@@ -70,8 +70,6 @@ pub struct LocklessDi<M: Machine, S: Steps = Sound> {
 pub struct LocklessBlock<'a, M: Machine, S: Steps = Sound> {
     di: &'a LocklessDi<M, S>,
     place: u64,
-    _pin: M::Pin,
-    machine: PhantomData<M>,
 }
 
 /// FreeBSD's `lock_delay`: twice as long each time.
@@ -82,15 +80,15 @@ struct Delay {
 }
 
 impl Delay {
-    /// Before trying again after another CPU's exchange was first.
+    /// Delays before another try, after another CPU's exchange was first.
     fn lost(&mut self, on: fn(u32)) {
         self.pauses = (self.pauses * 2).min(self.longest);
         on(self.pauses);
     }
 
-    /// Before walking again after the walk met a CPU in the middle of its step. That one
-    /// holds a pin; on a machine whose pinned CPUs are preempted nonetheless, the
-    /// relaxation gives it time.
+    /// Delays before another walk, after the walk met a CPU in the middle of its step. That CPU
+    /// holds a pin; on a machine whose pinned CPUs are preempted nonetheless, the relaxation gives
+    /// it time.
     fn met<M: Machine>(&mut self) {
         self.lost(M::delay);
         M::relax(self.round);
@@ -102,7 +100,7 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
     fn element(&self, place: u64) -> &M::AtomicPair {
         match place {
             HEAD => &self.head,
-            cpu => self.blocks.of(cpu as usize - 1),
+            place => self.blocks.of(place as usize - 1),
         }
     }
 
@@ -114,13 +112,13 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
         }
     }
 
-    /// The place of the element whose `next` is `next`; nothing if the walk met an
-    /// invalid one, or passed by (elements may leave and come back behind it).
+    /// The place of the element whose `next` is `next`; `None` if the walk met an invalid element,
+    /// or missed it (elements may leave and come back at the end).
     fn find(&self, next: u64) -> Option<u64> {
         let mut place = HEAD;
         loop {
-            // Acquire: pairs with the exchange that linked what comes next; its element
-            // is seen as it was then, or newer.
+            // Acquire: pairs with the exchange that linked the next element, which is seen as it
+            // was then, or newer.
             match self.element(place).load_word(NEXT, Ordering::Acquire) {
                 found if found == next => return Some(place),
                 invalid if invalid & INVALID != 0 => return None,
@@ -131,11 +129,8 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
     }
 
     fn start(&self, place: u64) {
+        let _pin = M::pin();
         let own = self.element(place);
-        assert!(
-            own.load_word(NEXT, Ordering::Relaxed) & INVALID != 0,
-            "delayed invalidation has started on this CPU already"
-        );
         let mut delay = self.delay();
         loop {
             let Some(last) = self.find(HEAD) else {
@@ -148,8 +143,8 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
                 delay.lost(M::delay);
                 continue;
             }
-            // Nobody but the owner writes an invalid element, and nobody can find this
-            // one before the exchange, which releases it.
+            // Only the owner writes an invalid element, and no walk can find this one before the
+            // exchange, which releases it.
             own.store_word(GENERATION, seen[GENERATION] + 1, Ordering::Relaxed);
             let linked = [seen[GENERATION], place << 1];
             if last.compare_exchange(seen, linked).is_ok() {
@@ -157,11 +152,12 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
             }
             delay.lost(M::delay);
         }
-        // Release: pairs with the acquire of a walk; the generation is there.
+        // Release: pairs with the acquire of a walk, which then sees the generation.
         own.store_word(NEXT, HEAD, Ordering::Release);
     }
 
     fn finish(&self, place: u64) {
+        let _pin = M::pin();
         let own = self.element(place);
         let mut delay = self.delay();
         loop {
@@ -170,9 +166,9 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
                 continue;
             };
             let [generation, next] = mark(own, S::MARKS);
-            // The exchange below acquires what the block behind did before it handed its
-            // generation to this one, and releases it with this block's own to the one
-            // that publishes it.
+            // The exchange below acquires what the block after this one did before it handed on its
+            // generation, and releases it, with this block's own work, to the block that publishes
+            // it.
             let previous = self.element(previous);
             let seen = previous.load();
             if seen[NEXT] == place << 1
@@ -188,21 +184,21 @@ impl<M: Machine, S: Steps> LocklessDi<M, S> {
         if !S::MARKS {
             own.store_word(NEXT, INVALID, Ordering::Release);
         }
-        // Relaxed: see "Waking". The exchange was first, and it acquired the count if a
-        // waiter's exchange came before it.
+        // Relaxed: see "Waking". If a waiter's exchange came before this finish's, that exchange
+        // has acquired the count.
         if self.waiters.load(Ordering::Relaxed) != 0 {
             Turnstiles::<M>::global().lock(self.turnstile()).broadcast();
         }
     }
 
-    /// What waiters' turnstile is known by.
+    /// The key of the waiters' turnstile.
     fn turnstile(&self) -> *const () {
         (&raw const self.head).cast()
     }
 }
 
-/// Sets the element's [`INVALID`] and returns what it was before; from then on only the
-/// owner writes it. (Only looks if `!marks`.)
+/// Sets the element's [`INVALID`] and returns its old value; from then on only the owner writes it.
+/// (Only reads if `!marks`.)
 fn mark(own: &impl AtomicPair, marks: bool) -> [u64; 2] {
     let mut seen = [
         own.load_word(GENERATION, Ordering::Relaxed),
@@ -217,46 +213,34 @@ fn mark(own: &impl AtomicPair, marks: bool) -> [u64; 2] {
     }
 }
 
-// SAFETY: (of `Sound` steps) a note raises the page's number to the block's generation
-// at least. The head
-// reaches a generation only when the block that started with it, and all before it, have
-// left the list: each leaves by handing its number to its predecessor only. `wait`
-// returns when the head has reached the page's number.
+// SAFETY: (of `Sound` steps) a note raises the page's number at least to the block's generation.
+// The head reaches a generation only when the block that started with it, and all before it, have
+// left the list: each leaves only by handing its number to its predecessor. `wait` returns when the
+// head has reached the page's number.
 unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
     type Block<'a> = LocklessBlock<'a, M, S>;
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
-    type Page = ();
-    type Config = ();
+    nothing_in_pages!();
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
-        LocklessDi {
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        Ok(LocklessDi {
             head: Padded(M::AtomicPair::new([1, HEAD])),
             waiters: Padded(M::AtomicU32::new(0)),
-            blocks: PerCpu::new(cpus, |_| M::AtomicPair::new([0, INVALID])),
-            pages: PerRegion::new(frames),
+            blocks: Elements::try_new(cpus, || M::AtomicPair::new([0, INVALID]))?,
+            pages: PerRegion::new(frames)?,
             // FreeBSD: the power of two above the number of CPUs, times 256, bounded.
             longest_delay: (((cpus.len() + 1).next_power_of_two() * 256) as u32).min(32_678),
             steps: PhantomData,
-        }
+        })
     }
-
-    fn new_page() {}
 
     fn begin(&self) -> LocklessBlock<'_, M, S> {
-        let pin = M::pin();
-        let place = self.blocks.index(&pin) as u64 + 1;
+        let place = self.blocks.take() as u64 + 1;
         self.start(place);
-        LocklessBlock {
-            di: self,
-            place,
-            _pin: pin,
-            machine: PhantomData,
-        }
+        LocklessBlock { di: self, place }
     }
 
-    /// The generation may just be raised by a newer block's finish; the older number
-    /// does as well, since this block will hand on nothing below it.
+    /// A newer block's finish may be raising the generation; the older number is as good, since
+    /// this block hands on nothing below it.
     #[inline]
     fn note(&self, block: &LocklessBlock<'_, M, S>, frame: Frame, _page: &()) {
         let own = self.element(block.place);
@@ -264,21 +248,14 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
         self.pages.of(frame).raise(generation);
     }
 
-    /// Nothing: a new mapping flushes what it replaces before it lets go of the PV lock.
-    #[inline]
-    fn enter(&self) {}
-
-    #[inline]
-    fn reverse(&self) {}
-
     fn label(&self) {
         M::label_value(&self.head, "LocklessDi.head");
         self.blocks.label("LocklessDi.blocks");
         self.pages.label();
     }
 
-    /// One delay, then a turnstile. The page's number is read anew each round, as in
-    /// FreeBSD: blocks that note it meanwhile are waited for.
+    /// One delay, then a turnstile. The page's number is read anew each round, as in FreeBSD:
+    /// blocks that note it meanwhile are waited for.
     fn wait(&self, _reverse: &(), frame: Frame, _page: &()) {
         let page = self.pages.of(frame);
         let mut delayed = false;
@@ -309,5 +286,6 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
 impl<M: Machine, S: Steps> Drop for LocklessBlock<'_, M, S> {
     fn drop(&mut self) {
         self.di.finish(self.place);
+        self.di.blocks.give(self.place as usize - 1);
     }
 }

@@ -1,15 +1,15 @@
-//! Locks of PV lists that pages share, as FreeBSD's pmap has them.
+//! Locks of PV lists that pages share, as in FreeBSD's pmap.
 //!
-//! Since 2012 (r236534) a list is protected by one of `NPV_LIST_LOCKS` = `MAXCPU` = 256 rwlocks,
-//! chosen by the physical address: all pages of 2 MiB have the same one, and so have those of each
-//! 256th other 2 MiB. A `struct rwlock` takes 32 bytes, so two of them lie on a line. A kernel built for
-//! NUMA has one for each 2 MiB since October 2019 (`struct pmap_large_md_page`), 64 bytes with
-//! the superpages' list and the generation of delayed invalidation. The pmap takes them for writing
-//! whenever it changes a list; who removes a range keeps the lock from page to page as
-//! long as it is the same one (`CHANGE_PV_LIST_LOCK`).
+//! Since 2012 (r236534) one of `NPV_LIST_LOCKS` = `MAXCPU` = 256 rwlocks protects a list, chosen by
+//! the physical address: all pages of 2 MiB have the same one, and so have those of each 256th
+//! other 2 MiB. A `struct rwlock` takes 32 bytes, so two of them lie on a cache line. A kernel
+//! built for NUMA has one for each 2 MiB since October 2019 (`struct pmap_large_md_page`), 64 bytes
+//! with the superpages' list and the generation of delayed invalidation. The pmap takes them for
+//! writing whenever it changes a list; an operation that removes a range keeps the lock from page
+//! to page as long as it is the same one (`CHANGE_PV_LIST_LOCK`).
 //!
-//! What differs: a lock is FreeBSD's mutex. A writer of an rwlock spins and blocks as the taker of
-//! a mutex does, and the VM has no readers of lists. The generations are elsewhere
+//! The difference: a lock is FreeBSD's mutex. A writer of an rwlock spins and blocks like a
+//! mutex's, and the VM has no readers of lists. The generations are elsewhere
 //! ([`super::generation`]).
 
 use super::generation::{PV_LIST_LOCKS, REGION_SHIFT, regions};
@@ -17,7 +17,9 @@ use alloc::boxed::Box;
 use machine::{CpuRange, Frame, Machine};
 use sync::adaptive::FreebsdMutex;
 use sync::watch::Watched;
-use sync::{RawLock, lock_class};
+use sync::{RawGuard, RawLock, lock_class};
+use vm::Error;
+use vm::heap::filled;
 use vm::lock::PvLock;
 use vm::policy::PvLocking;
 
@@ -28,10 +30,10 @@ lock_class!(
 
 type ListLock<M> = Watched<M, FreebsdMutex<M>, PvListLock>;
 
-/// How many locks there are.
+/// The number of the locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListLocks {
-    /// 256, two on a line, 2 MiB regions hashed onto them.
+    /// 256, two on a cache line, 2 MiB regions hashed onto them.
     #[default]
     Hashed,
     /// One for each 2 MiB, on a line of its own.
@@ -59,14 +61,10 @@ pub struct Alone<M: Machine>(ListLock<M>);
 struct Rwlock<M: Machine>(ListLock<M>);
 
 /// A list, locked with all others that have its lock.
-#[must_use = "the lock is released when this is dropped"]
-pub struct PvListHeld<'a, M: Machine> {
-    lock: &'a ListLock<M>,
-    held: Option<<ListLock<M> as RawLock<M>>::Held>,
-}
+pub type PvListHeld<'a, M> = RawGuard<'a, M, ListLock<M>>;
 
 impl<M: Machine> PvListLocks<M> {
-    /// Which lock is the frame's.
+    /// The index of the frame's lock.
     #[inline]
     fn index(&self, frame: Frame) -> usize {
         let region = frame.index() >> REGION_SHIFT;
@@ -86,23 +84,23 @@ impl<M: Machine> PvListLocks<M> {
     }
 }
 
-// SAFETY: a frame's lock is always the same one, and excludes.
+// SAFETY: a frame always has the same lock, and the lock excludes.
 unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
     type Config = ListLocks;
     type Held<'a> = PvListHeld<'a, M>;
 
-    fn new(how: &ListLocks, _cpus: CpuRange, frames: usize) -> Self {
-        match how {
+    fn new(how: &ListLocks, _cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        Ok(match how {
             ListLocks::Hashed => {
                 let lock = || Rwlock(RawLock::new());
-                let pairs = (0..PV_LIST_LOCKS / 2).map(|_| Pair([lock(), lock()]));
-                PvListLocks::Hashed(pairs.collect())
+                let pair = || Pair([lock(), lock()]);
+                PvListLocks::Hashed(filled(PV_LIST_LOCKS / 2, pair)?)
             }
             ListLocks::PerRegion => {
-                let locks = (0..regions(frames)).map(|_| Alone(RawLock::new()));
-                PvListLocks::PerRegion(locks.collect())
+                let lock = || Alone(RawLock::new());
+                PvListLocks::PerRegion(filled(regions(frames), lock)?)
             }
-        }
+        })
     }
 
     #[inline]
@@ -118,27 +116,19 @@ unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
     #[inline]
     #[track_caller]
     fn lock<'a>(&'a self, frame: Frame, _own: &'a PvLock<M>) -> PvListHeld<'a, M> {
-        let lock = self.of(frame);
-        PvListHeld {
-            lock,
-            held: Some(lock.lock()),
-        }
+        RawGuard::new(self.of(frame))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_lock<'a>(&'a self, frame: Frame, _own: &'a PvLock<M>) -> Option<PvListHeld<'a, M>> {
+        RawGuard::try_new(self.of(frame))
     }
 
     fn label(&self) {
         match self {
             PvListLocks::Hashed(locks) => M::label_value(&**locks, "pv list locks"),
             PvListLocks::PerRegion(locks) => M::label_value(&**locks, "pv list locks"),
-        }
-    }
-}
-
-impl<M: Machine> Drop for PvListHeld<'_, M> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            // SAFETY: from the acquisition when this was made, and given back once.
-            unsafe { self.lock.unlock(held) };
         }
     }
 }
@@ -160,11 +150,13 @@ mod tests {
         Hosted::new(1).on_cpu(0, || {
             let region = |index: u32| Frame(index << REGION_SHIFT);
             let cpus = Hosted::new(1).cpus();
-            let hashed = PvListLocks::<Hosted>::new(&ListLocks::Hashed, cpus, 1 << 20);
+            let hashed =
+                PvListLocks::<Hosted>::new(&ListLocks::Hashed, cpus, 1 << 20).expect("room");
             assert!(hashed.is_same(Frame(0), Frame(511)));
             assert!(!hashed.is_same(Frame(511), Frame(512)));
             assert!(hashed.is_same(region(3), region(3 + 256)));
-            let alone = PvListLocks::<Hosted>::new(&ListLocks::PerRegion, cpus, 1 << 20);
+            let alone =
+                PvListLocks::<Hosted>::new(&ListLocks::PerRegion, cpus, 1 << 20).expect("room");
             assert!(alone.is_same(Frame(0), Frame(511)));
             assert!(!alone.is_same(region(3), region(3 + 256)));
         });

@@ -1,6 +1,6 @@
-//! The points on which the two lists rest, named so that a checker can break them.
+//! The steps on which the two lists rest, named so that a checker can break them.
 
-/// What makes the lists sound. [`Sound`] is; this crate's models change one point at a
+/// The steps that make the lists sound. [`Sound`] has them all; this crate's models change one at a
 /// time and show that the change is caught.
 #[doc(hidden)]
 pub trait Steps: Send + Sync + 'static {

@@ -1,4 +1,4 @@
-//! anon_vmas and their chains: how Linux finds the mappings of an anonymous page.
+//! anon_vmas and their chains: Linux's way to the mappings of an anonymous page.
 //!
 //! ```text
 //!             anon_vma A (parent's)          anon_vma B (child's, root: A)
@@ -6,34 +6,35 @@
 //!   VMA ── avc ───┤                              │
 //!   child's VMA ── avc ─┘      ── avc ───────────┘
 //! ```
-//! A page names the anon_vma of the VMA in which it was made. All VMAs that may map it, by fork,
-//! by a split, by a move of a border, have a chain node (*avc*) on that anon_vma's list. A fork
-//! gives each child's VMA a node on every list that its parent's VMA is on, and an anon_vma of its
-//! own. All lists of a family are guarded by one lock, that of the *root*: the anon_vma of the
-//! ancestor that touched the memory first after its exec.
+//! A page names the anon_vma of the VMA in which it was made. All VMAs that may map it, by fork, by
+//! a split, by a move of a border, have a chain node (*avc*) on that anon_vma's list. A fork gives
+//! each of the child's VMAs a node on every list that holds its parent's VMA, and an anon_vma of
+//! its own. One lock guards all lists of a family, that of the *root*: the anon_vma of the ancestor
+//! that first touched the memory after its exec.
 //!
 //! # Protocol
-//! - A list, and what a node says, change under the root's lock.
+//! - A list, and the content of its nodes, change under the root's lock.
 //! - A VMA's chain changes under its space's map lock for writing; or, while it has none, at the
 //!   first fault under the root's lock and the space's page table lock.
-//! - Each child of a root, and each user of an anon_vma, has a reference; the memory of an
-//!   anon_vma is one for as long as the VM lives (`SLAB_DESTROY_BY_RCU` in Linux), so a page may
-//!   name one that has gone: who comes from a page takes a reference if there still is one.
+//! - Each child of a root, and each user of an anon_vma, has a reference; the memory of an anon_vma
+//!   stays an anon_vma for as long as the VM lives (`SLAB_DESTROY_BY_RCU` in Linux), so a page may
+//!   name one that has gone: a task that comes from a page takes a reference only if there still is
+//!   one.
 //!
 //! Linux 2.6.39 and 3.0, `mm/rmap.c`: `anon_vma_prepare`, `anon_vma_clone`, `anon_vma_fork`,
-//! `unlink_anon_vmas`, `put_anon_vma`, `vma_address`. What differs: who comes from a page
+//! `unlink_anon_vmas`, `put_anon_vma`, `vma_address`. The difference: a task that comes from a page
 //! always takes a reference, where Linux tries for the lock first.
 
 use super::Version;
-use super::list::{List, Node};
-use super::pinned::Pinned;
+use super::list::{List, Node, Pinned};
 use super::vma::Vma;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr::{self, NonNull, from_ref, null_mut};
 use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, SharedCell};
 use sync::watch::Watched;
-use sync::{PerCpu, RawLock, lock_class};
+use sync::{PerCpu, RawGuard, RawLock, lock_class};
+use vm::Error;
 
 lock_class!(
     /// The lock of a root anon_vma: all lists of a family of processes.
@@ -41,12 +42,11 @@ lock_class!(
 );
 
 type RootLock<M, V> = Watched<M, <V as Version>::Lock<M>, AnonVmaRoot>;
-type Held<M, V> = <RootLock<M, V> as RawLock<M>>::Held;
 
 /// A list of the VMAs in which some pages may be mapped. 64 bytes with a mutex, as in Linux.
 #[repr(C)]
 pub(super) struct AnonVma<M: Machine, V: Version> {
-    /// Whose lock guards `list`; written before anybody knows this one.
+    /// The anon_vma whose lock guards `list`; written before this one is shared.
     root: M::AtomicPtr,
     lock: RootLock<M, V>,
     /// Users; 0 while the memory is unused.
@@ -54,7 +54,7 @@ pub(super) struct AnonVma<M: Machine, V: Version> {
     list: List<M>,
 }
 
-/// A VMA's place on an anon_vma's list. A line.
+/// A VMA's place on an anon_vma's list. One cache line.
 #[repr(C, align(64))]
 pub(super) struct Avc<M: Machine> {
     node: Node<M>,
@@ -69,53 +69,47 @@ pub(super) type AnonVmaRef<M, V> = NonNull<AnonVma<M, V>>;
 impl<M: Machine, V: Version> AnonVma<M, V> {
     fn root(&self) -> &Self {
         let root = self.root.load(Ordering::Relaxed).cast::<Self>();
-        // SAFETY: written when this was made; an anon_vma keeps its root.
+        // SAFETY: the root was written when this was made, and an anon_vma keeps its root.
         unsafe { &*root }
     }
 
-    /// Locks this one, which is a root.
+    /// Locks this anon_vma, which is a root.
     #[track_caller]
     fn lock_as_root(&self) -> Root<'_, M, V> {
-        let held = Some(self.lock.lock());
-        Root { root: self, held }
+        Root {
+            root: self,
+            _held: RawGuard::new(&self.lock),
+        }
     }
 
-    /// Adds a reference unless there is none any more.
+    /// Adds a reference unless none is left.
     fn try_retain(&self) -> bool {
-        let mut now = self.references.load(Ordering::Relaxed);
-        while now != 0 {
-            // Acquire: pairs with the release in `Stock::take`.
-            match self.references.compare_exchange_weak(
-                now,
-                now + 1,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(other) => now = other,
-            }
-        }
-        false
+        // Acquire: pairs with the release in `Stock::take`.
+        let retained = |now: u32| (now != 0).then_some(now + 1);
+        self.references
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, retained)
+            .is_ok()
     }
 }
 
-/// Unused anon_vmas: as many for each CPU as were freed on it, as a slab cache has them.
+/// Unused anon_vmas: per CPU those freed on it, like a slab cache.
 pub(super) struct Stock<M: Machine, V: Version>(PerCpu<M::Cell<Unused<M, V>>, M>);
 
 struct Unused<M: Machine, V: Version>(Vec<AnonVmaRef<M, V>>);
 
-// SAFETY: nobody else has what is unused.
+// SAFETY: only the list has an unused anon_vma.
 unsafe impl<M: Machine, V: Version> Send for Unused<M, V> {}
 
 impl<M: Machine, V: Version> Stock<M, V> {
-    pub(super) fn new(cpus: CpuRange) -> Self {
-        Stock(PerCpu::new(cpus, |_| M::Cell::new(Unused(Vec::new()))))
+    pub(super) fn new(cpus: CpuRange) -> Result<Self, Error> {
+        let unused = PerCpu::try_new(cpus, |_| M::Cell::new(Unused(Vec::new())))?;
+        Ok(Stock(unused))
     }
 
-    /// An anon_vma with one reference, which is its own root if it gets no other.
+    /// An anon_vma with one reference, which is its own root if none is given.
     fn take(&self, root: Option<&AnonVma<M, V>>) -> AnonVmaRef<M, V> {
         let pin = M::pin();
-        // SAFETY: the pin's CPU is ours.
+        // SAFETY: the pin makes this CPU the only one at its list.
         let unused = unsafe { (*self.0.get(&pin).write()).0.pop() };
         drop(pin);
         let place = unused.unwrap_or_else(|| {
@@ -137,11 +131,11 @@ impl<M: Machine, V: Version> Stock<M, V> {
         place
     }
 
-    /// Drops a reference; with the last the anon_vma goes, and its reference to its root.
+    /// Drops a reference; with the last one the anon_vma goes, and its reference to its root.
     fn put(&self, place: AnonVmaRef<M, V>) {
         // SAFETY: an anon_vma's memory stays one.
         let anon_vma = unsafe { place.as_ref() };
-        // AcqRel: who frees it sees what others did before they dropped theirs.
+        // AcqRel: the task that frees it sees what others did before they dropped theirs.
         if anon_vma.references.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
@@ -149,12 +143,12 @@ impl<M: Machine, V: Version> Stock<M, V> {
         if !ptr::eq(root, anon_vma) {
             self.put(NonNull::from(root));
         }
-        // Someone may have come from a page and be about to look at the list.
+        // A task that came from a page may be about to read the list.
         if V::FREE_WAITS && root.lock.is_locked() {
             drop(root.lock_as_root());
         }
         let pin = M::pin();
-        // SAFETY: the pin's CPU is ours.
+        // SAFETY: the pin makes this CPU the only one at its list.
         unsafe { (*self.0.get(&pin).write()).0.push(place) };
     }
 }
@@ -162,16 +156,16 @@ impl<M: Machine, V: Version> Stock<M, V> {
 impl<M: Machine, V: Version> Drop for Stock<M, V> {
     fn drop(&mut self) {
         for unused in self.0.iter() {
-            // SAFETY: the VM goes: no space is left, and no page names any.
+            // SAFETY: the VM goes: no space is left, and no page names an anon_vma.
             for place in unsafe { (*unused.write()).0.drain(..) } {
-                // SAFETY: from a box, and nobody else's.
+                // SAFETY: it comes from a box, and only the stock has it.
                 drop(unsafe { Box::from_raw(place.as_ptr()) });
             }
         }
     }
 }
 
-/// The root's lock along a chain: taken for each node, or kept while the root is the same.
+/// The root's lock along a chain: acquired for each node, or kept while the root is the same.
 struct Along<'a, M: Machine, V: Version> {
     batches: bool,
     locked: Option<Root<'a, M, V>>,
@@ -183,7 +177,7 @@ impl<'a, M: Machine, V: Version> Along<'a, M, V> {
         Along { batches, locked }
     }
 
-    /// Does `change` under the lock of the root of `anon_vma`.
+    /// Runs `change` under the lock of the root of `anon_vma`.
     #[track_caller]
     fn with<R>(&mut self, anon_vma: &'a AnonVma<M, V>, change: impl FnOnce() -> R) -> R {
         let root = anon_vma.root();
@@ -213,12 +207,12 @@ impl<M: Machine> Avc<M> {
 
     fn anon_vma<V: Version>(&self) -> AnonVmaRef<M, V> {
         let anon_vma = self.anon_vma.load(Ordering::Relaxed).cast();
-        // SAFETY: written when this was made.
+        // SAFETY: the pointer was written when this was made.
         unsafe { NonNull::new_unchecked(anon_vma) }
     }
 }
 
-/// What the operations below have in common.
+/// The shared state of the operations below.
 pub(super) struct AnonVmas<M: Machine, V: Version> {
     pub(super) stock: Stock<M, V>,
     /// Whether the root's lock is kept along a chain.
@@ -244,21 +238,21 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
     ) {
         let place = shared.unwrap_or_else(|| self.stock.take(None));
         let avc = Avc::new(vma, place);
-        // SAFETY: a neighbour's, which the map's lock keeps, or new.
+        // SAFETY: it is a neighbour's, which the map's lock keeps, or new.
         let anon_vma = unsafe { place.as_ref() };
         let root = anon_vma.root().lock_as_root();
         let table = table_lock.lock();
         let is_first = vma.anon_vma().is_none();
         if is_first {
-            // SAFETY: the root is locked, and nobody else changes the chain of a VMA without an
-            // anon_vma while the page table lock is held.
+            // SAFETY: the root is locked, and under the page table lock no other task changes the
+            // chain of a VMA without an anon_vma.
             unsafe {
                 anon_vma.list.push(&avc.node);
                 (*vma.chain.write()).push(avc);
             }
             vma.set_anon_vma(place);
         }
-        // SAFETY: locked above.
+        // SAFETY: the lock was acquired above, by this call.
         unsafe { table_lock.unlock(table) };
         drop(root);
         if !is_first && shared.is_none() {
@@ -266,24 +260,24 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
         }
     }
 
-    /// Puts `to`, which is on none, on all lists that `from` is on. The map is locked for writing.
+    /// Puts `to`, which is on no list, on all lists of `from`. The map is locked for writing.
     pub(super) fn clone_chain(&self, to: &Vma<M, V>, from: &Vma<M, V>) {
         let mut along = Along::new(self.batches);
-        // SAFETY: the map is locked.
+        // SAFETY: the map is locked, so the chain does not change.
         let chain = unsafe { &*from.chain.read() };
         for avc in chain {
             let place = avc.anon_vma::<V>();
-            // SAFETY: who is listed keeps the anon_vma.
+            // SAFETY: a listed VMA keeps the anon_vma.
             let anon_vma = unsafe { place.as_ref() };
             let new = Avc::new(to, place);
-            // SAFETY: the root is locked; nobody else knows `to`, or the map is locked.
+            // SAFETY: the root is locked; only this task has `to`, or the map is locked.
             along.with(anon_vma, || unsafe { anon_vma.list.push(&new.node) });
-            // SAFETY: the map is locked.
+            // SAFETY: the map is locked for writing, so only this task is at the chain.
             unsafe { (*to.chain.write()).push(new) };
         }
     }
 
-    /// Makes `child`, a VMA of a forked space, one of the family of `parent`.
+    /// Makes `child`, a VMA of a forked space, a member of the family of `parent`.
     pub(super) fn fork(&self, child: &Vma<M, V>, parent: &Vma<M, V>) {
         let Some(parents) = parent.anon_vma() else {
             return;
@@ -295,26 +289,26 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
         // Relaxed: the parent's VMA has one.
         root.references.fetch_add(1, Ordering::Relaxed);
         child.set_anon_vma(place);
-        // SAFETY: made above.
+        // SAFETY: this call has made it.
         let anon_vma = unsafe { place.as_ref() };
         let avc = Avc::new(child, place);
         let mut along = Along::new(false);
-        // SAFETY: the root is locked; the child is nobody else's yet.
+        // SAFETY: the root is locked, and only this task has the child.
         unsafe {
             along.with(anon_vma, || anon_vma.list.push(&avc.node));
             (*child.chain.write()).push(avc);
         }
     }
 
-    /// Takes `vma` off all lists. The map is locked for writing.
+    /// Removes `vma` from all lists. The map is locked for writing.
     pub(super) fn unlink(&self, vma: &Vma<M, V>) {
-        // SAFETY: the map is locked.
+        // SAFETY: the map is locked for writing, so only this task is at the chain.
         let chain = unsafe { core::mem::take(&mut *vma.chain.write()) };
         let mut empty = Vec::new();
         let mut along = Along::new(self.batches);
         for avc in chain.iter().rev() {
             let place = avc.anon_vma::<V>();
-            // SAFETY: who is listed keeps the anon_vma.
+            // SAFETY: a listed VMA keeps the anon_vma.
             let anon_vma = unsafe { place.as_ref() };
             // SAFETY: the root is locked.
             let is_empty = along.with(anon_vma, || unsafe {
@@ -332,8 +326,8 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
         vma.forget_anon_vma();
     }
 
-    /// Goes through the list of the anon_vma at `place`, which a page names, under its root's lock.
-    /// How many VMAs may map the page with this index, and how many there are.
+    /// Walks the list of the anon_vma at `place`, which a page names, under its root's lock.
+    /// Returns how many VMAs may map the page with this index, and how many there are.
     pub(super) fn walk(&self, place: AnonVmaRef<M, V>, index: u64) -> (usize, usize) {
         // SAFETY: an anon_vma's memory stays one.
         let anon_vma = unsafe { place.as_ref() };
@@ -342,10 +336,10 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
         }
         let root = anon_vma.root().lock_as_root();
         let (mut found, mut seen) = (0, 0);
-        // SAFETY: the root is locked: who is listed is there.
+        // SAFETY: the root is locked, so listed VMAs exist.
         unsafe {
             for node in anon_vma.list.iter() {
-                // The node is the first field of what is listed.
+                // The node is the first field of the listed structure.
                 let avc = &*node.cast::<Avc<M>>();
                 let vma = &*avc.vma.load(Ordering::Relaxed).cast::<Vma<M, V>>();
                 found += usize::from(vma.address_of(index).is_some());
@@ -361,14 +355,5 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
 /// A root, locked.
 pub(super) struct Root<'a, M: Machine, V: Version> {
     root: &'a AnonVma<M, V>,
-    held: Option<Held<M, V>>,
-}
-
-impl<M: Machine, V: Version> Drop for Root<'_, M, V> {
-    fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            // SAFETY: from this lock, and given back once.
-            unsafe { self.root.lock.unlock(held) };
-        }
-    }
+    _held: RawGuard<'a, M, RootLock<M, V>>,
 }

@@ -1,8 +1,8 @@
 //! Files as Linux's VMAs know them: the open file, and the file's list of all its mappings.
 //!
-//! A mapping opens its file anew, as `exec` and the dynamic linker do; a fork shares what is open.
-//! So a daemon's children count their references, and with the read-ahead of 2.6.39 each
-//! fault, in one `struct file`.
+//! A mapping opens its file anew, like `exec` and the dynamic linker; a fork shares the open file.
+//! So a daemon's children count their references, and with the read-ahead of 2.6.39 each fault, in
+//! one `struct file`.
 
 use super::Version;
 use super::list::{List, Node};
@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use core::ptr::NonNull;
 use machine::{Atomic, AtomicInt, Machine, Ordering};
 use sync::watch::Watched;
-use sync::{RawLock, lock_class};
+use sync::{RawGuard, RawLock, lock_class};
 
 lock_class!(
     /// A file's list of mappings (`i_mmap_lock`, from 3.0 on `i_mmap_mutex`).
@@ -20,7 +20,7 @@ lock_class!(
 
 type IMmapLock<M, V> = Watched<M, <V as Version>::Lock<M>, IMmap>;
 
-/// All mappings of a file (`address_space`): under its lock. Linux has a priority tree, in which
+/// All mappings of a file (`address_space`), under its lock. Linux has a priority tree, in which
 /// mappings of one and the same part are a list, as here.
 pub struct AddressSpace<M: Machine, V: Version> {
     lock: IMmapLock<M, V>,
@@ -29,8 +29,8 @@ pub struct AddressSpace<M: Machine, V: Version> {
 
 /// A file's list of mappings, locked.
 pub(super) struct Locked<'a, M: Machine, V: Version> {
-    of: &'a AddressSpace<M, V>,
-    held: Option<<IMmapLock<M, V> as RawLock<M>>::Held>,
+    mappings: &'a List<M>,
+    _held: RawGuard<'a, M, IMmapLock<M, V>>,
 }
 
 impl<M: Machine, V: Version> AddressSpace<M, V> {
@@ -43,8 +43,10 @@ impl<M: Machine, V: Version> AddressSpace<M, V> {
 
     #[track_caller]
     pub(super) fn lock(&self) -> Locked<'_, M, V> {
-        let held = Some(self.lock.lock());
-        Locked { of: self, held }
+        Locked {
+            mappings: &self.mappings,
+            _held: RawGuard::new(&self.lock),
+        }
     }
 }
 
@@ -52,24 +54,15 @@ impl<M: Machine, V: Version> Locked<'_, M, V> {
     /// # Safety
     /// `node` is in no list, and stays in place while it is in this one.
     pub(super) unsafe fn push(&self, node: &Node<M>) {
-        // SAFETY: by contract, and locked.
-        unsafe { self.of.mappings.push(node) };
+        // SAFETY: this guard holds the list's lock, and the caller answers for the node.
+        unsafe { self.mappings.push(node) };
     }
 
     /// # Safety
     /// `node` is in this list.
     pub(super) unsafe fn remove(&self, node: &Node<M>) {
-        // SAFETY: by contract, and locked.
-        unsafe { self.of.mappings.remove(node) };
-    }
-}
-
-impl<M: Machine, V: Version> Drop for Locked<'_, M, V> {
-    fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            // SAFETY: from this lock, and given back once.
-            unsafe { self.of.lock.unlock(held) };
-        }
+        // SAFETY: this guard holds the list's lock, and the caller answers for the node.
+        unsafe { self.mappings.remove(node) };
     }
 }
 
@@ -77,22 +70,22 @@ impl<M: Machine, V: Version> Drop for Locked<'_, M, V> {
 #[repr(C)]
 struct OpenFile<M: Machine, V: Version> {
     count: OnLine<M::AtomicUsize>,
-    /// `f_ra.mmap_miss`, two lines behind in Linux: faults that found no page, less those that
-    /// found one.
+    /// `f_ra.mmap_miss`, two cache lines further in Linux: faults that found no page, less those
+    /// that found one.
     misses: OnLine<M::AtomicU32>,
     of: Arc<AddressSpace<M, V>>,
 }
 
-/// On a line that nothing else of its structure is on.
+/// On a line of its own.
 #[repr(align(64))]
 struct OnLine<T>(T);
 
 /// A counted reference to an open file.
 pub(super) struct FileRef<M: Machine, V: Version>(NonNull<OpenFile<M, V>>);
 
-// SAFETY: a counted reference to what CPUs share by atomics and locks.
+// SAFETY: it counts a reference to an object that CPUs share by atomics and locks.
 unsafe impl<M: Machine, V: Version> Send for FileRef<M, V> {}
-// SAFETY: as above.
+// SAFETY: it counts a reference to an object that CPUs share by atomics and locks.
 unsafe impl<M: Machine, V: Version> Sync for FileRef<M, V> {}
 
 impl<M: Machine, V: Version> FileRef<M, V> {
@@ -108,7 +101,7 @@ impl<M: Machine, V: Version> FileRef<M, V> {
     }
 
     fn file(&self) -> &OpenFile<M, V> {
-        // SAFETY: a counted reference.
+        // SAFETY: the counted reference keeps the file.
         unsafe { self.0.as_ref() }
     }
 
@@ -122,7 +115,7 @@ impl<M: Machine, V: Version> FileRef<M, V> {
         Arc::ptr_eq(&self.file().of, &other.file().of)
     }
 
-    /// A fault has found its page in memory, and read-ahead counts that. Plain, as in Linux.
+    /// Counts a fault that found its page in memory, for read-ahead. Plain, as in Linux.
     pub(super) fn note_hit(&self) {
         let misses = &self.file().misses.0;
         let now = misses.load(Ordering::Relaxed);
@@ -132,7 +125,7 @@ impl<M: Machine, V: Version> FileRef<M, V> {
 
 impl<M: Machine, V: Version> Clone for FileRef<M, V> {
     fn clone(&self) -> Self {
-        // Relaxed: this one keeps it.
+        // Relaxed: this reference keeps the file.
         self.file().count.0.fetch_add(1, Ordering::Relaxed);
         FileRef(self.0)
     }
@@ -140,9 +133,9 @@ impl<M: Machine, V: Version> Clone for FileRef<M, V> {
 
 impl<M: Machine, V: Version> Drop for FileRef<M, V> {
     fn drop(&mut self) {
-        // AcqRel: who closes it sees what others did before they dropped theirs.
+        // AcqRel: the task that closes it sees what others did before they dropped theirs.
         if self.file().count.0.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: from a box, and the last reference.
+            // SAFETY: it comes from a box, and this was the last reference.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }

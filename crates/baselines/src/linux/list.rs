@@ -1,14 +1,16 @@
-//! Doubly linked lists through what is listed, as Linux's `list_head`: who enters or leaves writes
-//! his neighbours' lines.
+//! Doubly linked lists through their elements, like Linux's `list_head`: an element that enters or
+//! leaves writes its neighbours' cache lines. And boxes for elements, which stay in place.
 
+use alloc::boxed::Box;
 use core::iter;
-use core::ptr::{from_ref, null};
+use core::ops::Deref;
+use core::ptr::{NonNull, from_ref, null};
 use machine::{Machine, SharedCell};
 
-/// A list. All of it is guarded by one lock of its user's.
+/// A list. One lock of its user's guards all of it.
 pub(super) struct List<M: Machine>(M::Cell<Ends<M>>);
 
-/// A place in a list: the first field of what is listed. 16 bytes.
+/// A place in a list: the first field of the listed structure. 16 bytes.
 pub(super) struct Node<M: Machine>(M::Cell<Links<M>>);
 
 struct Ends<M: Machine> {
@@ -21,9 +23,9 @@ struct Links<M: Machine> {
     previous: *const Node<M>,
 }
 
-// SAFETY: followed under the list's lock only, and listed nodes live.
+// SAFETY: links are followed only under the list's lock, and listed nodes live.
 unsafe impl<M: Machine> Send for Ends<M> {}
-// SAFETY: as above.
+// SAFETY: links are followed only under the list's lock, and listed nodes live.
 unsafe impl<M: Machine> Send for Links<M> {}
 
 impl<M: Machine> Node<M> {
@@ -43,21 +45,21 @@ impl<M: Machine> List<M> {
         }))
     }
 
-    /// Whether there is nothing in the list.
+    /// Whether the list is empty.
     ///
     /// # Safety
     /// The list's lock is held.
     pub(super) unsafe fn is_empty(&self) -> bool {
-        // SAFETY: by contract.
+        // SAFETY: the caller holds the list's lock.
         unsafe { (*self.0.read()).first.is_null() }
     }
 
-    /// Lists `node` as the last.
+    /// Appends `node`.
     ///
     /// # Safety
     /// The list's lock is held, and `node` is in no list, and stays in place while it is in this one.
     pub(super) unsafe fn push(&self, node: &Node<M>) {
-        // SAFETY: by contract; listed nodes live.
+        // SAFETY: the caller holds the list's lock and answers for `node`; listed nodes live.
         unsafe {
             let ends = self.0.write();
             let last = (*ends).last;
@@ -73,12 +75,12 @@ impl<M: Machine> List<M> {
         }
     }
 
-    /// Takes `node` from the list.
+    /// Removes `node` from the list.
     ///
     /// # Safety
     /// The list's lock is held, and `node` is in the list.
     pub(super) unsafe fn remove(&self, node: &Node<M>) {
-        // SAFETY: by contract; listed nodes live.
+        // SAFETY: the caller holds the list's lock and answers for `node`; listed nodes live.
         unsafe {
             let Links { next, previous } = node.0.read().read();
             match previous.as_ref() {
@@ -92,18 +94,49 @@ impl<M: Machine> List<M> {
         }
     }
 
-    /// What is listed, from the oldest on.
+    /// The list's nodes, oldest first.
     ///
     /// # Safety
     /// The list's lock is held as long as the iterator lives.
     pub(super) unsafe fn iter(&self) -> impl Iterator<Item = *const Node<M>> {
-        // SAFETY: by contract; listed nodes live.
+        // SAFETY: the caller holds the list's lock; listed nodes live.
         let first = unsafe { (*self.0.read()).first };
         let after = |node: &*const Node<M>| {
-            // SAFETY: as above.
+            // SAFETY: the caller holds the list's lock as long as the iterator lives; listed nodes
+            // live.
             let next = unsafe { (*(**node).0.read()).next };
             (!next.is_null()).then_some(next)
         };
         iter::successors((!first.is_null()).then_some(first), after)
+    }
+}
+
+/// A value on the heap. Unlike a `Box` it may be moved while references to the value exist.
+pub(super) struct Pinned<T>(NonNull<T>);
+
+// SAFETY: it owns the value.
+unsafe impl<T: Send> Send for Pinned<T> {}
+// SAFETY: it only gives out shared references.
+unsafe impl<T: Sync> Sync for Pinned<T> {}
+
+impl<T> Pinned<T> {
+    pub(super) fn new(value: T) -> Self {
+        Pinned(NonNull::from(Box::leak(Box::new(value))))
+    }
+}
+
+impl<T> Deref for Pinned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the value lives as long as this.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        // SAFETY: the value comes from a box, and the drop has it exclusively.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

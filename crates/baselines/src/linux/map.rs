@@ -1,14 +1,14 @@
 //! A space's VMAs, in order, and how they are split and merged.
 //!
-//! Linux 2.6.39, `mm/mmap.c`: `vma_merge`, `vma_adjust`, `split_vma`, `do_munmap`, `dup_mmap`. Which
-//! change takes which lock is theirs: moving an end alone takes no anon_vma lock (`brk` that
-//! grows), all else of a VMA that has touched anonymous memory takes its root's; any change of
-//! a file's mapping takes the file's. Linux's list and red-black tree are one ordered map here.
-//! A change of rights splits first and merges then, where Linux moves a border at once.
+//! Linux 2.6.39, `mm/mmap.c`: `vma_merge`, `vma_adjust`, `split_vma`, `do_munmap`, `dup_mmap`, with
+//! their locks: moving an end alone takes no anon_vma lock (`brk` that grows), every other change
+//! of a VMA that has touched anonymous memory takes its root's; any change of a file's mapping
+//! takes the file's. Linux's list and red-black tree are one ordered map here. A change of rights
+//! splits first and merges then, where Linux moves a border at once.
 
 use super::Version;
 use super::anon_vma::AnonVmas;
-use super::pinned::Pinned;
+use super::list::Pinned;
 use super::vma::Vma;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -40,7 +40,7 @@ impl<M: Machine, V: Version> Map<M, V> {
     }
 
     /// A neighbour of `vma` whose anon_vma it may share (`find_mergeable_anon_vma`): one that could
-    /// become one VMA with it if rights were the same, and has inherited nothing.
+    /// merge with it if rights were the same, and has inherited nothing.
     pub(super) fn neighbour(&self, vma: &Vma<M, V>) -> Option<&Vma<M, V>> {
         let VaRange { start, end } = vma.range();
         let next = self.0.get(&end).map(|next| &**next);
@@ -51,7 +51,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         })
     }
 
-    /// Adds `new`, where nothing is, to a neighbour, or as one more.
+    /// Adds `new`, in an empty range, to a neighbour, or as one more VMA.
     pub(super) fn insert(&mut self, anon: &AnonVmas<M, V>, new: Pinned<Vma<M, V>>) {
         let VaRange { start, end } = new.range();
         let before = self.before(start).filter(|vma| vma.goes_on_in(&new, true));
@@ -83,7 +83,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
     }
 
-    /// Removes what is in `range`; what reaches out of it is split.
+    /// Removes the VMAs in `range`; those that reach out of it are split.
     pub(super) fn remove(&mut self, anon: &AnonVmas<M, V>, range: VaRange) {
         self.split(anon, range.start, false);
         self.split(anon, range.end, true);
@@ -100,7 +100,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
     }
 
-    /// Gives what is in `range` these rights.
+    /// Sets the rights of the VMAs in `range`.
     pub(super) fn protect(&mut self, anon: &AnonVmas<M, V>, range: VaRange, prot: Prot) {
         self.split(anon, range.start, false);
         self.split(anon, range.end, false);
@@ -126,7 +126,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         Map(self.iter().map(copy).collect())
     }
 
-    /// Splits the VMA that `at` is in the midst of; the new one is `below` it, or above.
+    /// Splits the VMA that contains `at`; the new one is `below` it, or above.
     fn split(&mut self, anon: &AnonVmas<M, V>, at: usize, below: bool) {
         let Some(old) = self.find(at).filter(|vma| vma.range().start < at) else {
             return;
@@ -152,12 +152,12 @@ impl<M: Machine, V: Version> Map<M, V> {
         self.0.insert(range.start, new);
     }
 
-    /// Makes one of the VMAs that meet at `border`, if they are alike.
+    /// Merges the VMAs that meet at `border`, if they are alike.
     fn merge(&mut self, anon: &AnonVmas<M, V>, border: usize) {
         let (Some(before), Some(next)) = (self.before(border), self.0.get(&border)) else {
             return;
         };
-        // Either may have no anon_vma; two are not made one.
+        // Either may have no anon_vma; two different ones are not merged.
         let mergeable = match (before.anon_vma(), next.anon_vma()) {
             (Some(before), Some(next)) => before == next,
             _ => true,
@@ -179,7 +179,7 @@ impl<M: Machine, V: Version> Map<M, V> {
             let _root = anon.lock(before);
             before.set_range(range);
             if let Some(mappings) = mappings {
-                // SAFETY: all VMAs of files are listed.
+                // SAFETY: every VMA of a file is listed.
                 unsafe { mappings.remove(&next.shared) };
             }
         }
@@ -188,11 +188,11 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
     }
 
-    /// Moves the borders of `vma`; `split` is what has been split off it.
+    /// Moves the borders of `vma`; `split` is the part that has been split off.
     fn adjust(anon: &AnonVmas<M, V>, vma: &Vma<M, V>, range: VaRange, split: Option<&Vma<M, V>>) {
         let mappings = vma.kind.file.as_ref().map(|file| file.mappings().lock());
         if let (Some(mappings), Some(new)) = (&mappings, split) {
-            // SAFETY: it is new, and boxed.
+            // SAFETY: the VMA is new, and boxed.
             unsafe { mappings.push(&new.shared) };
         }
         let end_only = split.is_none() && range.start == vma.range().start;
@@ -203,15 +203,15 @@ impl<M: Machine, V: Version> Map<M, V> {
     /// Enters a mapping of a file in the file's list.
     fn list(vma: &Vma<M, V>) {
         if let Some(file) = &vma.kind.file {
-            // SAFETY: it is new, and boxed.
+            // SAFETY: the VMA is new, and boxed.
             unsafe { file.mappings().lock().push(&vma.shared) };
         }
     }
 
-    /// Takes it out.
+    /// Removes it from the file's list.
     fn unlist(vma: &Vma<M, V>) {
         if let Some(file) = &vma.kind.file {
-            // SAFETY: all VMAs of files are listed.
+            // SAFETY: every VMA of a file is listed.
             unsafe { file.mappings().lock().remove(&vma.shared) };
         }
     }

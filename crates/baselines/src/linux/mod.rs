@@ -1,6 +1,6 @@
-//! Linux of 2011: VMAs, and anon_vma chains for the reverse map (seed 004's "before").
+//! Linux of 2011: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
 //!
-//! One implementation with what changed between 2.6.39 and 3.0 as parameters:
+//! One implementation with the differences between 2.6.39 and 3.0 as parameters:
 //!
 //! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 |
 //! |---|---|---|---|---|
@@ -15,11 +15,11 @@
 //! dd34739c0 (one lock for a whole chain, and allocating under it).
 //!
 //! # What is not Linux's
-//! - Pages keep the VM's PV entries too: what an anon_vma list finds is counted, not used. Linux
-//!   has a count in the page instead.
+//! - Pages keep the VM's PV entries too: the result of a walk of an anon_vma list is counted, not
+//!   used. Linux has a count in the page instead.
 //! - Moving a mapping is an unmap and a map: Linux keeps the chain, and the pages' indices.
-//! - What `madvise` changes, and what a child does not inherit, splits no VMA here.
-//! - A page of zeroes has an anon_vma when it is read first; Linux has one page for all of these.
+//! - Changes by `madvise`, and ranges that a child does not inherit, split no VMA here.
+//! - A page of zeroes has an anon_vma when it is first read; Linux has one page for all of these.
 //! - Without heap the kernel aborts.
 
 mod anon_vma;
@@ -27,7 +27,6 @@ mod file;
 mod list;
 mod map;
 mod mutex;
-mod pinned;
 mod vma;
 
 pub use anon_vma::AnonVmaRoot;
@@ -46,8 +45,8 @@ use map::Map;
 use sync::spin::Ticket;
 use sync::watch::Watched;
 use sync::{RawLock, lock_class};
-use vm::Prot;
 use vm::policy::{Mapping, Regions};
+use vm::{Error, Prot};
 use vma::{Kind, Vma};
 
 lock_class!(
@@ -55,12 +54,12 @@ lock_class!(
     pub PageTable = "page table", rank 33
 );
 
-/// What the type of the locks decides.
+/// The differences that follow from the type of the locks.
 pub trait Version: Send + Sync + 'static {
     /// The lock of an anon_vma's root, and of a file's mappings.
     type Lock<M: Machine>: RawLock<M>;
-    /// Whether who frees an anon_vma waits until its root is unlocked: since that may be
-    /// tried for without a reference.
+    /// Whether the task that frees an anon_vma waits until its root is unlocked, since another may
+    /// try for that lock without a reference.
     const FREE_WAITS: bool;
 }
 
@@ -80,7 +79,7 @@ impl Version for Mutexes {
     const FREE_WAITS: bool = true;
 }
 
-/// What else differs between the versions.
+/// The other differences between the versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fixes {
     /// A root's lock is kept along a chain.
@@ -90,7 +89,7 @@ pub struct Fixes {
 }
 
 impl Fixes {
-    /// Which of them.
+    /// These two fixes, on or off.
     pub const fn new(batching: bool, readahead: bool) -> Self {
         Fixes {
             batching,
@@ -107,26 +106,26 @@ pub struct Linux<M: Machine, V: Version> {
     table_lock: Watched<M, Ticket<M>, PageTable>,
 }
 
-/// What all spaces use.
+/// The state that all spaces share.
 pub struct Common<M: Machine, V: Version> {
     anon: AnonVmas<M, V>,
     fixes: Fixes,
 }
 
-/// What a page says of itself (`mapping` and `index`). Written by who maps it first.
+/// A page's `mapping` and `index`. Written by its first mapping.
 pub struct PageState<M: Machine> {
     anon_vma: M::AtomicPtr,
     index: M::AtomicU64,
 }
 
-/// What a fault has found: where a new page belongs.
+/// The result of a fault: where a new page belongs.
 pub struct Faulted<M: Machine, V: Version> {
     anon_vma: Option<AnonVmaRef<M, V>>,
     index: u64,
 }
 
 impl<M: Machine, V: Version> Linux<M, V> {
-    /// The VMAs' ranges, rights, and whether they map a file, in order. Nothing changes them
+    /// The VMAs' ranges, rights, and whether they map a file, in order. No operation changes them
     /// meanwhile.
     pub fn vmas(&self) -> Vec<(VaRange, Prot, bool)> {
         let each = |vma: &Vma<M, V>| (vma.range(), vma.prot(), vma.kind.file.is_some());
@@ -134,20 +133,20 @@ impl<M: Machine, V: Version> Linux<M, V> {
     }
 
     fn map(&self) -> &Map<M, V> {
-        // SAFETY: the caller holds the map's lock, as `Regions` says.
+        // SAFETY: the caller holds the map's lock, as `Regions` requires.
         unsafe { &*self.map.read() }
     }
 
     #[allow(clippy::mut_from_ref)]
     fn map_mut(&self) -> &mut Map<M, V> {
-        // SAFETY: the caller holds the map's lock for writing, as `Regions` says, and asks once
-        // an operation.
+        // SAFETY: the caller holds the map's lock for writing, as `Regions` requires, and calls
+        // this once per operation.
         unsafe { &mut *self.map.write() }
     }
 }
 
 impl<M: Machine, V: Version> Common<M, V> {
-    /// How many VMAs the reverse map looks at for a page, and how many of them may map it.
+    /// How many VMAs the reverse map visits for a page, and how many of them may map it.
     pub fn look(&self, page: &PageState<M>) -> (usize, usize) {
         let place = page.anon_vma.load(Ordering::Relaxed).cast();
         let index = page.index.load(Ordering::Relaxed);
@@ -162,12 +161,12 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
     type Object = Arc<AddressSpace<M, V>>;
     type Fault<'a> = Faulted<M, V>;
 
-    fn common(fixes: &Fixes, cpus: CpuRange, _frames: usize) -> Common<M, V> {
-        let (stock, batches) = (Stock::new(cpus), fixes.batching);
-        Common {
+    fn common(fixes: &Fixes, cpus: CpuRange, _frames: usize) -> Result<Common<M, V>, Error> {
+        let (stock, batches) = (Stock::new(cpus)?, fixes.batching);
+        Ok(Common {
             anon: AnonVmas { stock, batches },
             fixes: *fixes,
-        }
+        })
     }
 
     fn new(_: &Common<M, V>) -> Self {

@@ -9,13 +9,13 @@
 //! unlock:  if count++ == 0: done
 //!          count = 1; under wait_lock: wake the first in the queue
 //! ```
-//! Who sees the lock change hands takes that for heavy contention and goes to sleep. So just where
-//! a spin lock is busiest, each acquisition costs a sleep and a wake-up, and who releases
-//! wakes one task that finds the lock taken again (Linux 3.0-rc2, `kernel/mutex.c`,
+//! A task that sees the lock change hands takes that for heavy contention and goes to sleep. So
+//! just where a spin lock is busiest, each acquisition costs a sleep and a wake-up, and each
+//! release wakes one task that finds the lock taken again (Linux 3.0-rc2, `kernel/mutex.c`,
 //! `mutex_spin_on_owner` in `kernel/sched.c`).
 //!
-//! What differs: Linux also stops spinning if the owner does not run, which a machine here does not
-//! say; and `wait_lock` is a ticket lock there.
+//! The differences: Linux also stops spinning if the owner does not run, which a machine here does
+//! not say; and `wait_lock` is a ticket lock there.
 
 use core::ptr::{self, null};
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
@@ -23,49 +23,50 @@ use sync::RawLock;
 use sync::spin::TestAndSet;
 use sync::watch::{note_sleep, note_spins};
 
-/// Nobody has the lock.
+/// No holder.
 const FREE: u32 = 1;
-/// Somebody has it, nobody waits in the queue.
+/// A holder, and no waiter in the queue.
 const HELD: u32 = 0;
-/// Somebody has it, and others may wait. So does each other value that is negative.
+/// A holder, and perhaps waiters. So is each other negative value.
 const AWAITED: u32 = u32::MAX;
 
-/// A mutex of 32 bytes, as in Linux. It must be released by the task that took it.
+/// A mutex of 32 bytes, as in Linux. The task that acquires it must release it.
 #[repr(C)]
 pub struct LinuxMutex<M: Machine> {
     /// See [`FREE`], [`HELD`], [`AWAITED`].
     count: M::AtomicU32,
     /// Guards the queue.
     wait_lock: TestAndSet<M>,
-    /// The address of the owner's local words, 0 for none: a hint for who spins.
+    /// The address of the owner's local words, 0 for none: a hint for spinners.
     owner: M::AtomicUsize,
     queue: M::Cell<Queue<M>>,
 }
 
-/// Who sleeps, longest first. Null at the ends.
+/// The sleepers, longest first. Null at the ends.
 struct Queue<M: Machine> {
     first: *const Waiter<M>,
     last: *const Waiter<M>,
 }
 
-// SAFETY: followed under `wait_lock` only, and nodes stay while they are queued.
+// SAFETY: followed only under `wait_lock`, and nodes stay while they are queued.
 unsafe impl<M: Machine> Send for Queue<M> {}
 
-/// A task that sleeps; on its stack, on a line of its own, in place until it has left the queue by itself.
+/// A sleeping task; on its stack, on a cache line of its own, in place until it has left the queue
+/// by itself.
 #[repr(align(64))]
 struct Waiter<M: Machine> {
     task: M::Task,
-    /// The one behind it. Under `wait_lock`.
+    /// The next waiter. Under `wait_lock`.
     next: M::Cell<Next<M>>,
 }
 
 struct Next<M: Machine>(*const Waiter<M>);
 
-// SAFETY: as for `Queue`.
+// SAFETY: followed only under `wait_lock`, and nodes stay while they are queued.
 unsafe impl<M: Machine> Send for Next<M> {}
 
 impl<M: Machine> LinuxMutex<M> {
-    /// Spins while that may help; whether it got the lock.
+    /// Spins while that may help; returns whether it acquired the lock.
     fn spin(&self) -> bool {
         let mut rounds = 0;
         let taken = self.spin_counting(&mut rounds);
@@ -82,7 +83,7 @@ impl<M: Machine> LinuxMutex<M> {
                 *rounds = rounds.saturating_add(1);
                 now = self.owner.load(Ordering::Relaxed);
             }
-            // It has changed hands: there is a crowd.
+            // The lock has changed hands: it is contended.
             if owner != 0 && now != 0 {
                 return false;
             }
@@ -107,10 +108,10 @@ impl<M: Machine> LinuxMutex<M> {
         self.wait_lock.lock();
         // SAFETY: the queue is locked, and the node stays until it has left.
         unsafe { self.enqueue(&waiter) };
-        // Acquire: pairs with the release of whoever freed the lock. The value says to each that
-        // frees it from now on that somebody is to be woken.
+        // Acquire: pairs with the release of the owner that freed the lock. The value tells each
+        // later owner to wake a task.
         while self.count.swap(AWAITED, Ordering::Acquire) != FREE {
-            // SAFETY: locked above.
+            // SAFETY: this task acquired `wait_lock` above.
             unsafe { self.wait_lock.unlock(()) };
             drop(pin);
             note_sleep::<M>();
@@ -118,13 +119,14 @@ impl<M: Machine> LinuxMutex<M> {
             pin = M::pin();
             self.wait_lock.lock();
         }
-        // SAFETY: as above.
+        // SAFETY: the queue is locked, and the node is in it.
         if unsafe { self.leave(&waiter) } {
-            // Relaxed: the lock is ours, and who waits next says so under `wait_lock`.
+            // Relaxed: this task has the lock, and the next waiter stores its mark under
+            // `wait_lock`.
             self.count.store(HELD, Ordering::Relaxed);
         }
         self.own();
-        // SAFETY: locked above.
+        // SAFETY: this task acquired `wait_lock` above.
         unsafe { self.wait_lock.unlock(()) };
         drop(pin);
     }
@@ -154,7 +156,7 @@ impl<M: Machine> LinuxMutex<M> {
     /// # Safety
     /// The queue is locked, and `waiter` stays in place until it has left.
     unsafe fn enqueue(&self, waiter: &Waiter<M>) {
-        // SAFETY: by contract.
+        // SAFETY: the caller holds `wait_lock`, and queued nodes live.
         unsafe {
             let queue = self.queue.write();
             match (*queue).last.as_ref() {
@@ -165,12 +167,12 @@ impl<M: Machine> LinuxMutex<M> {
         }
     }
 
-    /// Takes `waiter` from the queue, wherever it stands; whether the queue is empty now.
+    /// Removes `waiter` from any place in the queue; returns whether the queue is now empty.
     ///
     /// # Safety
     /// The queue is locked, and `waiter` is in it.
     unsafe fn leave(&self, waiter: &Waiter<M>) -> bool {
-        // SAFETY: by contract.
+        // SAFETY: the caller holds `wait_lock`, and queued nodes live.
         unsafe {
             let queue = self.queue.write();
             let next = (*waiter.next.read()).0;
@@ -192,15 +194,16 @@ impl<M: Machine> LinuxMutex<M> {
     }
 }
 
-// SAFETY: the lock is taken by changing `count` from `FREE`, with acquire, and only its holder
-// makes it `FREE` again, with release: each other change leaves it at or below `HELD`.
+// SAFETY: a task acquires the lock by changing `count` from `FREE`, with acquire, and only the
+// holder makes it `FREE` again, with release: each other change leaves it at or below `HELD`.
 unsafe impl<M: Machine> RawLock<M> for LinuxMutex<M> {
     type Held = ();
     const NAME: &'static str = "linux mutex";
+    const MAY_SLEEP: bool = true;
 
     fn new() -> Self {
         const {
-            // A checker's atomics and cells are larger than what they stand for.
+            // A checker's atomics and cells are larger than the words they model.
             let plain = size_of::<M::AtomicU8>() == 1;
             assert!(!plain || size_of::<Self>() == 32);
         }
@@ -217,7 +220,7 @@ unsafe impl<M: Machine> RawLock<M> for LinuxMutex<M> {
 
     #[inline]
     fn lock(&self) {
-        // Acquire: pairs with the release of whoever freed the lock.
+        // Acquire: pairs with the release of the owner that freed the lock.
         if self.count.fetch_sub(1, Ordering::Acquire) == FREE {
             self.own();
         } else {
@@ -227,7 +230,7 @@ unsafe impl<M: Machine> RawLock<M> for LinuxMutex<M> {
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        // Acquire: as in `lock`.
+        // Acquire: pairs with the release of the owner that freed the lock.
         let taken = self
             .count
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);

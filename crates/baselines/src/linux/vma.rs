@@ -3,21 +3,20 @@
 use super::Version;
 use super::anon_vma::{AnonVmaRef, Avc};
 use super::file::FileRef;
-use super::list::Node;
-use super::pinned::Pinned;
+use super::list::{Node, Pinned};
 use alloc::vec::Vec;
 use core::ptr::{NonNull, null_mut};
 use machine::{Atomic, Machine, Ordering, PAGE_SHIFT, SharedCell, VaRange};
 use vm::Prot;
 
-/// What a VMA is beside its place and its rights.
+/// A VMA's attributes other than its place and its rights.
 pub(super) struct Kind<M: Machine, V: Version> {
     pub(super) shared: bool,
     pub(super) file: Option<FileRef<M, V>>,
 }
 
-/// A VMA. What walkers of anon_vma lists read (the place) is atomic; it changes under
-/// the map's lock for writing, and under the root's where they might miss a page.
+/// A VMA. Its place, which walkers of anon_vma lists read, is atomic; it changes under the map's
+/// lock for writing, and under the root's where a walker might miss a page.
 #[repr(C, align(64))]
 pub(super) struct Vma<M: Machine, V: Version> {
     start: M::AtomicUsize,
@@ -29,10 +28,10 @@ pub(super) struct Vma<M: Machine, V: Version> {
     pub(super) shared: Node<M>,
     /// Newest last. See [`super::anon_vma`].
     pub(super) chain: M::Cell<Vec<Pinned<Avc<M>>>>,
-    /// That of new pages; null before the first. See [`super::anon_vma`].
+    /// The anon_vma of new pages; null before the first. See [`super::anon_vma`].
     anon_vma: M::AtomicPtr,
-    /// The index of the page at `start`: in the file, or, of anonymous memory, in the space where
-    /// it was first.
+    /// The index of the page at `start`: in the file, or, for anonymous memory, in the space where
+    /// the memory first was.
     first: M::AtomicU64,
 }
 
@@ -59,15 +58,15 @@ impl<M: Machine, V: Version> Vma<M, V> {
         }
     }
 
-    /// What tasks may do. Under the map's lock.
+    /// The rights of tasks. Under the map's lock.
     pub(super) fn prot(&self) -> Prot {
-        // SAFETY: the map is locked.
+        // SAFETY: the map is locked, so no task changes the rights.
         unsafe { *self.prot.read() }
     }
 
-    /// Under the map's lock for writing.
+    /// Sets the rights. Under the map's lock for writing.
     pub(super) fn set_prot(&self, prot: Prot) {
-        // SAFETY: the map is locked for writing.
+        // SAFETY: the map is locked for writing, so only this task is at the rights.
         unsafe { *self.prot.write() = prot };
     }
 
@@ -94,7 +93,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
         self.first() + pages as u64
     }
 
-    /// Where the page with this index would be mapped.
+    /// The address at which the page with this index would be mapped.
     pub(super) fn address_of(&self, index: u64) -> Option<usize> {
         let VaRange { start, end } = self.range();
         let bytes = index.wrapping_sub(self.first()) << PAGE_SHIFT;
@@ -108,7 +107,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
     }
 
     pub(super) fn set_anon_vma(&self, to: AnonVmaRef<M, V>) {
-        // Release: who finds it finds the chain.
+        // Release: a CPU that finds it finds the chain.
         self.anon_vma.store(to.as_ptr().cast(), Ordering::Release);
     }
 
@@ -118,12 +117,12 @@ impl<M: Machine, V: Version> Vma<M, V> {
 
     /// Whether the chain has one node: nothing was inherited.
     pub(super) fn is_alone(&self) -> bool {
-        // SAFETY: it has an anon_vma, so the chain changes under the map's lock for writing only,
+        // SAFETY: it has an anon_vma, so the chain changes only under the map's lock for writing,
         // which the caller excludes.
         self.anon_vma().is_some() && unsafe { (*self.chain.read()).len() == 1 }
     }
 
-    /// Whether `next` goes on where this one ends, with the same rights if `alike`.
+    /// Whether `next` continues where this one ends, with the same rights if `alike`.
     pub(super) fn goes_on_in(&self, next: &Self, alike: bool) -> bool {
         let range = self.range();
         range.end == next.range().start
@@ -134,7 +133,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
 }
 
 impl<M: Machine, V: Version> Kind<M, V> {
-    /// Whether both map the same.
+    /// Whether both map the same object or both are anonymous.
     fn is_same(&self, other: &Self) -> bool {
         let file = match (&self.file, &other.file) {
             (None, None) => true,

@@ -1,17 +1,16 @@
-//! Amaps: the anonymous pages of a region, and who shares them (OpenBSD 7.0,
-//! sys/uvm/uvm_amap.c).
+//! Amaps: the anonymous pages of a region, and their sharers (OpenBSD 7.0, sys/uvm/uvm_amap.c).
 //!
-//! An amap has a slot for each page of a region, for an *anon* or nothing. A fork lets the
-//! child's region refer to the parent's amap; the first write of either copies it, that is the
+//! An amap has a slot for each page of a region, with an *anon* or nothing. After a fork the
+//! child's region refers to the parent's amap; the first write of either copies it, that is, its
 //! slots: the anons themselves are shared, counted, until they are written.
 //!
-//! Anons that two amaps share can be under one lock only. So a copy shares the lock of the amap it
-//! was made from, and so do its copies: the lock is that of a whole family, however many processes
-//! that are.
+//! Anons that two amaps share can be under only one lock. So a copy shares the lock of the amap it
+//! was made from, and so do its copies: one lock guards a whole family, however many processes it
+//! has.
 //!
 //! # Protocol
-//! An amap's state and the counts of its anons are read and written under the family's lock.
-//! [`Amap::refs`] is read without: it is 1 only if the region that reads it has the only reference.
+//! An amap's state and the counts of its anons are accessed under the family's lock. [`Amap::refs`]
+//! is read without it: it is 1 only if the region that reads it has the only reference.
 
 use super::SleepRw;
 use alloc::boxed::Box;
@@ -25,7 +24,7 @@ use sync::watch::Watched;
 use sync::{Mutex, Padded, lock_class};
 
 lock_class!(
-    /// An amap, and all that were copied from it. Held by a fault from its beginning to its end.
+    /// An amap, and all that were copied from it. A fault holds it from beginning to end.
     pub AmapLock = "amap", rank 16
 );
 lock_class!(
@@ -35,7 +34,7 @@ lock_class!(
 
 type Lock<M> = Watched<M, SleepRw<M>, AmapLock>;
 
-/// The list of all amaps; here, how many there are.
+/// The list of all amaps; here only their number.
 pub struct AmapList<M: Machine>(Mutex<M, Watched<M, TestAndSet<M>, AmapListLock>, usize>);
 
 impl<M: Machine> AmapList<M> {
@@ -44,9 +43,9 @@ impl<M: Machine> AmapList<M> {
     }
 }
 
-/// See the module.
+/// A region's anonymous pages; see the module docs.
 pub struct Amap<M: Machine> {
-    /// The family's.
+    /// The family's lock.
     lock: Arc<Padded<Lock<M>>>,
     /// Regions that refer to it, in whole or in part.
     refs: M::AtomicU32,
@@ -57,7 +56,7 @@ pub struct Amap<M: Machine> {
 
 type Slot<M> = Option<Arc<Anon<M>>>;
 
-/// An anonymous page, by the amaps that have it.
+/// An anonymous page, shared by the amaps that refer to it.
 struct Anon<M: Machine> {
     refs: M::AtomicU32,
 }
@@ -69,7 +68,7 @@ impl<M: Machine> Anon<M> {
         })
     }
 
-    /// Under the family's lock, which orders it.
+    /// Changes the count under the family's lock, which orders it.
     fn count(&self, change: i32) {
         let refs = self.refs.load(Ordering::Relaxed);
         self.refs
@@ -83,13 +82,13 @@ pub struct Locked<'a, M: Machine>(&'a Amap<M>);
 
 impl<M: Machine> Drop for Locked<'_, M> {
     fn drop(&mut self) {
-        // SAFETY: write-locked when this was made.
+        // SAFETY: this guard was made when the lock was acquired for writing.
         unsafe { self.0.lock.write_unlock() };
     }
 }
 
 impl<M: Machine> Amap<M> {
-    /// One of `slots` empty slots, referred to by one region, with a family of its own.
+    /// An amap of `slots` empty slots, referred to by one region, with a family of its own.
     #[track_caller]
     pub(super) fn new(slots: usize, list: &AmapList<M>) -> Arc<Self> {
         let lock = Arc::new(Padded(Lock::<M>::new()));
@@ -108,7 +107,7 @@ impl<M: Machine> Amap<M> {
         })
     }
 
-    /// Whether only one region refers to it. Asked by that region's space, whose map is locked.
+    /// Whether only one region refers to it. Called for that region's space, whose map is locked.
     pub(super) fn is_only(&self) -> bool {
         self.refs.load(Ordering::Relaxed) == 1
     }
@@ -124,35 +123,35 @@ impl<M: Machine> Amap<M> {
 impl<M: Machine> Locked<'_, M> {
     /// Whether the slot has an anon.
     pub(super) fn has(&self, slot: usize) -> bool {
-        // SAFETY: the family is locked, here and below.
+        // SAFETY: this guard holds the family's lock.
         unsafe { (*self.0.slots[slot].read()).is_some() }
     }
 
-    /// Gives the slot a new anon, in the place of one that it has.
+    /// Gives the slot a new anon, in place of its old one.
     pub(super) fn add(&self, slot: usize) {
-        // SAFETY: as in `has`.
+        // SAFETY: this guard holds the family's lock.
         let place = unsafe { &mut *self.0.slots[slot].write() };
         if let Some(old) = place.replace(Anon::new()) {
             old.count(-1);
         }
     }
 
-    /// Another region refers to `slots`.
+    /// Counts another region that refers to `slots`.
     pub(super) fn refer(&self, slots: &Range<usize>) {
         self.count(1);
         self.count_parts(slots, 1);
     }
 
-    /// A region that referred to slots has become two that refer to a part each.
+    /// A region has been split into two that refer to a part each.
     pub(super) fn split(&self) {
         let refs = self.0.refs.load(Ordering::Relaxed);
-        // SAFETY: as in `has`.
+        // SAFETY: this guard holds the family's lock.
         let parts = unsafe { &mut *self.0.parts.write() };
         parts.get_or_insert_with(|| self.0.slots.iter().map(|_| refs).collect());
         self.count(1);
     }
 
-    /// A region that referred to `slots` is gone. The last takes all anons with it.
+    /// A region that referred to `slots` is gone. The last one frees all anons.
     #[track_caller]
     pub(super) fn leave(self, slots: &Range<usize>, list: &AmapList<M>) {
         if self.0.is_only() {
@@ -165,8 +164,8 @@ impl<M: Machine> Locked<'_, M> {
         }
     }
 
-    /// What a region gets that referred to `slots` and must have an amap of its own; `None` if
-    /// nobody else refers to this one any more.
+    /// The amap of its own for a region that referred to `slots`; `None` if no other region refers
+    /// to this one any more.
     #[track_caller]
     pub(super) fn copy(self, slots: &Range<usize>, list: &AmapList<M>) -> Option<Arc<Amap<M>>> {
         if self.0.is_only() {
@@ -176,7 +175,7 @@ impl<M: Machine> Locked<'_, M> {
         self.count(-1);
         self.count_parts(slots, -1);
         if copies.iter().all(Option::is_none) {
-            // Nothing in common: no family.
+            // The copy shares no anon, so it is in no family.
             drop(self);
             return Some(Amap::new(copies.len(), list));
         }
@@ -189,7 +188,7 @@ impl<M: Machine> Locked<'_, M> {
 
     /// The slot's anon, counted once more.
     fn share(&self, slot: usize) -> Slot<M> {
-        // SAFETY: as in `has`.
+        // SAFETY: this guard holds the family's lock.
         let anon = unsafe { (*self.0.slots[slot].read()).clone() };
         if let Some(anon) = &anon {
             anon.count(1);
@@ -203,10 +202,10 @@ impl<M: Machine> Locked<'_, M> {
         self.0.refs.store(refs, Ordering::Relaxed);
     }
 
-    /// If regions refer to parts: counts those of `slots`, and takes out the anons of slots to
-    /// which nobody refers any more.
+    /// If regions refer to parts: counts those of `slots`, and removes the anons of slots to which
+    /// no region refers any more.
     fn count_parts(&self, slots: &Range<usize>, change: i32) {
-        // SAFETY: as in `has`.
+        // SAFETY: this guard holds the family's lock.
         let Some(parts) = (unsafe { &mut *self.0.parts.write() }) else {
             return;
         };
@@ -218,10 +217,10 @@ impl<M: Machine> Locked<'_, M> {
         }
     }
 
-    /// Takes out the anons of `slots`.
+    /// Removes the anons of `slots`.
     fn wipe(&self, slots: Range<usize>) {
         for slot in slots {
-            // SAFETY: as in `has`.
+            // SAFETY: this guard holds the family's lock.
             if let Some(anon) = unsafe { (*self.0.slots[slot].write()).take() } {
                 anon.count(-1);
             }

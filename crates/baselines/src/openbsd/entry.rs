@@ -3,19 +3,19 @@
 //!
 //! A fault locks the amap of its region for writing, whether it changes it or not, and if the page
 //! is not there also the object, for writing too. It holds them until the page is mapped. A fork
-//! copies the entries, lets each refer to the same amap, and notes in both that it *needs a
-//! copy*; who faults to write there, or anywhere in a region without an object, first
-//! makes the copy under the map's lock for writing.
+//! copies the entries, lets each refer to the same amap, and notes in both that it *needs a copy*;
+//! the first fault that writes there, or anywhere in a region without an object, makes the copy
+//! under the map's lock for writing.
 //!
-//! What differs: `vm` finds regions in its own tree, so the tree here is only looked up, and
-//! its nodes cost nothing; neighbours are never joined; a fault maps its own page, where OpenBSD
-//! also maps up to seven neighbours that are in memory; a child has its parent's page table
-//! entries, where OpenBSD lets it fault for them; and an object is locked until the fault's
-//! end, where OpenBSD lets go of it as soon as its page is copied.
+//! The differences: `vm` finds regions in its own tree, so the tree here is only looked up, and its
+//! nodes cost nothing; neighbours are never joined; a fault maps its own page, where OpenBSD also
+//! maps up to seven neighbours that are in memory; a child has its parent's page table entries,
+//! where OpenBSD lets it fault for them; and an object is locked until the fault's end, where
+//! OpenBSD releases it as soon as its page is copied.
 //!
 //! # Protocol
-//! The tree of entries is under the map's lock ([`VmMap`](super::VmMap)), and belongs to who makes
-//! the space until he has.
+//! The tree of entries is under the map's lock ([`VmMap`](super::VmMap)); until a new space is
+//! complete, it belongs to the task that makes the space.
 
 use super::SleepRw;
 use super::amap::{Amap, AmapList, Locked};
@@ -23,20 +23,20 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::ops::Range;
 use machine::{Access, CpuRange, Frame, Machine, PAGE_SIZE, SharedCell, VaRange};
-use sync::rwlock::RawRw;
+use sync::rwlock::{RawRw, RawWriteGuard};
 use sync::watch::Watched;
 use sync::{Padded, lock_class};
-use vm::Prot;
 use vm::policy::{Mapping, Regions};
+use vm::{Error, Prot};
 
 lock_class!(
-    /// `vmobjlock` of an object. Held by a fault that looks for its page.
+    /// `vmobjlock` of an object. A fault that looks for its page holds it.
     pub ObjectLock = "uobj", rank 17
 );
 
 type ObjectRw<M> = Watched<M, SleepRw<M>, ObjectLock>;
 
-/// What an object has: its lock.
+/// The lock of an object.
 pub struct Uobj<M: Machine>(Arc<Padded<ObjectRw<M>>>);
 
 impl<M: Machine> Clone for Uobj<M> {
@@ -45,7 +45,8 @@ impl<M: Machine> Clone for Uobj<M> {
     }
 }
 
-/// Regions of this many pages get an amap for each part of [`CHUNK`] that is written (`UVM_AMAP_LARGE`).
+/// Regions of this many pages get an amap for each part of [`CHUNK`] that is written
+/// (`UVM_AMAP_LARGE`).
 const LARGE: usize = 256;
 /// Slots of a part (`UVM_AMAP_CHUNK`).
 const CHUNK: usize = 16;
@@ -53,18 +54,18 @@ const CHUNK: usize = 16;
 /// The entries of a space.
 pub struct MapEntries<M: Machine>(M::Cell<BTreeMap<usize, Entry<M>>>);
 
-/// One; the key is where it begins.
+/// An entry; its key is the region's start.
 struct Entry<M: Machine> {
     end: usize,
     writable: bool,
     shared: bool,
-    /// The amap is to be copied before it is written, or made.
+    /// The amap has to be copied before it is written, or has to be made.
     needs_copy: bool,
     object: Option<Uobj<M>>,
     amap: Option<Aref<M>>,
 }
 
-/// An amap, and which of its slots is the region's first.
+/// An amap, and the slot at which the region begins.
 struct Aref<M: Machine> {
     amap: Arc<Amap<M>>,
     first: usize,
@@ -86,38 +87,28 @@ impl<M: Machine> Aref<M> {
     }
 }
 
-/// What a fault holds: the object below, then the amap above, if there are.
+/// The locks that a fault holds: the object below, then the amap above, if there are.
 #[must_use = "the locks are released when this is dropped"]
 pub struct FaultLocks<'a, M: Machine> {
-    object: Option<LockedObject<'a, M>>,
+    object: Option<RawWriteGuard<'a, M, ObjectRw<M>>>,
     amap: Option<(Locked<'a, M>, usize)>,
-}
-
-/// An object, locked.
-struct LockedObject<'a, M: Machine>(&'a ObjectRw<M>);
-
-impl<M: Machine> Drop for LockedObject<'_, M> {
-    fn drop(&mut self) {
-        // SAFETY: write-locked when this was made.
-        unsafe { self.0.write_unlock() };
-    }
 }
 
 impl<M: Machine> MapEntries<M> {
     /// The entries, of a map that is locked.
     fn entries(&self) -> &BTreeMap<usize, Entry<M>> {
-        // SAFETY: readers exclude writers by the map's lock.
+        // SAFETY: the map is locked, which excludes writers.
         unsafe { &*self.0.read() }
     }
 
     /// The entries, of a map that is locked for writing.
     #[allow(clippy::mut_from_ref)]
     fn change(&self) -> &mut BTreeMap<usize, Entry<M>> {
-        // SAFETY: a writer is alone, by the map's lock.
+        // SAFETY: the map is locked for writing, which excludes all others.
         unsafe { &mut *self.0.write() }
     }
 
-    /// The region at `address`.
+    /// The region that contains `address`, with its entry.
     fn at(&self, address: usize) -> Option<(VaRange, &Entry<M>)> {
         let (&start, entry) = self.entries().range(..=address).next_back()?;
         let region = VaRange {
@@ -127,7 +118,7 @@ impl<M: Machine> MapEntries<M> {
         (address < entry.end).then_some((region, entry))
     }
 
-    /// Makes a region begin at `address`, if one lies across it.
+    /// Splits the region at `address`, if one lies across it.
     #[track_caller]
     fn clip(&self, address: usize) {
         let entries = self.change();
@@ -165,8 +156,8 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
     type Object = Uobj<M>;
     type Fault<'a> = FaultLocks<'a, M>;
 
-    fn common(_: &(), _cpus: CpuRange, _frames: usize) -> AmapList<M> {
-        AmapList::new()
+    fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<AmapList<M>, Error> {
+        Ok(AmapList::new())
     }
 
     fn new(_: &AmapList<M>) -> Self {
@@ -296,8 +287,7 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
             locks.amap = Some((amap, slot));
         }
         if let Some(object) = entry.object.as_ref().filter(|_| !shadowed) {
-            object.0.write();
-            locks.object = Some(LockedObject(&object.0));
+            locks.object = Some(RawWriteGuard::new(&object.0));
         }
         locks
     }

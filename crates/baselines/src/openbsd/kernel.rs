@@ -1,9 +1,9 @@
-//! Who takes `KERNEL_LOCK` on his way into the kernel (S12 and S15 in seed 003).
+//! The calls that take `KERNEL_LOCK` on entry to the kernel (S12 and S15 in case study 003).
 //!
 //! In the autumn of 2021 every call that maps memory or makes processes takes it, and with
 //! [`Faults::Locked`] every fault (OpenBSD 7.0, sys/arch/arm64/arm64/trap.c). Reading and writing a
-//! pipe, futexes and naps do without; but who sleeps so that a signal may end it (`PCATCH`) takes
-//! it to look for signals, and who tells pollers (`selwakeup`) for the list of them.
+//! pipe, futexes and naps do without; but a sleep that a signal may end (`PCATCH`) takes it to
+//! check for signals, and a wake-up of pollers (`selwakeup`) for their list.
 
 use super::Scheduler;
 use core::marker::PhantomData;
@@ -19,14 +19,14 @@ pub enum Faults {
     Unlocked,
 }
 
-/// OpenBSD's way into the kernel. All of one machine share its locks.
+/// OpenBSD's entry to the kernel. All users of one machine share its locks.
 pub struct BigLock<M: Machine> {
     faults: Faults,
     machine: PhantomData<fn() -> M>,
 }
 
 impl<M: Machine> BigLock<M> {
-    /// With faults locked or not.
+    /// A kernel with faults locked or not.
     pub fn new(faults: Faults) -> Self {
         BigLock {
             faults,

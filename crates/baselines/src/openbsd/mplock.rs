@@ -1,16 +1,16 @@
 //! `__mp_lock`: the lock of the whole kernel, and that of the scheduler.
 //!
-//! A ticket lock that its CPU may take again, and that can be let go altogether, however
-//! often it was taken: `KERNEL_LOCK` is when its holder sleeps (OpenBSD 7.0,
-//! sys/kern/kern_lock.c). Each CPU counts how deep it is in an element of 8 bytes beside
-//! those of the other CPUs, so the depths of eight CPUs share a line, as they do there.
+//! A ticket lock that its CPU may take again, and that can be released altogether, however often it
+//! was taken, as `KERNEL_LOCK` is when its holder sleeps (OpenBSD 7.0, sys/kern/kern_lock.c). Each
+//! CPU counts its depth in an element of 8 bytes beside those of the other CPUs, so the depths of
+//! eight CPUs share a cache line, as they do there.
 //!
 //! # Protocol
-//! Who has the lock is the task that wrote itself down as the owner when it got it; only that
-//! task reads its own name there. How often it has taken the lock, and what the observer is to get
-//! back, only the owner touches. The CPUs' elements say the depths too, and are written as often as
-//! OpenBSD's are: they are there for what that costs, since CPUs of two machines in one process may have the
-//! same number.
+//! The task that acquires the lock writes its name as the owner; a task reads its own name there
+//! only if it holds the lock. Only the owner accesses the count of its acquisitions and the value
+//! to be returned to the observer. The CPUs' elements hold the depths as well and are written as
+//! often as OpenBSD's: they exist only for their cost, since CPUs of two machines in one process
+//! may have the same number.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -28,9 +28,9 @@ type Held<M, C, O> = <Words<M, C, O> as RawLock<M>>::Held;
 pub struct MpLock<M: Machine, C: LockClass, O: Observer<M> = DefaultObserver> {
     /// `mpl_users` and `mpl_ticket`.
     words: Box<Padded<Words<M, C, O>>>,
-    /// `mpl_cpus`; the last is of code that runs on no CPU.
+    /// `mpl_cpus`; the last one is for code that runs on no CPU.
     cpus: Box<[Depth<M>]>,
-    /// The owner, 0 for none. Of no kernel, as `taken`: a machine does not charge for it.
+    /// The owner, 0 for none. No kernel has it, nor `taken`, so a machine does not charge for them.
     owner: AtomicUsize,
     taken: Taken<Held<M, C, O>>,
 }
@@ -39,15 +39,15 @@ pub struct MpLock<M: Machine, C: LockClass, O: Observer<M> = DefaultObserver> {
 #[repr(align(8))]
 struct Depth<M: Machine>(M::AtomicU32);
 
-/// How often the owner has taken the lock, and what the observer is given back at the release.
+/// How often the owner has taken the lock, and the observer's ticket for the release.
 struct Taken<T>(UnsafeCell<(u32, Option<T>)>);
 
-// SAFETY: touched by the owner only, and the lock orders owners.
+// SAFETY: only the owner touches it, and the lock orders owners.
 unsafe impl<T> Send for Taken<T> {}
-// SAFETY: as above.
+// SAFETY: only the owner touches it, and the lock orders owners.
 unsafe impl<T> Sync for Taken<T> {}
 
-/// The calling task: the address of its local words, which is its own while it lives.
+/// The calling task: the address of its local words, which is unique while the task lives.
 fn me<M: Machine>() -> usize {
     M::with_locals(|locals| from_ref(locals) as usize)
 }
@@ -65,7 +65,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         }
     }
 
-    /// Takes the lock, once more if this task has it.
+    /// Acquires the lock, once more if this task holds it.
     #[track_caller]
     pub fn lock(&self) {
         if self.is_mine() {
@@ -78,9 +78,9 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// Undoes one [`MpLock::lock`].
     ///
     /// # Panics
-    /// If the task does not have the lock.
+    /// If the task does not hold the lock.
     pub fn unlock(&self) {
-        assert!(self.is_mine(), "released by a task that does not have it");
+        assert!(self.is_mine(), "released by a task that does not hold it");
         // SAFETY: the task is the owner.
         let depth = unsafe { (*self.taken.0.get()).0 };
         if depth == 1 {
@@ -90,19 +90,19 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         }
     }
 
-    /// Whether the calling task has the lock.
+    /// Whether the calling task holds the lock.
     pub fn is_mine(&self) -> bool {
         // Relaxed: a task finds its own name only if it wrote it.
         self.owner.load(Ordering::Relaxed) == me::<M>()
     }
 
-    /// Lets the lock go, if this task has it; how often it was taken, for
+    /// Releases the lock altogether, if this task holds it; returns how often it was taken, for
     /// [`MpLock::lock_again`].
     pub fn release_all(&self) -> u32 {
         if !self.is_mine() {
             return 0;
         }
-        // SAFETY: the task is the owner, until it says that it is not.
+        // SAFETY: the task is the owner until it resets the owner below.
         let (depth, held) = unsafe {
             let taken = &mut *self.taken.0.get();
             (taken.0, taken.1.take())
@@ -110,13 +110,13 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.set_depth(0);
         self.owner.store(0, Ordering::Relaxed);
         let held = held.expect("noted when it was taken");
-        // SAFETY: from this lock's acquisition, and given back once.
+        // SAFETY: `held` comes from this lock's acquisition, and is taken only once.
         unsafe { self.words.unlock(held) };
         depth
     }
 
-    /// Takes the lock `count` times, as it was before [`MpLock::release_all`]. Locks that the
-    /// task has taken since may be held: whoever waits for them lets this lock go.
+    /// Acquires the lock `count` times, as it was before [`MpLock::release_all`]. The task may hold
+    /// locks that it has taken since: a task that waits for those releases this one.
     #[track_caller]
     pub fn lock_again(&self, count: u32) {
         if count == 0 {
@@ -129,13 +129,13 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.own(self.words.lock_again(), count);
     }
 
-    /// Says what is where, see [`machine::Atomics::label`].
+    /// Labels the lock's parts, see [`machine::Atomics::label`].
     pub fn label(&self, words: &'static str, cpus: &'static str) {
         M::label_value(&*self.words, words);
         M::label_value(&*self.cpus, cpus);
     }
 
-    /// Writes down that the task has taken the lock so often.
+    /// Records that the task has taken the lock so often.
     #[inline]
     fn own(&self, held: Held<M, C, O>, count: u32) {
         self.owner.store(me::<M>(), Ordering::Relaxed);
@@ -150,7 +150,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.set_depth(depth + count);
     }
 
-    /// For the owner.
+    /// Sets the owner's depth.
     #[inline]
     fn set_depth(&self, depth: u32) {
         // SAFETY: the task is the owner.

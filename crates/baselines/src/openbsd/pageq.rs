@@ -1,11 +1,10 @@
-//! The page queues: one active queue under one mutex (S13 in seed 003).
+//! The page queues: one active queue under one mutex (S13 in case study 003).
 //!
-//! A fault puts its page at the end of the queue, also one that stands in it; a free takes it
-//! out. Both write the queue's ends or the page's neighbours, under `pageqlock` (OpenBSD
-//! 7.0, sys/uvm/uvm_page.c). Free pages are under another mutex, `fpageqlock`, taken by each CPU
-//! once for the pages of a magazine (`uvm_pmr_cache`). What differs: the inactive queues stay
-//! empty, since the page daemon is `vm`'s; and pages are freed one by one, where OpenBSD
-//! frees those of an amap together.
+//! A fault moves its page to the end of the queue; a free removes it. Both write the queue's ends
+//! or the page's neighbours, under `pageqlock` (OpenBSD 7.0, sys/uvm/uvm_page.c). Free pages are
+//! under another mutex, `fpageqlock`, which each CPU takes once for the pages of a magazine
+//! (`uvm_pmr_cache`). The differences: the inactive queues stay empty, since the page daemon is
+//! `vm`'s; and pages are freed one by one, where OpenBSD frees those of an amap together.
 //!
 //! # Protocol
 //! The queue's ends and all links are read and written under `pageqlock`.
@@ -16,14 +15,16 @@ use machine::{Atomic, CpuRange, Frame, Machine, Ordering, SharedCell};
 use sync::spin::TestAndSet;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawLock, lock_class};
+use vm::Error;
+use vm::heap::filled;
 use vm::policy::PageQueues;
 
 lock_class!(
-    /// The active and inactive queues. Taken by every fault, and for every page freed.
+    /// The active and inactive queues. Every fault takes it, and every page freed.
     pub PageQueueLock = "pageqlock", rank 46
 );
 lock_class!(
-    /// Free pages of no CPU. Held for a few dozen instructions.
+    /// Free pages in no CPU's magazine. Held for a few dozen instructions.
     pub FreePageLock = "fpageqlock", rank 48
 );
 
@@ -32,7 +33,7 @@ const MAGAZINE: u32 = 8;
 
 type Mutex<M, C> = Watched<M, TestAndSet<M>, C>;
 
-/// `uvm.pageqlock`, `uvm.fpageqlock` and what is under the first.
+/// `uvm.pageqlock`, `uvm.fpageqlock` and the state under the first.
 pub struct GlobalQueues<M: Machine> {
     pages: Padded<Mutex<M, PageQueueLock>>,
     free: Padded<Mutex<M, FreePageLock>>,
@@ -52,7 +53,7 @@ struct Ends {
     last: u32,
 }
 
-/// A page's neighbours; a line, as a `vm_page` has at least.
+/// A page's neighbours; a cache line, as a `vm_page` has at least.
 #[repr(align(64))]
 struct Link<M: Machine>(M::Cell<Neighbours>);
 
@@ -73,14 +74,14 @@ type Held<M> = <Mutex<M, FreePageLock> as RawLock<M>>::Held;
 impl<M: Machine> Drop for FreePages<'_, M> {
     fn drop(&mut self) {
         if let Some((lock, held)) = self.locked.take() {
-            // SAFETY: from this lock's acquisition, and given back once.
+            // SAFETY: `held` comes from this lock's acquisition, and is taken only once.
             unsafe { lock.unlock(held) };
         }
     }
 }
 
 impl<M: Machine> GlobalQueues<M> {
-    /// The active pages, the one that was activated first before the others.
+    /// The active pages, in the order of their activation.
     pub fn active(&self) -> Vec<Frame> {
         let mut pages = Vec::new();
         self.locked(|queues| {
@@ -88,7 +89,7 @@ impl<M: Machine> GlobalQueues<M> {
             let mut page = unsafe { (*queues.ends.read()).first };
             while let Some(link) = queues.links.get(page as usize) {
                 pages.push(Frame(page));
-                // SAFETY: as above.
+                // SAFETY: the queue is locked.
                 page = unsafe { (*link.0.read()).after };
             }
         });
@@ -100,13 +101,13 @@ impl<M: Machine> GlobalQueues<M> {
     fn locked(&self, work: impl FnOnce(&Self)) {
         let held = self.pages.lock();
         work(self);
-        // SAFETY: locked above.
+        // SAFETY: the mutex was locked above, by this call.
         unsafe { self.pages.unlock(held) };
     }
 
-    /// Takes the page out of the queue it stands in. Under `pageqlock`.
+    /// Removes the page from its queue. Under `pageqlock`.
     fn dequeue(&self, page: u32) {
-        // SAFETY: the queue is locked, here and below.
+        // SAFETY: the caller holds `pageqlock`, which guards all links.
         let link = unsafe { &mut *self.links[page as usize].0.write() };
         if !link.queued {
             return;
@@ -116,19 +117,19 @@ impl<M: Machine> GlobalQueues<M> {
         self.join(before, after);
     }
 
-    /// Puts the page at the end. It stands in no queue. Under `pageqlock`.
+    /// Appends the page, which stands in no queue. Under `pageqlock`.
     fn enqueue(&self, page: u32) {
-        // SAFETY: as in `dequeue`.
+        // SAFETY: the caller holds `pageqlock`, which guards the ends.
         let last = unsafe { (*self.ends.write()).last };
         self.join(last, page);
         self.join(page, NONE);
-        // SAFETY: as above.
+        // SAFETY: the caller holds `pageqlock`, which guards all links.
         unsafe { (*self.links[page as usize].0.write()).queued = true };
     }
 
-    /// Lets `after` follow `before`; either may be the end of the queue. Under `pageqlock`.
+    /// Makes `after` follow `before`; either may be the end of the queue. Under `pageqlock`.
     fn join(&self, before: u32, after: u32) {
-        // SAFETY: as in `dequeue`.
+        // SAFETY: the caller holds `pageqlock`, which guards the ends and all links.
         unsafe {
             match self.links.get(before as usize) {
                 Some(link) => (*link.0.write()).after = after,
@@ -146,24 +147,22 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
     type Config = ();
     type Free<'a> = FreePages<'a, M>;
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
         let alone = || Neighbours {
             queued: false,
             before: NONE,
             after: NONE,
         };
-        GlobalQueues {
+        Ok(GlobalQueues {
             pages: Padded(RawLock::new()),
             free: Padded(RawLock::new()),
             ends: Padded(SharedCell::new(Ends {
                 first: NONE,
                 last: NONE,
             })),
-            links: (0..frames)
-                .map(|_| Link(SharedCell::new(alone())))
-                .collect(),
-            magazines: PerCpu::new(cpus, |_| M::AtomicU32::new(0)),
-        }
+            links: filled(frames, || Link(SharedCell::new(alone())))?,
+            magazines: PerCpu::try_new(cpus, |_| M::AtomicU32::new(0))?,
+        })
     }
 
     fn label(&self) {

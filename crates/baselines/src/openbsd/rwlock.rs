@@ -1,22 +1,21 @@
 //! `rwlock(9)`: a reader-writer lock that sleeps.
 //!
-//! One word: who writes or how many read, and whether somebody waits. A task that finds it
-//! taken by a writer spins for up to `SPINS` looks, though not while it has `KERNEL_LOCK`;
-//! then it sets the bits of a waiter under `SCHED_LOCK` and sleeps. A release that finds
-//! waiters clears these bits and wakes them all, and they try anew (OpenBSD 7.0,
-//! sys/kern/kern_rwlock.c).
+//! One word: the writer or the number of readers, and whether tasks wait. A task that finds it
+//! taken by a writer spins for up to `SPINS` looks, though not while it holds `KERNEL_LOCK`; then
+//! it sets the bits of a waiter under `SCHED_LOCK` and sleeps. A release that finds waiters clears
+//! these bits and wakes them all, and they try anew (OpenBSD 7.0, sys/kern/kern_rwlock.c).
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | `WAIT` | somebody sleeps for it |
-//! | `WRWANT` | a writer does: new readers wait |
-//! | `WRLOCK` | a writer has it; the rest of the word is who |
+//! | `WAIT` | tasks sleep for the lock |
+//! | `WRWANT` | a writer sleeps for it: new readers wait |
+//! | `WRLOCK` | a writer holds it; the rest of the word names the writer |
 //! | the rest | how many readers there are |
 //!
 //! # Protocol
 //! A sleeper sets `WAIT` by a compare-and-swap of the word in which it found the lock taken, under
-//! `SCHED_LOCK`; a release takes `WAIT` out with the very exchange that frees the lock,
-//! and wakes under `SCHED_LOCK`, so it finds the sleeper enqueued.
+//! `SCHED_LOCK`; a release clears `WAIT` with the very exchange that frees the lock, and wakes
+//! under `SCHED_LOCK`, so it finds the sleeper enqueued.
 
 use super::Scheduler;
 use core::ptr;
@@ -29,24 +28,24 @@ const WRWANT: usize = 2;
 const WRLOCK: usize = 4;
 /// One reader.
 const READER: usize = 8;
-/// The bits that are not the owner's.
+/// All bits that do not name the owner.
 const MASK: usize = WAIT | WRWANT | WRLOCK;
 
 /// Looks before a task sleeps (`RW_SPINS`).
 const SPINS: u32 = 1000;
-/// Of them, how many are one look here, and the pauses that stand for the others: a look at
-/// a line that nobody has written since is as good as a pause, and costs a simulator more.
+/// How many of them are real looks here; pauses stand for the others: a look at a line that was not
+/// written since is as good as a pause, and costs a simulator more.
 const LOOKS: u32 = 10;
 const PAUSES: u32 = 2 * LOOKS;
 
-/// A reader-writer lock of a word. It must be released by the task that took it.
+/// A reader-writer lock of a word. The task that acquires it must release it.
 ///
 /// `SPINS` is how often a task looks before it sleeps.
 pub struct SleepRw<M: Machine, const SPINS: u32 = { self::SPINS }> {
     word: M::AtomicUsize,
 }
 
-/// What an operation adds, what keeps it out, and what it sets while it waits.
+/// The bits that an operation adds, those that keep it out, and those it sets while it waits.
 #[derive(Clone, Copy)]
 struct Operation {
     add: usize,
@@ -60,8 +59,8 @@ const READ: Operation = Operation {
     wait: WAIT,
 };
 
-/// For the calling task: the address of its local words, which is its own while it lives and has the
-/// low bits free.
+/// For the calling task: the address of its local words, which is unique while the task lives and
+/// has its low bits free.
 fn write<M: Machine>() -> Operation {
     let me = M::with_locals(|locals| ptr::from_ref(locals) as usize) & !MASK;
     Operation {
@@ -101,7 +100,7 @@ impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
         loop {
             let word = self.word.load(Ordering::Relaxed);
             if word & operation.check == 0 {
-                // Acquire: as in `try_enter`.
+                // Acquire: pairs with the releases in `exit`.
                 let entered = self.exchange(word, word + operation.add, Ordering::Acquire);
                 if entered.is_ok() {
                     return note_spins::<M>(before - spins);
@@ -110,7 +109,7 @@ impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
                 spins -= LOOKS;
                 M::delay(PAUSES);
             } else {
-                // Relaxed: who frees the lock wakes under the lock that is held here.
+                // Relaxed: the task that frees the lock wakes under the lock held here.
                 scheduler.sleep(self.key(), || {
                     let waiting = word | operation.wait;
                     self.exchange(word, waiting, Ordering::Relaxed).is_ok()
@@ -119,12 +118,12 @@ impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
         }
     }
 
-    /// Leaves the lock, of which `left` is what remains of a word.
+    /// Releases the lock; `left` computes the new word from the old one.
     #[inline]
     #[track_caller]
     fn exit(&self, left: impl Fn(usize) -> usize) {
         let mut word = self.word.load(Ordering::Relaxed);
-        // Release: pairs with the acquire of who enters.
+        // Release: pairs with the acquire of the next holder.
         while let Err(other) = self.exchange_weak(word, left(word)) {
             word = other;
         }
@@ -138,7 +137,7 @@ impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
             .compare_exchange_weak(word, new, Ordering::Release, Ordering::Relaxed)
     }
 
-    /// Wakes all. The lock may be gone: its address is only compared.
+    /// Wakes all waiters. The lock may be gone: its address is only compared.
     #[cold]
     #[track_caller]
     fn wake(&self) {
@@ -147,9 +146,10 @@ impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
 }
 
 // SAFETY: a writer enters by the exchange of 0, a reader of a word without WRLOCK, both with
-// acquire; they leave by exchanges with release that only then take out what they had added.
+// acquire; they leave by exchanges with release that only then remove what they had added.
 unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SleepRw<M, SPINS> {
     const NAME: &'static str = "openbsd-rwlock";
+    const MAY_SLEEP: bool = true;
 
     fn new() -> Self {
         SleepRw {
@@ -175,7 +175,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SleepRw<M, SPINS> {
     unsafe fn read_unlock(&self) {
         self.exit(|word| match word & WAIT {
             0 => word - READER,
-            // The last reader or not: those who wait are to look again.
+            // Last reader or not: the waiters are to look again.
             _ => (word - READER) & !(WAIT | WRWANT),
         });
     }
@@ -184,7 +184,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SleepRw<M, SPINS> {
     #[track_caller]
     fn write(&self) {
         let operation = write::<M>();
-        // Acquire: as in `try_enter`.
+        // Acquire: pairs with the releases in `exit`.
         if self.exchange(0, operation.add, Ordering::Acquire).is_err() {
             self.enter(operation);
         }

@@ -1,19 +1,19 @@
-//! Sleeping and waking as OpenBSD did until the scheduler lock was split: one lock for all
-//! of it (S14 in seed 003).
+//! Sleeping and waking in OpenBSD before the scheduler lock was split: one lock for all of it (S14
+//! in case study 003).
 //!
-//! `slpque` has 128 queues by the address slept on, and all are under `SCHED_LOCK`, the
-//! lock under which CPUs also choose what to run (OpenBSD 7.0, sys/kern/kern_synch.c and
-//! sched_bsd.c). One sleep takes it three times, and one wake-up once:
+//! `slpque` has 128 queues by the address slept on, and all are under `SCHED_LOCK`, under which
+//! CPUs also choose what to run (OpenBSD 7.0, sys/kern/kern_synch.c and sched_bsd.c). One sleep
+//! takes it three times, and one wake-up once:
 //!
 //! ```text
-//! sleep:   SCHED_LOCK; enqueue; look again; let KERNEL_LOCK go; switch to the idle thread,
-//!          which lets SCHED_LOCK go
-//! wakeup:  SCHED_LOCK; walk the queue; make each sleeper runnable; let it go
-//! resume:  the idle thread: SCHED_LOCK, switch to the sleeper, which lets it go;
-//!          KERNEL_LOCK as often as before; SCHED_LOCK, note that it runs, let it go
+//! sleep:   SCHED_LOCK; enqueue; look again; release KERNEL_LOCK; switch to the idle thread,
+//!          which releases SCHED_LOCK
+//! wakeup:  SCHED_LOCK; walk the queue; make each sleeper runnable; release it
+//! resume:  the idle thread: SCHED_LOCK, switch to the sleeper, which releases it;
+//!          KERNEL_LOCK as often as before; SCHED_LOCK, note that it runs, release it
 //! ```
-//! What differs: an idle CPU looks at its run queue because it is told, without taking the lock
-//! to find nothing; and there is one task a CPU, so nobody else runs meanwhile.
+//! The differences: an idle CPU looks at its run queue when it is told to, without taking the lock
+//! to find nothing; and there is one task per CPU, so no other task runs meanwhile.
 
 use super::MpLock;
 use machine::Machine;
@@ -27,25 +27,25 @@ lock_class!(
     pub KernelLock = "KERNEL_LOCK", rank 1
 );
 lock_class!(
-    /// The scheduler's, and that of the sleep queues. A leaf.
+    /// The lock of the scheduler and of the sleep queues. A leaf.
     pub SchedLock = "SCHED_LOCK", rank 90
 );
 
 /// Queues of `slpque` (`TABLESIZE`).
 const QUEUES: usize = 128;
 
-/// What a machine that runs OpenBSD has once.
+/// The scheduler of a machine that runs OpenBSD.
 pub struct Scheduler<M: Machine> {
     /// `kernel_lock`.
     pub kernel: MpLock<M, KernelLock>,
     /// `sched_lock`.
     sched: MpLock<M, SchedLock>,
-    /// `slpque`, under `sched`. Its own locks are only waited for while a sleeper enqueues.
+    /// `slpque`, under `sched`. Its own locks are contended only while a sleeper enqueues.
     queues: Turnstiles<M>,
 }
 
 impl<M: Machine> Scheduler<M> {
-    /// The machine's.
+    /// The machine's scheduler.
     pub fn of_machine() -> &'static Self {
         M::anchor().get_or_init(|| {
             let scheduler = Scheduler {
@@ -61,8 +61,8 @@ impl<M: Machine> Scheduler<M> {
         })
     }
 
-    /// Sleeps on `key` until woken, if `still` holds under `SCHED_LOCK`; whether it slept. Lets
-    /// `KERNEL_LOCK` go meanwhile.
+    /// Sleeps on `key` until woken, if `still` holds under `SCHED_LOCK`; returns whether it slept.
+    /// Releases `KERNEL_LOCK` meanwhile.
     #[track_caller]
     pub fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
         self.sched.lock();
@@ -72,21 +72,21 @@ impl<M: Machine> Scheduler<M> {
             self.sched.unlock();
             return false;
         }
-        // The queue is locked until the task stands in it: whoever wakes it waits for that.
+        // The queue is locked until the task stands in it: its waker waits for that.
         self.switch(|| queue.wait());
         true
     }
 
-    /// Sleeps until the machine's clock reads `time` nanoseconds. Lets `KERNEL_LOCK` go meanwhile. The
-    /// clock's interrupt makes the task runnable, under `SCHED_LOCK`.
+    /// Sleeps until the machine's clock reads `time` nanoseconds. Releases `KERNEL_LOCK` meanwhile.
+    /// The clock's interrupt makes the task runnable, under `SCHED_LOCK`.
     #[track_caller]
     pub fn sleep_until(&self, time: u64) {
         self.sched.lock();
         self.switch(|| M::sleep_until(time));
     }
 
-    /// Lets all locks go and blocks, then goes the way back (`mi_switch`). Under `SCHED_LOCK`,
-    /// which it lets go.
+    /// Releases all locks and blocks, then reacquires them (`mi_switch`). Called under
+    /// `SCHED_LOCK`, which it releases.
     #[track_caller]
     fn switch(&self, block: impl FnOnce()) {
         let depth = self.kernel.release_all();
@@ -101,13 +101,13 @@ impl<M: Machine> Scheduler<M> {
         self.sched.unlock();
     }
 
-    /// Wakes the `count` tasks that have slept longest on `key`; how many there were.
+    /// Wakes the `count` tasks that have slept longest on `key`; returns how many there were.
     #[track_caller]
     pub fn wake(&self, key: *const (), count: usize) -> usize {
         self.sched.lock();
         let mut queue = self.queues.lock(key);
         let woken = (0..count).take_while(|_| queue.signal()).count();
-        // Made runnable, and their CPUs told, under the lock.
+        // They are made runnable, and their CPUs told, under the lock.
         drop(queue);
         self.sched.unlock();
         woken

@@ -1,10 +1,11 @@
-//! Any delayed invalidation.
+//! Any design of delayed invalidation.
 
 use crate::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use machine::{CpuRange, Frame, Machine};
+use vm::Error;
 use vm::policy::Invalidation;
 
-/// Which design [`AnyInvalidation`] is.
+/// The design of an [`AnyInvalidation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Design {
     /// [`Pvh`].
@@ -20,8 +21,8 @@ pub enum Design {
     Own,
 }
 
-/// A baseline or `Own`, chosen when it is made. The baselines keep nothing in a page, so
-/// a page's state is `Own`'s, unused by the others.
+/// A baseline or `Own`, chosen when it is made. The baselines keep nothing in a page, so a page's
+/// state is `Own`'s, unused by the others.
 pub enum AnyInvalidation<M: Machine, Own: Invalidation<M>> {
     /// See [`Design::Pvh`].
     Pvh(Pvh<M>),
@@ -54,7 +55,7 @@ macro_rules! guard {
 }
 
 guard!(
-    /// An open block of whichever design.
+    /// An open block of any design.
     #[must_use = "the block ends when this is dropped"]
     AnyBlock, Block
 );
@@ -67,7 +68,7 @@ guard!(
     AnyReverse, Reverse
 );
 
-/// Opens a guard of the design's own.
+/// Opens a guard of the design in use.
 macro_rules! open {
     ($any:expr, $guard:ident, $method:ident) => {
         match $any {
@@ -102,7 +103,7 @@ fn another_designs_guard() -> ! {
     panic!("the guard was opened by another subsystem, of another design");
 }
 
-// SAFETY: each design keeps the promise, and all calls of one value go to one design.
+// SAFETY: each design keeps the contract, and all calls of one value go to one design.
 unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidation<M, Own> {
     type Block<'a> = AnyBlock<'a, M, Own>;
     type Enter<'a> = AnyEnter<'a, M, Own>;
@@ -110,18 +111,29 @@ unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidatio
     type Page = Own::Page;
     type Config = Design;
 
-    fn new(design: &Design, cpus: CpuRange, frames: usize) -> Self {
-        match design {
-            Design::Pvh => AnyInvalidation::Pvh(Pvh::new(&(), cpus, frames)),
-            Design::Di => AnyInvalidation::Di(Di::new(&(), cpus, frames)),
-            Design::LocklessDi => AnyInvalidation::LocklessDi(LocklessDi::new(&(), cpus, frames)),
-            Design::Epoch => AnyInvalidation::Epoch(EpochDi::new(&(), cpus, frames)),
-            Design::Own => AnyInvalidation::Own(Own::new(&Own::Config::default(), cpus, frames)),
-        }
+    fn new(design: &Design, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        Ok(match design {
+            Design::Pvh => AnyInvalidation::Pvh(Pvh::new(&(), cpus, frames)?),
+            Design::Di => AnyInvalidation::Di(Di::new(&(), cpus, frames)?),
+            Design::LocklessDi => AnyInvalidation::LocklessDi(LocklessDi::new(&(), cpus, frames)?),
+            Design::Epoch => AnyInvalidation::Epoch(EpochDi::new(&(), cpus, frames)?),
+            Design::Own => AnyInvalidation::Own(Own::new(&Own::Config::default(), cpus, frames)?),
+        })
     }
 
     fn new_page() -> Own::Page {
         Own::new_page()
+    }
+
+    #[inline]
+    fn may_sleep(&self) -> bool {
+        match self {
+            AnyInvalidation::Pvh(design) => design.may_sleep(),
+            AnyInvalidation::Di(design) => design.may_sleep(),
+            AnyInvalidation::LocklessDi(design) => design.may_sleep(),
+            AnyInvalidation::Epoch(design) => design.may_sleep(),
+            AnyInvalidation::Own(design) => design.may_sleep(),
+        }
     }
 
     #[inline]

@@ -1,11 +1,13 @@
 //! Any locks of a space.
 
-use crate::freebsd::{MapRead, MapWrite, OneLock, PmapHeld};
-use crate::openbsd::{PmapEntered, VmMap, VmMapRead, VmMapWrite};
+use crate::freebsd::OneLock;
+use crate::openbsd::VmMap;
 use machine::Machine;
 use vm::policy::MapLocking;
+#[cfg(doc)]
+use vm::policy::PerSlot;
 
-/// Which locks [`AnyLocking`] is.
+/// The locks of an [`AnyLocking`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Locks {
     /// [`OneLock`].
@@ -13,6 +15,8 @@ pub enum Locks {
     OneLock,
     /// [`VmMap`].
     VmMap,
+    /// [`PerSlot`]: none.
+    PerSlot,
 }
 
 /// The locks of a space, chosen when the VM is made.
@@ -21,33 +25,41 @@ pub enum AnyLocking<M: Machine> {
     OneLock(OneLock<M>),
     /// See [`Locks::VmMap`].
     VmMap(VmMap<M>),
+    /// See [`Locks::PerSlot`].
+    PerSlot,
 }
 
 /// The map, locked for reading.
 #[must_use = "the lock is released when this is dropped"]
 pub enum AnyMapRead<'a, M: Machine> {
     /// See [`Locks::OneLock`].
-    OneLock(MapRead<'a, M>),
+    OneLock(<OneLock<M> as MapLocking<M>>::Read<'a>),
     /// See [`Locks::VmMap`].
-    VmMap(VmMapRead<'a, M>),
+    VmMap(<VmMap<M> as MapLocking<M>>::Read<'a>),
+    /// See [`Locks::PerSlot`].
+    PerSlot,
 }
 
 /// The map, locked for writing.
 #[must_use = "the lock is released when this is dropped"]
 pub enum AnyMapWrite<'a, M: Machine> {
     /// See [`Locks::OneLock`].
-    OneLock(MapWrite<'a, M>),
+    OneLock(<OneLock<M> as MapLocking<M>>::Write<'a>),
     /// See [`Locks::VmMap`].
-    VmMap(VmMapWrite<'a, M>),
+    VmMap(<VmMap<M> as MapLocking<M>>::Write<'a>),
+    /// See [`Locks::PerSlot`].
+    PerSlot,
 }
 
 /// The pmap, locked.
 #[must_use = "the lock is released when this is dropped"]
 pub enum AnyPmap<'a, M: Machine> {
     /// See [`Locks::OneLock`].
-    OneLock(PmapHeld<'a, M>),
+    OneLock(<OneLock<M> as MapLocking<M>>::Pmap<'a>),
     /// See [`Locks::VmMap`].
-    VmMap(PmapEntered<'a, M>),
+    VmMap(<VmMap<M> as MapLocking<M>>::Pmap<'a>),
+    /// See [`Locks::PerSlot`].
+    PerSlot,
 }
 
 impl<M: Machine> MapLocking<M> for AnyLocking<M> {
@@ -60,6 +72,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match locks {
             Locks::OneLock => AnyLocking::OneLock(OneLock::new(&())),
             Locks::VmMap => AnyLocking::VmMap(VmMap::new(&())),
+            Locks::PerSlot => AnyLocking::PerSlot,
         }
     }
 
@@ -67,6 +80,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => locks.label(),
             AnyLocking::VmMap(locks) => locks.label(),
+            AnyLocking::PerSlot => {}
         }
     }
 
@@ -76,6 +90,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => AnyMapRead::OneLock(locks.read()),
             AnyLocking::VmMap(locks) => AnyMapRead::VmMap(locks.read()),
+            AnyLocking::PerSlot => AnyMapRead::PerSlot,
         }
     }
 
@@ -85,6 +100,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => AnyMapWrite::OneLock(locks.write()),
             AnyLocking::VmMap(locks) => AnyMapWrite::VmMap(locks.write()),
+            AnyLocking::PerSlot => AnyMapWrite::PerSlot,
         }
     }
 
@@ -94,6 +110,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.pmap()),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.pmap()),
+            AnyLocking::PerSlot => AnyPmap::PerSlot,
         }
     }
 
@@ -103,6 +120,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         Some(match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.try_pmap()?),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.try_pmap()?),
+            AnyLocking::PerSlot => AnyPmap::PerSlot,
         })
     }
 }

@@ -1,9 +1,8 @@
 //! Policies chosen at run time, and the names they are chosen by.
 //!
-//! The command instantiates the virtual-memory subsystem twice: with `vm`'s own designs,
-//! and with [`AnyInvalidation`], [`AnySwap`] and [`AnyRegions`], which dispatch on an enum. The first two take
-//! `vm`'s own design as a type parameter, so that it can be compared with the baselines
-//! at the same cost of dispatch (one predictable branch an operation).
+//! Each policy dispatches on an enum, and `vm`'s own design is among the choices of each: so it is
+//! compared with the baselines at the same cost of dispatch (one predictable branch per operation).
+//! `docs/costs.md` says what it costs when it is chosen at compile time.
 
 mod invalidation;
 mod kernel;
@@ -26,8 +25,7 @@ pub use swap::{Account, AnySwap};
 use machine::Machine;
 use vm::{Best, Policies};
 
-/// Every policy chosen at run time; `vm`'s own among the choices. But for the locks of a
-/// space, of which each preset that is selected has some.
+/// Every policy chosen at run time; `vm`'s own among the choices.
 pub struct Selected;
 
 impl<M: Machine> Policies<M> for Selected {

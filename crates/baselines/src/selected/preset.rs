@@ -13,26 +13,26 @@ use machine::{Machine, Platform};
 use vm::Options;
 use vm::policy::ForkTables;
 
-/// A system of the seeds, or today's, or ours: a choice of policies with a name.
+/// A named choice of policies: a system of the case studies, today's, or our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Preset {
     /// FreeBSD 10: one lock over every change of a mapping.
     FreebsdPvh,
-    /// FreeBSD in May 2018: seed 000's "before".
+    /// FreeBSD in May 2018: the "before" of case study 000.
     FreebsdDi,
-    /// FreeBSD today, and in March 2020: seed 002's "stock".
+    /// FreeBSD today, and in March 2020: the "stock" of case study 002.
     FreebsdLocklessDi,
     /// The same, built for NUMA.
     FreebsdNuma,
-    /// Seed 002: one-byte mutexes only.
+    /// Case study 002: one-byte mutexes only.
     FreebsdObmOnly,
-    /// Seed 002: one-byte mutexes, and no list of chunks.
+    /// Case study 002: one-byte mutexes, and no list of chunks.
     FreebsdObm,
-    /// Seed 000's experiment.
+    /// The experiment of case study 000.
     FreebsdEpoch,
-    /// OpenBSD 7.0: seed 003's "before".
+    /// OpenBSD 7.0: the "before" of case study 003.
     OpenbsdBiglock,
-    /// OpenBSD with faults unlocked: what seed 003 measures.
+    /// OpenBSD with faults unlocked, as measured in case study 003.
     OpenbsdUnlocked,
     /// Linux in May 2011.
     Linux2639,
@@ -47,7 +47,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All presets; a system's, oldest first.
+    /// All presets, each system's oldest first.
     pub const ALL: [Preset; 14] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
@@ -85,7 +85,7 @@ impl Preset {
         }
     }
 
-    /// One line on what it does.
+    /// One line on its design.
     pub const fn description(self) -> &'static str {
         match self {
             Preset::FreebsdPvh => {
@@ -135,26 +135,30 @@ impl Preset {
         }
     }
 
-    /// Where the design comes from.
+    /// The design's origin.
     pub const fn source(self) -> &'static str {
         match self {
             Preset::FreebsdPvh => "FreeBSD/amd64 10.4 pmap, before b4ddfd (2016)",
-            Preset::FreebsdDi => "seed 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)",
+            Preset::FreebsdDi => {
+                "case study 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)"
+            }
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
             Preset::FreebsdNuma => "FreeBSD/amd64 pmap since r353149 (2019), option NUMA",
-            Preset::FreebsdObmOnly | Preset::FreebsdObm => "seed 002, the patch",
-            Preset::FreebsdEpoch => "seed 000, the experiment",
+            Preset::FreebsdObmOnly | Preset::FreebsdObm => "case study 002, the patch",
+            Preset::FreebsdEpoch => "case study 000, the experiment",
             Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
-            Preset::OpenbsdUnlocked => "seed 003; OpenBSD/arm64 uvm of late 2021",
-            Preset::Linux2639 => "seed 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
-            Preset::Linux2639Ra => "seed 004; Linux 2.6.39 with 207d04baa",
-            Preset::Linux30Rc2 => "seed 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
-            Preset::Linux30Fixes => "seed 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0",
+            Preset::OpenbsdUnlocked => "case study 003; OpenBSD/arm64 uvm of late 2021",
+            Preset::Linux2639 => "case study 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
+            Preset::Linux2639Ra => "case study 004; Linux 2.6.39 with 207d04baa",
+            Preset::Linux30Rc2 => "case study 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
+            Preset::Linux30Fixes => {
+                "case study 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0"
+            }
             Preset::Scalevm => "this project",
         }
     }
 
-    /// The VM as this preset builds it.
+    /// The options of a VM with this preset.
     pub fn options<M: Platform>(self) -> Options<M, Selected> {
         Options {
             invalidation: self.design(),
@@ -169,7 +173,7 @@ impl Preset {
         }
     }
 
-    /// The systems of the seeds copy.
+    /// How it forks page tables: the systems of the case studies copy them.
     fn fork_tables(self) -> ForkTables {
         match self {
             Preset::Scalevm => ForkTables::default(),
@@ -177,7 +181,7 @@ impl Preset {
         }
     }
 
-    /// How its tasks enter the kernel and sleep there. Made on a CPU of the machine.
+    /// How its tasks enter the kernel and sleep there. Called on a CPU of the machine.
     pub fn kernel<M: Machine>(self) -> AnyKernel<M> {
         match self.faults() {
             Some(faults) => AnyKernel::BigLock(BigLock::new(faults)),
@@ -252,11 +256,12 @@ impl Preset {
     pub const fn locks(self) -> Locks {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
+            Preset::Scalevm => Locks::PerSlot,
             _ => Locks::OneLock,
         }
     }
 
-    /// What it keeps of regions.
+    /// The regions' records that it keeps.
     pub const fn keeping(self) -> Keeping {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Keeping::OpenBsd,
@@ -307,7 +312,7 @@ impl FromStr for Preset {
 /// No preset has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPreset {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// The preset whose name is most like it, if one is.
     pub nearest: Option<Preset>,
@@ -329,8 +334,8 @@ impl fmt::Display for UnknownPreset {
 
 impl core::error::Error for UnknownPreset {}
 
-/// The preset whose name, or its part after the system's, is within a third of its length
-/// of edits from `name`.
+/// The preset whose name, or its part after the system's, is within a third of its length of edits
+/// from `name`.
 fn nearest(name: &str) -> Option<Preset> {
     let distance = |preset: Preset| {
         let full = preset.name();
@@ -348,8 +353,8 @@ fn nearest(name: &str) -> Option<Preset> {
         .map(|(_, preset)| preset)
 }
 
-/// How many bytes must be inserted, removed or replaced to make `b` of `a` (Levenshtein),
-/// case aside.
+/// How many bytes must be inserted, removed or replaced to turn `a` into `b` (Levenshtein), case
+/// aside.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

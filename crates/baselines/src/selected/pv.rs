@@ -2,6 +2,7 @@
 
 use crate::freebsd::{Chunks, ListLocks, Order, PmapState, PvListHeld, PvListLocks};
 use machine::{Asid, CpuRange, Frame, Machine, Memory};
+use vm::Error;
 use vm::lock::PvLock;
 use vm::policy::{PvByteHeld, PvBytes, PvChunks, PvLocking, Victim};
 use vm::pv::Pv;
@@ -14,7 +15,7 @@ pub enum AnyPvLocks<M: Machine> {
     Own(PvBytes),
 }
 
-/// A list, locked by whichever.
+/// A list, locked by either.
 pub enum AnyPvHeld<'a, M: Machine> {
     /// See [`AnyPvLocks::Shared`].
     Shared(PvListHeld<'a, M>),
@@ -22,17 +23,17 @@ pub enum AnyPvHeld<'a, M: Machine> {
     Own(PvByteHeld<'a, M>),
 }
 
-// SAFETY: either keeps the promise, and all calls of one value go to one of them.
+// SAFETY: either keeps the contract, and all calls of one value go to one of them.
 unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
     /// `None` for `vm`'s own.
     type Config = Option<ListLocks>;
     type Held<'a> = AnyPvHeld<'a, M>;
 
-    fn new(locks: &Option<ListLocks>, cpus: CpuRange, frames: usize) -> Self {
-        match locks {
-            Some(shared) => AnyPvLocks::Shared(PvListLocks::new(shared, cpus, frames)),
+    fn new(locks: &Option<ListLocks>, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        Ok(match locks {
+            Some(shared) => AnyPvLocks::Shared(PvListLocks::new(shared, cpus, frames)?),
             None => AnyPvLocks::Own(PvBytes),
-        }
+        })
     }
 
     #[inline]
@@ -57,6 +58,15 @@ unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
         }
     }
 
+    #[inline]
+    #[track_caller]
+    fn try_lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Option<AnyPvHeld<'a, M>> {
+        Some(match self {
+            AnyPvLocks::Shared(locks) => AnyPvHeld::Shared(locks.try_lock(frame, own)?),
+            AnyPvLocks::Own(locks) => AnyPvHeld::Own(locks.try_lock(frame, own)?),
+        })
+    }
+
     fn label(&self) {
         if let AnyPvLocks::Shared(locks) = self {
             locks.label();
@@ -79,15 +89,16 @@ fn state<M: Machine>(pmap: &Option<PmapState<M>>) -> &PmapState<M> {
     pmap.as_ref().expect("a pmap of the same VM")
 }
 
-// SAFETY: passed on.
+// SAFETY: every call goes to the one `Chunks`, which keeps the contract.
 unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
     /// `None` for tables.
     type Config = Option<Order>;
     type Pmap = Option<PmapState<M>>;
 
-    fn new(order: &Option<Order>, cpus: CpuRange, frames: usize) -> Self {
+    fn new(order: &Option<Order>, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
         let chunks = order.as_ref();
-        AnyPvChunks(chunks.map(|order| Chunks::new(order, cpus, frames)))
+        let chunks = chunks.map(|order| Chunks::new(order, cpus, frames));
+        Ok(AnyPvChunks(chunks.transpose()?))
     }
 
     #[inline]
@@ -124,7 +135,7 @@ unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.chunks().give(machine, state(pmap), pv) };
     }
 
@@ -139,7 +150,7 @@ unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.chunks().address(machine, pv) }
     }
 
@@ -147,7 +158,7 @@ unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.chunks().set_address(machine, pv, address) };
     }
 
@@ -155,7 +166,7 @@ unsafe impl<M: Machine> PvChunks<M> for AnyPvChunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.chunks().owner(machine, pv) }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::openbsd::{FreePages, GlobalQueues};
 use machine::{CpuRange, Frame, Machine};
+use vm::Error;
 use vm::policy::PageQueues;
 
-/// Which queues [`AnyQueues`] are.
+/// The queues of an [`AnyQueues`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
     /// None: pages age in their descriptors, free ones are with the CPUs.
@@ -26,11 +27,11 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     type Config = Queueing;
     type Free<'a> = Option<FreePages<'a, M>>;
 
-    fn new(queueing: &Queueing, cpus: CpuRange, frames: usize) -> Self {
-        match queueing {
+    fn new(queueing: &Queueing, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        Ok(match queueing {
             Queueing::Nowhere => AnyQueues::Nowhere,
-            Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), cpus, frames)),
-        }
+            Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), cpus, frames)?),
+        })
     }
 
     fn label(&self) {

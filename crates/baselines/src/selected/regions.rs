@@ -5,10 +5,10 @@ use crate::openbsd::{AmapList, FaultLocks, MapEntries, Uobj};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use machine::{Access, CpuRange, Frame, Machine, VaRange};
-use vm::Prot;
 use vm::policy::{Mapping, Regions};
+use vm::{Error, Prot};
 
-/// What [`AnyRegions`] are.
+/// The regions' records of an [`AnyRegions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeping {
     /// Nothing beside `vm`'s tree.
@@ -34,7 +34,7 @@ pub enum AnyRegions<M: Machine> {
     OpenBsd(Box<MapEntries<M>>),
 }
 
-/// What the spaces have in common.
+/// The state that the spaces share.
 pub enum AnyCommon<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
@@ -46,7 +46,7 @@ pub enum AnyCommon<M: Machine> {
     OpenBsd(AmapList<M>),
 }
 
-/// What an object keeps.
+/// An object's part of the records.
 pub enum AnyObject<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
@@ -58,7 +58,7 @@ pub enum AnyObject<M: Machine> {
     OpenBsd(Uobj<M>),
 }
 
-/// What a fault holds.
+/// The records' part of a fault.
 pub enum AnyFault<'a, M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
@@ -81,7 +81,7 @@ impl<M: Machine> Clone for AnyObject<M> {
     }
 }
 
-/// The object's part of a mapping; of a kind that is not this VM's there is none.
+/// The object's part of a mapping; `None` for the part of another VM's kind.
 macro_rules! mapping {
     ($mapping:expr, $kind:ident) => {
         Mapping {
@@ -95,7 +95,7 @@ macro_rules! mapping {
     };
 }
 
-/// Does `$do` with the regions and what they have in common, if something is kept.
+/// Runs `$do` with the regions and their shared state, if there are records.
 macro_rules! dispatch {
     ($any:expr, $common:expr, |$regions:ident, $of:ident| $do:expr) => {
         match ($any, $common) {
@@ -115,17 +115,17 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     type Object = AnyObject<M>;
     type Fault<'a> = AnyFault<'a, M>;
 
-    fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> AnyCommon<M> {
-        match keeping {
+    fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> Result<AnyCommon<M>, Error> {
+        Ok(match keeping {
             Keeping::Nothing => AnyCommon::Nothing,
             Keeping::LinuxSpinLocks(fixes) => {
-                AnyCommon::LinuxSpinLocks(Linux::common(fixes, cpus, frames))
+                AnyCommon::LinuxSpinLocks(Linux::common(fixes, cpus, frames)?)
             }
             Keeping::LinuxMutexes(fixes) => {
-                AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames))
+                AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames)?)
             }
-            Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)),
-        }
+            Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)?),
+        })
     }
 
     fn new(common: &AnyCommon<M>) -> Self {

@@ -2,9 +2,10 @@
 
 use crate::freebsd::swap::{AtomicSwap, MutexSwap};
 use machine::{CpuRange, Machine};
+use vm::Error;
 use vm::policy::Reservation;
 
-/// Which account [`AnySwap`] is.
+/// The account of an [`AnySwap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Account {
     /// [`MutexSwap`].
@@ -39,12 +40,12 @@ macro_rules! dispatch {
 impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
     type Config = Account;
 
-    fn new(account: &Account, cpus: CpuRange, limit: u64) -> Self {
-        match account {
-            Account::Mutex => AnySwap::Mutex(MutexSwap::new(&(), cpus, limit)),
-            Account::Atomic => AnySwap::Atomic(AtomicSwap::new(&(), cpus, limit)),
-            Account::Own => AnySwap::Own(Own::new(&Own::Config::default(), cpus, limit)),
-        }
+    fn new(account: &Account, cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+        Ok(match account {
+            Account::Mutex => AnySwap::Mutex(MutexSwap::new(&(), cpus, limit)?),
+            Account::Atomic => AnySwap::Atomic(AtomicSwap::new(&(), cpus, limit)?),
+            Account::Own => AnySwap::Own(Own::new(&Own::Config::default(), cpus, limit)?),
+        })
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! What the tests of the policies share.
+//! Shared parts of the policies' tests.
 
 use machine::{CpuRange, Frame, Machine};
 use vm::policy::Invalidation;
@@ -6,7 +6,7 @@ use vm::policy::Invalidation;
 /// The planted fault: no delayed invalidation at all.
 pub struct NoDi;
 
-// SAFETY: none; it breaks the promise, and the tests must notice.
+// SAFETY: none; it breaks the contract, and the tests must notice.
 unsafe impl<M: Machine> Invalidation<M> for NoDi {
     type Block<'a> = ();
     type Enter<'a> = ();
@@ -14,10 +14,13 @@ unsafe impl<M: Machine> Invalidation<M> for NoDi {
     type Page = ();
     type Config = ();
 
-    fn new(_: &(), _: CpuRange, _: usize) -> Self {
-        NoDi
+    fn new(_: &(), _: CpuRange, _: usize) -> Result<Self, vm::Error> {
+        Ok(NoDi)
     }
     fn new_page() {}
+    fn may_sleep(&self) -> bool {
+        true
+    }
     fn begin(&self) {}
     fn note(&self, _: &(), _: Frame, _: &()) {}
     fn enter(&self) {}

@@ -1,10 +1,9 @@
-//! Alan Cox's example from seed 000, step by step, on hosted memory.
+//! Alan Cox's example from case study 000, step by step, on hosted memory.
 //!
-//! Two CPUs share a space; the second has a page in its TLB, writable. The first
-//! unmaps it and is stopped where the page's PV list is empty and no TLB is flushed yet.
-//! The second still writes the page. A third removes all mappings of the page, as a
-//! pageout would: it must not return before the flush, or the page changes after it was
-//! taken for unmapped.
+//! Two CPUs share a space; the second has a page in its TLB, writable. The first unmaps it and is
+//! stopped where the page's PV list is empty and no TLB is flushed yet. The second still writes the
+//! page. A third removes all mappings of the page, as a pageout would: it must not return before
+//! the flush, or the page changes after it counts as unmapped.
 
 use crate::common;
 
@@ -37,10 +36,10 @@ type Shared<I> = Arc<Space<Hosted, With<I>>>;
 
 /// Long enough for a thread to run, however loaded the machine.
 const LONG: Duration = Duration::from_secs(20);
-/// How long a pageout is given to return too early.
+/// How long a pageout has to return too early.
 const A_WHILE: Duration = Duration::from_millis(100);
 
-/// Stops shootdowns of the CPUs below `stops` until they are let go.
+/// Stops shootdowns of the CPUs below `stops` until they are released.
 struct Window {
     opened: Receiver<usize>,
     let_go: Vec<Sender<()>>,
@@ -68,7 +67,7 @@ impl Window {
     }
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     /// The pageout returned while a TLB still had the page.
@@ -77,13 +76,13 @@ enum Verdict {
     InTime(Removed),
 }
 
-/// Plays the example with `unmappers` spaces, all of which map the page and unmap it at
-/// once; each is let go in turn, and the pageout has to wait for the last.
+/// Plays the example with `unmappers` spaces, all of which map the page and unmap it at once; each
+/// is released in turn, and the pageout has to wait for the last.
 fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
     let writer = unmappers; // The CPU with the stale entries.
     let pageout = unmappers + 1;
     let machine = Hosted::with_memory(unmappers + 2, 16 << 20).expect("memory");
-    let vm = Vm::<Hosted, With<I>>::new(machine.clone());
+    let vm = Vm::<Hosted, With<I>>::new(machine.clone()).expect("memory for the VM");
     let at = VaRange::sized(1 << 30, PAGE_SIZE);
 
     let (page, spaces) = machine.on_cpu(pageout, || {
@@ -134,7 +133,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
         }));
         let mut verdict = None;
         for (index, go) in window.let_go.iter().enumerate() {
-            // Give it time to be wrong; before the last, a shorter look is enough.
+            // Gives it time to be wrong; before the last, a shorter look is enough.
             match returned.recv_timeout(A_WHILE) {
                 Ok(_) => verdict = Some(Verdict::TooEarly),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -146,7 +145,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
             let removed = returned.recv_timeout(LONG).expect("the pageout ends");
             Verdict::InTime(removed)
         });
-        // A scope ends before its threads have given their CPUs back; a join does not.
+        // A scope ends before its threads have returned their CPUs; a join does not.
         for task in tasks {
             task.join().expect("no task panics");
         }

@@ -1,4 +1,4 @@
-//! What every delayed invalidation promises, on threads; one that does none must fail.
+//! The contract of every delayed invalidation, on threads; one that does nothing must fail.
 
 use crate::common;
 use crate::cpus;
@@ -8,7 +8,8 @@ use baselines::selected::{AnyInvalidation, Design};
 use common::NoDi;
 use cpus::{Cpu, with_cpus};
 use hosted::Hosted;
-use machine::{CpuRange, Frame};
+use machine::{CpuRange, Cpus, Frame};
+use std::sync::atomic::{AtomicBool, Ordering};
 use vm::policy::Invalidation;
 
 /// A design behind the selection, with epochs as the fifth.
@@ -18,7 +19,7 @@ type Any = AnyInvalidation<Hosted, EpochDi<Hosted>>;
 const PAGES: [Frame; 3] = [Frame(0), Frame(512), Frame(1024)];
 const FRAMES: usize = 2048;
 
-/// What a design promises beyond the contract.
+/// A design's promises beyond the contract.
 #[derive(Clone, Copy)]
 struct Promise {
     /// A wait does not heed open blocks that have not noted the page's region.
@@ -103,7 +104,7 @@ fn notes_after_a_newer_block_ended<I: Invalidation<Hosted>>(policy: &I) -> Resul
     })
 }
 
-/// An open block that has not noted the page is nobody's concern, where promised.
+/// An open block that has not noted the page delays no wait, where promised.
 fn heeds_notes_only<I: Invalidation<Hosted>>(policy: &I) -> Result<(), String> {
     with_cpus::<I, 2, _>(policy, |[a, b]: [Cpu; 2]| {
         a.begin();
@@ -131,7 +132,7 @@ fn conforms<I: Invalidation<Hosted>>(
 }
 
 fn plain<I: Invalidation<Hosted>>(cpus: CpuRange) -> I {
-    I::new(&I::Config::default(), cpus, FRAMES)
+    I::new(&I::Config::default(), cpus, FRAMES).expect("room")
 }
 
 const NOTES: Promise = Promise { notes: true };
@@ -173,10 +174,13 @@ fn selected_designs_conform() {
         (Design::Epoch, ALL_BLOCKS),
         (Design::Own, ALL_BLOCKS),
     ] {
-        let conformed = conforms(|cpus| Any::new(&design, cpus, FRAMES), promise);
+        let conformed = conforms(
+            |cpus| Any::new(&design, cpus, FRAMES).expect("room"),
+            promise,
+        );
         conformed.unwrap_or_else(|failure| panic!("{design:?}: {failure}"));
     }
-    let pvh = || Any::new(&Design::Pvh, cpus::machine(), FRAMES);
+    let pvh = || Any::new(&Design::Pvh, cpus::machine(), FRAMES).expect("room");
     waits_for_the_block_that_noted(&pvh()).unwrap();
     returns_when_nothing_is_open(&pvh()).unwrap();
 }
@@ -186,18 +190,34 @@ fn none_at_all_does_not_conform() {
     assert!(conforms(plain::<NoDi>, ALL_BLOCKS).is_err());
 }
 
-/// Two blocks on one CPU would be one list element twice.
+/// A task that sleeps in its block leaves its CPU to others, which open blocks there.
 #[test]
-fn a_second_block_is_refused() {
-    fn twice<I: Invalidation<Hosted>>() -> bool {
-        let machine = Hosted::new(1);
+fn blocks_of_one_cpu_are_apart() {
+    fn nested<I: Invalidation<Hosted, Page = ()>>() {
+        let machine = Hosted::new(2);
         let policy: I = plain(machine::Topology::cpus(&machine));
-        machine.on_cpu(0, || {
-            let _first = policy.begin();
-            let second = || drop(policy.begin());
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(second)).is_err()
-        })
+        let (noted, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        let frame = Frame(3);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                machine.on_cpu(0, || {
+                    let first = policy.begin();
+                    policy.note(&first, frame, &());
+                    drop(policy.begin());
+                    noted.store(true, Ordering::Release);
+                    (0..1_000).for_each(|_| std::thread::yield_now());
+                    ended.store(true, Ordering::Release);
+                    drop(first);
+                });
+            });
+            machine.on_cpu(1, || {
+                Hosted::spin_until(|| noted.load(Ordering::Acquire));
+                policy.wait(&policy.reverse(), frame, &());
+                assert!(ended.load(Ordering::Acquire), "the first block is open");
+            });
+        });
     }
-    assert!(twice::<Di<Hosted>>());
-    assert!(twice::<LocklessDi<Hosted>>());
+    nested::<Di<Hosted>>();
+    nested::<LocklessDi<Hosted>>();
+    nested::<EpochDi<Hosted>>();
 }

@@ -1,5 +1,5 @@
 //! Linux's VMAs and anon_vma chains beside the VM's own tree: the same ranges after the same
-//! operations; the reverse map looks at as many as it must, and finds who maps a page.
+//! operations; the reverse map visits as many VMAs as it must, and finds those that map a page.
 
 use baselines::freebsd::OneLock;
 use baselines::linux::{Fixes, Linux, LinuxMutex, Mutexes, PageState, SpinLocks, Version};
@@ -14,17 +14,17 @@ use vm::pager::MemoryPager;
 use vm::policy::{ForkTables, Mapping, NoQueues, Policies, Regions};
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
-/// What has been seen of a VMA: where it is, its rights, whether it maps a file.
+/// The observed part of a VMA: its range, its rights, whether it maps a file.
 type Seen = (VaRange, Prot, bool);
 
 thread_local! {
     /// The VMAs of the space that changed last.
     static VMAS: RefCell<Vec<Seen>> = const { RefCell::new(Vec::new()) };
-    /// How many VMAs the last reverse walk looked at, and how many of them may map the page.
+    /// How many VMAs the last reverse walk visited, and how many of them may map the page.
     static LOOKED: RefCell<(usize, usize)> = const { RefCell::new((0, 0)) };
 }
 
-/// Linux's regions, which tell the tests what they have become.
+/// Linux's regions, which report their changes to the tests.
 struct Told<V: Version>(Linux<Hosted, V>);
 
 impl<V: Version> Told<V> {
@@ -40,7 +40,7 @@ impl<V: Version> Regions<Hosted> for Told<V> {
     type Object = <Linux<Hosted, V> as Regions<Hosted>>::Object;
     type Fault<'a> = <Linux<Hosted, V> as Regions<Hosted>>::Fault<'a>;
 
-    fn common(fixes: &Fixes, cpus: CpuRange, frames: usize) -> Self::Common {
+    fn common(fixes: &Fixes, cpus: CpuRange, frames: usize) -> Result<Self::Common, vm::Error> {
         Linux::common(fixes, cpus, frames)
     }
     fn new(common: &Self::Common) -> Self {
@@ -104,7 +104,7 @@ fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<Hosted, W
         fork_tables: ForkTables::Copied,
         ..Options::default()
     };
-    Vm::with_options(machine, options)
+    Vm::with_options(machine, options).expect("memory for the VM")
 }
 
 /// Runs `test` on CPU 0 of a system of each kind.
@@ -120,15 +120,15 @@ macro_rules! on_each {
     };
 }
 
-/// What the VM itself says is mapped.
+/// The VM's own list of mappings.
 fn regions<V: Version>(space: &Space<Hosted, With<V>>) -> Vec<Seen> {
     let each = |region: &Region| (region.range, region.prot(), region.object.is_some());
     let all: Vec<_> = space.regions().iter().map(each).collect();
     merged(all)
 }
 
-/// Neighbours that look alike as one: Linux keeps apart what has different anon_vmas, the VM what
-/// was charged differently.
+/// Joins neighbours that look alike: Linux keeps those with different anon_vmas apart, the VM those
+/// that were charged differently.
 fn merged(all: Vec<Seen>) -> Vec<Seen> {
     let mut merged: Vec<Seen> = Vec::new();
     for next in all {
@@ -218,8 +218,8 @@ fn vmas_are_where_the_tree_has_regions() {
     on_each!(16, same_ranges);
 }
 
-/// A page of the parent's is looked for in the parent and all children, one that a child has made
-/// only in that child.
+/// A look-up of a parent's page visits the parent and all children, one of a page that a child has
+/// made only that child.
 fn families<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
     let parent = Space::new(vm).expect("a space");
     parent.activate();
@@ -251,7 +251,7 @@ fn a_page_is_looked_for_in_its_family() {
     on_each!(16, families);
 }
 
-/// Seed 004: holes of 4 pages in every 8 put a VMA more each on one list.
+/// Case study 004: holes of 4 pages in every 8 put one more VMA each on one list.
 fn fragments<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
     const HOLES: usize = 300;
     let space = Space::new(vm).expect("a space");
@@ -330,7 +330,7 @@ fn the_mutex_excludes() {
     let raw = LinuxMutex::<Hosted>::new();
     raw.lock();
     assert!(raw.is_locked() && raw.try_lock().is_none());
-    // SAFETY: locked above.
+    // SAFETY: locked above, by this call.
     unsafe { raw.unlock(()) };
     assert!(!raw.is_locked());
     assert_eq!(count.into_inner(), 160_000);

@@ -1,4 +1,5 @@
-//! The systems of the seeds on hosted memory: what their policies promise, and what a VM does with them.
+//! The systems of the case studies on hosted memory: the contracts of their policies, and whole VMs
+//! with them.
 //!
 //! One program, since each has a copy of the whole VM in it.
 
@@ -12,7 +13,7 @@ mod stress;
 mod superpages;
 mod swap;
 
-// What they share.
+// Their shared parts.
 #[path = "../common/mod.rs"]
 mod common;
 mod cpus;

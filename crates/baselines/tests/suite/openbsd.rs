@@ -32,7 +32,7 @@ fn space(common: &Common) -> Entries {
 }
 
 fn common() -> Common {
-    Entries::common(&(), Hosted::new(1).cpus(), 1)
+    Entries::common(&(), Hosted::new(1).cpus(), 1).expect("room")
 }
 
 fn page(number: usize) -> usize {
@@ -54,7 +54,7 @@ fn waits(entries: &Entries, common: &Common, at: usize) -> bool {
         let (tell, told) = channel();
         scope.spawn(move || {
             drop(entries.fault(common, at, Access::Read));
-            // Nobody listens any more if it came late.
+            // The receiver is gone if this comes late.
             let _ = tell.send(());
         });
         told.recv_timeout(Duration::from_millis(50)).is_err()
@@ -79,7 +79,7 @@ fn an_amap_comes_with_the_first_fault_and_is_copied_after_a_fork() {
     assert!(!parent.wants_copy(page(PAGES), Access::Write));
 }
 
-/// What was copied shares the lock: a fault of the child keeps one of the parent waiting.
+/// A copy shares the lock: a fault of the child delays one of the parent.
 #[test]
 fn a_family_has_one_lock() {
     let common = common();
@@ -104,7 +104,7 @@ fn a_family_has_one_lock() {
     drop(held);
 }
 
-/// Two halves of a region refer to one amap, and a child to both: what is left is copied when it is
+/// Two halves of a region refer to one amap, and a child to both: the rest is copied when it is
 /// written.
 #[test]
 fn parts_of_a_region_come_and_go() {
@@ -127,13 +127,13 @@ fn parts_of_a_region_come_and_go() {
     assert!(!child.wants_copy(page(0), Access::Read));
 }
 
-/// Pages stand once in the queue, whatever is done to them, in any order.
+/// Pages stand once in the queue, whatever happens to them, in any order.
 #[test]
 fn pages_queue_once() {
     const FRAMES: usize = 5;
     let machine = Hosted::new(1);
     machine.attach(0);
-    let queues = GlobalQueues::<Hosted>::new(&(), machine.cpus(), FRAMES);
+    let queues = GlobalQueues::<Hosted>::new(&(), machine.cpus(), FRAMES).expect("room");
     let mut queued = Vec::new();
     let mut dice = 1u64;
     for _ in 0..1000 {
@@ -170,21 +170,22 @@ fn who_locks_the_kernel() {
         big.enter(Entry::Exec);
         big.enter(Entry::Fault);
         big.leave(Entry::Fault);
-        assert!(kernel.is_mine(), "a fault in a call lets it go");
+        assert!(kernel.is_mine(), "a fault in a call releases it");
         big.leave(Entry::Exec);
         assert!(!kernel.is_mine());
     }
 }
 
-/// CPUs that fork one space side by side, and write what parent and children share: each sees what
-/// it wrote, and all memory comes back.
+/// CPUs that fork one space side by side, and write the pages that parent and children share: each
+/// sees its own writes, and all memory is freed.
 #[test]
 fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;
     const ROUNDS: usize = 50;
     for preset in [Preset::OpenbsdBiglock, Preset::OpenbsdUnlocked] {
         let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
-        let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), preset.options());
+        let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), preset.options())
+            .expect("memory for the VM");
         let shared = machine.on_cpu(0, || Arc::new(Space::new(&vm).expect("a space")));
         let at = machine.on_cpu(0, || {
             shared.map(CPUS * PAGE_SIZE, Prot::READ_WRITE).expect("map")

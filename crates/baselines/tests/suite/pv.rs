@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use vm::object::ObjectRef;
 use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
-use vm::{At, Best, Options, Policies, Prot, Request, Space, Vm};
+use vm::{At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
 
 type System = Arc<Vm<Hosted, Selected>>;
 type TestSpace = Space<Hosted, Selected>;
@@ -35,7 +35,7 @@ fn each(cpus: usize, mib: usize, act: fn(Preset, &Hosted, System)) {
                 swap_pages: Some(1 << 30),
                 ..preset.options()
             };
-            let vm = Vm::with_options(machine.clone(), options);
+            let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
             act(preset, &machine, vm.clone());
             let frames = vm.frames();
             assert_eq!(frames.free_count(), frames.total(), "{preset}");
@@ -57,7 +57,7 @@ fn mapped(vm: &System, object: &ObjectRef<Hosted, Selected>, pages: usize) -> Te
     space
 }
 
-/// What chunks take beside pages and tables.
+/// Frames for chunks, beside pages and tables.
 #[test]
 fn a_chunk_has_168_entries_and_goes_with_the_last() {
     each(1, 16, |preset, _, vm| {
@@ -112,7 +112,7 @@ fn a_page_is_found_wherever_it_is_mapped() {
 }
 
 /// Spaces whose tables must stay, since each has a page of its own there, and that map more than
-/// there are chunks for: they take each other's.
+/// there are chunks for: they take each other's chunks.
 #[test]
 fn without_a_frame_for_a_chunk_another_is_emptied() {
     const PAGES: usize = 511;
@@ -148,12 +148,12 @@ fn without_a_frame_for_a_chunk_another_is_emptied() {
         let lost = spaces
             .iter()
             .filter(|space| space.pmap().resident() < PAGES);
-        assert!(lost.count() > 0, "{preset}: nobody has lost a mapping");
+        assert!(lost.count() > 0, "{preset}: no mapping was lost");
         drop((spaces, held, object));
     });
 }
 
-/// Direct reclaim of chunks: what is private stays.
+/// Direct reclaim of chunks: private pages stay.
 #[test]
 fn only_mappings_that_can_be_made_again_go() {
     each(1, 8, |preset, _, vm| {
@@ -217,16 +217,17 @@ fn processes_come_and_go_beside_reclaim() {
     });
 }
 
-/// Gives a chunk away that has entries on lists.
+/// Frees a chunk that has entries on lists.
 struct Early(Chunks<Hosted>, Mutex<Option<Frame>>);
 
-// SAFETY: none; it breaks the promise, and that is what has to be found.
+// SAFETY: none; it breaks the contract, and the tests must notice.
 unsafe impl PvChunks<Hosted> for Early {
     type Config = ();
     type Pmap = PmapState<Hosted>;
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Self {
-        Early(Chunks::new(&Order::Pmaps, cpus, frames), Mutex::new(None))
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        let chunks = Chunks::new(&Order::Pmaps, cpus, frames)?;
+        Ok(Early(chunks, Mutex::new(None)))
     }
     fn is_used(&self) -> bool {
         true
@@ -245,7 +246,7 @@ unsafe impl PvChunks<Hosted> for Early {
         self.0.take(machine, pmap, address)
     }
     unsafe fn give(&self, machine: &Hosted, pmap: &Self::Pmap, pv: Pv) {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.0.give(machine, pmap, pv) };
     }
     fn trim(&self, machine: &Hosted, pmap: &Self::Pmap, mut free: impl FnMut(Frame)) {
@@ -253,15 +254,15 @@ unsafe impl PvChunks<Hosted> for Early {
         self.0.trim(machine, pmap, free);
     }
     unsafe fn address(&self, machine: &Hosted, pv: Pv) -> usize {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.0.address(machine, pv) }
     }
     unsafe fn set_address(&self, machine: &Hosted, pv: Pv, address: usize) {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.0.set_address(machine, pv, address) };
     }
     unsafe fn owner(&self, machine: &Hosted, pv: Pv) -> *const () {
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the trait's contract, which is that of `Chunks`.
         unsafe { self.0.owner(machine, pv) }
     }
     fn next_victim(&self, machine: &Hosted) -> Option<Victim> {
@@ -290,12 +291,17 @@ impl Policies<Hosted> for Careless {
     type PvChunks = Early;
 }
 
-/// A frame that is free twice is what all tests here look for at their end.
+/// Every test here ends with a check for a frame that is free twice.
 #[test]
 fn a_chunk_that_goes_too_early_is_found() {
-    let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
+    // A machine that watches its frames would find it first.
+    let machine = Hosted::with_options(hosted::Options {
+        watched: false,
+        ..hosted::Options::new(1, 4 << 20)
+    });
+    let machine = machine.expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Careless>::new(machine);
+    let vm = Vm::<Hosted, Careless>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let range = VaRange::sized(AT, 40 * PAGE_SIZE);

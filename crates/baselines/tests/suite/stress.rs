@@ -1,6 +1,6 @@
-//! Many blocks and removals at once, over abstract pages: a page is mapped by CPUs, each
-//! of which may keep a stale translation from the moment the PV entry is gone until it
-//! flushes. Who removes a page by the reverse map and waited must find none.
+//! Many blocks and removals at once, over abstract pages: a page is mapped by CPUs, each of which
+//! may keep a stale translation from the moment the PV entry is gone until it flushes. After a
+//! removal by the reverse map and a wait, there must be none.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ const PAGES: usize = 4;
 const ROUNDS: usize = 2_000;
 
 struct Page<P> {
-    /// The PV list: whose address spaces map the page. Under the page's PV lock.
+    /// The PV list: the address spaces that map the page. Under the page's PV lock.
     pv: Mutex<Pv>,
     /// Which CPUs may still reach the page through their TLBs.
     translated: [AtomicBool; CPUS],
@@ -106,7 +106,7 @@ impl<I: Invalidation<Hosted>> World<I> {
     }
 }
 
-/// Two pages a region, so that numbers are shared too.
+/// Two pages per region, so that they share numbers.
 fn frame(index: usize) -> Frame {
     Frame(index as u32 * 256)
 }
@@ -115,7 +115,7 @@ fn frame(index: usize) -> Frame {
 fn stress<I: Invalidation<Hosted>>() -> (usize, usize) {
     let machine = Hosted::new(CPUS);
     let world = Arc::new(World::<I> {
-        policy: I::new(&I::Config::default(), machine.cpus(), PAGES * 256),
+        policy: I::new(&I::Config::default(), machine.cpus(), PAGES * 256).expect("room"),
         pages: std::iter::repeat_with(|| Page {
             pv: Mutex::default(),
             translated: Default::default(),

@@ -1,4 +1,4 @@
-//! Superpages under the designs of the seeds: counted, noted and locked as theirs.
+//! Superpages under the designs of the case studies: counted, noted and locked by their rules.
 
 use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
@@ -12,7 +12,7 @@ fn at(page: usize) -> usize {
     AT + page * PAGE_SIZE
 }
 
-/// What makes and takes apart superpages, with what `preset` stands for.
+/// Makes and splits superpages, with the policies of `preset`.
 fn exercise(preset: Preset) {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);
@@ -22,7 +22,8 @@ fn exercise(preset: Preset) {
             superpages: Superpages::Always,
             ..preset.options()
         },
-    );
+    )
+    .expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let whole = VaRange::sized(AT, PAGES * PAGE_SIZE);

@@ -30,8 +30,8 @@ fn exact_alone<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
     assert!(!new(0).reserve(1));
 }
 
-/// Three CPUs reserve a third each, over and over: all fit, so none may be refused. The
-/// fourth asks for more than there ever is: it must be refused and disturb nobody.
+/// Three CPUs reserve a third each, over and over: all fit, so none may be refused. The fourth asks
+/// for more than there ever is: it must be refused and disturb no other.
 fn exact_together<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
     const ROUNDS: usize = 20_000;
     let machine = Hosted::new(4);
@@ -61,8 +61,8 @@ fn exact_together<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
 
 fn exact<S: Reservation<Hosted>>(config: S::Config) {
     let cpus = Hosted::new(4).cpus();
-    exact_alone(|limit| S::new(&config, cpus, limit));
-    exact_together(|limit| S::new(&config, cpus, limit));
+    exact_alone(|limit| S::new(&config, cpus, limit).expect("room"));
+    exact_together(|limit| S::new(&config, cpus, limit).expect("room"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use machine::{
     Anchor, Atomic, AtomicInt, Atomics, Clock, Cpus, Execute, Job, Locals, Ordering, Tasks,
 };
 
-/// What is wrong.
+/// The weak spot.
 pub type Flaw = u8;
 pub const NONE: Flaw = 0;
 pub const PUBLISHES_WITHOUT_FENCE: Flaw = 1;
@@ -104,12 +104,15 @@ impl<const FLAW: Flaw> Atomics for Weak<FLAW> {
     }
 }
 
-// SAFETY: the checked machine's own.
+// SAFETY: every method forwards to the checked machine, which keeps the contract.
 unsafe impl<const FLAW: Flaw> Cpus for Weak<FLAW> {
     type Pin = <Checked as Cpus>::Pin;
 
     fn pin() -> Self::Pin {
         Checked::pin()
+    }
+    fn pins() -> u32 {
+        Checked::pins()
     }
     fn relax(round: u32) {
         Checked::relax(round);

@@ -2,14 +2,16 @@
 
 use hosted::{Hosted, Pin, Task};
 use machine::{
-    Anchor, Asid, Atomics, Clock, CpuRange, CpuSet, Cpus, Execute, Flush, Frame, Job, Locals,
-    Memory, Mmu, Ordering, PAGE_SIZE, PageFault, Tasks, Topology, VaRange, pte,
+    Anchor, Asid, Atomics, Clock, CpuRange, CpuSet, Cpus, Execute, Flush, Frame, Job,
+    KernelEntries, Locals, Memory, Mmu, Ordering, PAGE_SIZE, PageFault, Tasks, Topology, VaRange,
+    pte,
 };
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
-/// What is wrong.
+/// The flaw.
 pub type Flaw = u8;
 pub const NONE: Flaw = 0;
 pub const NO_SHOOTDOWN: Flaw = 1;
@@ -28,6 +30,11 @@ pub const CLOCK_GOES_BACK: Flaw = 13;
 pub const MANY_ANCHORS: Flaw = 14;
 pub const FORGETS_LOCALS: Flaw = 15;
 pub const KEEPS_LARGE: Flaw = 16;
+pub const EXECUTES_DATA: Flaw = 17;
+pub const MEMORY_TWICE: Flaw = 18;
+pub const KERNEL_AMONG_USERS: Flaw = 19;
+pub const KERNEL_HANDED_OVER: Flaw = 20;
+pub const TOO_FEW_ASIDS: Flaw = 21;
 
 #[derive(Clone)]
 pub struct Broken<const FLAW: Flaw> {
@@ -91,12 +98,15 @@ impl<const FLAW: Flaw> Atomics for Broken<FLAW> {
     }
 }
 
-// SAFETY: the hosted machine's own.
+// SAFETY: every method forwards to the hosted machine, which keeps the contract.
 unsafe impl<const FLAW: Flaw> Cpus for Broken<FLAW> {
     type Pin = Pin;
 
     fn pin() -> Pin {
         Hosted::pin()
+    }
+    fn pins() -> u32 {
+        Hosted::pins()
     }
     fn relax(round: u32) {
         Hosted::relax(round);
@@ -162,10 +172,16 @@ impl<const FLAW: Flaw> Execute for Broken<FLAW> {
     }
 }
 
-// SAFETY: the hosted machine's own frames and words.
+// SAFETY: the frames and words are the hosted machine's, which keeps the contract.
 unsafe impl<const FLAW: Flaw> Memory for Broken<FLAW> {
-    fn frame_count(&self) -> usize {
-        self.inner.frame_count()
+    fn frame_end(&self) -> usize {
+        self.inner.frame_end()
+    }
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
+        self.inner.usable(each);
+        if FLAW == MEMORY_TWICE {
+            self.inner.usable(each);
+        }
     }
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         self.inner.direct_map(frame)
@@ -185,7 +201,32 @@ unsafe impl<const FLAW: Flaw> Memory for Broken<FLAW> {
     }
 }
 
-impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
+// SAFETY: every method forwards to the hosted machine, except for the flaw, which the suite must
+// find.
+unsafe impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
+    fn asids(&self) -> usize {
+        match FLAW {
+            // One that it has counts, beside 0, as if there were no more.
+            TOO_FEW_ASIDS => 2,
+            _ => self.inner.asids(),
+        }
+    }
+
+    fn kernel_entries(&self) -> Option<KernelEntries> {
+        let kernel = self.inner.kernel_entries()?;
+        Some(match FLAW {
+            KERNEL_AMONG_USERS => KernelEntries {
+                places: 0..pte::ENTRIES,
+                ..kernel
+            },
+            KERNEL_HANDED_OVER => KernelEntries {
+                root: Frame(20),
+                ..kernel
+            },
+            _ => kernel,
+        })
+    }
+
     fn activate(&self, root: Frame, asid: Asid) {
         self.root.store(root.0, Ordering::Relaxed);
         self.inner.activate(root, Self::asid(asid));
@@ -233,5 +274,13 @@ impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
             _ => {}
         }
         stored
+    }
+
+    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        self.before_access();
+        match self.inner.fetch(address) {
+            Err(fault) if FLAW == EXECUTES_DATA && fault.present => self.inner.load(address),
+            fetched => fetched,
+        }
     }
 }

@@ -15,7 +15,7 @@ pub fn hosted(cpus: usize) -> Hosted {
     Hosted::new(cpus)
 }
 
-/// A simulated one, on which accesses are delayed at random, as `seed` has it.
+/// A simulated one, on which accesses are delayed at random by `seed`.
 pub fn sim(seed: u64) -> Sim {
     let profile = Profile::named("arm64-16").expect("a profile");
     Sim::new(Options {

@@ -6,8 +6,8 @@ use alloc::{boxed::Box, sync::Arc};
 use core::fmt::Debug;
 use core::ptr::null_mut;
 
-/// Every operation of every atomic returns and leaves what it should, and two CPUs'
-/// read-modify-writes of one variable lose nothing.
+/// Every operation of every atomic returns and leaves the right value, and no read-modify-write of
+/// two CPUs on one variable is lost.
 pub fn atomics<M: Execute>(m: &M) {
     integer::<_, M::AtomicU8>([0b0101, 0b0110, 0b0100, 0b0111, u8::MAX]);
     integer::<_, M::AtomicU16>([0b0101, 0b0110, 0b0100, 0b0111, u16::MAX]);
@@ -31,12 +31,20 @@ fn integer<T: Copy + PartialEq + Debug, A: AtomicInt<T>>([a, b, and, or, top]: [
     atomic.store(a, Ordering::Relaxed);
     assert_eq!(atomic.fetch_or(b, Ordering::Relaxed), a, "fetch_or");
     assert_eq!(now(), or, "fetch_or");
-    // Wraps: subtracting a from it, and adding it again, leaves what was.
+    // Subtracting `a` and adding it again wraps around to the old value.
     atomic.store(and, Ordering::Relaxed);
     assert_eq!(atomic.fetch_sub(top, Ordering::Relaxed), and, "fetch_sub");
-    assert_eq!(now(), a, "fetch_sub: less the highest value is one more");
+    assert_eq!(
+        now(),
+        a,
+        "fetch_sub: subtracting the highest value adds one"
+    );
     assert_eq!(atomic.fetch_add(top, Ordering::Relaxed), a, "fetch_add");
-    assert_eq!(now(), and, "fetch_add: the highest value more is one less");
+    assert_eq!(
+        now(),
+        and,
+        "fetch_add: adding the highest value subtracts one"
+    );
 }
 
 fn exchanges<T: Copy + PartialEq + Debug, A: Atomic<T>>(a: T, b: T, c: T) {
@@ -56,6 +64,10 @@ fn exchanges<T: Copy + PartialEq + Debug, A: Atomic<T>>(a: T, b: T, c: T) {
     assert_eq!(atomic.compare_exchange_weak(b, c, OK, NO), Err(a), "weak");
     while atomic.compare_exchange_weak(a, b, OK, NO).is_err() {}
     assert_eq!(now(), b, "compare_exchange_weak");
+    let refused = atomic.fetch_update(OK, NO, |_| None);
+    assert_eq!((refused, now()), (Err(b), b), "a refused update");
+    let updated = atomic.fetch_update(OK, NO, |old| (old == b).then_some(a));
+    assert_eq!((updated, now()), (Ok(b), a), "fetch_update");
     atomic.publish(c);
     assert_eq!(now(), c, "publish");
 }
@@ -111,10 +123,10 @@ fn counting<M: Execute>(m: &M) {
     assert_eq!(counts.pair.load(), [2, 9], "pair");
 }
 
-/// A cell gives back what was put in it.
+/// A cell returns the value that was put in it.
 pub fn cells<M: Execute>(_: &M) {
     let cell = M::Cell::<Box<u32>>::new(Box::new(1));
-    // SAFETY: nobody else has the cell.
+    // SAFETY: the cell is local to this function.
     unsafe {
         **cell.write() += 1;
         assert_eq!(**cell.read(), 2, "a write is read");

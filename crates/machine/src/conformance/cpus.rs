@@ -1,14 +1,16 @@
-//! CPUs: who is where, and waiting.
+//! CPUs: where tasks run, and how they wait.
 
 use super::two;
 use crate::{Atomic, CpuId, CpuSet, Execute, Job, Ordering, Pinned, Platform};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
-/// Each job runs on the CPU of its number, pins nest, and no CPU is another
-/// machine's or nobody's.
+/// Each job runs on the CPU of its number, pins nest, and each CPU's id belongs to this machine.
 pub fn cpus<M: Execute + Platform>(m: &M) {
     let range = m.cpus();
-    assert!(range.index_of(CpuId::NONE) >= range.len(), "nobody's CPU");
+    assert!(
+        range.index_of(CpuId::NONE) >= range.len(),
+        "a CPU without an owner"
+    );
     assert!(range.index_of(M::pin().cpu()) >= range.len(), "no CPU yet");
     let count = range.len().min(2);
     let here = move |index| {
@@ -16,9 +18,17 @@ pub fn cpus<M: Execute + Platform>(m: &M) {
         let inner = M::pin();
         assert_eq!(outer.cpu(), range.cpu(index), "a job on another CPU");
         assert_eq!(inner.cpu(), outer.cpu(), "a pinned task moved");
+        // 0 where pins are not counted.
+        assert!(
+            matches!(M::pins(), 0 | 2),
+            "two pins, {} counted",
+            M::pins()
+        );
         drop(inner);
+        drop(outer);
+        assert_eq!(M::pins(), 0, "pins left");
         M::yield_now();
-        assert_eq!(M::pin().cpu(), outer.cpu(), "a pinned task moved");
+        assert_eq!(M::pin().cpu(), range.cpu(index), "a job on another CPU");
     };
     let jobs = (0..count).map(|i| Box::new(move || here(i)) as Job);
     m.execute(jobs.collect::<Vec<_>>());
@@ -38,7 +48,7 @@ fn sets(cpus: usize) {
     );
 }
 
-/// A CPU that spins sees what it waits for, and is not kept from it by its waiting.
+/// A spinning CPU sees the change it waits for; its spinning does not prevent the change.
 pub fn spinning<M: Execute>(m: &M) {
     let turn = Arc::new(M::AtomicU32::new(0));
     let pass = |turn: &M::AtomicU32, from: u32| {

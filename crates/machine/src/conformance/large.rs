@@ -1,6 +1,6 @@
 //! Pages of 2 MiB. The checks need frames 512 to 1023 besides the suite's own.
 
-use super::mmu::{each_level, enter, harvest_at, refused};
+use super::mmu::{each_level, enter, harvest_at, no_execute, refused};
 use super::tables::{ADDRESS, ASID, LARGE, OTHER, READ, Tables, WRITE};
 use super::{Meeting, alone, two};
 use crate::{
@@ -10,12 +10,12 @@ use alloc::sync::Arc;
 
 /// The 2 MiB around the suite's address.
 const BASE: usize = ADDRESS & !(pte::span(1) - 1);
-/// Where they are touched.
+/// The pages of the 2 MiB that are accessed.
 const PAGES: [usize; 4] = [0, 1, 300, pte::ENTRIES - 1];
-/// What the walker sets.
+/// The bits that the walker sets.
 const BOTH: u64 = pte::ACCESSED | pte::DIRTY;
 
-/// The word that is used of a page.
+/// The address of the word that is accessed in a page.
 const fn at(page: usize) -> usize {
     BASE + page * PAGE_SIZE + 8
 }
@@ -31,12 +31,14 @@ fn word<M: Platform>(m: &M, page: usize) -> &M::AtomicU64 {
 
 /// Whether the machine has the frames.
 fn has_room<M: Platform>(m: &M) {
-    let room = m.frame_count() >= 2 * pte::ENTRIES;
+    let mut room = false;
+    let end = LARGE.0 + pte::ENTRIES as u32;
+    m.usable(&mut |range| room |= range.start <= LARGE.0 && end <= range.end);
     assert!(room, "no room for a large page");
 }
 
-/// An entry of level 1 with the large bit maps 2 MiB, page by page to frame by frame, with
-/// accessed and dirty bits and rights of its own.
+/// An entry of level 1 with the large bit maps 2 MiB, page by page to frame by frame, with its own
+/// accessed and dirty bits and rights.
 pub fn large_pages<M: Execute + Platform + Clone>(m: &M) {
     has_room(m);
     alone(m, |m| {
@@ -61,6 +63,7 @@ pub fn large_pages<M: Execute + Platform + Clone>(m: &M) {
             assert_eq!(m.load(beside), absent, "beside a large page");
         }
         (1..pte::LEVELS).for_each(|level| each_level(m, &tables, level));
+        (1..pte::LEVELS).for_each(|level| no_execute(m, &tables, level));
 
         tables.map_large(ADDRESS, READ);
         m.flush_local(ASID, Flush::All);
@@ -77,7 +80,7 @@ pub fn large_pages<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// A local flush of any address in a large page, alone or in a range, forgets all of it.
+/// A local flush of any address in a large page, alone or in a range, drops the whole translation.
 pub fn large_flushes<M: Execute + Platform + Clone>(m: &M) {
     has_room(m);
     alone(m, |m| {
@@ -95,12 +98,15 @@ pub fn large_flushes<M: Execute + Platform + Clone>(m: &M) {
             tables.entry_at(BASE, 1).swap(0, Ordering::AcqRel);
             m.flush_local(ASID, what);
             let left = PAGES.iter().find(|&&page| m.load(at(page)).is_ok());
-            assert_eq!(left, None, "pages behind the flush of {what:?}");
+            assert_eq!(
+                left, None,
+                "pages still translated after the flush of {what:?}"
+            );
         }
     });
 }
 
-/// So does a shootdown, on other CPUs.
+/// A shootdown does the same on other CPUs.
 pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
     struct Shared<M: Execute> {
         machine: M,
@@ -133,13 +139,16 @@ pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
         meeting.meet();
         meeting.meet();
         let left = PAGES.iter().find(|&&page| s.machine.load(at(page)).is_ok());
-        assert_eq!(left, None, "pages behind a shootdown of one");
+        assert_eq!(
+            left, None,
+            "pages still translated after a shootdown of one"
+        );
     };
     two(m, &shared, initiator, target);
 }
 
-/// An entry changes from a table to a large page and back, with other frames: both are seen
-/// until the flush, the new alone behind it; each has the marks of its own accesses.
+/// An entry changes from a table to a large page and back, with other frames: both may be seen
+/// until the flush, only the new one after it; each has the marks of its own accesses.
 pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
     has_room(m);
     alone(m, |m| {
@@ -159,11 +168,11 @@ pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
                 assert!(expected.contains(&found), "page {page} {when}: {found}");
             }
         };
-        all(&[1], "of the table");
+        all(&[1], "while the table maps");
         entry.swap(LARGE.address() | WRITE | pte::HUGE, Ordering::AcqRel);
         all(&[1, 2], "before the flush");
         m.flush_local(ASID, Flush::Range(pages(0, pte::ENTRIES)));
-        all(&[2], "of the large page");
+        all(&[2], "while the large page maps");
         assert_eq!(m.store(at(300), 2), Ok(()));
         assert_eq!(word(m, 300).load(Ordering::Relaxed), 2);
 
@@ -171,7 +180,7 @@ pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
         assert_eq!(large & BOTH, BOTH, "the large page's own marks");
         all(&[1, 2], "before the flush");
         m.flush_local(ASID, Flush::Range(pages(1, 1)));
-        all(&[1], "of the table again");
+        all(&[1], "while the table maps again");
         let marks = |page| {
             let word = m.word(pte::frame(table), pte::index(at(page), 0));
             word.load(Ordering::Relaxed) & BOTH
@@ -188,14 +197,14 @@ pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// What [`super::harvest`] checks, with a large page.
+/// The check of [`super::harvest`], with a large page.
 pub fn large_harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     has_room(m);
     harvest_at(m, rounds, 1);
 }
 
-/// Beyond the contract, as [`super::exact_tlb`]: a large page is one stale entry, whichever
-/// of its pages it was found for, until one of them is flushed.
+/// Beyond the contract, like [`super::exact_tlb`]: a large page is one stale entry, whichever of
+/// its pages filled it, until one of them is flushed.
 pub fn exact_large_tlb<M: Execute + Platform + Clone>(m: &M) {
     has_room(m);
     alone(m, |m| {

@@ -4,7 +4,7 @@ use super::{Attendance, Meeting, two};
 use crate::{Atomic, Atomics, Execute, Ordering, SharedCell};
 use alloc::{sync::Arc, vec::Vec};
 
-/// What a CPU wrote before a release store is seen by who acquired the stored value.
+/// A CPU that acquires a released value sees everything written before the release.
 pub fn message_passing<M: Execute>(m: &M, rounds: usize) {
     struct Round<M: Execute> {
         data: M::Cell<u64>,

@@ -5,10 +5,16 @@ use super::tables::FRAMES;
 use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Platform, WORDS_PER_FRAME};
 use core::slice;
 
-/// Frames are aligned, disjoint, and as large as they should be; they are zeroed and
-/// copied whole.
+/// Frames are aligned, disjoint and of the promised size; they are zeroed and copied whole.
 pub fn memory<M: Execute + Platform + Clone>(m: &M) {
-    assert!(m.frame_count() >= FRAMES, "too few frames for the suite");
+    let mut first = 0..0;
+    m.usable(&mut |range| {
+        if first.is_empty() {
+            first = range;
+        }
+    });
+    let enough = first.start == 0 && first.end as usize >= FRAMES;
+    assert!(enough, "too few frames for the suite");
     alone(m, |m| {
         words(m);
         search(m);
@@ -16,10 +22,33 @@ pub fn memory<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
+/// The frames handed over ascend, lie apart, have numbers below the end, and are memory, up to the
+/// ends of each range.
+pub fn usable<M: Execute + Platform + Clone>(m: &M) {
+    assert!(m.frame_end() <= u32::MAX as usize, "too many frames");
+    alone(m, |m| {
+        let mut past = 0;
+        m.usable(&mut |range| {
+            assert!(range.start < range.end, "{range:?} is empty");
+            let apart = range.start > past || past == 0;
+            assert!(apart, "{range:?} does not lie behind {past}");
+            assert!(range.end as usize <= m.frame_end(), "{range:?} is too high");
+            past = range.end;
+            for frame in [Frame(range.start), Frame(range.end - 1)] {
+                let word = m.word(frame, WORDS_PER_FRAME - 1);
+                let before = word.load(Ordering::Relaxed);
+                word.store(!before, Ordering::Relaxed);
+                assert_eq!(word.load(Ordering::Relaxed), !before, "{frame:?}");
+                word.store(before, Ordering::Relaxed);
+            }
+        });
+    });
+}
+
 /// The words of a frame that are tried: both ends and one between.
 const TRIED: [usize; 3] = [0, 100, WORDS_PER_FRAME - 1];
 
-/// Finding a word is looking at them one by one.
+/// `find_word` finds what a search word by word finds.
 fn search<M: Memory>(m: &M) {
     let frame = Frame(0);
     for (index, value) in [(98, 0), (99, 4), (100, 2), (101, 6)] {

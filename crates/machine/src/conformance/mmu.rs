@@ -3,8 +3,8 @@
 use super::tables::{ADDRESS, ASID, FRAMES, NEXT, OTHER, READ, Tables, WRITE};
 use super::{Meeting, alone, linger, two};
 use crate::{
-    Access, Asid, Atomic, Execute, Flush, Frame, Mmu, Ordering, PAGE_SIZE, PageFault, Platform,
-    VaRange, pte,
+    Access, Asid, Atomic, Execute, Flush, Frame, KernelEntries, Mmu, Ordering, PAGE_SIZE,
+    PageFault, Platform, VaRange, pte,
 };
 use alloc::sync::Arc;
 
@@ -22,8 +22,8 @@ pub(super) fn refused(address: usize, access: Access, present: bool) -> PageFaul
     }
 }
 
-/// What the tables map is read and written, what they do not map or forbid, at any
-/// level, faults and says why.
+/// Mapped pages are read and written; an access that the tables do not map or forbid, at any level,
+/// faults and says why.
 pub fn translation<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let absent = |address| Err(refused(address, Access::Read, false));
@@ -43,7 +43,7 @@ pub fn translation<M: Execute + Platform + Clone>(m: &M) {
         assert_eq!(m.store(ADDRESS + 48, 60), Ok(()));
         assert_eq!(m.word(frame, 6).load(Ordering::Relaxed), 60, "a store");
         assert_eq!(m.load(ADDRESS + 48), Ok(60), "a load after a store");
-        assert_eq!(m.load(NEXT), absent(NEXT), "the page behind");
+        assert_eq!(m.load(NEXT), absent(NEXT), "the next page");
         assert_eq!(m.load(pte::USER_END), absent(pte::USER_END));
         let alias = ADDRESS | 1 << 48;
         assert_eq!(m.load(alias), absent(alias), "more than 48 bits of address");
@@ -56,7 +56,7 @@ pub fn translation<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// What taking bits from the entry at `level` does to accesses below it.
+/// Clears bits of the entry at `level` and checks the accesses below it.
 pub(super) fn each_level<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: u32) {
     let word = tables.entry_at(ADDRESS, level);
     let entry = word.load(Ordering::Relaxed);
@@ -96,8 +96,49 @@ pub(super) fn each_level<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: 
     assert_eq!(raised, Ok(()), "rights given at level {level} never arrive");
 }
 
-/// The walker sets the accessed bit by any access, the dirty bit by a write, in
-/// entries that allow the access and in no others; again after a flush.
+/// Instructions are fetched from pages that tasks may use, unless an entry at any level forbids it.
+pub fn execution<M: Execute + Platform + Clone>(m: &M) {
+    alone(m, |m| {
+        let tables = Tables::new(m, 0);
+        enter(m, &tables, ASID);
+        let frame = tables.map_new(ADDRESS, READ);
+        m.word(frame, 5).store(50, Ordering::Relaxed);
+        assert_eq!(m.fetch(ADDRESS + 40), Ok(50), "a fetch");
+        let absent = Err(refused(NEXT, Access::Execute, false));
+        assert_eq!(m.fetch(NEXT), absent, "a fetch from the next page");
+        (0..pte::LEVELS).for_each(|level| no_execute(m, &tables, level));
+    });
+}
+
+/// Forbids execution in the entry at `level` and checks the accesses below it.
+pub(super) fn no_execute<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: u32) {
+    let word = tables.entry_at(ADDRESS, level);
+    let entry = word.load(Ordering::Relaxed);
+    let with = |entry: u64| {
+        word.store(entry, Ordering::Relaxed);
+        m.flush_local(ASID, Flush::All);
+    };
+    let fetch = || m.fetch(ADDRESS).map(drop);
+    let refused = Err(refused(ADDRESS, Access::Execute, true));
+    for read_first in [false, true] {
+        with(entry | pte::NO_EXECUTE);
+        if read_first {
+            assert!(m.load(ADDRESS).is_ok(), "level {level} no-execute, read");
+        }
+        assert_eq!(fetch(), refused, "level {level} no-execute");
+    }
+    // As with other rights, the fault may come from the TLB.
+    assert!(m.load(ADDRESS).is_ok());
+    word.store(entry, Ordering::Relaxed);
+    let raised = fetch().or_else(|_| fetch());
+    assert_eq!(raised, Ok(()), "the right at level {level} never arrives");
+    with(entry & !pte::USER);
+    assert_eq!(fetch(), refused, "level {level} the kernel's");
+    with(entry);
+}
+
+/// Any access sets the accessed bit and a write the dirty bit, in entries that allow the access and
+/// in no others; again after a flush.
 pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         const BOTH: u64 = pte::ACCESSED | pte::DIRTY;
@@ -109,6 +150,13 @@ pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
         assert_eq!(bits(), 0);
         assert_eq!(m.load(ADDRESS), Ok(0));
         assert_eq!(bits(), pte::ACCESSED, "after a load");
+        word.store(
+            word.load(Ordering::Relaxed) & !pte::ACCESSED,
+            Ordering::Relaxed,
+        );
+        m.flush_local(ASID, Flush::All);
+        assert_eq!(m.fetch(ADDRESS), Ok(0));
+        assert_eq!(bits(), pte::ACCESSED, "after a fetch");
         assert_eq!(m.store(ADDRESS, 1), Ok(()));
         assert_eq!(
             bits(),
@@ -119,7 +167,7 @@ pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
         word.store(word.load(Ordering::Relaxed) & !BOTH, Ordering::Relaxed);
         m.flush_local(ASID, Flush::All);
         assert_eq!(m.store(ADDRESS, 2), Ok(()));
-        assert_eq!(bits(), BOTH, "after a store behind a flush");
+        assert_eq!(bits(), BOTH, "after a flush and a store");
 
         for forbidden in [READ, pte::PRESENT | pte::WRITABLE, 0] {
             tables.map(ADDRESS, Frame(0), forbidden);
@@ -131,8 +179,7 @@ pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// A local flush forgets what it names, by range or all; what is mapped stays
-/// reachable.
+/// A local flush drops the named entries, by range or all; mapped pages stay reachable.
 pub fn flushes<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let tables = Tables::new(m, 0);
@@ -162,10 +209,14 @@ pub fn flushes<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// Entries of different ASIDs do not meet.
+/// Entries of different ASIDs are separate, up to the highest ASID.
 pub fn asids<M: Execute + Platform + Clone>(m: &M) {
-    alone(m, |m| {
-        let spaces = [(0, ASID), (FRAMES as u32 / 2, OTHER)];
+    let count = m.asids();
+    let range = usize::from(OTHER.0) + 1..=1 << u16::BITS;
+    assert!(range.contains(&count), "{count} ASIDs");
+    let highest = Asid((count - 1) as u16);
+    alone(m, move |m| {
+        let spaces = [(0, ASID), (FRAMES as u32 / 2, highest)];
         let spaces = spaces.map(|(first, asid)| (Tables::new(m, first), asid));
         for (i, (tables, asid)) in spaces.iter().enumerate() {
             enter(m, tables, *asid);
@@ -175,14 +226,46 @@ pub fn asids<M: Execute + Platform + Clone>(m: &M) {
         for _ in 0..2 {
             for (i, (tables, asid)) in spaces.iter().enumerate() {
                 m.activate(tables.root, *asid);
-                assert_eq!(m.load(ADDRESS), Ok(i as u64), "{asid:?} sees another");
+                assert_eq!(
+                    m.load(ADDRESS),
+                    Ok(i as u64),
+                    "{asid:?} sees another's entry"
+                );
             }
         }
     });
 }
 
-/// Beyond the contract, for machines whose TLB forgets nothing by itself: a stale
-/// entry is used until it is flushed, by its own ASID and page and no other.
+/// The kernel's entries of a root come after the users' entries, lead to no usable frame, and give
+/// tasks no access.
+pub fn kernel_entries<M: Execute + Platform + Clone>(m: &M) {
+    let Some(KernelEntries { root, places }) = m.kernel_entries() else {
+        return;
+    };
+    assert!(places.start >= pte::USER_ENTRIES, "{places:?} are users'");
+    assert!(places.end <= pte::ENTRIES, "{places:?} in a root");
+    m.usable(&mut |range| assert!(!range.contains(&root.0), "{root:?} is handed over"));
+    alone(m, move |m| {
+        let tables = Tables::new(m, 0);
+        for place in places.clone() {
+            let entry = m.word(root, place).load(Ordering::Relaxed);
+            m.usable(&mut |range| {
+                let leads_out = entry & pte::PRESENT == 0 || !range.contains(&pte::frame(entry).0);
+                assert!(leads_out, "entry {place} leads to a frame handed over");
+            });
+        }
+        enter(m, &tables, ASID);
+        for place in places {
+            // Addresses there have all upper bits set.
+            let address = (place * pte::span(pte::LEVELS - 1)) | !(2 * pte::USER_END - 1);
+            assert!(m.load(address).is_err(), "a task reads at {address:#x}");
+        }
+        m.deactivate();
+    });
+}
+
+/// Beyond the contract, for machines whose TLB drops nothing by itself: a stale entry is used until
+/// its own ASID and page are flushed.
 pub fn exact_tlb<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let tables = Tables::new(m, 0);
@@ -202,42 +285,52 @@ pub fn exact_tlb<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// A kernel that exchanges an entry for 0 learns from the old value of every store
-/// the walker let through, and the walker marks no absent entry.
+/// A kernel that exchanges an entry for 0 learns from the old value of every store that the walker
+/// allowed, and the walker marks no absent entry.
 pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     harvest_at(m, rounds, 0);
 }
 
 /// The same with an entry at `level`.
 pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, level: u32) {
-    struct Shared<M: Execute> {
-        machine: M,
-        tables: Tables<M>,
-        frame: Frame,
-        /// The entry's value when the page is mapped.
-        mapped: u64,
-        meeting: Meeting<M>,
-    }
     let tables = Tables::new(m, 0);
     let frame = match level {
         0 => tables.map_new(ADDRESS, WRITE),
         _ => tables.map_large(ADDRESS, WRITE),
     };
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(Harvest {
         machine: m.clone(),
         frame,
         mapped: tables.entry_at(ADDRESS, level).load(Ordering::Relaxed),
         tables,
+        level,
+        rounds,
         meeting: Meeting::new(),
     });
-    let kernel = move |s: &Shared<M>| {
-        let meeting = s.meeting.attend();
-        let data = s.machine.word(s.frame, 0);
-        let entry = s.tables.entry_at(ADDRESS, level);
-        for round in 0..rounds {
+    two(m, &shared, Harvest::kernel, Harvest::task);
+}
+
+/// A page that one CPU unmaps while another stores to it.
+struct Harvest<M: Execute> {
+    machine: M,
+    tables: Tables<M>,
+    frame: Frame,
+    /// The entry's value when the page is mapped.
+    mapped: u64,
+    level: u32,
+    rounds: usize,
+    meeting: Meeting<M>,
+}
+
+impl<M: Execute + Platform + Clone> Harvest<M> {
+    fn kernel(&self) {
+        let meeting = self.meeting.attend();
+        let data = self.machine.word(self.frame, 0);
+        let entry = self.tables.entry_at(ADDRESS, self.level);
+        for round in 0..self.rounds {
             if round > 0 {
                 data.store(0, Ordering::Relaxed);
-                entry.store(s.mapped, Ordering::Release);
+                entry.store(self.mapped, Ordering::Release);
                 meeting.meet();
             }
             if round % 2 == 1 {
@@ -248,25 +341,22 @@ pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, le
             meeting.meet();
             let stored = data.load(Ordering::Relaxed) == 7;
             assert_eq!(old & pte::DIRTY != 0, stored, "dirty bit against store");
-            assert_eq!(
-                entry.load(Ordering::Relaxed),
-                0,
-                "an absent entry was marked"
-            );
+            let left = entry.load(Ordering::Relaxed);
+            assert_eq!(left, 0, "an absent entry was marked");
         }
-    };
-    let task = move |s: &Shared<M>| {
-        let meeting = s.meeting.attend();
-        enter(&s.machine, &s.tables, ASID);
-        for round in 0..rounds {
+    }
+
+    fn task(&self) {
+        let meeting = self.meeting.attend();
+        enter(&self.machine, &self.tables, ASID);
+        for round in 0..self.rounds {
             if round > 0 {
-                s.machine.flush_local(ASID, Flush::All);
+                self.machine.flush_local(ASID, Flush::All);
                 meeting.meet();
             }
-            // Stored or refused; the kernel's side knows what follows from each.
-            let _either = s.machine.store(ADDRESS, 7);
+            // Stored or refused; the kernel's side checks the consequences of each.
+            let _either = self.machine.store(ADDRESS, 7);
             meeting.meet();
         }
-    };
-    two(m, &shared, kernel, task);
+    }
 }

@@ -1,27 +1,28 @@
-//! Whether a machine keeps the contract.
+//! Checks that a machine keeps the contract.
 //!
-//! Each function checks one part on a machine and panics where it is broken. They
-//! are generic and know nothing of the machine but its traits; what they assert
-//! holds on every schedule, so a failure is never bad luck. The machine should be
-//! fresh or idle, have at least two CPUs, and for the checks of memory and
-//! translation [`FRAMES`] frames that nobody else uses.
+//! Each function checks one part and panics where it is broken. The functions are generic and know
+//! nothing of the machine but its traits; they assert what holds on every schedule, so a failure is
+//! never bad luck. The machine should be fresh or idle and have at least two CPUs. The checks of
+//! memory and translation need three tags and the frames from 0 to [`FRAMES`], which nothing else
+//! may use.
 //!
-//! The checks of races take a number of rounds: a real machine needs many to meet
-//! the interesting schedules, a checker that explores them all needs one.
+//! The checks of races take a number of rounds: a real machine needs many to meet the interesting
+//! schedules, a checker that explores them all needs one.
 //!
 //! | function | what it checks |
 //! |---|---|
 //! | [`atomics`], [`cells`] | values, atomicity of read-modify-writes |
 //! | [`message_passing`], [`store_buffer`] | release and acquire; publish and fence |
-//! | [`cpus`], [`spinning`] | who is where; waiting |
+//! | [`cpus`], [`spinning`] | where tasks run; waiting |
 //! | [`parking`], [`permits`], [`locals`], [`anchor`], [`clock`] | tasks |
-//! | [`memory`] | frames |
-//! | [`translation`], [`accessed_dirty`], [`flushes`], [`asids`] | one CPU's translation |
-//! | [`harvest`] | the walker against a kernel that takes entries away |
+//! | [`usable`], [`memory`] | frames |
+//! | [`translation`], [`execution`], [`accessed_dirty`], [`flushes`], [`asids`] | one CPU's translation |
+//! | [`kernel_entries`] | the kernel's part of all spaces |
+//! | [`harvest`] | the walker against a kernel that clears entries |
 //! | [`shootdown`], [`stale_stores`], [`mutual_shootdown`], [`many_requests`] | flushing other CPUs |
-//! | [`pager`], [`truncation`] | a store of pages, which is no part of a machine |
+//! | [`pager`], [`truncation`] | a store of pages, which is not part of a machine |
 //! | [`large_pages`], [`large_flushes`], [`large_shootdown`], [`large_changes`], [`large_harvest`] | pages of 2 MiB |
-//! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps what it may keep |
+//! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps every translation until it is flushed |
 
 mod atomics;
 mod cpus;
@@ -40,8 +41,10 @@ pub use large::{
     exact_large_tlb, large_changes, large_flushes, large_harvest, large_pages, large_shootdown,
 };
 pub use litmus::{message_passing, store_buffer};
-pub use memory::memory;
-pub use mmu::{accessed_dirty, asids, exact_tlb, flushes, harvest, translation};
+pub use memory::{memory, usable};
+pub use mmu::{
+    accessed_dirty, asids, exact_tlb, execution, flushes, harvest, kernel_entries, translation,
+};
 pub use pager::{pager, truncation};
 pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
 pub use tables::FRAMES;
@@ -50,12 +53,12 @@ pub use tasks::{anchor, clock, locals, parking, permits};
 use crate::{Atomic, AtomicInt, Execute, Job, Machine, Ordering, Platform};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
-/// Rounds in which [`all`] runs each race.
+/// Rounds of each race in [`all`].
 const ROUNDS: usize = 300;
-/// Stores with which [`all`] has a target pound on a page that goes away.
+/// Stores by which a target in [`all`] hits a page that is being unmapped.
 const STORES: u64 = 1_000;
 
-/// Every check a real machine must pass, the races many times.
+/// Every check that a real machine must pass, the races many times.
 pub fn all<M: Execute + Platform + Clone>(m: &M) {
     atomics(m);
     cells(m);
@@ -68,11 +71,14 @@ pub fn all<M: Execute + Platform + Clone>(m: &M) {
     locals(m);
     anchor(m);
     clock(m);
+    usable(m);
     memory(m);
     translation(m);
+    execution(m);
     accessed_dirty(m);
     flushes(m);
     asids(m);
+    kernel_entries(m);
     harvest(m, ROUNDS);
     shootdown(m);
     stale_stores(m, ROUNDS, STORES);
@@ -91,7 +97,7 @@ fn alone<M: Execute + Clone>(m: &M, job: impl FnOnce(&M) + Send + 'static) {
     m.execute(Vec::from([Box::new(move || job(&machine)) as Job]));
 }
 
-/// Runs `zero` on CPU 0 and `one` on CPU 1, both with what they share.
+/// Runs `zero` on CPU 0 and `one` on CPU 1 with shared state.
 fn two<M: Execute, S: Send + Sync + 'static>(
     m: &M,
     shared: &Arc<S>,
@@ -105,14 +111,14 @@ fn two<M: Execute, S: Send + Sync + 'static>(
     ]));
 }
 
-/// Where two CPUs meet: a barrier that counts arrivals.
+/// A barrier for two CPUs that counts arrivals.
 struct Meeting<M: Machine> {
     arrived: M::AtomicUsize,
-    /// 1 when one of the two has ended or failed.
+    /// 1 once either CPU has ended or failed.
     left: M::AtomicU32,
 }
 
-/// Attends a [`Meeting`]; who waits for a CPU that has left fails too.
+/// Takes part in a [`Meeting`]; a CPU that waits for one that has left fails too.
 struct Attendance<'a, M: Machine>(&'a Meeting<M>);
 
 impl<M: Machine> Meeting<M> {
@@ -123,17 +129,17 @@ impl<M: Machine> Meeting<M> {
         }
     }
 
-    /// Comes to the meeting, until the result is dropped.
+    /// Joins the meeting until the result is dropped.
     fn attend(&self) -> Attendance<'_, M> {
         Attendance(self)
     }
 }
 
 impl<M: Machine> Attendance<'_, M> {
-    /// Waits until both CPUs have come as often as the caller.
+    /// Waits until both CPUs have arrived as often as the caller.
     fn meet(&self) {
         let Meeting { arrived, left } = self.0;
-        // Release and acquire: what each did before, the other sees after.
+        // Release and acquire: each sees what the other did before it arrived.
         let both = (arrived.fetch_add(1, Ordering::AcqRel) + 1).next_multiple_of(2);
         let all_here = || arrived.load(Ordering::Acquire) >= both;
         M::spin_until(|| all_here() || left.load(Ordering::Acquire) == 1);
@@ -143,12 +149,12 @@ impl<M: Machine> Attendance<'_, M> {
 
 impl<M: Machine> Drop for Attendance<'_, M> {
     fn drop(&mut self) {
-        // Release: who sees it sees all arrivals before.
+        // Release: a CPU that sees the flag sees all earlier arrivals.
         self.0.left.store(1, Ordering::Release);
     }
 }
 
-/// Gives another CPU time to make the condition true, but not for ever.
+/// Gives another CPU some time to make the condition true.
 fn linger<M: Machine>(condition: impl Fn() -> bool) {
     for round in 0..1_000 {
         if condition() {

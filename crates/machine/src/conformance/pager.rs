@@ -4,13 +4,13 @@ use super::{alone, two};
 use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, Platform, Truncate};
 use alloc::sync::Arc;
 
-/// The words of a page that are tried: the first two, one between, the last.
+/// The words of a page that are checked: the first two, one between, the last.
 const TRIED: [usize; 4] = [0, 1, 100, 511];
 /// A page far behind all others.
 const FAR: u64 = 1 << 20;
 
 /// A store keeps what it is given: whole pages and parts of pages, at different places, by
-/// different CPUs; what it was not given is zero. The store is empty, and the machine has
+/// different CPUs; everything else is zero. The store must be empty, and the machine have
 /// [`super::FRAMES`] frames.
 pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
     let store = pager.clone();
@@ -22,8 +22,8 @@ pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
     beside(m, pager);
 }
 
-/// A store that is cut off forgets what lies behind, within a page and within a word, and
-/// nothing else; and what it forgot can be written again. As for [`pager`].
+/// A truncated store forgets everything behind the cut, within a page and within a word, and
+/// nothing else; the forgotten part can be written again. It needs what [`pager`] needs.
 pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<M>>) {
     alone(m, move |m| {
         fill(m, Frame(0), 4);
@@ -40,8 +40,8 @@ pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<
         let page = |page| stored(m, &*store, page, Frame(1));
         for (cut, far) in cuts.into_iter().zip([4, 4, 0, 0]) {
             store.truncate(m, cut).expect("truncate");
-            assert_eq!(page(FAR), filled(far), "cut off at {cut}");
-            assert_eq!(page(2), filled(4), "cut off at {cut}");
+            assert_eq!(page(FAR), filled(far), "truncated at {cut}");
+            assert_eq!(page(2), filled(4), "truncated at {cut}");
         }
         let whole = filled(4);
         let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
@@ -55,12 +55,12 @@ pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<
     });
 }
 
-/// A word of the page of this seed, which is not 0.
+/// The word at `index` of a page filled from `seed`; never 0.
 fn word(seed: u64, index: usize) -> u64 {
     (seed << 32) + index as u64 + 1
 }
 
-/// Makes `frame` a page that is unlike those of other seeds.
+/// Fills `frame` with content that differs for each seed.
 fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
     m.zero(frame);
     for index in TRIED {
@@ -69,7 +69,7 @@ fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
     }
 }
 
-/// The words of a page that [`fill`] made of this seed; of 0, those of an empty page.
+/// The words that [`fill`] writes for `seed`; for 0, those of an empty page.
 fn filled(seed: u64) -> [u64; 4] {
     TRIED.map(|index| match seed {
         0 => 0,
@@ -81,7 +81,7 @@ fn words<M: Memory>(m: &M, frame: Frame) -> [u64; 4] {
     TRIED.map(|index| m.word(frame, index).load(Ordering::Relaxed))
 }
 
-/// What the store has as `page`.
+/// Reads `page` from the store.
 fn stored<M: Platform>(m: &M, pager: &dyn Pager<M>, page: u64, frame: Frame) -> [u64; 4] {
     fill(m, frame, 99);
     pager.read(m, page, &[frame]).expect("read");
@@ -142,7 +142,7 @@ fn parts<M: Platform>(m: &M, pager: &dyn Pager<M>) {
     assert_eq!(stored(m, pager, 6, Frame(2)), part, "the part of a page");
     pager.write(m, 6, &[Frame(0)], 0).expect("write");
     assert_eq!(stored(m, pager, 6, Frame(2)), part, "no part of a page");
-    // Behind all that was ever written.
+    // Past everything written so far.
     pager.write(m, FAR + 7, &[Frame(0)], 8).expect("write");
     let first = [new[0], 0, 0, 0];
     assert_eq!(stored(m, pager, FAR + 7, Frame(2)), first, "a new part");

@@ -33,8 +33,8 @@ impl<M: Execute + Platform + Clone> Shared<M> {
         enter(&self.machine, &self.tables, ASID);
     }
 
-    /// Takes the page at `address` away and shoots it down on the CPUs `targets`. By
-    /// an exchange, as kernels do: a store might undo the walker's.
+    /// Clears the entry of the page at `address` and shoots it down on `targets`. Clears it by an
+    /// exchange, as kernels do: a store could overwrite the walker's bits.
     fn take<const N: usize>(&self, address: usize, targets: [usize; N]) {
         self.tables.entry(address).swap(0, Ordering::AcqRel);
         self.shoot(Flush::Range(VaRange::sized(address, PAGE_SIZE)), targets);
@@ -47,8 +47,8 @@ impl<M: Execute + Platform + Clone> Shared<M> {
     }
 }
 
-/// After a shootdown neither a target nor, if it is one, the initiator itself uses
-/// what was flushed, whether a page or all is.
+/// After a shootdown neither a target nor an initiator that is also a target uses a flushed
+/// translation, whether one page or everything is flushed.
 pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
     for what in [Flush::Range(VaRange::sized(ADDRESS, PAGE_SIZE)), Flush::All] {
         let initiator = move |s: &Shared<M>| {
@@ -67,6 +67,7 @@ pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
             assert!(s.machine.store(ADDRESS, 1).is_ok());
             meeting.meet();
             meeting.meet();
+            assert!(s.machine.fetch(ADDRESS).is_err(), "a target's fetch");
             assert!(s.machine.load(ADDRESS).is_err(), "a target's read");
             assert!(s.machine.store(ADDRESS, 2).is_err(), "a target's write");
         };
@@ -74,9 +75,8 @@ pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
     }
 }
 
-/// When a shootdown returns, each store a target made through the flushed entry is
-/// performed, and none comes later: the page can be freed. The target tries up to
-/// `stores` stores meanwhile.
+/// When a shootdown returns, every store that a target made through the flushed entry is performed,
+/// and no other follows: the page can be freed. The target tries up to `stores` stores meanwhile.
 pub fn stale_stores<M: Execute + Platform + Clone>(m: &M, rounds: usize, stores: u64) {
     let initiator = move |s: &Shared<M>| {
         let meeting = s.meeting.attend();
@@ -115,7 +115,7 @@ pub fn stale_stores<M: Execute + Platform + Clone>(m: &M, rounds: usize, stores:
     two(m, &Shared::new(m), initiator, target);
 }
 
-/// Two CPUs that shoot at each other, and access memory in between, come to an end.
+/// Two CPUs that shoot at each other, and access memory in between, make progress.
 pub fn mutual_shootdown<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     let shoot = move |s: &Shared<M>, address, other: usize| {
         s.enter();
@@ -137,11 +137,10 @@ pub fn mutual_shootdown<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     );
 }
 
-/// Pages that are shot down one by one on a CPU that does nothing: more than any
-/// mailbox holds.
+/// Pages that are shot down one by one on an idle CPU: more than any mailbox holds.
 const PAGES: usize = 100;
 
-/// Requests to a CPU that is doing nothing are not lost, however many there are.
+/// No request to an idle CPU is lost, however many there are.
 pub fn many_requests<M: Execute + Platform + Clone>(m: &M) {
     let page = |n: usize| ADDRESS + n * PAGE_SIZE;
     let initiator = move |s: &Shared<M>| {

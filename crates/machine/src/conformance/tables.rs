@@ -1,6 +1,6 @@
 //! Page tables for the checks of translation.
 
-use crate::{Asid, Atomic, Frame, Memory, Ordering, PAGE_SIZE, pte};
+use crate::{Asid, Atomic, Frame, Mmu, Ordering, PAGE_SIZE, pte};
 use core::sync::atomic::AtomicU32;
 
 /// Frames the suite uses, from 0.
@@ -10,10 +10,10 @@ pub(super) const LARGE: Frame = Frame(pte::ENTRIES as u32);
 
 /// An address whose index differs at each level.
 pub(super) const ADDRESS: usize = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
-/// The page behind it.
+/// The page after it.
 pub(super) const NEXT: usize = ADDRESS + PAGE_SIZE;
 
-/// The ASIDs in use; that of a space's tables, and another.
+/// The ASID of the tables, and another one.
 pub(super) const ASID: Asid = Asid(1);
 pub(super) const OTHER: Asid = Asid(2);
 
@@ -29,8 +29,8 @@ pub(super) struct Tables<M> {
     next: AtomicU32,
 }
 
-impl<M: Memory + Clone> Tables<M> {
-    /// An empty space that takes frames from `first` on.
+impl<M: Mmu + Clone> Tables<M> {
+    /// A space with the kernel's part and nothing else, which takes its frames from `first` on.
     pub(super) fn new(machine: &M, first: u32) -> Self {
         let tables = Tables {
             machine: machine.clone(),
@@ -38,6 +38,14 @@ impl<M: Memory + Clone> Tables<M> {
             next: AtomicU32::new(first),
         };
         tables.frame();
+        if let Some(kernel) = machine.kernel_entries() {
+            for place in kernel.places {
+                let entry = machine.word(kernel.root, place).load(Ordering::Relaxed);
+                machine
+                    .word(tables.root, place)
+                    .store(entry, Ordering::Relaxed);
+            }
+        }
         tables
     }
 
@@ -49,7 +57,7 @@ impl<M: Memory + Clone> Tables<M> {
         frame
     }
 
-    /// The entry for `address` at `level`; tables above are made as needed.
+    /// The entry for `address` at `level`; makes the tables above it where they are missing.
     pub(super) fn entry_at(&self, address: usize, level: u32) -> &M::AtomicU64 {
         let mut table = self.root;
         for above in (level + 1..pte::LEVELS).rev() {
@@ -82,7 +90,7 @@ impl<M: Memory + Clone> Tables<M> {
         frame
     }
 
-    /// Maps the 2 MiB around `address` to the frames from [`LARGE`] on; the frame at
+    /// Maps the 2 MiB around `address` to the frames from [`LARGE`] on; returns the frame at
     /// `address`, zeroed.
     pub(super) fn map_large(&self, address: usize, bits: u64) -> Frame {
         let frame = Frame(LARGE.0 + pte::index(address, 0) as u32);

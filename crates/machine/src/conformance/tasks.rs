@@ -1,12 +1,12 @@
-//! Tasks: parking, words of their own, what exists once, time.
+//! Tasks: parking, task-local words, anchored values, time.
 
 use super::two;
 use crate::{Atomic, Execute, Locals, Ordering, SharedCell};
 use alloc::{sync::Arc, vec::Vec};
 use core::sync::atomic::AtomicUsize;
 
-/// A task that parks until a condition holds is woken by who makes it hold and
-/// unparks, whenever that happens.
+/// A task that parks until a condition holds wakes up when another makes it hold and unparks it, at
+/// whatever moment.
 pub fn parking<M: Execute>(m: &M) {
     struct Shared<M: Execute> {
         waiter: M::Cell<Option<M::Task>>,
@@ -28,7 +28,7 @@ pub fn parking<M: Execute>(m: &M) {
     };
     let wake = |shared: &Shared<M>| {
         M::spin_until(|| shared.published.load(Ordering::Acquire) == 1);
-        // SAFETY: written before `published`, and no more after it.
+        // SAFETY: the waiter wrote it before `published` and does not write it again.
         let waiter = unsafe { *shared.waiter.read() }.expect("published");
         assert!(waiter != M::current_task(), "two tasks, one name");
         shared.condition.store(1, Ordering::Release);
@@ -37,7 +37,7 @@ pub fn parking<M: Execute>(m: &M) {
     two(m, &shared, wait, wake);
 }
 
-/// A permit that is there before the task parks is not lost; several are one.
+/// A permit given before the task parks is not lost; several permits count as one.
 pub fn permits<M: Execute>(m: &M) {
     two(
         m,
@@ -57,8 +57,8 @@ pub fn permits<M: Execute>(m: &M) {
     );
 }
 
-/// A task's words are 0 at first, keep what it puts there, are nobody else's, and
-/// are handed to `at_exit` when it ends.
+/// A task's words are 0 at first, keep what the task writes, belong to it alone, and are passed to
+/// `at_exit` when it ends.
 pub fn locals<M: Execute>(m: &M) {
     fn leave(locals: &Locals) {
         let sum = locals.words[0].get() as *const AtomicUsize;
@@ -74,9 +74,9 @@ pub fn locals<M: Execute>(m: &M) {
             locals.at_exit.set(Some(leave));
         });
         M::yield_now();
-        M::with_locals(|locals| assert_eq!(locals.words[1].get(), me, "another's word"));
+        M::with_locals(|locals| assert_eq!(locals.words[1].get(), me, "another task's word"));
     }
-    // CPU 0's task may outlive the job; it has nothing to leave behind.
+    // CPU 0's task may outlive the job; it leaves nothing behind.
     let sum = Arc::new(AtomicUsize::new(0));
     two(
         m,

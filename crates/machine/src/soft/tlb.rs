@@ -1,16 +1,15 @@
 //! A translation look-aside buffer, modelled exactly.
 //!
-//! It keeps what it was given until it is told to forget it or needs the place, so
-//! an access through an entry that a kernel forgot to flush *happens*, and is seen.
-//! Set-associative; within a set the oldest entry gives way (first in, first out),
-//! so the same accesses always leave the same contents.
+//! It keeps every entry until told to drop it or until it needs the place, so an access through an
+//! entry that a kernel forgot to flush *happens*, and is seen. Set-associative; within a set the
+//! oldest entry is replaced (first in, first out), so the same accesses always leave the same
+//! contents.
 //!
-//! A page of 2 MiB takes one entry, in the same sets as those of 4 KiB, as in the
-//! second-level TLBs it stands for. An address may have an entry of each size, if its
-//! tables were changed between the two looks at them; either may then be used, as on
-//! x86, and whatever forgets the one forgets the other.
+//! A page of 2 MiB takes one entry, in the same sets as those of 4 KiB, as in the second-level TLBs
+//! that it models. An address may have an entry of each size, if its tables changed between two
+//! walks; either may then be used, as on x86, and dropping the one drops the other.
 
-use crate::{Asid, Flush, Frame, PAGE_SHIFT, pte};
+use crate::{Access, Asid, Flush, Frame, PAGE_SHIFT, pte};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::Range;
@@ -25,20 +24,22 @@ pub const SETS: usize = 128;
 pub struct Entry {
     /// The page's frame.
     pub frame: Frame,
-    /// Whether the page is a part of one of 2 MiB, all of which the entry translates.
+    /// Whether the page is part of a 2 MiB page, all of which the entry translates.
     pub large: bool,
     /// Whether tasks may write.
     pub writable: bool,
     /// Whether a write needs no walk: allowed, and the dirty bit is set.
     pub dirty: bool,
-    /// Whatever the machine wants to remember with it.
+    /// Whether tasks may execute.
+    pub executable: bool,
+    /// A note of the machine's own.
     pub note: u16,
 }
 
-/// The TLB of one CPU. The owner's alone: it has no atomics and needs none.
+/// The TLB of one CPU. Only its CPU uses it, so it needs no atomics.
 pub struct Tlb {
-    /// What each place holds; 0 is nothing. Apart from `entries`, so that a look-up
-    /// compares consecutive words.
+    /// The tag in each place; 0 is an empty one. Apart from `entries`, so that a look-up compares
+    /// consecutive words.
     tags: Box<[[u64; WAYS]]>,
     entries: Box<[[Entry; WAYS]]>,
     /// The place in each set that is filled next.
@@ -49,7 +50,7 @@ pub struct Tlb {
 
 /// Marks a tag as one of an entry.
 const VALID: u64 = 1 << 63;
-/// Marks a tag as one of 2 MiB; its number counts those.
+/// Marks a tag of 2 MiB; its page number counts those.
 const LARGE: u64 = 1 << 62;
 /// Where the ASID stands in a tag, above the 36 bits of a page number.
 const ASID_SHIFT: u32 = 36;
@@ -86,6 +87,7 @@ impl Tlb {
             large: false,
             writable: false,
             dirty: false,
+            executable: false,
             note: 0,
         };
         Tlb {
@@ -135,8 +137,8 @@ impl Tlb {
         found.map(|entry| entry.at(page))
     }
 
-    /// Keeps `entry`, which was found for `page` in `asid`, in place of what was there of
-    /// its size, or of the oldest entry of the set.
+    /// Keeps `entry`, which was found for `page` in `asid`; it replaces the page's entry of that
+    /// size or, if there is none, the oldest entry of the set.
     pub fn insert(&mut self, asid: Asid, page: usize, entry: Entry) {
         let tag = match entry.large {
             true => large(asid, page),
@@ -152,7 +154,7 @@ impl Tlb {
         self.entries[set][way] = entry.kept(page);
     }
 
-    /// Forgets what translates `page` of `asid`.
+    /// Drops the entries that translate `page` of `asid`.
     pub fn remove(&mut self, asid: Asid, page: usize) {
         self.drop_tag(small(asid, page));
         self.drop_tag(large(asid, page));
@@ -164,8 +166,8 @@ impl Tlb {
         }
     }
 
-    /// Forgets entries of `asid`, also those of which only a part is named. O(pages) for a
-    /// range of no more pages than there are sets, else O(entries).
+    /// Drops entries of `asid`, including those of which only a part is named. O(pages) for a range
+    /// of no more pages than there are sets, otherwise O(entries).
     pub fn flush(&mut self, asid: Asid, what: Flush) {
         match what {
             Flush::All => self.forget(|tag| untag(tag).0 == asid),
@@ -189,7 +191,7 @@ impl Tlb {
         pages.for_each(|page| self.drop_tag(small(asid, page)));
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     pub fn clear(&mut self) {
         self.forget(|_| true);
     }
@@ -204,21 +206,41 @@ impl Tlb {
 }
 
 impl Entry {
-    /// From the entry of `page` to what is kept: that of the first page it translates.
+    /// Whether the entry allows the access without a walk.
+    #[inline]
+    pub fn allows(&self, access: Access) -> bool {
+        match access {
+            Access::Read => true,
+            Access::Write => self.writable && self.dirty,
+            Access::Execute => self.executable,
+        }
+    }
+
+    /// Whether the entry forbids the access, without a walk.
+    #[inline]
+    pub fn forbids(&self, access: Access) -> bool {
+        match access {
+            Access::Read => false,
+            Access::Write => !self.writable,
+            Access::Execute => !self.executable,
+        }
+    }
+
+    /// From the entry of `page` to the one that is kept: that of the first page it translates.
     #[inline]
     fn kept(self, page: usize) -> Entry {
         let frame = Frame(self.frame.0 - self.inside(page));
         Entry { frame, ..self }
     }
 
-    /// From what is kept to the entry of `page`.
+    /// From the entry that is kept to that of `page`.
     #[inline]
     fn at(self, page: usize) -> Entry {
         let frame = Frame(self.frame.0 + self.inside(page));
         Entry { frame, ..self }
     }
 
-    /// The pages that lie before `page` in what the entry translates.
+    /// The pages before `page` in what the entry translates.
     #[inline]
     fn inside(self, page: usize) -> u32 {
         match self.large {
@@ -242,6 +264,7 @@ mod tests {
             large: false,
             writable: true,
             dirty: false,
+            executable: true,
             note: 0,
         }
     }
@@ -318,7 +341,7 @@ mod tests {
         for (asid, page) in [(A, 3 * 512 - 1), (A, 4 * 512), (B, 3 * 512)] {
             assert_eq!(tlb.lookup(asid, page), None, "{asid:?} page {page}");
         }
-        // Found again where it was, whichever page it is found for.
+        // A page's entry replaces the large one in its place, whichever page filled that.
         (0..WAYS).for_each(|n| tlb.insert(A, 3 * 512 + n, part(2048 + n as u32)));
         assert_eq!(tlb.lookup(A, 3 * 512 + 9), Some(part(2048 + 9)));
     }

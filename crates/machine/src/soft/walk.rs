@@ -1,12 +1,12 @@
 //! The hardware's page walk: x86-64 tables of four levels.
 //!
-//! Per level, from the root: the entry must be present, lead on or map, and be the
-//! tasks'; a write needs the writable bit at every level. The walk then sets the
-//! accessed bit in each entry it used, and for a write the dirty bit in the one that
-//! maps, by compare-exchange on the value it judged. An entry changed meanwhile is
-//! judged again, so no bit is ever set in an entry that is absent or forbids the
-//! access at that instant, and a kernel that exchanges an entry for 0 gets the dirty
-//! bit of every write the walker has let through.
+//! At each level, from the root, the entry must be present, lead on or map, and belong to tasks; a
+//! write needs the writable bit at every level, and a fetch must find the no-execute bit at none.
+//! The walk then sets the accessed bit in each entry it used, and for a write the dirty bit in the
+//! one that maps, by compare-exchange on the value it judged. An entry that changed meanwhile is
+//! judged again, so no bit is ever set in an entry that is absent or forbids the access at that
+//! instant, and a kernel that exchanges an entry for 0 gets the dirty bit of every write that the
+//! walker has allowed.
 
 use super::Entry;
 use crate::{Access, Atomic, Frame, Memory, Ordering, PAGE_SHIFT, PageFault, pte};
@@ -18,67 +18,107 @@ pub fn walk<M: Memory>(
     address: usize,
     access: Access,
 ) -> Result<Entry, PageFault> {
-    let fault = |present| {
-        Err(PageFault {
-            address,
-            access,
-            present,
-        })
+    let fault = |present| PageFault {
+        address,
+        access,
+        present,
     };
     if address >= pte::USER_END {
-        return fault(false);
+        return Err(fault(false));
     }
     let mut table = root;
-    let mut writable = true;
+    let mut rights = Rights {
+        writable: true,
+        executable: true,
+    };
     for level in (0..pte::LEVELS).rev() {
         let word = memory.word(table, pte::index(address, level));
-        // Acquire: pairs with the release by which the kernel linked a table or a
-        // page, so what the entry leads to is seen initialised.
-        let mut entry = word.load(Ordering::Acquire);
-        loop {
-            if entry & pte::PRESENT == 0 {
-                return fault(false);
-            }
-            let may_write = writable && entry & pte::WRITABLE != 0;
-            if entry & pte::USER == 0 || (access == Access::Write && !may_write) {
-                return fault(true);
-            }
-            let maps = level == 0 || (level == 1 && entry & pte::HUGE != 0);
-            let mut used = entry | pte::ACCESSED;
-            if maps && access == Access::Write {
-                used |= pte::DIRTY;
-            }
-            if used != entry {
-                // Release: who takes the entry away sees the bits set. Acquire: as above.
-                let seen = word.compare_exchange(entry, used, Ordering::AcqRel, Ordering::Acquire);
-                if let Err(changed) = seen {
-                    entry = changed;
-                    continue;
-                }
-            }
-            writable = may_write;
-            if maps {
-                // The low page-number bits of a larger page come from the address.
-                let inside = (address & (pte::span(level) - 1)) >> PAGE_SHIFT;
-                let first = pte::frame(entry).0;
-                // Reserved bits to the hardware; no kernel means to set them.
-                let aligned = first & ((pte::span(level) >> PAGE_SHIFT) - 1) as u32 == 0;
-                assert!(
-                    aligned,
-                    "a 2 MiB page at Frame({first}), which is not aligned"
-                );
-                return Ok(Entry {
-                    frame: Frame(first + inside as u32),
-                    large: level == 1,
-                    writable,
-                    // A page may be dirty from before it was made read-only.
-                    dirty: writable && used & pte::DIRTY != 0,
-                    note: 0,
-                });
-            }
-            table = pte::frame(entry);
-            break;
+        let entry;
+        (entry, rights) = step::<M>(word, level, access, rights).map_err(fault)?;
+        if maps(entry, level) {
+            return Ok(mapped(entry, level, address, rights));
         }
+        table = pte::frame(entry);
     }
     unreachable!("level 0 maps or faults")
+}
+
+/// The rights that the entries so far allow.
+#[derive(Clone, Copy)]
+struct Rights {
+    writable: bool,
+    executable: bool,
+}
+
+/// Whether an entry at `level` maps a page.
+#[inline(always)]
+fn maps(entry: u64, level: u32) -> bool {
+    level == 0 || (level == 1 && entry & pte::HUGE != 0)
+}
+
+/// Judges the entry in `word` and marks it as used: the entry as it is then, and the rights left;
+/// or whether it forbids the access instead of being absent.
+#[inline(always)]
+fn step<M: Memory>(
+    word: &M::AtomicU64,
+    level: u32,
+    access: Access,
+    rights: Rights,
+) -> Result<(u64, Rights), bool> {
+    // Acquire: pairs with the release by which the kernel linked a table or a page, so the contents
+    // are seen initialised.
+    let mut entry = word.load(Ordering::Acquire);
+    loop {
+        if entry & pte::PRESENT == 0 {
+            return Err(false);
+        }
+        let left = Rights {
+            writable: rights.writable && entry & pte::WRITABLE != 0,
+            executable: rights.executable && entry & pte::NO_EXECUTE == 0,
+        };
+        let allowed = match access {
+            Access::Read => true,
+            Access::Write => left.writable,
+            Access::Execute => left.executable,
+        };
+        if entry & pte::USER == 0 || !allowed {
+            return Err(true);
+        }
+        let mut used = entry | pte::ACCESSED;
+        if maps(entry, level) && access == Access::Write {
+            used |= pte::DIRTY;
+        }
+        if used == entry {
+            return Ok((entry, left));
+        }
+        // Release: a CPU that clears the entry sees the bits set. Acquire: pairs with the kernel's
+        // release if the entry has changed, so the new table or page is seen initialised.
+        match word.compare_exchange(entry, used, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Ok((used, left)),
+            Err(changed) => entry = changed,
+        }
+    }
+}
+
+/// The translation of `address` by an entry that maps.
+#[inline(always)]
+fn mapped(entry: u64, level: u32, address: usize, rights: Rights) -> Entry {
+    // The low page-number bits of a larger page come from the address.
+    let inside = (address & (pte::span(level) - 1)) >> PAGE_SHIFT;
+    let first = pte::frame(entry).0;
+    // Reserved bits to the hardware; no kernel sets them on purpose.
+    let aligned = first & ((pte::span(level) >> PAGE_SHIFT) - 1) as u32 == 0;
+    assert!(
+        aligned,
+        "a 2 MiB page at Frame({first}), which is not aligned"
+    );
+    Entry {
+        frame: Frame(first + inside as u32),
+        large: level == 1,
+        writable: rights.writable,
+        // A page may be dirty from before it was made read-only.
+        dirty: rights.writable && entry & pte::DIRTY != 0,
+        executable: rights.executable,
+        note: 0,
+    }
 }

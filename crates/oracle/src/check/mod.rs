@@ -1,7 +1,7 @@
-//! Systems side by side: where do they part, and how little does it take?
+//! Compares systems step by step, and shortens the sequences in which they differ.
 //!
-//! The model goes first and says what any system should answer, or that a step is not defined; then
-//! nobody performs it. What a system answers must agree with the model.
+//! The model goes first: it says what any system should answer, or that a step is undefined; then no
+//! system performs it. Every system's answer must agree with the model's.
 
 mod refused;
 mod shrink;
@@ -16,34 +16,42 @@ use crate::step::Step;
 use crate::system::{Broken, Halfway, System};
 use std::fmt;
 
-/// Systems that part.
+/// A difference between systems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// The sequence, up to the step in question.
+    /// The sequence, up to the step in which they differ.
     pub steps: Vec<Step>,
-    /// What each has said to the last step, by name; the model first.
+    /// Every system's answer to the last step, by name; the model's comes first.
     pub outcomes: Vec<(String, Outcome)>,
 }
 
-/// What a sequence has come to.
+impl Divergence {
+    /// Whether a system did not finish the last step in time.
+    pub fn hangs(&self) -> bool {
+        let mut outcomes = self.outcomes.iter();
+        outcomes.any(|(_, outcome)| *outcome == Outcome::Endless)
+    }
+}
+
+/// The result of a sequence without a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Played {
     /// Steps that were performed and compared.
     pub compared: u64,
-    /// Steps that are not defined, or that some system does not know.
+    /// Steps that are undefined, or that some system does not support.
     pub left_out: u64,
-    /// Steps that were refused, or done in part, of those compared.
+    /// Compared steps that were refused or done in part.
     pub refused: u64,
 }
 
-/// The model that all of `systems` can be compared with.
+/// A model that all of `systems` can be compared with.
 pub fn model_for(systems: &[&mut dyn System]) -> Model {
     let mut ways = systems.iter().map(|system| system.halfway());
     let first = ways.next().unwrap_or(Halfway::Kept);
     Model::new(ways.all(|way| way == first).then_some(first))
 }
 
-/// The sequence of this seed that all of `systems` can play, of about `steps` steps.
+/// The sequence of this seed, of about `steps` steps, that all of `systems` support.
 pub fn sequence_for(seed: u64, steps: usize, systems: &[&mut dyn System]) -> Vec<Step> {
     let known = |step: &Step| systems.iter().all(|system| system.supports(step));
     let steps = sequence(seed, steps, model_for(systems), &known);
@@ -56,7 +64,7 @@ pub fn sequence_for(seed: u64, steps: usize, systems: &[&mut dyn System]) -> Vec
 /// Plays a sequence on all systems.
 ///
 /// # Errors
-/// A system can not be used any more.
+/// A system cannot be used any more.
 pub fn play(
     steps: &[Step],
     systems: &mut [&mut dyn System],
@@ -109,7 +117,7 @@ pub fn play(
     Ok(Ok(played))
 }
 
-/// The sequence as text that can be played again, then what each has said.
+/// The sequence as text that can be replayed, then every system's answer.
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&crate::text::print(&self.steps))?;

@@ -1,24 +1,27 @@
-//! Making a sequence short.
+//! Shortening a sequence.
 //!
 //! First steps are dropped, in runs of half the sequence, then of a quarter, and so on (delta
-//! debugging: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input",
-//! 2002); then children do what they do in their parents' place; then each step is made simpler;
-//! and again, until nothing helps.
+//! debugging: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002); then
+//! parents take over what their children do; then each step is made simpler; all of this repeats until
+//! nothing helps.
 
 use super::simpler::simpler;
 use super::{Divergence, play};
 use crate::step::{Call, ProcessId, Step};
 use crate::system::{Broken, System};
 
-/// Trials after which a sequence is short enough.
+/// The number of trials after which a sequence counts as short enough.
 const TRIALS: usize = 3000;
 
-/// A shorter sequence of simpler steps in which the systems part as well. That need not
-/// be for the same reason.
+/// A shorter sequence of simpler steps in which the systems still differ, not necessarily for the same
+/// reason. A sequence that hangs stays as it is: each trial would take as long.
 ///
 /// # Errors
-/// A system can not be used any more.
+/// A system cannot be used any more.
 pub fn shrink(found: Divergence, systems: &mut [&mut dyn System]) -> Result<Divergence, Broken> {
+    if found.hangs() {
+        return Ok(found);
+    }
     let mut search = Search {
         best: found,
         systems,
@@ -41,7 +44,7 @@ struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
-    /// Whether the systems part in `steps`, too; then these are the best.
+    /// Whether the systems also differ in `steps`; if so, keeps these steps as the best.
     fn works(&mut self, steps: &[Step]) -> Result<bool, Broken> {
         if self.trials == 0 {
             return Ok(false);
@@ -55,7 +58,7 @@ impl Search<'_, '_> {
         let before = self.best.steps.len();
         let mut run = before.div_ceil(2);
         while run > 0 {
-            // From the back, since what comes late depends on what comes early.
+            // From the back, because later steps depend on earlier ones.
             let mut end = self.best.steps.len();
             while end > 0 {
                 let start = end.saturating_sub(run);
@@ -69,7 +72,7 @@ impl Search<'_, '_> {
         Ok(self.best.steps.len() < before)
     }
 
-    /// Replaces forks by nothing, and what the children do by the same of their parents.
+    /// Removes forks; the parents perform their children's steps.
     fn merge_processes(&mut self) -> Result<bool, Broken> {
         let mut helped = false;
         let mut index = 0;
@@ -101,14 +104,14 @@ impl Search<'_, '_> {
                 }
             }
             helped |= better;
-            // A step that became simpler may become simpler still.
+            // A step that became simpler may become still simpler.
             index += usize::from(!better);
         }
         Ok(helped)
     }
 }
 
-/// The steps without the fork at `index`; `parent` does what `child` does, up to its exit.
+/// The steps without the fork at `index`; `parent` performs the steps of `child`, up to its exit.
 fn merged(steps: &[Step], index: usize, parent: ProcessId, child: ProcessId) -> Vec<Step> {
     let (before, after) = (&steps[..index], &steps[index + 1..]);
     let mut lives = true;

@@ -1,11 +1,10 @@
-//! What is simpler than a step. Each candidate is smaller in some order, so that making a step
-//! simpler comes to an end.
+//! Simpler variants of a step. Each candidate is smaller in some order, so simplifying ends.
 
 use crate::address::{PAGE, Range};
 use crate::flags::{Flag, Flags};
 use crate::step::{Backing, Call, Map, Prot, Remap, Scarcity, Step, Width};
 
-/// Simpler steps, the simplest first.
+/// Simpler variants of a step, the simplest first.
 pub fn simpler(step: &Step) -> Vec<Step> {
     let calls = match step.call {
         Call::Map(map) => maps(map).into_iter().map(Call::Map).collect(),
@@ -46,7 +45,7 @@ pub fn simpler(step: &Step) -> Vec<Step> {
         .collect()
 }
 
-/// What fails earlier.
+/// The same failure, earlier.
 fn sooner(scarcity: Scarcity) -> Vec<Scarcity> {
     let smaller = |nth: u64, make: fn(u64) -> Scarcity| {
         let mut smaller = vec![1, nth / 2, nth.saturating_sub(1)];
@@ -136,7 +135,7 @@ fn ranges(range: Range, call: impl Fn(Range) -> Call) -> Vec<Call> {
     shorter(range).into_iter().map(call).collect()
 }
 
-/// The first part of a range, or the last.
+/// The first part of a range, and the last.
 fn shorter(range: Range) -> Vec<Range> {
     let first = lengths(range.bytes).into_iter();
     let last = lengths(range.bytes).into_iter().map(|bytes| Range {
@@ -150,7 +149,7 @@ fn shorter(range: Range) -> Vec<Range> {
         .collect()
 }
 
-/// Shorter lengths: whole pages if it was in pages, but not nothing at all.
+/// Shorter lengths: whole pages if it was in pages, but never 0.
 fn lengths(bytes: u64) -> Vec<u64> {
     let pages = bytes / PAGE;
     if bytes == 0 || bytes >= 1 << 40 {
@@ -165,7 +164,7 @@ fn lengths(bytes: u64) -> Vec<u64> {
     shorter.into_iter().map(|pages| pages * PAGE).collect()
 }
 
-/// The set without each of its flags.
+/// The set minus one flag, for each of its flags.
 fn fewer<F: Flag>(flags: Flags<F>) -> impl Iterator<Item = Flags<F>> {
     flags.iter().map(move |flag| flags.without(flag))
 }

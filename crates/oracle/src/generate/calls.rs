@@ -1,4 +1,4 @@
-//! Which call, with which arguments.
+//! Chooses a call and its arguments.
 
 use super::Generator;
 use crate::address::{Address, HEAP_PAGES, PAGE, Place, Range, WINDOW_PAGES};
@@ -9,10 +9,10 @@ use crate::step::{
     SyncFlag, TRANSFER, Transfer, Where, Width,
 };
 
-/// Files have about so many pages.
+/// The usual size of files, in pages.
 pub const FILE_PAGES: u64 = 12;
 
-/// What a step is about.
+/// The subject of a step.
 #[derive(Clone, Copy)]
 enum Kind {
     Map,
@@ -40,7 +40,7 @@ enum Kind {
     Dump,
 }
 
-/// How likely each is.
+/// The relative frequency of each kind.
 const WEIGHTS: [(u64, Kind); 23] = [
     (150, Kind::Map),
     (50, Kind::Unmap),
@@ -67,6 +67,18 @@ const WEIGHTS: [(u64, Kind); 23] = [
     (25, Kind::Dump),
 ];
 
+/// How many of a hundred calls have each flag.
+const SYNC_FLAGS: [(u64, SyncFlag); 3] = [
+    (30, SyncFlag::Async),
+    (50, SyncFlag::Sync),
+    (40, SyncFlag::Invalidate),
+];
+const LOCK_FLAGS: [(u64, LockFlag); 3] = [
+    (50, LockFlag::Current),
+    (50, LockFlag::Future),
+    (40, LockFlag::OnFault),
+];
+
 impl Generator<'_> {
     /// A call that `process` might make.
     pub(super) fn call(&mut self, known: &Known, process: ProcessId) -> Call {
@@ -83,27 +95,17 @@ impl Generator<'_> {
             }
             Kind::Remap => Call::Remap(self.remap(known, process)),
             Kind::Advise => {
-                let advice = Advice::ALL.map(|(advice, _)| (weight(advice), advice));
-                let advice = self.weighted(&advice);
+                let advice = self.advice();
                 Call::Advise(self.range(known, process), advice)
             }
             Kind::Sync => {
-                let chances = [
-                    (30, SyncFlag::Async),
-                    (50, SyncFlag::Sync),
-                    (40, SyncFlag::Invalidate),
-                ];
-                let flags = self.flags(&chances);
+                let flags = self.flags(&SYNC_FLAGS);
                 Call::Sync(self.range(known, process), flags)
             }
             Kind::Lock => Call::Lock(self.range(known, process)),
             Kind::LockOnFault => Call::LockOnFault(self.range(known, process)),
             Kind::Unlock => Call::Unlock(self.range(known, process)),
-            Kind::LockAll => Call::LockAll(self.flags(&[
-                (50, LockFlag::Current),
-                (50, LockFlag::Future),
-                (40, LockFlag::OnFault),
-            ])),
+            Kind::LockAll => Call::LockAll(self.flags(&LOCK_FLAGS)),
             Kind::UnlockAll => Call::UnlockAll,
             Kind::InCore => Call::InCore(self.range(known, process)),
             Kind::Break => Call::Break(self.length(HEAP_PAGES / 4)),
@@ -119,12 +121,7 @@ impl Generator<'_> {
                 let width = self.width();
                 Call::Load(self.access(known, process, width.bytes()), width)
             }
-            Kind::Store => {
-                let width = self.width();
-                self.value += 1;
-                let address = self.access(known, process, width.bytes());
-                Call::Store(address, width, self.value)
-            }
+            Kind::Store => self.store(known, process),
             Kind::Truncate => {
                 let file = self.file();
                 Call::Truncate(file, self.length(FILE_PAGES))
@@ -138,6 +135,18 @@ impl Generator<'_> {
                 Call::Dump(Range { bytes, ..range })
             }
         }
+    }
+
+    fn advice(&mut self) -> Advice {
+        let advice = Advice::ALL.map(|(advice, _)| (weight(advice), advice));
+        self.weighted(&advice)
+    }
+
+    fn store(&mut self, known: &Known, process: ProcessId) -> Call {
+        let width = self.width();
+        self.value += 1;
+        let address = self.access(known, process, width.bytes());
+        Call::Store(address, width, self.value)
     }
 
     fn map(&mut self, known: &Known, process: ProcessId) -> Map {
@@ -177,7 +186,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Takes steps after which a child does not get all that its parent has.
+    /// Adds steps after which a child does not inherit everything of its parent.
     fn withhold(&mut self, known: &Known, process: ProcessId) {
         let start = self.whole_range(known, process, |_| true).start;
         self.value += 1;
@@ -191,7 +200,7 @@ impl Generator<'_> {
         self.take(Step { process, call });
     }
 
-    /// Memory that grows down, with some room to do so.
+    /// Memory that grows down, with some room below.
     fn stack(&mut self) -> Map {
         let page = self.hot();
         let pages = (1 + self.below(4)).min(WINDOW_PAGES - page);
@@ -258,7 +267,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Over gaps and from mapping to mapping, to a given place.
+    /// Across gaps and from mapping to mapping, to a given place.
     fn remap_several(&mut self, known: &Known, process: ProcessId) -> Remap {
         let first = self.whole_range(known, process, |place| place == Place::Window);
         let page = first.start.offset / PAGE;
@@ -298,7 +307,7 @@ impl Generator<'_> {
         }
     }
 
-    /// So many bytes, mostly whole pages.
+    /// A length of that many pages, mostly exact.
     fn length(&mut self, pages: u64) -> u64 {
         let whole = self.below(pages + 1) * PAGE;
         match self.chance(70) {
@@ -307,7 +316,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The first file most of the time, so that operations meet.
+    /// Mostly the first file, so that operations meet.
     fn file(&mut self) -> u8 {
         let file = self.below(u64::from(FILES) * 2);
         if file < u64::from(FILES) {
@@ -325,7 +334,7 @@ impl Generator<'_> {
     }
 }
 
-/// Advice that changes contents is the most interesting.
+/// Advice that changes contents is the most frequent.
 fn weight(advice: Advice) -> u64 {
     match advice {
         Advice::DontNeed => 8,

@@ -1,10 +1,11 @@
 //! Random sequences in which operations meet.
 //!
-//! The same seed gives the same sequence. A model runs along, so that most steps are about
-//! what is mapped: a few places around borders of 2 MiB, files of a few pages, some processes.
-//! One step in ten or so is about nothing, or asks for something absurd.
+//! The same seed gives the same sequence. A model runs along, so that most steps concern mapped memory:
+//! a few places around multiples of 2 MiB, files of a few pages, a few processes. About one step in ten
+//! concerns nothing, or asks for something absurd.
 
 mod calls;
+mod edges;
 mod pick;
 mod scarcity;
 
@@ -16,13 +17,16 @@ use crate::step::{Call, DUMP_PAGES, FILES, PROCESSES, ProcessId, Step};
 use calls::FILE_PAGES;
 use oorandom::Rand64;
 
-/// Draws for one step before it is given up.
+/// Attempts at a step before it is skipped.
 const DRAWS: usize = 100;
 
-/// A sequence of about `steps` steps, and then some that look at all there is.
+/// How many of a hundred draws move a number to an edge, if the call has one. Most of these are
+/// undefined.
+const EDGED: u64 = 6;
+
+/// A sequence of about `steps` steps, followed by steps that examine everything.
 ///
-/// All are defined by `model`, which is as it was made; steps of which `supports` says no are
-/// left out.
+/// `model`, which is new, defines all of them; steps that `supports` rejects are left out.
 pub fn sequence(
     seed: u64,
     steps: usize,
@@ -45,20 +49,20 @@ pub fn sequence(
     generator.steps
 }
 
-/// A sequence in the making.
+/// A sequence being generated.
 struct Generator<'a> {
     random: Rand64,
     model: Model,
     steps: Vec<Step>,
     supports: &'a dyn Fn(&Step) -> bool,
-    /// The last handle that was given.
+    /// The last handle used.
     handle: Handle,
-    /// The last value that was stored.
+    /// The last value stored.
     value: u64,
 }
 
 impl Generator<'_> {
-    /// Most files have some pages before anything else happens.
+    /// Gives most files some pages before anything else happens.
     fn fill_files(&mut self) {
         for file in 0..FILES {
             if self.chance(80) {
@@ -82,14 +86,17 @@ impl Generator<'_> {
                 return;
             };
             let process = *process;
-            let call = self.call(&known, process);
+            let mut call = self.call(&known, process);
+            if self.chance(EDGED) {
+                call = self.edged(call);
+            }
             if self.take(Step { process, call }) {
                 return;
             }
         }
     }
 
-    /// Takes the step if it is defined and supported.
+    /// Appends the step if it is defined and supported.
     fn take(&mut self, step: Step) -> bool {
         let last = step.call == Call::Exit && self.model.known().processes.len() == 1;
         let taken = !last && (self.supports)(&step) && self.model.judge(&step).is_ok();
@@ -99,7 +106,7 @@ impl Generator<'_> {
         taken
     }
 
-    /// Looks at all that all processes have.
+    /// Examines everything that all processes have.
     fn look(&mut self) {
         for (process, regions) in self.model.known().processes {
             let mut look = |call| self.take(Step { process, call });
@@ -127,7 +134,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A number that no child has.
+    /// A number that no process has.
     fn free_process(&mut self, known: &Known) -> ProcessId {
         let taken = |id: &ProcessId| known.processes.iter().any(|(taken, _)| taken == id);
         let free = (0..PROCESSES).find(|id| !taken(id));

@@ -1,4 +1,4 @@
-//! Where, how much, with which rights.
+//! Chooses places, sizes and rights.
 
 use super::Generator;
 use crate::address::{Address, PAGE, Place, Range, USER_END, WINDOW_PAGES};
@@ -7,13 +7,13 @@ use crate::model::Known;
 use crate::outcome::Region;
 use crate::step::{ProcessId, Prot};
 
-/// Pages of a large page.
+/// Pages per large page.
 const LARGE: u64 = 512;
-/// Pages around which much happens: borders of 2 MiB.
+/// Pages around which many operations fall: multiples of 2 MiB.
 const HOT: [u64; 3] = [LARGE, 2 * LARGE, 3 * LARGE];
 /// How far around.
 const NEAR: u64 = 6;
-/// How far below: what is that far below memory that grows down is just not too near.
+/// The guard gap: memory that grows down keeps just this distance from what lies below.
 const GUARD: u64 = 256;
 
 impl Generator<'_> {
@@ -22,7 +22,7 @@ impl Generator<'_> {
         self.random.rand_range(0..bound.max(1))
     }
 
-    /// Whether something that happens in so many of a hundred cases does.
+    /// True in `per_cent` of a hundred cases.
     pub fn chance(&mut self, per_cent: u64) -> bool {
         self.below(100) < per_cent
     }
@@ -31,7 +31,7 @@ impl Generator<'_> {
         choices.get(self.below(choices.len() as u64) as usize)
     }
 
-    /// One of `choices`, each as likely as its weight says.
+    /// One of `choices`, with probabilities proportional to the weights.
     pub fn weighted<T: Copy>(&mut self, choices: &[(u64, T)]) -> T {
         let mut rest = self.below(choices.iter().map(|(weight, _)| weight).sum());
         for &(weight, choice) in choices {
@@ -43,7 +43,7 @@ impl Generator<'_> {
         choices[0].1
     }
 
-    /// Each flag with so many chances in a hundred.
+    /// Each flag with its chance in a hundred.
     pub fn flags<F: Flag>(&mut self, chances: &[(u64, F)]) -> Flags<F> {
         let mut flags = Flags::NONE;
         for &(per_cent, flag) in chances {
@@ -67,7 +67,7 @@ impl Generator<'_> {
         ])
     }
 
-    /// So many pages, rarely more than a few.
+    /// A number of pages, rarely more than a few.
     pub fn pages(&mut self) -> u64 {
         match self.below(100) {
             0..60 => 1 + self.below(4),
@@ -76,7 +76,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A page of the window where much happens.
+    /// A page of the window where many operations fall.
     pub fn hot(&mut self) -> u64 {
         let border = self.weighted(&HOT.map(|border| (1, border)));
         let near = border - NEAR + self.below(2 * NEAR);
@@ -88,7 +88,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A part of the window, whatever is there.
+    /// A part of the window, regardless of what is mapped.
     pub fn anywhere(&mut self) -> Range {
         if self.chance(3) {
             // Room for one large page, or for two.
@@ -101,14 +101,14 @@ impl Generator<'_> {
         Range::pages(Address::window(page), pages)
     }
 
-    /// Whether most operations of the process would be about nothing.
+    /// Whether the process has so little mapped that most operations would find nothing.
     pub fn has_little(&self, known: &Known, process: ProcessId) -> bool {
         let mut regions = known.processes.iter();
         let regions = regions.find(|(id, _)| *id == process);
         regions.is_none_or(|(_, regions)| regions.len() < 3)
     }
 
-    /// Something that the process has mapped, if it has anything that is `wanted`.
+    /// A mapped region of the process that is `wanted`, if there is one.
     fn region(
         &mut self,
         known: &Known,
@@ -124,7 +124,7 @@ impl Generator<'_> {
         self.one_of(&regions).map(|region| **region)
     }
 
-    /// Some whole pages, mostly mapped ones of a place that is `wanted`.
+    /// Some whole pages, mostly of mapped regions that are `wanted`.
     pub fn whole_range(
         &mut self,
         known: &Known,
@@ -146,7 +146,7 @@ impl Generator<'_> {
         let pages = match self.below(10) {
             0..6 => self.pages().min(rest),
             6..9 => rest,
-            // A little further than it goes; a handle names no more than it has.
+            // Slightly beyond its end; a handle's range stays within its mapping.
             _ => rest + 1 + self.below(2),
         };
         Range::pages(region.start.plus(first * PAGE), pages)
@@ -186,7 +186,7 @@ impl Generator<'_> {
         Address { place, offset }
     }
 
-    /// Where `bytes` are as near below `range` as they may be if that grows down, or not quite.
+    /// The place of `bytes` bytes about as close below `range` as they may be if it grows down.
     pub fn just_below(&mut self, range: &Range, bytes: u64) -> Address {
         let away = self.guard().saturating_add(bytes);
         let offset = range.start.offset.saturating_sub(away);
@@ -196,23 +196,23 @@ impl Generator<'_> {
         }
     }
 
-    /// About as much as stays free below memory that grows down.
+    /// About the gap that stays free below memory that grows down.
     fn guard(&mut self) -> u64 {
         (GUARD - 1 + self.below(3)) * PAGE
     }
 
-    /// Where to read or write.
+    /// An address to read or write.
     pub fn access(&mut self, known: &Known, process: ProcessId, width: u64) -> Address {
         if self.chance(1) {
             return self.absurd_address();
         }
         let mut range = self.whole_range(known, process, |_| true);
         if self.chance(6) && range.start.place == Place::Window {
-            // Where memory grows down to.
+            // Memory that a stack may grow down to.
             let below = self.pages() * PAGE;
             range.start.offset = range.start.offset.saturating_sub(below);
         } else if self.chance(3) {
-            // As near to what is below as it may come.
+            // About as close above other memory as a stack may come.
             range.start = range.start.plus(range.bytes + self.guard());
         }
         let byte = match self.below(4) {

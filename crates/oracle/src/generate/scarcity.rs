@@ -1,18 +1,18 @@
-//! Sequences in which memory is short, and what is asked for fails now and then.
+//! Makes memory short in a sequence, and lets requests fail now and then.
 
 use crate::step::{Call, Scarcity, Step};
 use oorandom::Rand64;
 
-/// Steps of a hundred before which something is said to fail.
+/// How many of a hundred steps are preceded by an announced failure.
 const FAILURES: u64 = 15;
-/// Steps of a hundred before which memory becomes shorter, or less short.
+/// How many of a hundred steps are preceded by a change of the number of free frames.
 const CHANGES: u64 = 3;
 /// Frames that are left at most when memory is short.
 const LEFT: u64 = 96;
 
-/// `steps` with things being scarce in between; the same for the same seed.
+/// `steps` with scarcity in between; the same for the same seed.
 pub fn scarce(seed: u64, steps: &[Step]) -> Vec<Step> {
-    // Another stream than the steps came from.
+    // Different random numbers from those that made the steps.
     let mut random = Rand64::new(!u128::from(seed));
     let mut below = |bound: u64| random.rand_range(0..bound);
     let mut all = Vec::new();

@@ -1,12 +1,12 @@
-//! Memory that the driver and its processes share, with one slot for each of them.
+//! Memory that the driver and its processes share, with a slot for each process.
 //!
-//! A slot is a mailbox of one command. Its state says whose it is:
+//! A slot is a mailbox for one command. Its state names the owner:
 //!
-//! - `IDLE`, `DONE`: the driver's; it writes the command, reads the reply and the buffer;
-//! - `ASKED`: the process's; it reads the command and writes reply and buffer.
+//! - `IDLE`, `DONE`: the driver, which writes the command and reads the reply and the buffer;
+//! - `ASKED`: the process, which reads the command and writes the reply and the buffer.
 //!
-//! Each hands it over with a release store of the state, which the other's acquire load sees;
-//! both wait on it with futexes.
+//! The owner hands the slot over with a release store of the state, which pairs with the other side's
+//! acquire load; both wait for the state with futexes.
 
 use crate::address::PAGE;
 use crate::step::DUMP_PAGES;
@@ -21,27 +21,27 @@ const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 const DONE: u32 = 2;
 
-/// What a process is asked to do.
+/// A request to a process.
 #[derive(Clone, Copy, Debug)]
 pub enum Command {
     /// A system call: number and arguments.
     Call(i64, [u64; 6]),
-    /// Read so many bytes at an address.
+    /// Read that many bytes at an address.
     Load(u64, u64),
     /// Write the low bytes of a value.
     Store(u64, u64, u64),
     /// Copy whole pages to the buffer.
     Dump(u64, u64),
-    /// Fork; the child takes this slot.
+    /// Fork; the child serves this slot.
     Fork(usize),
     /// End.
     Exit,
 }
 
-/// What came of it.
+/// The answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// A value; of a system call, or its negative errno.
+    /// A value; of a system call, its result or negative errno.
     Value(i64),
     /// The signal that the access raised.
     Signal(i32),
@@ -53,67 +53,68 @@ pub struct Slot {
     state: AtomicU32,
     command: UnsafeCell<Command>,
     reply: UnsafeCell<Reply>,
-    /// For each page of a dump the signal that reading it raised, or 0.
+    /// For each page of a dump, the signal that reading it raised, or 0.
     signals: UnsafeCell<[u8; DUMP_PAGES as usize]>,
     buffer: UnsafeCell<[u8; BUFFER]>,
 }
 
-/// Bytes of a slot's buffer.
+/// The size of a slot's buffer in bytes.
 pub const BUFFER: usize = (DUMP_PAGES * PAGE) as usize;
 
-// SAFETY: the state says who may touch the rest, see the module.
+// SAFETY: the state names the side that may access the other fields; the other side waits for it to
+// change.
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// By the driver: a new process is about to take the slot.
+    /// The driver prepares the slot for a new process.
     pub fn reset(&self) {
         self.state.store(IDLE, Ordering::Release);
     }
 
-    /// By the driver: asks.
+    /// The driver sends a command.
     pub fn ask(&self, command: Command) {
-        // SAFETY: the state is IDLE or DONE, so the slot is the driver's.
+        // SAFETY: the state is IDLE or DONE, so the driver owns the slot.
         unsafe { *self.command.get() = command };
         self.hand_over(ASKED);
     }
 
-    /// By the driver: the answer, if it comes within `patience`.
+    /// The driver waits for the answer, for at most `patience`.
     pub fn answer(&self, patience: Duration) -> Option<Reply> {
         match self.becomes(DONE, patience) {
-            // SAFETY: DONE was acquired, so the slot is the driver's, and the reply written.
+            // SAFETY: DONE was acquired, so the driver owns the slot, and the reply is written.
             true => Some(unsafe { *self.reply.get() }),
             false => None,
         }
     }
 
-    /// By the process: the next command, if it comes within `patience`.
+    /// The process waits for the next command, for at most `patience`.
     pub fn asked(&self, patience: Duration) -> Option<Command> {
         match self.becomes(ASKED, patience) {
-            // SAFETY: ASKED was acquired, so the slot is the process's, the command written.
+            // SAFETY: ASKED was acquired, so the process owns the slot, and the command is written.
             true => Some(unsafe { *self.command.get() }),
             false => None,
         }
     }
 
-    /// By the process: answers.
+    /// The process answers.
     pub fn reply(&self, reply: Reply) {
-        // SAFETY: the state is ASKED, so the slot is the process's.
+        // SAFETY: the state is ASKED, so the process owns the slot.
         unsafe { *self.reply.get() = reply };
         self.hand_over(DONE);
     }
 
-    /// The buffer's address, in all processes the same. Whose it is says the state.
+    /// The buffer's address, the same in all processes. The state names the side that may access it.
     pub fn buffer(&self) -> *mut u8 {
         self.buffer.get().cast()
     }
 
-    /// Where the signals of a dump are. Whose they are says the state.
+    /// The address of a dump's signals. The state names the side that may access them.
     pub fn signals(&self) -> *mut u8 {
         self.signals.get().cast()
     }
 
     fn hand_over(&self, to: u32) {
-        // Pairs with the acquire load in `becomes`.
+        // Release: pairs with the acquire load in `becomes`.
         self.state.store(to, Ordering::Release);
         // SAFETY: the futex word lives as long as `self`.
         unsafe { libc::syscall(libc::SYS_futex, self.state.as_ptr(), libc::FUTEX_WAKE, 1) };
@@ -130,8 +131,8 @@ impl Slot {
                 return true;
             }
             let word = self.state.as_ptr();
-            // SAFETY: the futex word lives as long as `self`; the time is valid. Sleeps only
-            // if the state is still the one that was read.
+            // SAFETY: the futex word lives as long as `self`, and the timeout is a valid structure. The
+            // call sleeps only while the state is the one read above.
             let woken =
                 unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, state, &patience) };
             if woken < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
@@ -147,13 +148,13 @@ pub struct Area {
     count: usize,
 }
 
-// SAFETY: it owns the mapping, and `Slot` has no thread affinity.
+// SAFETY: it owns the mapping, and a `Slot` may be accessed from any thread.
 unsafe impl Send for Area {}
 
 impl Area {
-    /// So many slots.
+    /// An area of `count` slots.
     pub fn new(count: usize) -> Result<Self, Broken> {
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -174,10 +175,10 @@ impl Area {
         }
     }
 
-    /// Makes slots of the zeroes that the mapping is.
+    /// Initialises the slots; the mapping is zeroed.
     fn clear(&self) {
         for index in 0..self.count {
-            // SAFETY: within the mapping, which nobody else knows yet; zeroes are valid for
+            // SAFETY: within the mapping, to which nothing else has a pointer yet; zeroes are valid for
             // the state, the signals and the buffer.
             unsafe {
                 let slot = self.slots.add(index).as_ptr();
@@ -187,17 +188,17 @@ impl Area {
         }
     }
 
-    /// One of them.
+    /// The slot at `index`.
     pub fn slot(&self, index: usize) -> &Slot {
         assert!(index < self.count);
-        // SAFETY: within the mapping, which lives as long as `self`; `clear` has made it.
+        // SAFETY: within the mapping, which lives as long as `self`; `clear` has initialised it.
         unsafe { self.slots.add(index).as_ref() }
     }
 }
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, to which no reference is left.
+        // SAFETY: `new` made this mapping, and no reference into it outlives `self`.
         unsafe { libc::munmap(self.slots.as_ptr().cast(), self.count * size_of::<Slot>()) };
     }
 }

@@ -10,7 +10,7 @@ use crate::step::{
     SyncFlag, Transfer, Where,
 };
 
-/// What is needed to put a step into a process's terms.
+/// The context needed to translate a step for a process.
 pub struct Terms<'a> {
     pub places: &'a Places,
     pub files: &'a Files,
@@ -19,7 +19,7 @@ pub struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// The command for a step; none for those that are not one system call or access.
+    /// The command for a step; none for steps that are not a single system call or access.
     pub fn command(&self, step: &Step) -> Option<Command> {
         let at = |address| self.places.resolve(self.process, address);
         let range = |range: Range| (at(range.start), range.bytes);

@@ -1,4 +1,4 @@
-//! The files of the sequences: without a name, in memory.
+//! The files of sequences: anonymous files in memory.
 
 use crate::step::FILES;
 use crate::system::Broken;
@@ -7,20 +7,20 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
-/// What the kernel calls them, but for the number.
+/// Their names in the kernel, without the number.
 const NAME: &str = "scalevm-oracle-";
 
-/// All files, each opened for reading and writing, and for reading only.
+/// All files, each opened twice: for reading and writing, and for reading only.
 pub struct Files(Vec<[File; 2]>);
 
 impl Files {
-    /// Empty files.
+    /// Creates empty files.
     pub fn new() -> Result<Self, Broken> {
         let files = (0..FILES).map(open).collect::<io::Result<_>>();
         files.map(Files).map_err(Broken::host("memfd_create"))
     }
 
-    /// Makes them empty again.
+    /// Empties them again.
     pub fn clear(&self) -> Result<(), Broken> {
         let mut files = self.0.iter();
         let cleared = files.try_for_each(|[file, _]| file.set_len(0));
@@ -38,7 +38,7 @@ impl Files {
     }
 }
 
-/// The file that `/proc/PID/maps` calls so.
+/// The file that `/proc/PID/maps` shows as `path`.
 pub fn named(path: &str) -> Option<u8> {
     let rest = path.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
     rest.split(' ').next()?.parse().ok()
@@ -46,12 +46,12 @@ pub fn named(path: &str) -> Option<u8> {
 
 fn open(number: u8) -> io::Result<[File; 2]> {
     let name = CString::new(format!("{NAME}{number}"))?;
-    // SAFETY: a string that ends in zero.
+    // SAFETY: the name is a C string.
     let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and nobody else knows of it.
+    // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
     let file = unsafe { File::from_raw_fd(descriptor) };
     let again = OpenOptions::new()
         .read(true)

@@ -1,4 +1,4 @@
-//! `/proc/PID/maps`, as far as it is about a range.
+//! `/proc/PID/maps`, restricted to a range.
 
 use super::files;
 use crate::address::{Address, PAGE};
@@ -14,8 +14,7 @@ struct Line<'a> {
     path: &'a str,
 }
 
-/// What lies in `range`, whose first address the sequence calls `start`. Neighbours that are
-/// alike are one.
+/// The regions in `range`, whose first address the sequence calls `start`. Equal neighbours are merged.
 pub fn regions(text: &str, range: Range<u64>, start: Address) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for line in text.lines().filter_map(parse) {
@@ -46,7 +45,7 @@ fn parse(line: &str) -> Option<Line<'_>> {
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
     let rights = words.next()?;
     let offset = hex(words.next()?)?;
-    // Then device, inode and, behind blanks, the path.
+    // Then follow device, inode and, after spaces, the path.
     let path = words.nth(2).unwrap_or_default().trim_start();
     Some(Line {
         range: hex(from)?..hex(to)?,
@@ -70,7 +69,7 @@ pub fn is_free(text: &str, range: Range<u64>) -> bool {
     lines.all(|line| line.range.end <= range.start || line.range.start >= range.end)
 }
 
-/// What is mapped by `text` but not by `keeper`, nor part of a stack or of `heap`.
+/// The ranges mapped in `text` but not in `keeper`, without stacks and `heap`.
 pub fn foreign(text: &str, keeper: &str, heap: &Range<u64>) -> Vec<Range<u64>> {
     let kept: Vec<_> = keeper.lines().filter_map(parse).collect();
     let kept = kept.iter().map(|line| &line.range).chain([heap]);

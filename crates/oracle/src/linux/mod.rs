@@ -1,12 +1,12 @@
 //! The kernel of this computer.
 //!
-//! Each process of a sequence is a real one, forked off its parent as the sequence says; the
-//! first off a *keeper*, which is forked off this program and plays no part. They are asked
-//! through shared memory to make one system call or one access, and survive the signals that
-//! accesses raise. What is mapped is read from `/proc/PID/maps`.
+//! Each process of a sequence is a real one, forked as the sequence says; the first is forked from a
+//! *keeper*, which is forked from this program and takes no part itself. Commands in shared memory ask
+//! a process for one system call or one access; it survives the signals that accesses raise. Mappings
+//! are read from `/proc/PID/maps`.
 //!
-//! Transparent huge pages are switched off for them: with them, pages come in that nobody has
-//! touched.
+//! Transparent huge pages are switched off for these processes: they would bring in pages that no
+//! access has touched.
 
 mod access;
 mod area;
@@ -27,13 +27,13 @@ use files::Files;
 use processes::Processes;
 use std::{fs, slice};
 
-/// The kernel of this computer, with processes to try it with.
+/// The kernel of this computer, with processes to run sequences in.
 ///
-/// Dropping it ends them; they also end if this process does.
+/// Dropping it ends the processes; they also end when this process does.
 pub struct Linux {
     processes: Processes,
     files: Files,
-    /// Where a process's heap begins, page-aligned.
+    /// The page-aligned start of a process's heap.
     heap: u64,
     places: Places,
     /// Whether memory may be locked without a limit.
@@ -43,10 +43,10 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// Starts the keeper. Best while this program is small: the processes are copies of it.
+    /// Starts the keeper. Call it while this program is small: the processes are copies of it.
     ///
     /// # Errors
-    /// Something that is needed is not there.
+    /// Something required is not available.
     pub fn new() -> Result<Self, Broken> {
         let maps = fs::read_to_string("/proc/self/maps");
         let maps = maps.map_err(Broken::host("/proc/self/maps"))?;
@@ -66,7 +66,7 @@ impl Linux {
         })
     }
 
-    /// Takes away all that the process has.
+    /// Unmaps everything that the process has.
     fn replace(&mut self, process: ProcessId) -> Result<(), Broken> {
         let call = |number, [a, b]: [u64; 2]| {
             let command = Command::Call(number, [a, b, 0, 0, 0, 0]);
@@ -77,7 +77,7 @@ impl Linux {
         if let Reply::Value(end) = end
             && end.cast_unsigned() > self.heap
         {
-            // A heap of which nothing is mapped can not shrink, but then it can grow.
+            // A heap without a mapped page cannot shrink, but it can grow first.
             let more = end.cast_unsigned().next_multiple_of(PAGE) + PAGE;
             call(libc::SYS_brk, [more, 0])?;
             call(libc::SYS_brk, [self.heap, 0])?;
@@ -119,13 +119,13 @@ impl Linux {
             process: step.process,
         };
         let Some(command) = terms.command(step) else {
-            return Err(Broken::Own(format!("`{step}` is no call")));
+            return Err(Broken::Own(format!("`{step}` is not a call")));
         };
         let reply = self.processes.ask(step.process, command, step)?;
         Ok(self.outcome(step, reply))
     }
 
-    /// What a reply to a system call or an access means.
+    /// Translates the reply to a system call or an access.
     fn outcome(&mut self, step: &Step, reply: Reply) -> Outcome {
         let value = match reply {
             Reply::Signal(libc::SIGBUS) => return Outcome::Bus,
@@ -161,8 +161,8 @@ impl System for Linux {
         "linux"
     }
 
-    /// Locks only if they are not limited: where a limit cuts in depends on what else the
-    /// process has. `MAP_NORESERVE` only where the kernel listens to it, as the model does.
+    /// Locking only without a limit: where a limit takes effect depends on the process's other memory.
+    /// `MAP_NORESERVE` only where the kernel honours it, as the model does.
     fn supports(&self, step: &Step) -> bool {
         let unreserved = match step.call {
             Call::Map(map) => map.flags.has(MapFlag::NoReserve),
@@ -206,14 +206,15 @@ impl System for Linux {
 /// The first bytes of a slot's buffer.
 fn buffer(slot: &Slot, bytes: usize) -> &[u8] {
     assert!(bytes <= area::BUFFER);
-    // SAFETY: within the buffer; the process has replied, so it is the driver's until the next
+    // SAFETY: within the buffer; the process has replied, so the driver owns the slot until the next
     // command.
     unsafe { slice::from_raw_parts(slot.buffer(), bytes) }
 }
 
 fn fill(slot: &Slot, bytes: usize, byte: u8) {
     assert!(bytes <= area::BUFFER);
-    // SAFETY: as in `buffer`.
+    // SAFETY: within the buffer; the driver owns the slot until the next command, and asks for none
+    // before this returns.
     unsafe { slot.buffer().write_bytes(byte, bytes) };
 }
 
@@ -221,7 +222,8 @@ fn dumped(slot: &Slot, pages: u64) -> Vec<Content> {
     let bytes = buffer(slot, (pages * PAGE) as usize);
     let contents = bytes.chunks(PAGE as usize).enumerate();
     let contents = contents.map(|(index, page)| {
-        // SAFETY: as in `buffer`; a dump has no more pages than signals.
+        // SAFETY: a dump has at most `DUMP_PAGES` pages, so the index is within the signals; the
+        // process has replied, so the driver owns them.
         match i32::from(unsafe { *slot.signals().add(index) }) {
             0 => Content::Bytes(Content::of_page(page)),
             libc::SIGBUS => Content::Bus,
@@ -231,9 +233,9 @@ fn dumped(slot: &Slot, pages: u64) -> Vec<Content> {
     contents.collect()
 }
 
-/// Whether a process may lock as much as it likes.
+/// Whether a process may lock any amount of memory.
 fn may_lock() -> bool {
-    // SAFETY: the limit is valid memory.
+    // SAFETY: `limit` is a valid structure that the call fills; zeroes are valid for it.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit);
@@ -241,7 +243,7 @@ fn may_lock() -> bool {
     }
 }
 
-/// Whether the kernel commits no more than there is (mode 2).
+/// Whether the kernel never overcommits memory (mode 2).
 fn never_overcommits() -> bool {
     let mode = fs::read_to_string("/proc/sys/vm/overcommit_memory");
     mode.is_ok_and(|mode| mode.trim() == "2")

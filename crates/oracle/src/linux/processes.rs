@@ -1,4 +1,4 @@
-//! The real processes, and how they are asked.
+//! The real processes, and the communication with them.
 
 use super::area::{Area, Command, Reply, Slot};
 use super::worker;
@@ -12,26 +12,26 @@ use std::{fs, io, ptr};
 
 /// How long a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often one looks whether the process still lives.
+/// How often to check whether the process is alive.
 const LOOK: Duration = Duration::from_millis(200);
-/// The keeper's slot; those of the processes follow.
+/// The keeper's slot; those of the other processes follow.
 const KEEPER: usize = 0;
 
-/// The keeper, and the processes of a sequence. Dropping it ends them.
+/// The keeper and the processes of a sequence. Dropping it ends them.
 pub struct Processes {
     area: Area,
-    /// The process that all others are forked off.
+    /// The process from which all others are forked.
     keeper: libc::pid_t,
     alive: BTreeMap<ProcessId, libc::pid_t>,
 }
 
 impl Processes {
-    /// Starts the keeper, which closes all descriptors but the standard ones and `kept`.
+    /// Starts the keeper, which closes all descriptors except the standard ones and `kept`.
     pub fn new(kept: impl Iterator<Item = RawFd>) -> Result<Self, Broken> {
         let area = Area::new(1 + usize::from(PROCESSES))?;
         let driver = this_process().map_err(Broken::host("pidfd_open"))?;
         let kept: Vec<_> = kept.chain([driver.as_raw_fd()]).collect();
-        // SAFETY: the child sets itself up by system calls, and serves until it exits.
+        // SAFETY: the child only makes system calls and serves commands until it exits.
         match unsafe { libc::fork() } {
             0 => {
                 worker::settle(&kept);
@@ -46,8 +46,8 @@ impl Processes {
         }
     }
 
-    /// Moves the keeper's break to a page's end and says where that is: there the heaps of
-    /// the sequences' processes begin.
+    /// Moves the keeper's break to the end of a page and returns it: the heaps of the sequences'
+    /// processes begin there.
     pub fn align_heap(&self) -> Result<u64, Broken> {
         let brk = |to| self.ask_slot(KEEPER, Command::Call(libc::SYS_brk, [to, 0, 0, 0, 0, 0]));
         let Some(Reply::Value(now)) = brk(0) else {
@@ -60,7 +60,7 @@ impl Processes {
         }
     }
 
-    /// Ends all processes of the last sequence, and begins process 0 of the next.
+    /// Ends all processes of the last sequence and starts process 0 of the next.
     pub fn begin(&mut self) -> Result<(), Broken> {
         let alive: Vec<_> = self.alive.keys().copied().collect();
         alive
@@ -70,20 +70,20 @@ impl Processes {
         self.born(0, pid)
     }
 
-    /// `parent` forks `child`.
+    /// Lets `parent` fork `child`.
     pub fn fork(&mut self, parent: ProcessId, child: ProcessId) -> Result<(), Broken> {
         let pid = self.area_fork(index(parent), child);
         self.born(child, pid)
     }
 
-    /// The process ends.
+    /// Ends a process.
     pub fn end(&mut self, process: ProcessId) -> Result<(), Broken> {
         self.ask(process, Command::Exit, "exit")?;
         self.alive.remove(&process);
         Ok(())
     }
 
-    /// Asks a process, and waits for the answer. `step` names what it is about.
+    /// Sends a command to a process and waits for the answer. An error names `step`.
     pub fn ask(
         &self,
         process: ProcessId,
@@ -131,7 +131,7 @@ impl Processes {
         }
     }
 
-    /// Asks whoever has the slot; nothing if he is dead, or takes too long.
+    /// Sends a command to the process of a slot; none if it is dead or takes too long.
     fn ask_slot(&self, slot: usize, command: Command) -> Option<Reply> {
         let pid = match slot {
             KEEPER => self.keeper,
@@ -144,7 +144,7 @@ impl Processes {
             if let Some(reply) = mailbox.answer(LOOK) {
                 return Some(reply);
             }
-            // SAFETY: signal 0 does nothing.
+            // SAFETY: signal 0 only tests whether the process exists.
             let lives = unsafe { libc::kill(pid, 0) } == 0;
             if !lives || Instant::now() >= deadline {
                 return None;
@@ -156,11 +156,11 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in self.alive.values().chain([&self.keeper]) {
-            // SAFETY: ours; they are gone only if something went wrong, and then their
-            // numbers are most likely nobody's.
+            // SAFETY: these are processes of ours. They have died early only if something went wrong,
+            // and then their numbers are most likely unused.
             unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
-        // SAFETY: the keeper is a child of this process that nobody else waits for.
+        // SAFETY: the keeper is a child of this process, and only this call waits for it.
         unsafe { libc::waitpid(self.keeper, ptr::null_mut(), 0) };
     }
 }
@@ -173,13 +173,13 @@ fn read_maps(pid: libc::pid_t) -> Result<String, Broken> {
     fs::read_to_string(format!("/proc/{pid}/maps")).map_err(Broken::host("/proc/PID/maps"))
 }
 
-/// A descriptor that tells when this process has ended.
+/// A descriptor that becomes readable when this process ends.
 fn this_process() -> io::Result<OwnedFd> {
-    // SAFETY: no arguments in memory.
+    // SAFETY: the call takes numbers only.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
     match descriptor {
         -1 => Err(io::Error::last_os_error()),
-        // SAFETY: just opened, and nobody else knows of it.
+        // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
         descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
     }
 }

@@ -1,36 +1,36 @@
-//! What runs in the processes: a loop that does what its slot asks for.
+//! The code of the processes: a loop that serves a slot.
 //!
-//! Nothing here allocates: the processes are forked off a program that may have other
-//! threads, and their heap is the sequence's to move.
+//! Nothing here allocates: the processes are forked from a program that may have other threads, and
+//! their heap belongs to the sequence.
 
 use super::access;
-use super::area::{Area, Command, Reply};
+use super::area::{Area, Command, Reply, Slot};
 use crate::address::PAGE;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// How often a process that waits looks whether the driver is still there.
+/// How often a waiting process checks whether the driver is alive.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Sets up the first process, the keeper of all others.
+/// Sets up the first process, from which all others are forked.
 pub fn settle(kept: &[RawFd]) {
     access::install();
-    // SAFETY: plain system calls.
+    // SAFETY: system calls that take numbers, or a structure on this stack.
     unsafe {
-        // Nobody waits for the processes of a sequence: they vanish when they end, orphans
-        // as children of the keeper.
+        // The processes of a sequence vanish when they end, orphans as children of the keeper; no one
+        // waits for them.
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        // The driver decides when the user interrupts.
+        // The driver decides what an interrupt by the user means.
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_IGN);
-        // What is in memory is defined only without them.
+        // Which pages are in memory is defined only without huge pages.
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
-        // Memory that can only be executed would have one of them, where the CPU has any, and
-        // could not be locked: so there is none left.
+        // Memory that is only executable would get a protection key, where the CPU has them, and could
+        // then not be locked: so allocate all keys.
         while libc::syscall(libc::SYS_pkey_alloc, 0, 0) > 0 {}
-        // How far memory grows down, whatever the user's shell says.
+        // How far memory may grow down, regardless of the shell's limit.
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_STACK, &mut limit);
         limit.rlim_cur = limit.rlim_max.min(8 << 20);
@@ -39,14 +39,14 @@ pub fn settle(kept: &[RawFd]) {
     close_all_but(kept);
 }
 
-/// Other descriptors of the driver's are not the processes' to keep open.
+/// Closes the driver's other descriptors, which the processes must not keep open.
 fn close_all_but(kept: &[RawFd]) {
     let mut from = 3;
     loop {
         let next = kept.iter().copied().filter(|&fd| fd >= from).min();
         let last = next.map_or(u32::MAX, |fd| (fd as u32).wrapping_sub(1));
         if next != Some(from) {
-            // SAFETY: this process uses none of them.
+            // SAFETY: this process uses none of these descriptors.
             unsafe { libc::syscall(libc::SYS_close_range, from, last, 0) };
         }
         match next {
@@ -56,8 +56,8 @@ fn close_all_but(kept: &[RawFd]) {
     }
 }
 
-/// Serves slot `index`, and those of the children it makes, until it is told to exit or the
-/// driver is gone.
+/// Serves slot `index`, and in forked children their slots, until told to exit or until the driver is
+/// gone.
 pub fn serve(area: &Area, mut index: usize, driver: RawFd) -> ! {
     loop {
         let slot = area.slot(index);
@@ -74,25 +74,12 @@ pub fn serve(area: &Area, mut index: usize, driver: RawFd) -> ! {
                 replied(access::load(address, bytes).map(u64::cast_signed))
             }
             Command::Store(address, bytes, value) => {
-                // SAFETY: an address of the sequence's, which this process does not use.
+                // SAFETY: the address belongs to the sequence, and this process does not use it.
                 replied(unsafe { access::store(address, bytes, value) }.map(|()| 0))
             }
-            Command::Dump(address, pages) => {
-                for page in 0..pages {
-                    let at = address.wrapping_add(page * PAGE);
-                    let page = page as usize;
-                    // SAFETY: the driver asks for no more pages than the buffer has, and
-                    // the slot is this process's until it replies.
-                    unsafe {
-                        let to = slot.buffer().add(page * PAGE as usize);
-                        let copied = access::copy(at, to, PAGE as usize);
-                        *slot.signals().add(page) = copied.err().unwrap_or(0) as u8;
-                    }
-                }
-                Reply::Value(0)
-            }
+            Command::Dump(address, pages) => dump(slot, address, pages),
             Command::Fork(child) => {
-                // SAFETY: the child goes on in this loop, and allocates nothing.
+                // SAFETY: the child continues in this loop, which allocates nothing.
                 match unsafe { libc::fork() } {
                     0 => {
                         index = child;
@@ -111,6 +98,22 @@ pub fn serve(area: &Area, mut index: usize, driver: RawFd) -> ! {
     }
 }
 
+/// Copies pages to the slot's buffer, with the signals that reading them raised.
+fn dump(slot: &Slot, address: u64, pages: u64) -> Reply {
+    for page in 0..pages {
+        let at = address.wrapping_add(page * PAGE);
+        let page = page as usize;
+        // SAFETY: the driver asks for no more pages than the buffer holds, and this process owns the
+        // slot until it replies.
+        unsafe {
+            let to = slot.buffer().add(page * PAGE as usize);
+            let copied = access::copy(at, to, PAGE as usize);
+            *slot.signals().add(page) = copied.err().unwrap_or(0) as u8;
+        }
+    }
+    Reply::Value(0)
+}
+
 fn replied(result: Result<i64, i32>) -> Reply {
     match result {
         Ok(value) => Reply::Value(value),
@@ -119,8 +122,8 @@ fn replied(result: Result<i64, i32>) -> Reply {
 }
 
 fn call(number: i64, a: [u64; 6]) -> i64 {
-    // SAFETY: the driver asks for calls on the sequence's addresses, on the slot's buffer, and
-    // on the heap behind what this process has of it.
+    // SAFETY: the driver asks only for calls on the sequence's addresses, the slot's buffer, and the
+    // heap beyond this process's own.
     let result = unsafe { libc::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) };
     match result {
         -1 => -last_errno(),
@@ -135,18 +138,18 @@ fn last_errno() -> i64 {
         .into()
 }
 
-/// Whether the process that the descriptor names has ended.
+/// Whether the process of this descriptor has ended.
 fn has_ended(process: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd: process,
         events: libc::POLLIN,
         revents: 0,
     };
-    // SAFETY: one valid entry.
+    // SAFETY: the array has one entry, which is valid.
     unsafe { libc::poll(&mut poll, 1, 0) != 0 }
 }
 
 fn exit() -> ! {
-    // SAFETY: ends the process without running anything of the driver's.
+    // SAFETY: `_exit` ends the process without running any code of the driver's.
     unsafe { libc::_exit(0) }
 }

@@ -1,10 +1,10 @@
 //! Processes read and write their memory.
 
-use super::Model;
 use super::answer::{Answer, Stop, undefined};
 use super::map::GUARD;
 use super::page::{Page, zero};
 use super::process::{Process, aligned, in_window, pages};
+use super::{Model, alive};
 use crate::address::{Address, PAGE, Range};
 use crate::outcome::{Content, Outcome};
 use crate::step::{DUMP_PAGES, ProcessId, Prot, Width};
@@ -53,8 +53,9 @@ impl Model {
 
     pub(super) fn dump(&mut self, id: ProcessId, range: Range) -> Answer {
         let start = self.process(id).start(range)?;
-        if !aligned(start) || !aligned(range.bytes) || range.bytes > DUMP_PAGES * PAGE {
-            return undefined("a dump is of some whole pages");
+        let is_small = aligned(range.bytes) && range.bytes <= DUMP_PAGES * PAGE;
+        if !aligned(start) || !is_small || start.checked_add(range.bytes).is_none() {
+            return undefined("a dump covers some whole pages");
         }
         for number in pages(start, range.bytes) {
             self.refuse_only_executable(id, number)?;
@@ -78,7 +79,7 @@ impl Model {
         Ok(Outcome::Pages(pages.collect()))
     }
 
-    /// What may be in a page that the process reads.
+    /// The possible contents of a page that the process reads.
     fn contents(&mut self, id: ProcessId, number: u64) -> Answer<Vec<Rc<[u8]>>> {
         self.touch(id, number, false)?;
         let page = self.page(id, number);
@@ -90,11 +91,11 @@ impl Model {
         })
     }
 
-    /// The process accesses the page; it is in memory then.
+    /// The process accesses the page, which is in memory afterwards.
     fn touch(&mut self, id: ProcessId, number: u64, write: bool) -> Answer<()> {
         let segv = Err(Stop::With(Outcome::Segv));
         let serial = &mut self.serial;
-        let process = self.processes.get_mut(&id).expect("it is alive");
+        let process = alive(&mut self.processes, id);
         if !process.pages.contains_key(&number) && !process.grow_down(number, serial) {
             return segv;
         }
@@ -110,8 +111,7 @@ impl Model {
         self.bring_in(id, number, write).map_err(bus)
     }
 
-    /// An access to a page that may only be executed, or to one that would become so, is not
-    /// defined.
+    /// Access to a page that may only be executed, or would become so, is undefined.
     fn refuse_only_executable(&mut self, id: ProcessId, number: u64) -> Answer<()> {
         let next = self.process(id).pages.range(number..).next();
         match next.is_some_and(|(_, page)| page.only_executes()) {
@@ -120,7 +120,7 @@ impl Model {
         }
     }
 
-    /// Nor is a store to a file's last page, behind its end.
+    /// A store beyond the end of a file, in its last page, is undefined.
     fn refuse_behind_end(&mut self, id: ProcessId, number: u64, end: u64) -> Answer<()> {
         let Some(page) = self.process(id).pages.get(&number) else {
             return Ok(());
@@ -134,14 +134,14 @@ impl Model {
         };
         let length = object.bytes.len() as u64;
         match offset < object.pages() && offset * PAGE + end > length {
-            true => undefined("what becomes of bytes behind a file's end"),
+            true => undefined("what becomes of bytes beyond a file's end"),
             false => Ok(()),
         }
     }
 }
 
 impl Process {
-    /// Lets memory that grows down grow to the page; whether it may.
+    /// Lets memory that grows down grow to the page; returns whether it may.
     fn grow_down(&mut self, number: u64, serial: &mut u64) -> bool {
         let Some((&top, page)) = self.pages.range(number..).next() else {
             return false;

@@ -2,17 +2,19 @@
 
 use super::Model;
 use super::answer::{Answer, fails, undefined};
+use super::map::LONGEST;
 use super::page::{Attributes, Page};
 use super::process::{aligned, pages, whole};
-use crate::address::Range;
+use crate::address::{PAGE, Range};
 use crate::outcome::{Core, Outcome};
 use crate::step::{Advice, ProcessId};
 use std::collections::BTreeMap;
 use std::ops;
+use std::rc::Rc;
 
 impl Model {
-    /// Works on all that is mapped in the range; says at the end that there were holes. A page
-    /// that it can not work on ends it.
+    /// Applies to everything mapped in the range and reports holes at the end. The first page that
+    /// refuses ends the call.
     pub(super) fn advise(&mut self, id: ProcessId, range: Range, advice: Advice) -> Answer {
         let start = self.process(id).start(range)?;
         if !aligned(start) {
@@ -26,7 +28,7 @@ impl Model {
             return fails(libc::EINVAL);
         };
         if bytes >= 1 << 40 && end > start {
-            return undefined("it reaches what is not the sequence's");
+            return undefined("it reaches memory outside the sequence");
         }
         if let Advice::PopulateRead | Advice::PopulateWrite = advice {
             return self.bring_all(id, pages(start, bytes), advice == Advice::PopulateWrite);
@@ -34,14 +36,10 @@ impl Model {
         self.one_error(id, pages(start, bytes), |page| {
             refuses(page, advice).is_some()
         })?;
-        let mut holes = false;
         let mut renamed = BTreeMap::new();
-        for number in pages(start, bytes) {
-            let mapped = self.process(id).pages.contains_key(&number);
-            match mapped {
-                true => self.advise_page(id, number, advice, &mut renamed)?,
-                false => holes = true,
-            }
+        let (mapped, holes) = self.process(id).mapped(pages(start, bytes));
+        for number in mapped {
+            self.advise_page(id, number, advice, &mut renamed)?;
         }
         match holes {
             true => fails(libc::ENOMEM),
@@ -49,7 +47,7 @@ impl Model {
         }
     }
 
-    /// Brings pages as far as the first that can not be had.
+    /// Brings in pages up to the first that is unavailable.
     fn bring_all(&mut self, id: ProcessId, pages: ops::Range<u64>, write: bool) -> Answer {
         for number in pages {
             let Some(page) = self.process(id).pages.get(&number) else {
@@ -99,19 +97,19 @@ impl Model {
         }
     }
 
-    /// The page may go for all who have it, relatives that share it until somebody writes it
-    /// included.
+    /// The page may leave the memory of all processes that have it, including relatives that share it
+    /// until one of them writes it.
     fn page_out(&mut self, id: ProcessId, number: u64) {
         let page = self.page(id, number);
         page.core = maybe(page.core);
         let (object, offset, own) = (page.attributes.object, page.offset, page.own.clone());
         let shares = |page: &Page| match (&page.own, &own) {
             (Some(theirs), Some(own)) => theirs.shares(own),
-            // Zeroes may be anybody's.
+            // Zeroes may belong to any process.
             (None, None) => page.attributes.object == object,
             _ => false,
         };
-        let pages = self.processes.values_mut();
+        let pages = self.processes.values_mut().map(Rc::make_mut);
         let pages = pages.flat_map(|process| process.pages.values_mut());
         for page in pages.filter(|page| shares(page)) {
             page.core = maybe(page.core);
@@ -121,11 +119,11 @@ impl Model {
         }
     }
 
-    /// A page of a file or of shared memory becomes zero for all who map it.
+    /// Makes a page of a file or of shared memory zero for all that map it.
     fn punch(&mut self, object: Option<usize>, offset: u64) {
         let Some(index) = object else { return };
         self.objects[index].punch(offset);
-        for process in self.processes.values_mut() {
+        for process in self.processes.values_mut().map(Rc::make_mut) {
             for page in process.pages.values_mut() {
                 let maps = page.attributes.object == object && page.offset == offset;
                 if maps && page.own.is_none() {
@@ -136,7 +134,7 @@ impl Model {
     }
 }
 
-/// Why the page can not be treated so, if it can not.
+/// The error for advice that the page refuses.
 fn refuses(page: &Page, advice: Advice) -> Option<i32> {
     let Attributes {
         object,
@@ -153,6 +151,7 @@ fn refuses(page: &Page, advice: Advice) -> Option<i32> {
         Advice::Free | Advice::WipeOnFork if object.is_some() => Some(libc::EINVAL),
         Advice::Remove if object.is_none() => Some(libc::EINVAL),
         Advice::Remove if !shared || !may_write => Some(libc::EACCES),
+        Advice::Remove if page.offset >= LONGEST / PAGE => Some(libc::EFBIG),
         _ => None,
     }
 }
@@ -164,7 +163,7 @@ fn maybe(core: Core) -> Core {
     }
 }
 
-/// Advice that is kept for later.
+/// Records advice for later.
 fn keep(attributes: &mut Attributes, advice: Advice) {
     match advice {
         Advice::Normal | Advice::Random | Advice::Sequential => attributes.order = advice,

@@ -1,25 +1,25 @@
-//! What the model says to a step.
+//! The model's answers.
 
 use crate::outcome::Outcome;
 
 /// Why the evaluation of a step ends early.
 pub enum Stop {
-    /// It has come to this.
+    /// With this outcome.
     With(Outcome),
-    /// What happens is not defined; the model has changed nothing.
+    /// What happens is undefined; the model has changed nothing.
     Undefined(&'static str),
 }
 
-/// What a step leads to. An errno that is an `Err` ends the step half-way; one that is not
-/// comes of a step that did what it could.
+/// The result of a step. An errno in an `Err` ends the step half-way; one in an `Ok` comes from a step
+/// that did all it could.
 pub type Answer<T = Outcome> = Result<T, Stop>;
 
-/// The step fails so.
+/// The step fails with `errno`.
 pub fn fails<T>(errno: i32) -> Answer<T> {
     Err(Stop::With(Outcome::Errno(errno)))
 }
 
-/// Nobody says what happens.
+/// No outcome is defined.
 pub fn undefined<T>(why: &'static str) -> Answer<T> {
     Err(Stop::Undefined(why))
 }

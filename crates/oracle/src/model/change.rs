@@ -24,8 +24,8 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// Stops at the first hole, and at the first page that may not have the rights; what lies
-    /// before has changed then.
+    /// Stops at the first hole, and at the first page that may not get the rights; everything before
+    /// that has changed by then.
     pub(super) fn protect(&mut self, id: ProcessId, range: Range, prot: Prot) -> Answer {
         let start = self.process(id).start(range)?;
         if !aligned(start) {
@@ -51,7 +51,7 @@ impl Model {
                 return fails(libc::EACCES);
             }
             self.alter(id, number, &mut renamed, |it| it.prot = prot);
-            // Locked memory that becomes writable is made the process's own at once.
+            // Locked memory that becomes writable gets private pages at once.
             let becomes_writable = prot.write && !before.prot.write;
             if becomes_writable && before.lock == Lock::Yes {
                 match before.shared {
@@ -63,8 +63,7 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// Which of two errors comes first, a hole or a page that is `refused`, is defined only on
-    /// Linux.
+    /// Which of two errors comes first, a hole or a `refused` page, is defined on Linux only.
     pub(super) fn one_error(
         &mut self,
         id: ProcessId,

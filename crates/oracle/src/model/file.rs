@@ -5,17 +5,18 @@ use super::answer::{Answer, undefined};
 use crate::address::PAGE;
 use crate::outcome::Outcome;
 use crate::step::{FILE_BYTES, Transfer};
+use std::rc::Rc;
 
 impl Model {
-    /// Pages behind the new end go, also those that private mappings have made their own.
+    /// Removes pages beyond the new end, including private copies of them.
     pub(super) fn truncate(&mut self, file: u8, bytes: u64) -> Answer {
         if bytes > FILE_BYTES {
             return undefined("how large a file may be");
         }
         let object = usize::from(file);
-        self.objects[object].bytes.resize(bytes as usize, 0);
+        Rc::make_mut(&mut self.objects[object].bytes).resize(bytes as usize, 0);
         let end = bytes.div_ceil(PAGE);
-        for process in self.processes.values_mut() {
+        for process in self.processes.values_mut().map(Rc::make_mut) {
             for page in process.pages.values_mut() {
                 if page.attributes.object == Some(object) && page.offset >= end {
                     page.forget();

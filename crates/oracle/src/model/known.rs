@@ -1,4 +1,4 @@
-//! What the model knows, for whoever wants operations to meet.
+//! What the model knows, for generating operations that meet.
 
 use super::Model;
 use super::process::place;
@@ -6,14 +6,14 @@ use crate::address::{Address, PAGE};
 use crate::outcome::Region;
 use crate::step::ProcessId;
 
-/// What there is at some moment.
+/// The state at one moment.
 pub struct Known {
-    /// Processes that are alive, and what each has mapped, in order.
+    /// The processes alive, and the regions of each, in order.
     pub processes: Vec<(ProcessId, Vec<Region>)>,
 }
 
 impl Model {
-    /// What there is now.
+    /// The current state.
     pub fn known(&self) -> Known {
         let processes = self.processes.iter().map(|(&id, process)| {
             let mut regions: Vec<Region> = Vec::new();
@@ -37,7 +37,7 @@ impl Model {
 }
 
 impl Region {
-    /// No pages, from here on.
+    /// An empty region at `start`.
     pub fn nothing(start: Address) -> Self {
         Region {
             start,

@@ -1,4 +1,4 @@
-//! Processes begin, end, and change their heap.
+//! Processes start, end, and change their heap.
 
 use super::Model;
 use super::answer::{Answer, undefined};
@@ -7,6 +7,7 @@ use super::process::{HEAP, Process, next, pages, whole};
 use crate::address::{HEAP_PAGES, PAGE};
 use crate::outcome::{Core, Outcome};
 use crate::step::{Advice, ProcessId, Prot};
+use std::rc::Rc;
 
 impl Model {
     pub(super) fn fork(&mut self, id: ProcessId, child: ProcessId) -> Answer {
@@ -14,7 +15,7 @@ impl Model {
             return undefined("the child's number is taken");
         }
         let copy = self.process(id).copy();
-        self.processes.insert(child, copy);
+        self.processes.insert(child, Rc::new(copy));
         Ok(Outcome::Done)
     }
 
@@ -38,7 +39,7 @@ impl Model {
         if whole(to) < whole(from) {
             let removed = heap(to, from);
             if process.is_free(removed.clone()) {
-                return undefined("shrinking a heap that is not there");
+                return undefined("shrinking a heap that is not mapped");
             }
             process.remove(removed);
         }
@@ -59,7 +60,7 @@ impl Model {
 }
 
 impl Process {
-    /// What a child begins with: it has locked nothing.
+    /// A child's initial state: it has locked nothing.
     fn copy(&self) -> Process {
         let copied = self
             .pages
@@ -97,7 +98,7 @@ impl Page {
         if page.attributes.wipe_on_fork {
             page.forget();
         }
-        // What was only read needs no page of the child's.
+        // Pages that were only read need not be in the child's memory.
         if page.own.is_none() && page.core == Core::In {
             page.core = Core::Maybe;
         }

@@ -1,4 +1,4 @@
-//! `mlock` and its kin.
+//! `mlock` and its relatives.
 
 use super::Model;
 use super::answer::{Answer, fails};
@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use std::ops;
 
 impl Model {
-    /// Marks pages as far as there is no hole; if there was none brings them in, as far as
-    /// they come.
+    /// Marks pages up to the first hole; without a hole, also brings in as many as possible.
     pub(super) fn lock(&mut self, id: ProcessId, range: Range, lock: Lock) -> Answer {
         let Some(pages) = self.mark(id, range, lock)? else {
             return Ok(Outcome::Done);
@@ -21,7 +20,7 @@ impl Model {
         if self.populate(id, pages.clone()).is_ok() {
             return Ok(Outcome::Done);
         }
-        // They are locked, and come when something else brings them.
+        // They are locked, and come in when something else accesses them.
         pages.for_each(|number| self.may_come(id, number));
         Ok(Outcome::Errno(libc::ENOMEM))
     }
@@ -55,10 +54,10 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// Marks the pages that a range touches up to the first hole. `None` if there are none.
+    /// Marks the pages that a range touches, up to the first hole. `None` if there are none.
     fn mark(&mut self, id: ProcessId, range: Range, lock: Lock) -> Answer<Option<ops::Range<u64>>> {
         let start = self.process(id).start(range)?;
-        // The kernel rounds the start down and the length up by what that adds.
+        // The kernel rounds the start down, and the length up including that difference.
         let first = start & !(PAGE - 1);
         let bytes = whole(range.bytes.wrapping_add(start - first));
         let Some(end) = first.checked_add(bytes) else {

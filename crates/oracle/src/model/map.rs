@@ -4,17 +4,20 @@ use super::Model;
 use super::answer::{Answer, fails, undefined};
 use super::object::Object;
 use super::page::{Attributes, Lock, Page};
-use super::process::{Process, address, aligned, in_window, next, pages, place, whole};
+use super::process::{LOWEST, Process, address, aligned, in_window, next, pages, place, whole};
 use crate::address::{Address, Handle, PAGE, Place, Range, USER_END};
 use crate::outcome::Outcome;
 use crate::step::{Advice, Backing, Map, MapFlag, ProcessId, Where};
 use crate::system::Halfway;
 
-/// Pages below memory that grows down to where nothing is placed: `stack_guard_gap`.
+/// Pages kept free below memory that grows down: `stack_guard_gap`.
 pub const GUARD: u64 = 256;
 
-/// How long a file may ever become.
-const LONGEST: u64 = i64::MAX as u64;
+/// A length that fits anywhere a system places mappings, and into its memory.
+pub const FITS: u64 = 1 << 24;
+
+/// The maximum length of a file.
+pub(super) const LONGEST: u64 = i64::MAX as u64;
 
 impl Model {
     pub(super) fn map(&mut self, id: ProcessId, map: &Map) -> Answer {
@@ -49,7 +52,7 @@ impl Model {
         Ok(placed(start, map.at))
     }
 
-    /// What a mapping shows, if it is not private memory.
+    /// The object that a mapping shows, unless it is private anonymous memory.
     fn object(&mut self, backing: &Backing, shared: bool, bytes: u64) -> Option<usize> {
         match *backing {
             Backing::File { file, .. } => Some(usize::from(file)),
@@ -63,7 +66,7 @@ impl Model {
 }
 
 impl Process {
-    /// What is wrong with the request whatever is mapped, and whether its place is defined.
+    /// Errors in the request that do not depend on what is mapped, and whether its place is defined.
     fn may_map(&self, map: &Map) -> Answer<()> {
         if let Where::Fixed(at) | Where::FixedNoReplace(at) | Where::Hint(at, _) = map.at {
             self.may_place(at, map.bytes)?;
@@ -85,17 +88,19 @@ impl Process {
         Ok(())
     }
 
-    /// Whether what a mapping at a chosen address does is defined: the heap's neighbourhood
-    /// is not.
+    /// Whether a mapping at a chosen address is defined: next to the heap it is not.
     pub(super) fn may_place(&self, at: Address, bytes: u64) -> Answer<()> {
         if at.place == Place::Heap {
             return undefined("mappings stay out of the heap");
+        }
+        if address(at) < LOWEST {
+            return undefined("whether the lowest addresses may be mapped");
         }
         let start = at;
         self.start(Range { start, bytes }).map(|_| ())
     }
 
-    /// Whether the handle names nothing yet.
+    /// Whether the handle is still unused.
     pub(super) fn is_new(&self, handle: Handle) -> Answer<()> {
         let of = |handle| address(handle_start(handle)) / PAGE;
         match self.is_free(of(handle)..of(handle) + (1 << 16)) {
@@ -110,6 +115,9 @@ impl Process {
         match map.at {
             Where::Fixed(at) | Where::FixedNoReplace(at) => {
                 let start = address(at);
+                if start > u64::MAX - PAGE + 1 {
+                    return undefined("an address that Linux takes for an error number");
+                }
                 if start > USER_END - bytes {
                     return fails(libc::ENOMEM);
                 }
@@ -133,7 +141,7 @@ impl Process {
         }
     }
 
-    /// Whether a hint can be followed: there is room, also for what may grow down to it.
+    /// Whether a hint can be followed: there is room, including the gap below memory that grows down.
     fn welcomes(&self, start: u64, bytes: u64) -> bool {
         let wanted = pages(start, bytes);
         let after = self.pages.range(wanted.end..).next();
@@ -143,7 +151,7 @@ impl Process {
         self.is_free(wanted) && !crowded
     }
 
-    /// What the rights and flags do not go with.
+    /// Whether the rights and flags exclude the mapping.
     fn refused(&self, map: &Map) -> Answer<()> {
         let grows = map.flags.has(MapFlag::GrowsDown);
         if let Backing::File { offset, .. } = map.backing
@@ -192,9 +200,9 @@ impl Process {
     }
 }
 
-/// Where the model puts what the system places.
+/// Where the model places mappings without a given address.
 fn elsewhere(bytes: u64, handle: Handle) -> Answer<u64> {
-    match bytes < 1 << 28 {
+    match bytes <= FITS {
         true => Ok(address(handle_start(handle))),
         false => undefined("whether so much fits anywhere"),
     }
@@ -208,7 +216,7 @@ pub fn handle_start(handle: Handle) -> Address {
     }
 }
 
-/// What is said of a mapping's place.
+/// The outcome that reports a mapping's place.
 fn placed(start: u64, at: Where) -> Outcome {
     match at {
         Where::Hint(..) | Where::Anywhere(_) if !in_window(start) => Outcome::Somewhere,

@@ -1,31 +1,31 @@
 //! The naive model: for each process a map from page to contents and rights.
 //!
-//! It is the specification, so it is as plain as it can be; it follows POSIX where that
-//! speaks, and Linux 6.18 elsewhere (which calls stop half-way at what, what they have
-//! changed by then, which error comes first).
+//! It is the specification, so it is as plain as possible. It follows POSIX, and Linux 6.18 where POSIX
+//! is silent (which calls stop half-way, what they have changed by then, which error comes first).
 //!
-//! What it does not define it says ([`Model::judge`] gives a reason instead of an outcome), and nobody
-//! performs:
+//! It names what it does not define ([`Model::judge`] returns a reason instead of an outcome), and no
+//! system performs such steps:
 //!
-//! - whether a mapping that the system placed can grow where it is, and what is at addresses
-//!   of it that have been unmapped: systems choose addresses differently;
-//! - `mremap` of neighbours that look alike but were mapped or changed apart, where it must be
-//!   one mapping: systems merge them or do not;
-//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of what
-//!   moves; and requests to duplicate a mapping onto itself, or to move the beginning of
-//!   more than an address space has: what has changed when they fail;
-//! - reading memory that may be executed only: it depends on the processor;
-//! - writing behind a file's end, in its last page: POSIX leaves open what becomes of that;
-//! - `brk` that shrinks a heap of which nothing is mapped any more.
+//! - whether a mapping that the system placed can grow in place, and what lies at unmapped addresses of
+//!   it: systems choose addresses differently;
+//! - `mremap` of neighbours that look alike but were mapped or changed separately, where it requires a
+//!   single mapping: some systems merge them;
+//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of what moves;
+//!   and what has changed when a request fails that duplicates a mapping onto itself, or moves the
+//!   beginning of more than an address space holds;
+//! - mappings below 64 KiB, and at the last 4095 addresses, where the address that `mmap` returns would
+//!   be an error number;
+//! - reading memory that may only be executed: that depends on the processor;
+//! - writing beyond the end of a file, in its last page: POSIX leaves the effect open;
+//! - `brk` that shrinks a heap without mapped pages.
 //!
-//! Beside Linux and systems that undo calls which fail half-way ([`Halfway`]), or for the latter
-//! alone, it also does not define which of two errors comes first, and, where both are
-//! compared, calls that leave something behind when they fail.
+//! For systems that undo calls which fail half-way ([`Halfway`]), it does not define which of two
+//! errors comes first either; nor, where such a system is compared with Linux, calls that leave
+//! something behind when they fail.
 //!
-//! Outcomes leave open what systems may do as they like: contents after `MADV_FREE`, and which
-//! pages are in memory, where neither a touch nor a lock nor the dropping of pages decides
-//! it: pages of files, of memory that asked for huge pages, after `MADV_PAGEOUT`, after
-//! `fork` if they were only read.
+//! Outcomes leave open what systems may choose: contents after `MADV_FREE`, and which pages are in
+//! memory unless a touch, a lock or dropping the pages decides it: pages of files, of memory with
+//! advice for huge pages, after `MADV_PAGEOUT`, and after `fork` if they were only read.
 
 mod access;
 mod advise;
@@ -44,6 +44,7 @@ mod query;
 mod remap;
 
 pub use known::Known;
+pub(crate) use process::address;
 
 use crate::outcome::Outcome;
 use crate::step::{Call, FILES, ProcessId, Step};
@@ -53,21 +54,22 @@ use object::Object;
 use page::{Attributes, Page};
 use process::Process;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The model.
 #[derive(Clone)]
 pub struct Model {
-    /// The files, then all shared memory that there ever was.
+    /// The files, then all shared memory that has existed.
     objects: Vec<Object>,
-    /// Those that are alive.
-    processes: BTreeMap<ProcessId, Process>,
-    /// The last number given to a mapping.
+    /// The processes alive; each is shared with older copies of the model until it changes.
+    processes: BTreeMap<ProcessId, Rc<Process>>,
+    /// The last mapping number used.
     serial: u64,
-    /// What calls leave behind that fail half-way, if that is defined.
+    /// What calls leave behind when they fail half-way, if that is defined.
     halfway: Option<Halfway>,
 }
 
-/// As Linux is.
+/// Behaves like Linux.
 impl Default for Model {
     fn default() -> Self {
         Model::new(Some(Halfway::Kept))
@@ -75,21 +77,21 @@ impl Default for Model {
 }
 
 impl Model {
-    /// Process 0, empty files. Without `halfway` calls are not defined that would fail half-way
-    /// with something done.
+    /// Process 0 and empty files. Without `halfway`, calls that fail half-way after a change are
+    /// undefined.
     pub fn new(halfway: Option<Halfway>) -> Self {
         Model {
             objects: vec![Object::default(); usize::from(FILES)],
-            processes: BTreeMap::from([(0, Process::new())]),
+            processes: BTreeMap::from([(0, Rc::new(Process::new()))]),
             serial: 0,
             halfway,
         }
     }
 
-    /// Performs the step and says what any system should have said.
+    /// Performs the step and returns what any system should answer.
     ///
     /// # Errors
-    /// Why that is not defined. Then the model has changed nothing.
+    /// Why the step is undefined. The model has changed nothing then.
     pub fn judge(&mut self, step: &Step) -> Result<Outcome, &'static str> {
         let before = (self.halfway != Some(Halfway::Kept)).then(|| self.clone());
         match (self.answer(step), before) {
@@ -100,7 +102,7 @@ impl Model {
                 *self = before;
                 match defined {
                     true => Ok(Outcome::Errno(errno)),
-                    false => Err("what a call leaves behind that fails half-way"),
+                    false => Err("what a call leaves behind when it fails half-way"),
                 }
             }
             (Ok(outcome) | Err(Stop::With(outcome)), _) => Ok(outcome),
@@ -142,18 +144,17 @@ impl Model {
 
     /// A process that is alive.
     fn process(&mut self, id: ProcessId) -> &mut Process {
-        self.processes.get_mut(&id).expect("it is alive")
+        alive(&mut self.processes, id)
     }
 
-    /// A page that it has mapped.
+    /// A mapped page of a process.
     fn page(&mut self, id: ProcessId, number: u64) -> &mut Page {
         let pages = &mut self.process(id).pages;
         pages.get_mut(&number).expect("it is mapped")
     }
 
-    /// Changes what a page has in common with its mapping. If that is a change, the mapping
-    /// is no longer surely one with its other pages; `renamed` has the new names by the
-    /// old ones, for one call.
+    /// Changes the attributes of a page. If they differ afterwards, the page may no longer belong to
+    /// one mapping with the others; `renamed` maps old mapping numbers to new ones during one call.
     fn alter(
         &mut self,
         id: ProcessId,
@@ -162,7 +163,7 @@ impl Model {
         change: impl FnOnce(&mut Attributes),
     ) {
         let serial = &mut self.serial;
-        let process = self.processes.get_mut(&id).expect("it is alive");
+        let process = alive(&mut self.processes, id);
         let page = process.pages.get_mut(&number).expect("it is mapped");
         let before = page.attributes;
         change(&mut page.attributes);
@@ -174,9 +175,18 @@ impl Model {
     }
 }
 
+/// A live process of `processes`, for changes.
+fn alive(processes: &mut BTreeMap<ProcessId, Rc<Process>>, id: ProcessId) -> &mut Process {
+    Rc::make_mut(processes.get_mut(&id).expect("it is alive"))
+}
+
 impl System for Model {
     fn name(&self) -> &str {
         "model"
+    }
+
+    fn halfway(&self) -> Halfway {
+        self.halfway.unwrap_or(Halfway::Kept)
     }
 
     fn reset(&mut self) -> Result<(), Broken> {
@@ -185,7 +195,7 @@ impl System for Model {
     }
 
     fn perform(&mut self, step: &Step) -> Result<Outcome, Broken> {
-        let undefined = |why| Broken::Own(format!("`{step}` is not defined: {why}"));
+        let undefined = |why| Broken::Own(format!("`{step}` is undefined: {why}"));
         self.judge(step).map_err(undefined)
     }
 }

@@ -1,34 +1,35 @@
-//! What can be mapped by several processes: files and shared anonymous memory.
+//! Objects that several processes may map: files and shared anonymous memory.
 
 use super::page::zero;
 use crate::address::PAGE;
 use crate::outcome::Core;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-/// A file, or what an anonymous shared mapping shows.
+/// A file, or the memory of an anonymous shared mapping.
 #[derive(Clone, Default, PartialEq)]
 pub struct Object {
-    /// All of it.
-    pub bytes: Vec<u8>,
-    /// Pages of shared memory that are not just [`Core::Out`].
+    /// All of its bytes; shared with older copies of the model until they change.
+    pub bytes: Rc<Vec<u8>>,
+    /// Pages of shared memory that are not simply [`Core::Out`].
     pub core: BTreeMap<u64, Core>,
 }
 
 impl Object {
-    /// Shared memory of so many pages.
+    /// Shared memory of that many pages.
     pub fn of_pages(pages: u64) -> Self {
         Object {
-            bytes: vec![0; (pages * PAGE) as usize],
+            bytes: Rc::new(vec![0; (pages * PAGE) as usize]),
             core: BTreeMap::new(),
         }
     }
 
-    /// Pages, the last one perhaps in part.
+    /// The number of pages, including a partial last one.
     pub fn pages(&self) -> u64 {
         (self.bytes.len() as u64).div_ceil(PAGE)
     }
 
-    /// A page of it, zero behind the end.
+    /// A page of it, zero beyond the end.
     pub fn page(&self, page: u64) -> Vec<u8> {
         let bytes = self.bytes.chunks(PAGE as usize).nth(page as usize);
         let mut content = bytes.unwrap_or_default().to_vec();
@@ -36,18 +37,20 @@ impl Object {
         content
     }
 
-    /// Writes, and becomes longer if need be.
+    /// Writes, extending the object if necessary.
     pub fn write(&mut self, at: u64, bytes: &[u8]) {
         let (start, end) = (at as usize, at as usize + bytes.len());
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+        let content = Rc::make_mut(&mut self.bytes);
+        if content.len() < end {
+            content.resize(end, 0);
         }
-        self.bytes[start..end].copy_from_slice(bytes);
+        content[start..end].copy_from_slice(bytes);
     }
 
-    /// Makes a page zero; what it has of it beyond its end stays nothing.
+    /// Makes a page zero; the object's length stays.
     pub fn punch(&mut self, page: u64) {
-        let content = self.bytes.chunks_mut(PAGE as usize).nth(page as usize);
+        let bytes = Rc::make_mut(&mut self.bytes);
+        let content = bytes.chunks_mut(PAGE as usize).nth(page as usize);
         if let Some(content) = content {
             content.copy_from_slice(&zero()[..content.len()]);
         }

@@ -1,4 +1,4 @@
-//! What the model knows of one page of one process.
+//! The model's knowledge of one page of one process.
 
 use crate::address::PAGE;
 use crate::outcome::Core;
@@ -8,20 +8,20 @@ use std::rc::Rc;
 /// A mapped page.
 #[derive(Clone, PartialEq)]
 pub struct Page {
-    /// The same for pages that surely are one mapping to the kernel, too. Whether neighbours
-    /// that only look alike are one is the kernel's affair.
+    /// Equal for pages that certainly belong to one mapping in the kernel as well. Whether the kernel
+    /// merges neighbours that merely look alike is its own affair.
     pub mapping: u64,
-    /// What the kernel keeps for a mapping as a whole.
+    /// What the kernel stores per mapping.
     pub attributes: Attributes,
-    /// Which page of the object it is; 0 without an object.
+    /// The page of the object that it shows; 0 without an object.
     pub offset: u64,
-    /// A private page's own content, once it was written.
+    /// A private page's own content, once written.
     pub own: Option<Own>,
-    /// Whether the process has it in memory; of shared anonymous memory the object knows.
+    /// Whether the process has it in memory; for shared anonymous memory the object tells.
     pub core: Core,
 }
 
-/// What pages of one mapping have in common.
+/// The attributes that pages of one mapping share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     pub prot: Prot,
@@ -44,35 +44,35 @@ pub struct Attributes {
 /// Whether pages are locked in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// They are not.
+    /// Not locked.
     No,
-    /// They are, and have been brought in.
+    /// Locked, and brought in.
     Yes,
-    /// They are, once they come in.
+    /// Locked once they come in.
     OnFault,
 }
 
-/// What a private page may contain: one content, or more after `MADV_FREE`.
+/// The possible contents of a private page: one, or more after `MADV_FREE`.
 #[derive(Clone, PartialEq)]
 pub struct Own(pub Vec<Rc<[u8]>>);
 
 impl Own {
-    /// Surely this.
+    /// Certainly these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Own(vec![bytes.into()])
     }
 
-    /// Whether both are the very same content, copied by no write yet.
+    /// Whether both are the very same content, which no write has copied yet.
     pub fn shares(&self, other: &Own) -> bool {
         Rc::ptr_eq(&self.0[0], &other.0[0])
     }
 
-    /// From now on it may be zero, too.
+    /// It may also be zero from now on.
     pub fn or_zero(&mut self) {
         self.0.push(zero().into());
     }
 
-    /// Writes, whatever is there.
+    /// Writes, whichever content is there.
     pub fn write(&mut self, at: usize, bytes: &[u8]) {
         for content in &mut self.0 {
             let mut changed = content.to_vec();
@@ -89,7 +89,7 @@ pub fn zero() -> Vec<u8> {
 }
 
 impl Page {
-    /// A page that nobody has touched.
+    /// A page that no access has touched.
     pub fn new(mapping: u64, attributes: Attributes, offset: u64) -> Self {
         Page {
             mapping,
@@ -100,19 +100,19 @@ impl Page {
         }
     }
 
-    /// The process loses what it has there.
+    /// Drops the process's copy.
     pub fn forget(&mut self) {
         self.own = None;
         self.core = Core::Out;
     }
 
-    /// Whether the hardware lets it be read; x86 can write nothing that it can not read.
+    /// Whether the hardware allows reading; on x86, writable pages are always readable.
     pub fn reads(&self) -> bool {
         let Prot { read, write, .. } = self.attributes.prot;
         read || write
     }
 
-    /// Whether it may be executed only: some processors then allow reads, some do not.
+    /// Whether it may only be executed: some processors allow reads then, some do not.
     pub fn only_executes(&self) -> bool {
         self.attributes.prot.execute && !self.reads()
     }

@@ -1,23 +1,23 @@
-//! Pages come in: by an access, or because somebody wants them in memory.
+//! Pages come into memory: by an access, or because a call asks for it.
 
-use super::Model;
 use super::page::{Lock, Own, zero};
+use super::{Model, alive};
 use crate::outcome::Core;
 use crate::step::{FILES, ProcessId, Prot};
 use std::ops::Range;
 
-/// The page lies beyond the end of its object, or nothing may be done with it.
+/// The page lies beyond the end of its object, or permits no access.
 pub struct Refused;
 
 impl Model {
-    /// A page that is mapped and may be accessed so comes in.
+    /// Brings in a page that is mapped and permits the access.
     pub(super) fn bring_in(
         &mut self,
         id: ProcessId,
         number: u64,
         write: bool,
     ) -> Result<(), Refused> {
-        let process = self.processes.get_mut(&id).expect("it is alive");
+        let process = alive(&mut self.processes, id);
         let page = process.pages.get_mut(&number).expect("it is mapped");
         let object = page.attributes.object;
         let object = object.map(|index| (index, &mut self.objects[index]));
@@ -40,9 +40,9 @@ impl Model {
         Ok(())
     }
 
-    /// A page that is not in memory may come in, or not.
+    /// Records that a page outside memory may come in.
     pub(super) fn may_come(&mut self, id: ProcessId, number: u64) {
-        let process = self.processes.get_mut(&id).expect("it is alive");
+        let process = alive(&mut self.processes, id);
         let page = process.pages.get_mut(&number).expect("it is mapped");
         if page.core == Core::Out {
             page.core = Core::Maybe;
@@ -55,8 +55,8 @@ impl Model {
         }
     }
 
-    /// All of `pages` that may come in do, as far as the first that can not: that is what the
-    /// result says. Holes are passed over, and so is what is locked on fault.
+    /// Brings in all of `pages` that are allowed to, up to the first that cannot come in, which is an
+    /// error. Skips holes, and pages locked on fault.
     pub(super) fn populate(&mut self, id: ProcessId, pages: Range<u64>) -> Result<(), Refused> {
         let process = self.process(id);
         let wanted: Vec<_> = process.pages.range(pages).map(|(&page, _)| page).collect();
@@ -64,7 +64,7 @@ impl Model {
         wanted.try_for_each(|page| self.populate_one(id, page))
     }
 
-    /// As [`Model::populate`], but goes on behind what can not come in.
+    /// As [`Model::populate`], but continues after pages that cannot come in.
     pub(super) fn try_to_populate(&mut self, id: ProcessId, pages: Range<u64>) {
         let process = self.process(id);
         let wanted: Vec<_> = process.pages.range(pages).map(|(&page, _)| page).collect();

@@ -6,27 +6,29 @@ use crate::address::{Address, HEAP_PAGES, PAGE, Place, Range, USER_END, WINDOW, 
 use std::collections::BTreeMap;
 use std::ops;
 
-/// Where the model has its heaps.
+/// The address of heaps in the model.
 pub const HEAP: u64 = 1 << 32;
-/// Where the model puts what the system places; each handle far from the next.
+/// Where the model places mappings without a given address; handles are far apart.
 const HANDLES: u64 = 1 << 46;
 const HANDLE_SHIFT: u32 = 28;
-/// Lengths from here on are absurd: no mapping is so long.
+/// Longer lengths are absurd: no mapping is so long.
 const ABSURD: u64 = 1 << 47;
+/// No process has memory below this. Whether it may is undefined (Linux's `mmap_min_addr`).
+pub const LOWEST: u64 = 1 << 16;
 
 /// A process.
 #[derive(Clone, PartialEq)]
 pub struct Process {
-    /// What is mapped, by page number.
+    /// Mapped pages by number.
     pub pages: BTreeMap<u64, Page>,
-    /// The heap's end, in bytes from its start.
+    /// The heap's length in bytes.
     pub heap_end: u64,
-    /// How mappings to come are locked.
+    /// How future mappings are locked.
     pub future: Lock,
 }
 
 impl Process {
-    /// One that has nothing.
+    /// A process without memory.
     pub fn new() -> Self {
         Process {
             pages: BTreeMap::new(),
@@ -35,18 +37,19 @@ impl Process {
         }
     }
 
-    /// Where a range begins, if what becomes of it is defined: it stays within its place, or
-    /// is so absurd that every system refuses it.
+    /// The start of a range whose use is defined: it stays within its place, or is so absurd that every
+    /// system refuses it.
     pub fn start(&self, range: Range) -> Result<u64, Stop> {
         let Range { start, bytes } = range;
         let inside = |end: u64| {
             let within = start.offset.checked_add(bytes).is_some_and(|it| it <= end);
             within || (start.offset <= end && bytes >= ABSURD)
         };
+        let nowhere = start.offset >= USER_END || inside(LOWEST);
         let defined = match start.place {
             Place::Window => inside(WINDOW_PAGES * PAGE),
             Place::Heap => inside(HEAP_PAGES * PAGE),
-            Place::Absolute => start.offset >= USER_END,
+            Place::Absolute => nowhere,
             Place::Handle(_) => return self.handled(range),
         };
         match defined {
@@ -55,8 +58,8 @@ impl Process {
         }
     }
 
-    /// Where a range of a handle begins: all of it is mapped. What is not may be anything by
-    /// now, since the system may have placed something else there.
+    /// The start of a handle's range, all of which must be mapped: in place of an unmapped part the
+    /// system may have placed something else.
     fn handled(&self, range: Range) -> Result<u64, Stop> {
         let Range { start, bytes } = range;
         let end = start.offset.saturating_add(bytes);
@@ -69,7 +72,7 @@ impl Process {
         }
     }
 
-    /// Where one address is, if what is there is defined.
+    /// A single address, if its content is defined.
     pub fn at(&self, address: Address) -> Result<u64, Stop> {
         self.start(Range {
             start: address,
@@ -77,18 +80,26 @@ impl Process {
         })
     }
 
-    /// Takes `pages` away.
+    /// Removes `pages`.
     pub fn remove(&mut self, pages: ops::Range<u64>) {
         self.pages.retain(|page, _| !pages.contains(page));
     }
 
-    /// Mapping `mapping` is about to grow towards what is left of it in `pages` behind a hole:
-    /// whether they become one again is not sure.
+    /// Renames the part of `mapping` in `pages`, beyond a hole, towards which the mapping is about to
+    /// grow: whether they become one again is uncertain.
     pub fn rename(&mut self, pages: ops::Range<u64>, mapping: u64, serial: &mut u64) {
         let name = next(serial);
         let left = self.pages.range_mut(pages).map(|(_, page)| page);
         left.filter(|page| page.mapping == mapping)
             .for_each(|page| page.mapping = name);
+    }
+
+    /// The mapped pages among `pages`, which may be very many, and whether there are holes.
+    pub fn mapped(&self, pages: ops::Range<u64>) -> (Vec<u64>, bool) {
+        let count = pages.end - pages.start;
+        let mapped: Vec<_> = self.pages.range(pages).map(|(&page, _)| page).collect();
+        let holes = (mapped.len() as u64) < count;
+        (mapped, holes)
     }
 
     /// Whether nothing is mapped in `pages`.
@@ -97,13 +108,13 @@ impl Process {
     }
 }
 
-/// The next number of a mapping.
+/// A new mapping number.
 pub fn next(serial: &mut u64) -> u64 {
     *serial += 1;
     *serial
 }
 
-/// Where the model has this.
+/// The model's address for `address`.
 pub fn address(address: Address) -> u64 {
     let base = match address.place {
         Place::Window => WINDOW,
@@ -114,7 +125,7 @@ pub fn address(address: Address) -> u64 {
     base.wrapping_add(address.offset)
 }
 
-/// The place of an address of the model's.
+/// The place of one of the model's addresses.
 pub fn place(address: u64) -> Address {
     let (place, base) = match address {
         HEAP..WINDOW => (Place::Heap, HEAP),
@@ -132,22 +143,23 @@ pub fn place(address: u64) -> Address {
     }
 }
 
-/// The window's place in the model.
+/// Whether an address lies in the window.
 pub fn in_window(address: u64) -> bool {
     (WINDOW..WINDOW + WINDOW_PAGES * PAGE).contains(&address)
 }
 
-/// `bytes` in whole pages, as the kernel rounds: absurd lengths become 0.
+/// `bytes` rounded up to whole pages as the kernel does: absurd lengths become 0.
 pub fn whole(bytes: u64) -> u64 {
     bytes.wrapping_add(PAGE - 1) & !(PAGE - 1)
 }
 
-/// Whether an address is a page's first.
+/// Whether an address is the first of a page.
 pub fn aligned(address: u64) -> bool {
     address.is_multiple_of(PAGE)
 }
 
-/// The pages of so many bytes; the end does not wrap around.
+/// The pages of `bytes` bytes from `start`, as far as the address space reaches.
 pub fn pages(start: u64, bytes: u64) -> ops::Range<u64> {
-    start / PAGE..(start + bytes).div_ceil(PAGE)
+    let end = (u128::from(start) + u128::from(bytes)).div_ceil(u128::from(PAGE));
+    start / PAGE..end.min(u128::from(u64::MAX / PAGE + 1)) as u64
 }

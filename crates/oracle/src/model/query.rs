@@ -1,4 +1,4 @@
-//! What a process asks about its memory; `msync`, which for the model is a question, too.
+//! Questions of a process about its memory; `msync`, which does not change the model, is one.
 
 use super::Model;
 use super::answer::{Answer, fails, undefined};
@@ -47,7 +47,7 @@ impl Model {
             Some(_) => Core::Maybe,
         };
         match core {
-            // A huge page brings its neighbours in.
+            // A huge page brings in its neighbours.
             Core::Out if huge => Core::Maybe,
             core => core,
         }
@@ -55,8 +55,7 @@ impl Model {
 }
 
 impl Process {
-    /// Stops at memory that is locked if it shall be invalidated, and at a hole if nothing but
-    /// `MS_ASYNC` is asked for.
+    /// Stops at locked memory that is to be invalidated, and continues after holes.
     pub(super) fn sync(&self, range: Range, flags: Flags<SyncFlag>) -> Answer {
         let start = self.start(range)?;
         let both = flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync);
@@ -68,18 +67,12 @@ impl Process {
             return fails(libc::ENOMEM);
         };
         if bytes >= 1 << 40 && end > start {
-            return undefined("it reaches what is not the sequence's");
+            return undefined("it reaches memory outside the sequence");
         }
-        let mut holes = false;
-        for number in pages(start, bytes) {
-            match self.pages.get(&number) {
-                Some(page) if flags.has(SyncFlag::Invalidate) && page.is_locked() => {
-                    return fails(libc::EBUSY);
-                }
-                Some(_) => {}
-                None if flags == Flags::NONE.with(SyncFlag::Async) => return fails(libc::ENOMEM),
-                None => holes = true,
-            }
+        let (mapped, holes) = self.mapped(pages(start, bytes));
+        let is_locked = |number| self.pages[number].is_locked();
+        if flags.has(SyncFlag::Invalidate) && mapped.iter().any(is_locked) {
+            return fails(libc::EBUSY);
         }
         match holes {
             true => fails(libc::ENOMEM),
@@ -94,7 +87,7 @@ impl Process {
             .checked_add(range.bytes)
             .filter(|&end| end <= USER_END)
         else {
-            return undefined("regions of what no process has");
+            return undefined("regions outside any process");
         };
         let mut regions: Vec<Region> = Vec::new();
         for (&number, page) in self.pages.range(start / PAGE..end.div_ceil(PAGE)) {

@@ -1,22 +1,22 @@
 //! `mremap`.
 
-use super::Model;
 use super::answer::{Answer, fails, undefined};
-use super::map::handle_start;
+use super::map::{FITS, handle_start};
 use super::page::{Lock, Page};
 use super::process::{Process, address, aligned, in_window, next, pages, place, whole};
-use crate::address::{PAGE, Place, Range, USER_END};
+use super::{Model, alive};
+use crate::address::{Address, PAGE, Place, Range, USER_END};
 use crate::outcome::Outcome;
 use crate::step::{ProcessId, Remap, RemapFlag};
 use std::collections::BTreeMap;
 use std::ops;
 
-/// Whether a range is of one mapping.
+/// Whether a range belongs to one mapping.
 #[derive(PartialEq)]
 enum Unity {
     One,
     Several,
-    /// It depends on what the system merges.
+    /// Depends on what the system merges.
     Unclear,
 }
 
@@ -41,7 +41,8 @@ impl Request {
         self.fixed.is_some() || self.dont_unmap
     }
 
-    /// Whether it only moves what is there to a given place: then that may be several mappings.
+    /// Whether it moves a range of unchanged length to a given place: only then may that be several
+    /// mappings.
     fn only_moves(&self) -> bool {
         self.fixed.is_some() && self.old == self.new
     }
@@ -54,7 +55,7 @@ impl Model {
             start, old, new, ..
         } = request;
         if !request.implies_move() && new <= old {
-            // Only what is cut off matters, whatever it is.
+            // Only the part that is cut off matters, whatever it is.
             self.process(id).remove(pages(start + new, old - new));
             return Ok(Outcome::At(place(start)));
         }
@@ -67,6 +68,9 @@ impl Model {
         }
         let target = match (request.fixed, remap.handle) {
             (Some(target), _) => target,
+            (None, Some(_)) if new > FITS => {
+                return undefined("whether so much fits anywhere");
+            }
             (None, Some(handle)) => {
                 self.process(id).is_new(handle)?;
                 address(handle_start(handle))
@@ -80,10 +84,10 @@ impl Model {
         })
     }
 
-    /// Appends pages where the mapping is.
+    /// Appends pages to the mapping in place.
     fn grow(&mut self, id: ProcessId, request: &Request) {
         let serial = &mut self.serial;
-        let process = self.processes.get_mut(&id).expect("it is alive");
+        let process = alive(&mut self.processes, id);
         let added = request.source().end..pages(request.start, request.new).end;
         let last = process.pages[&(added.start - 1)].clone();
         process.rename(added.end..u64::MAX, last.mapping, serial);
@@ -91,7 +95,7 @@ impl Model {
         self.populate_locked(id, last.attributes.lock, added);
     }
 
-    /// Moves pages, cut or lengthened, to `target`, in place of what is there.
+    /// Moves pages, shortened or extended, to `target`, replacing what is there.
     fn transfer(&mut self, id: ProcessId, request: &Request, target: u64) {
         let added = next(&mut self.serial);
         let first = self.process(id).pages[&(request.start / PAGE)].clone();
@@ -117,7 +121,7 @@ impl Model {
         self.populate_locked(id, first.attributes.lock, rest);
     }
 
-    /// Takes away the pages that move, and those that are cut off; or leaves them there, empty.
+    /// Removes the pages that move and those that are cut off; or leaves empty pages there.
     fn taken(&mut self, id: ProcessId, request: &Request) -> Vec<(u64, Page)> {
         let source = request.source();
         let kept = source.clone().take((request.new / PAGE) as usize);
@@ -148,7 +152,7 @@ impl Model {
 }
 
 impl Process {
-    /// The request, if nothing speaks against it.
+    /// The request, if it is valid.
     fn request(&self, remap: &Remap) -> Answer<Request> {
         let request = self.understood(remap)?;
         let Request {
@@ -170,7 +174,7 @@ impl Process {
         }
         let beyond = start.checked_add(old).is_none_or(|end| end > USER_END);
         if beyond && request.implies_move() {
-            return undefined("moving the beginning of more than there can be");
+            return undefined("moving the beginning of more than an address space holds");
         }
         if beyond {
             return fails(libc::EINVAL);
@@ -186,7 +190,7 @@ impl Process {
         Ok(request)
     }
 
-    /// What is wrong with the request whatever is mapped.
+    /// Errors in the request that do not depend on what is mapped.
     fn understood(&self, remap: &Remap) -> Answer<Request> {
         if remap.old.start.place == Place::Heap {
             return undefined("the heap is not moved");
@@ -212,6 +216,10 @@ impl Process {
             let resizes = request.dont_unmap && old != new;
             if target > USER_END - new || !aligned(target) || !request.may_move || resizes {
                 return fails(libc::EINVAL);
+            }
+            let placed = |at: Address| matches!(at.place, Place::Handle(_));
+            if old >= 1 << 40 && remap.fixed.is_some_and(placed) {
+                return undefined("whether it reaches what the system placed");
             }
             // A length that wraps around overlaps nothing.
             if start.wrapping_add(old) > target && target + new > start {
@@ -245,7 +253,7 @@ impl Process {
         Ok(self.is_free(added))
     }
 
-    /// New pages that go on what `page` begins, `from` pages from there.
+    /// Adds pages that continue the mapping of `page`, `from` pages further on.
     fn extend(&mut self, pages: ops::Range<u64>, page: &Page, from: u64) {
         for (index, number) in pages.enumerate() {
             let far = from + index as u64;

@@ -1,4 +1,4 @@
-//! Sequences as text: one step a line, `#` begins a comment.
+//! Sequences as text: one step per line; `#` starts a comment.
 //!
 //! ```text
 //! 0: map anywhere 4p rw- private anonymous as h1
@@ -8,9 +8,9 @@
 //! 1: load word w511+8
 //! ```
 //!
-//! The number before the colon is the process. `w510` is page 510 of the window, `h1:2` the
-//! third page of what handle 1 names, `b0` the heap's first page, `0x…` an absolute address;
-//! `+8` a byte in the page. `4p` are four pages; lengths without a `p` are bytes.
+//! The number before the colon is the process. `w510` is page 510 of the window, `h1:2` the third page
+//! of handle 1's mapping, `b0` the heap's first page, `0x…` an absolute address; `+8` is a byte in the
+//! page. `4p` is four pages; lengths without a `p` are bytes.
 
 mod parse;
 mod print;
@@ -20,7 +20,7 @@ pub use parse::ParseError;
 use crate::step::Step;
 use std::fmt::Write;
 
-/// The text of a sequence; [`parse`] understands it.
+/// The text of a sequence, as [`parse`] reads it.
 pub fn print(steps: &[Step]) -> String {
     steps.iter().fold(String::new(), |mut text, step| {
         let _ = writeln!(text, "{step}");
@@ -28,10 +28,10 @@ pub fn print(steps: &[Step]) -> String {
     })
 }
 
-/// Reads a sequence.
+/// Parses a sequence.
 ///
 /// # Errors
-/// The first line that is no step, and why.
+/// The first invalid line, and why.
 pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
     let lines = text.lines().enumerate().map(|(index, line)| {
         let code = line.split('#').next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! Steps from text.
+//! Parses steps.
 
 use crate::address::{Address, Handle, PAGE, Place, Range};
 use crate::flags::{Flag, Flags};
@@ -8,7 +8,7 @@ use crate::step::{
 };
 use std::str::FromStr;
 
-/// A line that is no step.
+/// An invalid line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct ParseError {
@@ -24,7 +24,7 @@ impl FromStr for Step {
     type Err = String;
 
     fn from_str(text: &str) -> Parsed<Step> {
-        let (process, call) = text.split_once(':').ok_or("no `PROCESS:` in front")?;
+        let (process, call) = text.split_once(':').ok_or("`PROCESS:` is missing")?;
         let mut words = Words(call.split_whitespace().collect());
         let step = Step {
             process: process_id(process.trim())?,
@@ -32,12 +32,12 @@ impl FromStr for Step {
         };
         match words.0.first() {
             None => Ok(step),
-            Some(word) => Err(format!("`{word}` is too much")),
+            Some(word) => Err(format!("`{word}` is unexpected")),
         }
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -48,7 +48,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Whether the next word is `word`, which then is taken.
+    /// Consumes the next word if it is `word`; returns whether it was.
     fn take(&mut self, word: &str) -> bool {
         let here = self.0.first() == Some(&word);
         if here {
@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
             "regions" => Call::Regions(self.range()?),
             "dump" => Call::Dump(self.range()?),
             "scarce" => Call::Scarce(self.scarcity()?),
-            word => return Err(format!("`{word}` is no call")),
+            word => return Err(format!("`{word}` is not a call")),
         })
     }
 
@@ -102,7 +102,7 @@ impl<'a> Words<'a> {
         let address = match manner {
             "anywhere" => None,
             "fixed" | "fixed-noreplace" | "hint" => Some(self.address()?),
-            word => return Err(format!("`{word}` says not where to map")),
+            word => return Err(format!("`{word}` does not say where to map")),
         };
         let bytes = self.length()?;
         let prot = self.prot()?;
@@ -162,7 +162,7 @@ impl<'a> Words<'a> {
             "frame" => Ok(Scarcity::Frame(number)),
             "file" => Ok(Scarcity::File(number)),
             "swap" => Ok(Scarcity::Swap(number)),
-            word => Err(format!("`{word}` is nothing that can be scarce")),
+            word => Err(format!("`{word}` cannot be scarce")),
         }
     }
 
@@ -190,10 +190,10 @@ impl<'a> Words<'a> {
 
     fn address(&mut self) -> Parsed<Address> {
         let word = self.next("the address")?;
-        address(word).ok_or_else(|| format!("`{word}` is no address"))
+        address(word).ok_or_else(|| format!("`{word}` is not an address"))
     }
 
-    /// Words are aligned.
+    /// Checks that words are aligned.
     fn accessed(&mut self, width: Width) -> Parsed<Address> {
         let address = self.address()?;
         match address.offset.is_multiple_of(width.bytes()) {
@@ -204,7 +204,7 @@ impl<'a> Words<'a> {
 
     fn length(&mut self) -> Parsed<u64> {
         let word = self.next("the length")?;
-        length(word).ok_or_else(|| format!("`{word}` is no length"))
+        length(word).ok_or_else(|| format!("`{word}` is not a length"))
     }
 
     fn file_bytes(&mut self) -> Parsed<u64> {
@@ -217,18 +217,18 @@ impl<'a> Words<'a> {
     fn offset(&mut self) -> Parsed<u64> {
         let word = self.next("@OFFSET")?;
         let offset = word.strip_prefix('@').and_then(length);
-        offset.ok_or_else(|| format!("`{word}` is no offset"))
+        offset.ok_or_else(|| format!("`{word}` is not an offset"))
     }
 
     fn number(&mut self) -> Parsed<u64> {
         let word = self.next("a number")?;
-        number(word).ok_or_else(|| format!("`{word}` is no number"))
+        number(word).ok_or_else(|| format!("`{word}` is not a number"))
     }
 
     fn file(&mut self) -> Parsed<u8> {
         let word = self.next("the file")?;
         let file = word.parse().ok().filter(|&file| file < FILES);
-        file.ok_or_else(|| format!("`{word}` is no file: they are 0 to {}", FILES - 1))
+        file.ok_or_else(|| format!("`{word}` is not a file: they are 0 to {}", FILES - 1))
     }
 
     fn width(&mut self) -> Parsed<Width> {
@@ -246,14 +246,17 @@ impl<'a> Words<'a> {
             [r @ ('r' | '-'), w @ ('w' | '-'), x @ ('x' | '-')] => {
                 Ok(Prot::new(r == 'r', w == 'w', x == 'x'))
             }
-            _ => Err(format!("`{word}` are no rights, such as rw-")),
+            _ => Err(format!("`{word}` are not rights such as rw-")),
         }
     }
 
     fn advice(&mut self) -> Parsed<Advice> {
         let word = self.next("the advice")?;
         let found = Advice::ALL.iter().find(|(_, name)| *name == word);
-        found.map_or_else(|| Err(format!("`{word}` is no advice")), |one| Ok(one.0))
+        found.map_or_else(
+            || Err(format!("`{word}` is unknown advice")),
+            |one| Ok(one.0),
+        )
     }
 
     fn flags<F: Flag>(&mut self) -> Flags<F> {
@@ -265,7 +268,7 @@ impl<'a> Words<'a> {
         flags
     }
 
-    /// `as h1`, if it is there.
+    /// `as h1`, if present.
     fn handle(&mut self) -> Parsed<Option<Handle>> {
         if !self.take("as") {
             return Ok(None);
@@ -275,7 +278,7 @@ impl<'a> Words<'a> {
             .strip_prefix('h')
             .and_then(|digits| digits.parse().ok());
         handle.map_or_else(
-            || Err(format!("`{word}` is no handle")),
+            || Err(format!("`{word}` is not a handle")),
             |one| Ok(Some(one)),
         )
     }
@@ -285,7 +288,7 @@ const NO_HANDLE: &str = "`as hN` is missing";
 
 fn process_id(word: &str) -> Parsed<u8> {
     let process = word.parse().ok().filter(|&process| process < PROCESSES);
-    process.ok_or_else(|| format!("`{word}` is no process: they are 0 to {}", PROCESSES - 1))
+    process.ok_or_else(|| format!("`{word}` is not a process: they are 0 to {}", PROCESSES - 1))
 }
 
 fn address(word: &str) -> Option<Address> {

@@ -130,7 +130,7 @@ impl Display for Range {
     }
 }
 
-/// A number of bytes: in pages if it is some pages, in hexadecimal if it is absurd.
+/// A number of bytes: in pages if it is whole pages, in hexadecimal if it is absurd.
 struct Length(u64);
 
 impl Display for Length {

@@ -1,14 +1,14 @@
 //! Times off CPU.
 
 use super::StackId;
+use crate::unwind::Word;
 use std::collections::HashMap;
 
-/// The bits of a state in which a thread does not want to run. The one above them says
-/// that it was preempted.
+/// The bits of a thread state that mean it does not want to run. The bit above them means it was preempted.
 const NOT_RUNNABLE: i64 = 0xff;
 
-/// Threads that are off CPU, by their number in the root namespace: the only one by
-/// which the kernel names the thread that comes next.
+/// Threads off CPU, by their number in the root pid namespace: the only one by which the kernel names the
+/// next thread.
 #[derive(Debug, Default)]
 pub(crate) struct Blocked(HashMap<i64, Off>);
 
@@ -17,39 +17,54 @@ struct Off {
     tid: u32,
     preempted: bool,
     stack: StackId,
+    word: Option<Word>,
     since: u64,
 }
 
-/// A time off CPU that has ended; with it, what the thread then waited for a CPU.
+/// A finished time off CPU, including the time that the thread then waited for a CPU.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Slept {
     pub tid: u32,
     pub stack: StackId,
+    pub word: Option<Word>,
     pub preempted: bool,
     pub nanoseconds: u64,
 }
 
+/// Whether a thread that goes off CPU in `state` does not want to run.
+pub(crate) fn is_asleep(state: i64) -> bool {
+    state & NOT_RUNNABLE != 0
+}
+
 impl Blocked {
-    /// A thread goes off CPU.
-    pub fn off(&mut self, number: i64, tid: u32, state: i64, stack: StackId, since: u64) {
-        let preempted = state & NOT_RUNNABLE == 0;
+    /// Records that a thread goes off CPU, and where.
+    pub fn off(
+        &mut self,
+        number: i64,
+        tid: u32,
+        state: i64,
+        (stack, word): (StackId, Option<Word>),
+        since: u64,
+    ) {
+        let preempted = !is_asleep(state);
         self.0.insert(
             number,
             Off {
                 tid,
                 preempted,
                 stack,
+                word,
                 since,
             },
         );
     }
 
-    /// A thread is back; none if it was not seen to go.
+    /// Records that a thread is back; none if it was not seen to go.
     pub fn back(&mut self, number: i64, time: u64) -> Option<Slept> {
         self.0.remove(&number).map(|off| off.until(time))
     }
 
-    /// Ends all times; who has died is not there any more.
+    /// Ends all open times; threads that died are no longer among them.
     pub fn close(&mut self, time: u64) -> Vec<Slept> {
         self.0.drain().map(|(_, off)| off.until(time)).collect()
     }
@@ -61,6 +76,7 @@ impl Off {
         Slept {
             tid: self.tid,
             stack: self.stack,
+            word: self.word,
             preempted: self.preempted,
             nanoseconds,
         }

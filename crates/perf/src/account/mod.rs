@@ -1,4 +1,4 @@
-//! Events in the order of time, added up.
+//! Adds up events in order of time.
 
 mod blocked;
 mod stacks;
@@ -6,16 +6,17 @@ mod waits;
 
 pub(crate) use stacks::{Frame, Interner, Stack};
 
-use crate::event::{Chain, Event, Stamped, Who};
+use crate::event::{Chain, Event, Stamped, Thread};
 use crate::tasks::{Family, Files};
-use blocked::{Blocked, Slept};
+use crate::unwind::Word;
+use blocked::{Blocked, Slept, is_asleep};
 use std::collections::HashMap;
 use waits::{Waited, Waits};
 
 /// The number of a stack.
 pub(crate) type StackId = u32;
 
-/// How often, how long together and how long at worst, in nanoseconds.
+/// A count, its total and its longest time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub count: u64,
@@ -31,34 +32,39 @@ impl Tally {
     }
 }
 
-/// What was seen, by stack.
+/// Everything seen, by stack.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     /// Samples of watched threads.
     pub samples: HashMap<StackId, u64>,
-    /// Those of them that lie in no traced wait of their thread.
+    /// Those of them outside any traced wait of their thread.
     pub loose: HashMap<StackId, u64>,
-    /// Traced waits for kernel locks, by the flags they began with.
+    /// Traced waits for kernel locks, by their flags at the beginning.
     pub waits: HashMap<(StackId, u32), Tally>,
-    /// What of these waits was spent on a CPU, in nanoseconds.
+    /// The part of these waits spent on a CPU, in nanoseconds.
     pub spun: HashMap<StackId, u64>,
     /// Times off CPU.
     pub asleep: HashMap<StackId, Tally>,
-    /// Times off CPU that the thread did not ask for.
+    /// Times off CPU in a system call, by the word of memory that is its first argument: the futex, if it
+    /// is one.
+    pub words: HashMap<(StackId, Word), Tally>,
+    /// Times off CPU of threads that wanted to run.
     pub preempted: HashMap<StackId, Tally>,
     /// Samples of threads that are not watched.
     pub foreign: u64,
     /// Samples of the recorder itself.
     pub own: u64,
-    /// Records the kernel had no room for.
+    /// Records for which the kernel had no room.
     pub lost: u64,
-    /// Begins of waits without an end, and the reverse.
+    /// Begins of waits without an end, and ends without a begin.
     pub unpaired: u64,
-    /// How often the kernel slowed the clock down.
+    /// How often the kernel throttled sampling.
     pub throttled: u64,
+    /// Nanoseconds that the watched threads lived, added up.
+    pub lived: u64,
 }
 
-/// Takes events in.
+/// Turns events into totals.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     pub family: Family,
@@ -67,55 +73,70 @@ pub(crate) struct Account {
     pub totals: Totals,
     waits: Waits,
     blocked: Blocked,
+    /// The watched threads that are alive, and since when.
+    living: HashMap<u32, u64>,
+    began: u64,
 }
 
 impl Account {
-    /// An account of `family`, which is in terms of `files`.
-    pub fn new(family: Family, files: Files) -> Account {
+    /// An account of `family`, whose files are numbered by `files`, starting at `began`.
+    pub fn new(family: Family, files: Files, began: u64) -> Account {
         Account {
+            living: family.all_threads().map(|tid| (tid, began)).collect(),
             family,
             files,
+            began,
             ..Account::default()
         }
     }
 
-    /// Takes the next event; none is older than the one before.
+    /// Excludes the recorder's own thread `tid`.
+    pub fn ignore(&mut self, tid: u32) {
+        self.family.ignore(tid);
+        self.living.remove(&tid);
+    }
+
+    /// Takes the next event; none is older than its predecessor.
     pub fn take(&mut self, Stamped { time, event }: Stamped) {
         match event {
-            Event::Sample { who, chain } => match self.stack(who, chain) {
-                Some(stack) => self.sampled(who, stack),
-                None if self.family.ignores(who.tid) => self.totals.own += 1,
+            Event::Sample { thread, chain } => match self.stack(thread, chain) {
+                Some(stack) => self.sampled(thread, stack),
+                None if self.family.ignores(thread.tid) => self.totals.own += 1,
                 None => self.totals.foreign += 1,
             },
             Event::Begin {
-                who,
+                thread,
                 lock,
                 flags,
                 chain,
             } => {
-                if let Some(stack) = self.stack(who, chain) {
-                    let ended = self.waits.begin(who.tid, lock, flags, stack, time);
+                if let Some(stack) = self.stack(thread, chain) {
+                    let ended = self.waits.begin(thread.tid, lock, flags, stack, time);
                     self.abandoned(ended);
                 }
             }
-            Event::End { who, lock } => {
-                if self.family.watched(who).is_some() {
-                    self.ended(who.tid, lock, time);
+            Event::End { thread, lock } => {
+                if self.family.watched(thread).is_some() {
+                    self.ended(thread.tid, lock, time);
                 }
             }
             Event::Switch {
-                who,
+                thread,
                 prev,
                 state,
                 next,
                 chain,
             } => {
-                // First the one that comes: it may not be the one that goes.
+                // First the incoming thread, then the outgoing one.
                 if let Some(slept) = self.blocked.back(next, time) {
                     self.slept(slept);
                 }
-                if let Some(stack) = self.stack(who, chain) {
-                    self.blocked.off(prev, who.tid, state, stack, time);
+                let word = is_asleep(state)
+                    .then(|| self.word(thread, &chain))
+                    .flatten();
+                if let Some(stack) = self.stack(thread, chain) {
+                    self.blocked
+                        .off(prev, thread.tid, state, (stack, word), time);
                 }
             }
             Event::Lost(count) => {
@@ -124,16 +145,24 @@ impl Account {
                 self.abandoned(open);
             }
             Event::Throttled => self.totals.throttled += 1,
-            Event::Exit { who } => {
-                let left = self.waits.exit(who.tid);
+            Event::Fork { child, .. } => {
+                self.family.follow(&event, &mut self.files);
+                if self.family.watched(child).is_some() {
+                    self.living.insert(child.tid, time.max(self.began));
+                }
+            }
+            Event::Exit { thread } => {
+                let left = self.waits.exit(thread.tid);
                 self.abandoned(left);
                 self.family.follow(&event, &mut self.files);
+                let since = self.living.remove(&thread.tid).unwrap_or(time);
+                self.totals.lived += time.max(self.began) - since;
             }
             change => self.family.follow(&change, &mut self.files),
         }
     }
 
-    /// Ends what is still open at `time`: whoever waits then has waited until then.
+    /// Ends everything still open at `time`: such waits last until then.
     pub fn close(&mut self, time: u64) {
         for slept in self.blocked.close(time) {
             self.slept(slept);
@@ -141,17 +170,29 @@ impl Account {
         for waited in self.waits.close(time) {
             self.waited(waited);
         }
+        for (_, since) in self.living.drain() {
+            self.totals.lived += time.saturating_sub(since);
+        }
     }
 
-    fn stack(&mut self, who: Who, chain: Chain) -> Option<StackId> {
-        let process = self.family.watched(who)?;
-        Some(self.stacks.intern(process, chain))
+    fn stack(&mut self, thread: Thread, chain: Chain) -> Option<StackId> {
+        let process = self.family.watched(thread)?;
+        Some(self.stacks.intern(process, &self.files, chain))
     }
 
-    fn sampled(&mut self, who: Who, stack: StackId) {
+    /// The word of memory that the first argument points to, if it can be a lock.
+    fn word(&mut self, thread: Thread, chain: &Chain) -> Option<Word> {
+        let process = self.family.watched(thread)?;
+        let address = chain.registers?.argument;
+        // A futex is aligned, and descriptors and sizes are rarely beyond the first page.
+        let is_futex = address > 4096 && address.is_multiple_of(4);
+        is_futex.then(|| self.stacks.word(process, &self.files, address))
+    }
+
+    fn sampled(&mut self, thread: Thread, stack: StackId) {
         *self.totals.samples.entry(stack).or_default() += 1;
-        // What lies in a wait is held there until it is known that the wait was whole.
-        if !self.waits.sampled(who.tid, stack) {
+        // Samples within a wait are held back until its end shows that it was seen whole.
+        if !self.waits.sampled(thread.tid, stack) {
             *self.totals.loose.entry(stack).or_default() += 1;
         }
     }
@@ -172,7 +213,7 @@ impl Account {
         *self.totals.spun.entry(waited.stack).or_default() += waited.awake;
     }
 
-    /// Gives back the samples of each wait whose end is not known.
+    /// Counts the samples of waits whose end is unknown as if outside of waits.
     fn abandoned(&mut self, waits: impl IntoIterator<Item = Vec<StackId>>) {
         for samples in waits {
             self.totals.unpaired += 1;
@@ -192,6 +233,10 @@ impl Account {
             .entry(slept.stack)
             .or_default()
             .add(slept.nanoseconds);
+        if let Some(word) = slept.word {
+            let tally = self.totals.words.entry((slept.stack, word)).or_default();
+            tally.add(slept.nanoseconds);
+        }
     }
 }
 

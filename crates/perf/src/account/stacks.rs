@@ -1,24 +1,23 @@
-//! Stacks, each kept once.
+//! Stacks, each stored once.
 
 use super::StackId;
 use crate::event::Chain;
-use crate::tasks::{Place, Process};
+use crate::tasks::{Files, Image, Place, Process};
+use crate::unwind::{Callers, Unwinder, Word};
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
 
-/// Chains remembered at most: programs started anew lie at new addresses each time.
+/// Chains remembered at most: each start of a program lies at new addresses.
 const REMEMBERED: usize = 1 << 16;
 
-/// Where a stack was.
+/// Where a frame lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Frame {
     /// An address of the kernel.
     Kernel(u64),
     /// A place in a program or library.
     User(Place),
-    /// A place that is a caller's if a call precedes it, and nobody's if not.
-    Perhaps(Place),
-    /// An address where nothing is known to be.
+    /// An address outside everything known.
     Nowhere,
 }
 
@@ -34,18 +33,18 @@ pub(crate) struct Stack {
 pub(crate) struct Interner {
     stacks: Vec<Stack>,
     numbers: HashMap<Stack, StackId>,
-    /// By image, process's name and raw addresses: most stacks come again.
-    recent: HashMap<(u64, u64, Chain), StackId>,
+    /// By image, process name and addresses: most stacks recur.
+    recent: HashMap<(u64, u64, Vec<u64>), StackId>,
     names: HashMap<String, u64>,
+    unwinder: Unwinder,
 }
 
 impl Interner {
-    /// The number of the stack of `chain` in `process`.
-    pub fn intern(&mut self, process: &Process, mut chain: Chain) -> StackId {
-        // Local variables on top must not make two stacks of one.
-        chain.top = callers_of_leaf(process, &chain);
+    /// The number of the stack of `chain` in `process`, whose image uses the numbers of `files`.
+    pub fn intern(&mut self, process: &Process, files: &Files, chain: Chain) -> StackId {
+        let addresses = self.with_callers(&process.image, files, chain);
         let name = self.name(&process.name);
-        let key = (process.image.id, name, chain);
+        let key = (process.image.id, name, addresses);
         if let Some(&known) = self.recent.get(&key) {
             return known;
         }
@@ -59,6 +58,27 @@ impl Interner {
         }
         self.recent.insert(key, number);
         number
+    }
+
+    /// The addresses of `chain`, with callers that have no frame pointer inserted behind the user's leaf.
+    fn with_callers(&mut self, image: &Image, files: &Files, chain: Chain) -> Vec<u64> {
+        let mut addresses = chain.addresses.to_vec();
+        let user = addresses
+            .iter()
+            .position(|&address| address == sys::PERF_CONTEXT_USER);
+        let Some((at, &leaf)) = user.and_then(|user| Some((user + 1, addresses.get(user + 1)?)))
+        else {
+            return addresses;
+        };
+        let Callers { returns, framed } = self.unwinder.callers(image, files, leaf, &chain);
+        let end = if framed { at + 1 } else { addresses.len() };
+        addresses.splice(at + 1..end, returns);
+        addresses
+    }
+
+    /// The word at `address` in `process`.
+    pub fn word(&mut self, process: &Process, files: &Files, address: u64) -> Word {
+        self.unwinder.word(&process.image, files, address)
     }
 
     /// All stacks, by number.
@@ -84,13 +104,13 @@ impl Interner {
     }
 }
 
-/// Turns addresses into places. All but the leaf of each part are where calls return to;
-/// one less is the call itself, which may be its function's last instruction.
-fn frames(process: &Process, chain: &Chain) -> Vec<Frame> {
-    let mut frames = Vec::with_capacity(chain.addresses.len());
+/// Turns addresses into places. All but the leaf of each part are return addresses; one less is the call
+/// itself, which may be the last instruction of its function.
+fn frames(process: &Process, addresses: &[u64]) -> Vec<Frame> {
+    let mut frames = Vec::with_capacity(addresses.len());
     let mut kernel = false;
     let mut leaf = true;
-    for &address in &chain.addresses {
+    for &address in addresses {
         if address >= sys::PERF_CONTEXT_MAX {
             kernel = address == sys::PERF_CONTEXT_KERNEL;
             leaf = true;
@@ -102,127 +122,42 @@ fn frames(process: &Process, chain: &Chain) -> Vec<Frame> {
             Some(place) => Frame::User(place),
             None => Frame::Nowhere,
         });
-        if leaf && !kernel {
-            let callers = chain.top.iter();
-            let callers = callers.filter_map(|&word| process.image.find(word.checked_sub(1)?));
-            frames.extend(callers.map(Frame::Perhaps));
-        }
         leaf = false;
     }
     frames
-}
-
-/// Where the user's leaf, and who called it, may return to, if the frame pointer does not
-/// know: functions of the C library that make system calls have no frame, nor have those
-/// that call them, and the frame pointer is still that of who called the library.
-fn callers_of_leaf(process: &Process, chain: &Chain) -> Box<[u64]> {
-    let before_user = |&&address: &&u64| address != sys::PERF_CONTEXT_USER;
-    let mut user = chain.addresses.iter().skip_while(before_user).skip(1);
-    let (leaf, framed) = (user.next(), user.next());
-    let image = &process.image;
-    if !leaf.is_some_and(|&leaf| image.is_system(leaf)) {
-        return Box::default();
-    }
-    let words = chain.top.iter().copied();
-    // Behind the place to which who has a frame returns lie the frames of others.
-    let unknown = words.take_while(|word| Some(word) != framed);
-    let is_code = |word: &u64| {
-        word.checked_sub(1)
-            .is_some_and(|at| image.find(at).is_some())
-    };
-    unknown.filter(is_code).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::Mapping;
-    use crate::tasks::{Files, Image};
 
     const USER: u64 = sys::PERF_CONTEXT_USER;
     const KERNEL: u64 = sys::PERF_CONTEXT_KERNEL;
 
-    /// A program at 0x1000, the C library at 0x5000.
-    fn process() -> Process {
-        let (mut image, mut files) = (Image::new(), Files::default());
-        for (start, path) in [(0x1000, "/bin/p"), (0x5000, "/lib/libc.so.6")] {
-            let (end, offset, path) = (start + 0x1000, 0, path.into());
-            image.map(
-                &Mapping {
-                    start,
-                    end,
-                    offset,
-                    path,
-                },
-                &mut files,
-            );
-        }
-        let name = "p".into();
-        Process { name, image }
-    }
-
-    fn stack(addresses: &[u64], top: &[u64]) -> Vec<Frame> {
-        let mut interner = Interner::default();
-        let (addresses, top) = (addresses.into(), top.into());
-        interner.intern(&process(), Chain { addresses, top });
-        interner.into_stacks().remove(0).frames
-    }
-
-    fn user(file: u32, offset: u64) -> Frame {
-        Frame::User(Place { file, offset })
-    }
-
     #[test]
     fn calls_are_where_they_return_to_less_one() {
-        let frames = stack(&[KERNEL, 0x9000, 0x9100, USER, 0x1010, 0x1020, 0x3000], &[]);
-        let kernel = [Frame::Kernel(0x9000), Frame::Kernel(0x90ff)];
-        let expected = [&kernel[..], &[user(0, 0x10), user(0, 0x1f), Frame::Nowhere]].concat();
-        assert_eq!(frames, expected);
-    }
-
-    fn perhaps(file: u32, offset: u64) -> Frame {
-        Frame::Perhaps(Place { file, offset })
-    }
-
-    #[test]
-    fn a_leaf_of_the_c_library_returns_to_what_lies_on_top_of_the_stack() {
-        let frames = stack(&[USER, 0x5010, 0x1020], &[0x1050]);
-        assert_eq!(frames, [user(1, 0x10), perhaps(0, 0x4f), user(0, 0x1f)]);
-        // Through a function of the library, and with a local variable between.
-        let frames = stack(
-            &[USER, 0x5010, 0x1020],
-            &[0x5100, 7, 0x1050, 0x1020, 0x1090],
-        );
-        let callers = [perhaps(1, 0xff), perhaps(0, 0x4f)];
-        assert_eq!(
-            frames,
-            [&[user(1, 0x10)][..], &callers, &[user(0, 0x1f)]].concat()
-        );
-    }
-
-    #[test]
-    fn what_is_known_or_can_not_be_a_caller_is_not_added() {
-        let library = [USER, 0x5010, 0x1020];
-        let known = [user(1, 0x10), user(0, 0x1f)];
-        assert_eq!(stack(&library, &[0x1020, 0x1050]), known, "it has a frame");
-        assert_eq!(stack(&library, &[0x7777, 0]), known, "data");
-        assert_eq!(stack(&library, &[]), known, "nothing");
-        let own = [user(0, 0x10), user(0, 0x1f)];
-        assert_eq!(
-            stack(&[USER, 0x1010, 0x1020], &[0x1050]),
-            own,
-            "the program's"
-        );
-    }
-
-    #[test]
-    fn data_on_top_makes_no_other_stack() {
-        let (mut interner, process) = (Interner::default(), process());
-        let mut number = |top| {
-            let (addresses, top) = ([USER, 0x5010, 0x1020].into(), [top].into());
-            interner.intern(&process, Chain { addresses, top })
+        let (mut image, mut files) = (Image::new(), Files::default());
+        let mapping = Mapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            path: "/bin/p".into(),
         };
-        assert_eq!(number(5), number(6));
-        assert_ne!(number(5), number(0x1050));
+        image.map(&mapping, &mut files);
+        let name = "p".into();
+        let process = Process { name, image };
+        let addresses = [KERNEL, 0x9000, 0x9100, USER, 0x1010, 0x1020, 0x3000];
+        let mut interner = Interner::default();
+        interner.intern(&process, &files, addresses.into());
+        let user = |offset| Frame::User(Place { file: 0, offset });
+        let expected = [
+            Frame::Kernel(0x9000),
+            Frame::Kernel(0x90ff),
+            user(0x10),
+            user(0x1f),
+            Frame::Nowhere,
+        ];
+        assert_eq!(interner.into_stacks().remove(0).frames, expected);
     }
 }

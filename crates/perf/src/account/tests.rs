@@ -1,4 +1,4 @@
-//! Accounts of events made by hand.
+//! Accounts of hand-made events.
 
 use super::*;
 use crate::tasks::{Image, Process};
@@ -22,11 +22,11 @@ fn account() -> Account {
         },
         &[11, 12],
     );
-    Account::new(family, Files::default())
+    Account::new(family, Files::default(), 0)
 }
 
-fn who(tid: u32) -> Who {
-    Who { pid: 10, tid }
+fn numbered(tid: u32) -> Thread {
+    Thread { pid: 10, tid }
 }
 
 /// A kernel stack of one frame.
@@ -36,14 +36,14 @@ fn chain(frame: u64) -> Chain {
 
 fn sample(tid: u32, frame: u64) -> Event {
     Event::Sample {
-        who: who(tid),
+        thread: numbered(tid),
         chain: chain(frame),
     }
 }
 
 fn begin(tid: u32, lock: u64, flags: u32, frame: u64) -> Event {
     Event::Begin {
-        who: who(tid),
+        thread: numbered(tid),
         lock,
         flags,
         chain: chain(frame),
@@ -52,16 +52,16 @@ fn begin(tid: u32, lock: u64, flags: u32, frame: u64) -> Event {
 
 fn end(tid: u32, lock: u64) -> Event {
     Event::End {
-        who: who(tid),
+        thread: numbered(tid),
         lock,
     }
 }
 
 fn switch(prev: i64, state: i64, next: i64, frame: u64) -> Event {
-    // In the root namespace numbers are 1000 higher.
-    let who = who(prev as u32);
+    // In the root namespace numbers are larger by 1000.
+    let thread = numbered(prev as u32);
     Event::Switch {
-        who,
+        thread,
         prev: prev + 1000,
         state,
         next: next + 1000,
@@ -69,7 +69,7 @@ fn switch(prev: i64, state: i64, next: i64, frame: u64) -> Event {
     }
 }
 
-/// What is known after `events` at 0, 10, 20, … up to `until`.
+/// The totals after `events` at 0, 10, 20, …, closed at `until`.
 fn totals<const N: usize>(events: [Event; N], until: u64) -> (Totals, Vec<Stack>) {
     let mut account = account();
     for (index, event) in events.into_iter().enumerate() {
@@ -163,7 +163,7 @@ fn a_mutex_spun_for_and_slept_for_is_one_wait() {
 
 #[test]
 fn a_second_belongs_to_the_innermost_wait() {
-    // The semaphore's own spin lock, and an interrupt's.
+    // The semaphore's own spin lock, and one that an interrupt takes.
     let events = [
         begin(11, LOCK, WRITE, 1),
         begin(11, OTHER, SPIN, 2),
@@ -226,7 +226,7 @@ fn where_records_were_lost_no_wait_is_made_up() {
 }
 
 #[test]
-fn whoever_waits_at_the_end_has_waited_until_then() {
+fn a_wait_open_at_the_end_lasts_until_then() {
     let events = [begin(11, LOCK, WRITE, 1), switch(11, 2, 0, 2)];
     let (totals, stacks) = totals(events, 110);
     assert_eq!(waits(&totals, &stacks), [(1, WRITE, tally(1, 110, 110))]);
@@ -289,4 +289,32 @@ fn strangers_and_the_recorder_are_counted_apart() {
         (totals.own, totals.foreign, totals.samples.values().sum()),
         (1, 2, 1_u64)
     );
+}
+
+#[test]
+fn the_lives_of_threads_are_added_up() {
+    let mut account = account();
+    account.ignore(12);
+    let fork = |child, parent| Event::Fork {
+        child: Thread {
+            pid: child,
+            tid: child,
+        },
+        parent: numbered(parent),
+    };
+    let exit = |tid| Event::Exit {
+        thread: Thread { pid: tid, tid },
+    };
+    // A child of an ignored thread counts like any other; a stranger does not.
+    let stranger = Event::Fork {
+        child: Thread { pid: 90, tid: 90 },
+        parent: Thread { pid: 5, tid: 5 },
+    };
+    let events = [fork(20, 12), stranger, exit(20), fork(21, 11), exit(90)];
+    for (index, event) in events.into_iter().enumerate() {
+        let time = 10 * (index as u64 + 1);
+        account.take(Stamped { time, event });
+    }
+    account.close(100);
+    assert_eq!(account.totals.lived, 100 + (30 - 10) + (100 - 40));
 }

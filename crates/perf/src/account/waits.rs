@@ -1,4 +1,4 @@
-//! Waits for kernel locks: begins and ends brought together.
+//! Waits for kernel locks: pairs begins with ends.
 
 use super::StackId;
 use std::collections::HashMap;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 const SPIN: u32 = 1;
 const MUTEX: u32 = 32;
 
-/// Waits that have not ended, by thread, the innermost last: while a thread waits, an
-/// interrupt or the lock's own machinery may wait for another lock.
+/// Waits without an end so far, by thread, the innermost last: during a wait, an interrupt or the lock's
+/// own machinery may wait for another lock.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(HashMap<u32, Vec<Open>>);
 
@@ -26,20 +26,20 @@ struct Open {
     samples: Vec<StackId>,
 }
 
-/// A wait that has ended. A second belongs to one wait: the innermost.
+/// A finished wait. Each second belongs to one wait only: the innermost.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Waited {
     pub stack: StackId,
     pub flags: u32,
-    /// Its time, without waits within.
+    /// Its time without the waits within it.
     pub own: u64,
-    /// What of it was spent on a CPU.
+    /// The part of it spent on a CPU.
     pub awake: u64,
 }
 
 impl Waits {
-    /// A thread begins to wait; the samples of the wait that this one shows to have lost
-    /// its end, if there is one.
+    /// Begins a wait of a thread. Returns the samples of the earlier wait whose end must have been lost, if
+    /// there is one.
     pub fn begin(
         &mut self,
         tid: u32,
@@ -50,7 +50,7 @@ impl Waits {
     ) -> Option<Vec<StackId>> {
         let open = self.0.entry(tid).or_default();
         let known = open.iter().position(|one| one.lock == lock);
-        // A mutex is spun for and then slept for: two begins, one end, one wait.
+        // A task spins for a mutex, then sleeps for it: two begins, one end, one wait.
         if known.is_some_and(|at| open[at].flags & flags & MUTEX != 0) {
             return None;
         }
@@ -68,8 +68,8 @@ impl Waits {
         lost
     }
 
-    /// A thread stops waiting: the wait, and the samples of each wait within it whose end was
-    /// lost. None if it was not known to wait.
+    /// Ends a wait. Returns it and the samples of each wait within it whose end was lost; none if its begin
+    /// was not seen.
     pub fn end(&mut self, tid: u32, lock: u64, time: u64) -> Option<(Waited, Vec<Vec<StackId>>)> {
         let open = self.0.get_mut(&tid)?;
         let at = open.iter().rposition(|one| one.lock == lock)?;
@@ -83,26 +83,26 @@ impl Waits {
         Some((ended.at(time), lost))
     }
 
-    /// Takes a sample of a thread, if it waits.
+    /// Adds a sample to the wait of a thread, if it waits.
     pub fn sampled(&mut self, tid: u32, stack: StackId) -> bool {
         let waiting = self.0.get_mut(&tid).and_then(|open| open.last_mut());
         waiting.map(|open| open.samples.push(stack)).is_some()
     }
 
-    /// A thread was off CPU.
+    /// Adds time off CPU to the wait of a thread.
     pub fn slept(&mut self, tid: u32, nanoseconds: u64) {
         if let Some(open) = self.0.get_mut(&tid).and_then(|open| open.last_mut()) {
             open.asleep += nanoseconds;
         }
     }
 
-    /// Ends may have been lost: the samples of each wait that is open, which is forgotten.
+    /// Forgets all open waits, because ends may have been lost; returns the samples of each.
     pub fn forget(&mut self) -> Vec<Vec<StackId>> {
         let open = self.0.drain().flat_map(|(_, open)| open);
         open.map(|one| one.samples).collect()
     }
 
-    /// A thread is gone, and the samples of each wait it had not ended.
+    /// Forgets a thread that is gone; returns the samples of each wait that it had not ended.
     pub fn exit(&mut self, tid: u32) -> Vec<Vec<StackId>> {
         let open = self.0.remove(&tid).unwrap_or_default();
         open.into_iter().map(|one| one.samples).collect()
@@ -127,7 +127,7 @@ impl Open {
     fn at(&self, time: u64) -> Waited {
         let own = time.saturating_sub(self.since).saturating_sub(self.nested);
         let awake = own.saturating_sub(self.asleep);
-        // A mutex's wait is one kind, spun for or not.
+        // A mutex wait is of one kind, with or without spinning.
         let flags = match self.flags & MUTEX {
             0 => self.flags,
             _ => self.flags & !SPIN,

@@ -1,14 +1,13 @@
-//! What is asked of `perf_event_open`.
+//! The attributes passed to `perf_event_open`.
 
-use super::Source;
-use super::TOP;
+use super::{REGISTERS, Source, TOP, TOP_OF_SAMPLE};
 use crate::Clock;
 use perf_event_open_sys::bindings as sys;
 
-/// Addresses of a stack at most; the kernel's limit is 127.
+/// Addresses of a stack at most; the kernel allows 127.
 const TRACED_DEPTH: u16 = 64;
 
-/// What part of a stack may be seen.
+/// Which part of a stack may be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Kernel and user.
@@ -37,7 +36,7 @@ impl Attributes {
         };
         attr.set_freq(1);
         attr.sample_freq = u64::from(frequency);
-        with_stack(&mut attr);
+        with_stack(&mut attr, TOP_OF_SAMPLE);
         attr.set_exclude_idle(1);
         attr.set_exclude_kernel(u64::from(scope == Scope::User));
         attr.set_exclude_hv(u64::from(scope == Scope::User));
@@ -51,22 +50,22 @@ impl Attributes {
         attr.sample_period = 1;
         attr.sample_type |= u64::from(sys::PERF_SAMPLE_RAW);
         if source != Source::End {
-            with_stack(&mut attr);
+            with_stack(&mut attr, TOP);
             attr.sample_max_stack = TRACED_DEPTH;
         }
         Attributes(attr)
     }
 
-    /// Births, deaths, names and mappings, and nothing else.
+    /// Births, deaths, names and mappings only.
     pub fn tasks() -> Self {
         let mut attr = stamped();
         (attr.type_, attr.config) = (sys::PERF_TYPE_SOFTWARE, u64::from(sys::PERF_COUNT_SW_DUMMY));
-        // Nothing of the kernel is seen: no privilege is needed for this one.
+        // Nothing of the kernel is sampled, so this event needs no privilege.
         attr.set_exclude_kernel(1);
         Attributes(attr).with_tasks()
     }
 
-    /// The same event, which reports births, deaths, names and mappings as well.
+    /// The same event, reporting births, deaths, names and mappings as well.
     pub fn with_tasks(mut self) -> Self {
         self.0.set_task(1);
         self.0.set_comm(1);
@@ -76,28 +75,31 @@ impl Attributes {
         self
     }
 
-    /// The same event, which wakes its ring's reader when `bytes` are in it.
+    /// The same event, waking its ring's reader when it holds `bytes`.
     pub fn waking_at(mut self, bytes: u32) -> Self {
         self.0.set_watermark(1);
         self.0.wakeup_watermark = bytes;
         self
     }
 
-    /// The kernel's form.
+    /// The kernel's structure.
     pub fn raw(&self) -> sys::perf_event_attr {
         self.0
     }
 }
 
-/// Asks for stacks, and for the words on top of the user's: system calls are made by
-/// functions without a frame, and there is where they return to.
-fn with_stack(attr: &mut sys::perf_event_attr) {
-    attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_STACK_USER);
-    attr.sample_stack_user = 8 * TOP as u32;
+/// Asks for stacks, and for what it takes to unwind user functions without a frame pointer: registers, and
+/// `words` from the top of the stack.
+fn with_stack(attr: &mut sys::perf_event_attr, words: usize) {
+    attr.sample_type |= u64::from(
+        sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
+    );
+    attr.sample_regs_user = REGISTERS.iter().fold(0, |all, number| all | 1 << number);
+    attr.sample_stack_user = 8 * words as u32;
 }
 
-/// Every record says whose, when and of which event it is. The clock is one that all CPUs
-/// agree on: a wait may begin on one and end on another.
+/// Every record carries its thread, time and event. The clock is one that all CPUs agree on: a wait may
+/// begin on one and end on another.
 fn stamped() -> sys::perf_event_attr {
     let mut attr = sys::perf_event_attr {
         size: size_of::<sys::perf_event_attr>() as u32,

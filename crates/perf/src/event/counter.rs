@@ -5,10 +5,10 @@ use perf_event_open_sys::{bindings as sys, ioctls, perf_event_open};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// What an event looks at.
+/// What an event observes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Whatever runs on the CPU.
+    /// Everything that runs on the CPU.
     Cpu(u32),
     /// One thread, while it runs on the CPU.
     Thread(u32, u32),
@@ -30,20 +30,20 @@ impl Counter {
             Target::Thread(tid, cpu) => (tid as i32, cpu as i32),
         };
         let cloexec = sys::PERF_FLAG_FD_CLOEXEC.into();
-        // SAFETY: `attr` is initialised and says its size; the kernel may write to it.
+        // SAFETY: `attr` is initialised and holds its own size; the kernel may write to it.
         let fd = unsafe { perf_event_open(&mut attr, pid, cpu, -1, cloexec) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor that nobody else has.
+        // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut id = 0;
-        // SAFETY: the kernel writes eight bytes to `id`.
+        // SAFETY: the kernel writes eight bytes to `id`, which is a u64 of ours.
         checked(unsafe { ioctls::ID(fd.as_raw_fd(), &mut id) })?;
         Ok(Counter { fd, id })
     }
 
-    /// What records call this event.
+    /// The number that records name this event by.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -55,19 +55,19 @@ impl Counter {
 
     /// Sends this event's records to the ring of `leader`, an event of the same CPU.
     pub fn write_to(&self, leader: &Counter) -> io::Result<()> {
-        // SAFETY: two descriptors of ours.
+        // SAFETY: both descriptors are open as long as their counters live; the call takes no memory.
         checked(unsafe { ioctls::SET_OUTPUT(self.as_raw_fd(), leader.as_raw_fd()) })
     }
 
     /// Starts counting.
     pub fn enable(&self) -> io::Result<()> {
-        // SAFETY: a descriptor of ours.
+        // SAFETY: the descriptor is open as long as `self` lives; the call takes no memory.
         checked(unsafe { ioctls::ENABLE(self.as_raw_fd(), 0) })
     }
 
-    /// Stops counting; when it returns no record is being written.
+    /// Stops counting; once it returns no record is being written.
     pub fn disable(&self) -> io::Result<()> {
-        // SAFETY: a descriptor of ours.
+        // SAFETY: the descriptor is open as long as `self` lives; the call takes no memory.
         checked(unsafe { ioctls::DISABLE(self.as_raw_fd(), 0) })
     }
 }

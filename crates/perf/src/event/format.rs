@@ -1,4 +1,4 @@
-//! Where a tracepoint's fields are, by its `format` file.
+//! A tracepoint's fields, from its `format` file.
 
 /// A number in a tracepoint's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,11 +9,11 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// The field called `name` of a `format` file; none if it is not there or no number.
+    /// The field called `name` of a `format` file; none if it is missing or not a number.
     pub fn find(format: &str, name: &str) -> Option<Field> {
         format.lines().find_map(|line| {
             let (declaration, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;
-            // An array (`comm[16]`) keeps its brackets and so is not found.
+            // An array (`comm[16]`) keeps its brackets, so it is not found.
             let found = declaration.split([' ', '*']).next_back()?;
             let field = Field {
                 offset: number(rest, "offset:")?,
@@ -29,7 +29,7 @@ impl Field {
         let bytes = raw.get(self.offset..self.offset + self.size)?;
         let mut word = [0; 8];
         word[..self.size].copy_from_slice(bytes);
-        // To the top and back: the way back brings the sign along.
+        // Shifts to the top and back, which extends the sign.
         let up = u64::from_ne_bytes(word) << (64 - 8 * self.size);
         let down = 64 - 8 * self.size as u32;
         Some(if self.signed {

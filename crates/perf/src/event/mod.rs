@@ -1,4 +1,4 @@
-//! Events: how they are asked for, carried and read.
+//! Events: how they are requested, carried and decoded.
 
 mod attributes;
 mod counter;
@@ -22,43 +22,67 @@ pub(crate) enum Source {
     Begin,
     /// `lock:contention_end`.
     End,
-    /// `sched:sched_switch`, with the stack of whom is switched out.
+    /// `sched:sched_switch`, with the stack of the thread switched out.
     Switch,
 }
 
-/// Something that happened at `time`, in nanoseconds of the monotonic clock.
+/// An event at `time`, in nanoseconds of the monotonic clock.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stamped {
     pub time: u64,
     pub event: Event,
 }
 
-/// Who was running: numbers of this process's pid namespace.
+/// The thread that was running, by the numbers of this process's pid namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct Thread {
     pub pid: u32,
     pub tid: u32,
 }
 
-/// A stack as the kernel hands it over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// A stack as the kernel delivers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chain {
-    /// From the leaf, with the kernel's markers between them.
+    /// From the leaf, including the kernel's context markers.
     pub addresses: Box<[u64]>,
-    /// What lies on top of the user's stack, as far as it was asked for.
+    /// The user's, as of its entry to the kernel; none for a kernel thread.
+    pub registers: Option<Registers>,
+    /// The words on top of the user's stack, as many as requested.
     pub top: Box<[u64]>,
 }
 
-/// Words from the top of the user's stack that are asked for: as many as functions of the
-/// C library that have no frame take, one calling the other.
+/// Registers of a user thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registers {
+    /// The first argument of a function or system call.
+    pub argument: u64,
+    /// The frame pointer.
+    pub frame: u64,
+    /// The return address, on machines that keep it in a register.
+    pub link: Option<u64>,
+    /// The stack pointer.
+    pub stack: u64,
+}
+
+/// The requested registers, by the kernel's numbers and in its order: those of [`Registers`].
+#[cfg(target_arch = "aarch64")]
+pub(crate) const REGISTERS: &[u32] = &[0, 29, 30, 31];
+/// The requested registers, by the kernel's numbers and in its order: those of [`Registers`].
+#[cfg(not(target_arch = "aarch64"))]
+pub(crate) const REGISTERS: &[u32] = &[5, 6, 7];
+
+/// Words from the top of the user's stack requested with each hit of a tracepoint. There may be 100,000
+/// hits a second, so it is just enough for nested functions of the C library without frame pointers.
 pub(crate) const TOP: usize = 32;
+/// Words requested with each sample: enough for a program with small frames and no frame pointers.
+pub(crate) const TOP_OF_SAMPLE: usize = 256;
 
 #[cfg(test)]
 impl<const N: usize> From<[u64; N]> for Chain {
     fn from(addresses: [u64; N]) -> Chain {
         Chain {
             addresses: addresses.into(),
-            top: Box::default(),
+            ..Chain::default()
         }
     }
 }
@@ -67,36 +91,36 @@ impl<const N: usize> From<[u64; N]> for Chain {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
     Sample {
-        who: Who,
+        thread: Thread,
         chain: Chain,
     },
     Begin {
-        who: Who,
+        thread: Thread,
         lock: u64,
         flags: u32,
         chain: Chain,
     },
     End {
-        who: Who,
+        thread: Thread,
         lock: u64,
     },
-    /// `prev` and `next` are numbers of the root namespace, whatever ours is.
+    /// `prev` and `next` are numbers of the root namespace, whichever ours is.
     Switch {
-        who: Who,
+        thread: Thread,
         prev: i64,
         state: i64,
         next: i64,
         chain: Chain,
     },
     Fork {
-        child: Who,
-        parent: Who,
+        child: Thread,
+        parent: Thread,
     },
     Exit {
-        who: Who,
+        thread: Thread,
     },
     Comm {
-        who: Who,
+        thread: Thread,
         name: String,
         exec: bool,
     },
@@ -108,7 +132,7 @@ pub(crate) enum Event {
     Throttled,
 }
 
-/// Executable memory: `path` from `offset` lies at `start`.
+/// Executable memory: `path` from `offset` is mapped at `start`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub start: u64,

@@ -1,31 +1,31 @@
-//! Records of a ring, read.
+//! Decoding the records of a ring.
 
 use super::tracefs::Fields;
-use super::{Chain, Event, Mapping, Source, Stamped, Who};
+use super::{Chain, Event, Mapping, REGISTERS, Registers, Source, Stamped, Thread};
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
 
-/// Bytes of what every record ends in that is no sample: whose, when, of which event.
+/// Bytes at the end of every record but samples: thread, time, event.
 const TRAILER: usize = 24;
 
-/// Knows what records mean.
+/// Decodes records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     /// By event number.
     pub sources: HashMap<u64, Source>,
-    /// None where there are no tracepoints.
+    /// None without tracepoints.
     pub fields: Option<Fields>,
 }
 
 impl Decoder {
-    /// Passes on the events of `records`, whole records one after the other. What is not
-    /// understood is passed over.
+    /// Passes on the events of `records`, which are whole records one after the other. Unknown records are
+    /// skipped.
     pub fn decode(&self, mut records: &[u8], mut each: impl FnMut(Stamped)) {
         while let Some(header) = records.get(..8) {
             let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
             let misc = u16::from_ne_bytes([header[4], header[5]]);
             let kind = Reader(header).u32().unwrap_or_default();
-            // A size of less than its own header would never end.
+            // A size smaller than the header would loop forever.
             let Some(body) = records.get(8..size) else {
                 return;
             };
@@ -55,10 +55,10 @@ impl Decoder {
                 Event::Fork { child, parent }
             }
             sys::PERF_RECORD_EXIT => Event::Exit {
-                who: body.child_and_parent()?.0,
+                thread: body.child_and_parent()?.0,
             },
             sys::PERF_RECORD_COMM => Event::Comm {
-                who: body.who()?,
+                thread: body.thread()?,
                 name: body.text(),
                 exec: u32::from(misc) & sys::PERF_RECORD_MISC_COMM_EXEC != 0,
             },
@@ -70,7 +70,7 @@ impl Decoder {
 
     fn sample(&self, mut body: Reader) -> Option<Stamped> {
         let source = *self.sources.get(&body.u64()?)?;
-        let who = body.who()?;
+        let thread = body.thread()?;
         let time = body.u64()?;
         let mut chain = Chain::default();
         if source != Source::End {
@@ -81,31 +81,38 @@ impl Decoder {
             _ => body.raw()?,
         };
         if source != Source::End {
+            chain.registers = body.registers()?;
             chain.top = body.top()?;
         }
         let event = match source {
-            Source::Clock => Event::Sample { who, chain },
-            _ => traced(source, &self.fields?, who, chain, raw)?,
+            Source::Clock => Event::Sample { thread, chain },
+            _ => traced(source, &self.fields?, thread, chain, raw)?,
         };
         Some(Stamped { time, event })
     }
 }
 
-fn traced(source: Source, fields: &Fields, who: Who, chain: Chain, raw: &[u8]) -> Option<Event> {
+fn traced(
+    source: Source,
+    fields: &Fields,
+    thread: Thread,
+    chain: Chain,
+    raw: &[u8],
+) -> Option<Event> {
     Some(match source {
         Source::Clock => return None,
         Source::Begin => Event::Begin {
-            who,
+            thread,
             lock: fields.begin_lock.read(raw)? as u64,
             flags: fields.begin_flags.read(raw)? as u32,
             chain,
         },
         Source::End => Event::End {
-            who,
+            thread,
             lock: fields.end_lock.read(raw)? as u64,
         },
         Source::Switch => Event::Switch {
-            who,
+            thread,
             prev: fields.prev.read(raw)?,
             state: fields.state.read(raw)?,
             next: fields.next.read(raw)?,
@@ -132,19 +139,19 @@ impl<'a> Reader<'a> {
         Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    fn who(&mut self) -> Option<Who> {
-        Some(Who {
+    fn thread(&mut self) -> Option<Thread> {
+        Some(Thread {
             pid: self.u32()?,
             tid: self.u32()?,
         })
     }
 
-    /// In the order of births and deaths: pid, parent's, tid, parent's.
-    fn child_and_parent(&mut self) -> Option<(Who, Who)> {
+    /// In the order of birth and death records: pid, parent's pid, tid, parent's tid.
+    fn child_and_parent(&mut self) -> Option<(Thread, Thread)> {
         let [pid, ppid, tid, ptid] = [self.u32()?, self.u32()?, self.u32()?, self.u32()?];
         Some((
-            Who { pid, tid },
-            Who {
+            Thread { pid, tid },
+            Thread {
                 pid: ppid,
                 tid: ptid,
             },
@@ -163,8 +170,25 @@ impl<'a> Reader<'a> {
         self.take(length as usize)
     }
 
-    /// The user's stack, as far as it was asked for and could be read; nothing of a kernel
-    /// thread.
+    /// The user's registers; none for a kernel thread.
+    fn registers(&mut self) -> Option<Option<Registers>> {
+        if self.u64()? == 0 {
+            return Some(None);
+        }
+        let (argument, frame) = (self.u64()?, self.u64()?);
+        let link = match REGISTERS.len() {
+            4 => Some(self.u64()?),
+            _ => None,
+        };
+        Some(Some(Registers {
+            argument,
+            frame,
+            link,
+            stack: self.u64()?,
+        }))
+    }
+
+    /// The words of the user's stack that were requested and readable; nothing for a kernel thread.
     fn top(&mut self) -> Option<Box<[u64]>> {
         let asked = usize::try_from(self.u64()?).ok()?;
         if asked == 0 {
@@ -176,7 +200,7 @@ impl<'a> Reader<'a> {
         Some(words.iter().map(|&word| u64::from_ne_bytes(word)).collect())
     }
 
-    /// Up to the first zero.
+    /// The text up to the first zero byte.
     fn text(&mut self) -> String {
         let end = self
             .0
@@ -187,9 +211,9 @@ impl<'a> Reader<'a> {
     }
 
     fn mapping(&mut self) -> Option<Event> {
-        let who = self.who()?;
+        let thread = self.thread()?;
         let (start, length, offset) = (self.u64()?, self.u64()?, self.u64()?);
-        // Device, inode and generation (or a build number); protection and flags.
+        // Skips device, inode and generation (or a build id), protection and flags.
         self.take(24)?;
         self.take(8)?;
         let end = start.saturating_add(length);
@@ -200,7 +224,7 @@ impl<'a> Reader<'a> {
             path: self.text(),
         };
         Some(Event::Map {
-            pid: who.pid,
+            pid: thread.pid,
             mapping,
         })
     }

@@ -1,4 +1,4 @@
-//! The memory through which the kernel hands over records of one CPU.
+//! The memory through which the kernel delivers one CPU's records.
 
 use super::Counter;
 use perf_event_open_sys::bindings::perf_event_mmap_page;
@@ -11,23 +11,22 @@ const PAGE: usize = 4096;
 const HEAD: usize = offset_of!(perf_event_mmap_page, data_head);
 const TAIL: usize = offset_of!(perf_event_mmap_page, data_tail);
 
-/// A ring, mapped; the kernel writes, one reader reads.
+/// A mapped ring: the kernel writes, one reader reads.
 #[derive(Debug)]
 pub(crate) struct Ring {
     header: NonNull<perf_event_mmap_page>,
     data: NonNull<u8>,
     /// A power of two.
     size: usize,
-    /// What is to be unmapped; none in tests.
+    /// Bytes to unmap; none in tests.
     mapped: Option<usize>,
 }
 
-// SAFETY: the mapping is the ring's own, and reading takes `&mut`: one thread at a time.
+// SAFETY: the mapping belongs to this ring alone, and reading takes `&mut`, so one thread reads at a time.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// The ring of `counter`, of `pages` or, where locked memory is short, as many as there
-    /// can be.
+    /// The ring of `counter` with `pages` or, where locked memory is short, as many as fit.
     pub fn of(counter: &Counter, pages: usize) -> io::Result<Ring> {
         let mut pages = pages.next_power_of_two();
         loop {
@@ -42,7 +41,7 @@ impl Ring {
         let length = (1 + pages) * PAGE;
         let (read_write, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let (none, fd) = (std::ptr::null_mut(), counter.as_raw_fd());
-        // SAFETY: a new mapping wherever the kernel likes.
+        // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
         let base = unsafe { libc::mmap(none, length, read_write, shared, fd, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -50,23 +49,23 @@ impl Ring {
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Ring {
             header: base.cast(),
-            // SAFETY: the mapping is one page longer than the data.
+            // SAFETY: the mapping is one page longer than the data, so this stays inside it.
             data: unsafe { base.add(PAGE) },
             size: pages * PAGE,
             mapped: Some(length),
         })
     }
 
-    /// Moves all records there are to the end of `into`.
+    /// Moves all available records to the end of `into`.
     pub fn read(&mut self, into: &mut Vec<u8>) {
-        // Acquire: pairs with the kernel's barrier between a record and `data_head`.
+        // Acquire: pairs with the kernel's barrier between writing a record and `data_head`.
         let head = self.word(HEAD).load(Ordering::Acquire);
         let tail = self.word(TAIL);
         // Relaxed: only this reader writes it.
         let from = tail.load(Ordering::Relaxed);
         self.copy(from, head, into);
-        // Release: the copy is done before the kernel, which reads `data_tail` before it
-        // writes there (a control dependency), can overwrite it.
+        // Release: the copy finishes before the kernel sees the new `data_tail` and overwrites the records;
+        // its read pairs with this store by a control dependency.
         tail.store(head, Ordering::Release);
     }
 
@@ -75,8 +74,8 @@ impl Ring {
         let start = from as usize & (self.size - 1);
         let first = length.min(self.size - start);
         into.reserve(length);
-        // SAFETY: both parts lie in the data, between tail and head, where the kernel does
-        // not write until the tail moves; `into` has room for both.
+        // SAFETY: both parts lie in the data between tail and head, where the kernel does not write until
+        // the tail moves; `into` has room reserved for both.
         unsafe {
             let end = into.as_mut_ptr().add(into.len());
             self.data
@@ -88,10 +87,10 @@ impl Ring {
         }
     }
 
-    /// A word of the header that both sides may write at any time.
+    /// A word of the header, which the kernel may write at any time.
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: an aligned word of the header, which lives as long as the ring and is only
-        // touched as an atomic.
+        // SAFETY: an aligned word of the header, which lives as long as the ring and is accessed only as an
+        // atomic.
         unsafe { AtomicU64::from_ptr(self.header.byte_add(offset).cast().as_ptr()) }
     }
 }
@@ -99,7 +98,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         if let Some(length) = self.mapped {
-            // SAFETY: the mapping of `map`, which nobody uses any more.
+            // SAFETY: `map` made this mapping, and with the ring goes its last user.
             unsafe { libc::munmap(self.header.as_ptr().cast(), length) };
         }
     }
@@ -113,9 +112,9 @@ fn short_of_memory(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// A ring whose kernel is the test.
+    /// A ring in which the test plays the kernel.
     fn ring(size: usize) -> Ring {
-        // SAFETY: zeroes are a header.
+        // SAFETY: all fields are integers, for which zeroes are valid.
         let header: perf_event_mmap_page = unsafe { std::mem::zeroed() };
         let data = Box::leak(vec![0; size].into_boxed_slice());
         Ring {
@@ -126,13 +125,13 @@ mod tests {
         }
     }
 
-    /// What the kernel does: write, then move the head.
+    /// Writes, then moves the head, as the kernel does.
     fn write(ring: &Ring, bytes: &[u8]) {
         let head = ring.word(HEAD);
         let at = head.load(Ordering::Relaxed);
         for (i, &byte) in bytes.iter().enumerate() {
             let index = (at as usize + i) % ring.size;
-            // SAFETY: in the data.
+            // SAFETY: `index` is below the size of the data.
             unsafe { ring.data.add(index).write(byte) };
         }
         head.store(at + bytes.len() as u64, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Tracepoints' numbers and fields, from tracefs.
+//! Numbers and fields of tracepoints, from tracefs.
 
 use super::format::Field;
 use std::ffi::CStr;
@@ -7,18 +7,18 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-/// Where tracefs is, if it is mounted and readable.
+/// Where tracefs usually is, if mounted and readable.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const FSCONFIG_CMD_CREATE: i32 = 6;
 const CLOEXEC: i32 = 1;
 
-/// The directory of tracefs.
+/// The root directory of tracefs.
 #[derive(Debug)]
 pub(crate) struct Tracefs(OwnedFd);
 
 impl Tracefs {
-    /// Opens it where it is mounted, else mounts it where nobody sees it: the mount is
-    /// nowhere in the tree and goes with its descriptor.
+    /// Opens the mounted tracefs, or else mounts one detached: it appears nowhere in the tree and goes with
+    /// its descriptor.
     pub fn open() -> io::Result<Tracefs> {
         let mounted = MOUNTED
             .iter()
@@ -30,11 +30,11 @@ impl Tracefs {
         }
     }
 
-    /// The text of `path` below the directory.
+    /// The text of the file `path` below the root.
     fn read(&self, path: &str) -> io::Result<String> {
         let path = std::ffi::CString::new(path)?;
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: a descriptor of ours and a C string.
+        // SAFETY: the descriptor is open as long as `self` lives, and `path` is a C string.
         let fd = owned(unsafe { libc::openat(self.0.as_raw_fd(), path.as_ptr(), flags) }.into())?;
         let mut text = String::new();
         File::from(fd).read_to_string(&mut text)?;
@@ -53,7 +53,7 @@ impl Tracefs {
     }
 }
 
-/// The tracepoints that are used, on the running kernel.
+/// The tracepoints in use, on the running kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracepoints {
     pub begin: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Tracepoints {
     pub fields: Fields,
 }
 
-/// Where what is read of them is.
+/// The fields that are read from them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
     pub begin_lock: Field,
@@ -74,7 +74,7 @@ pub(crate) struct Fields {
 }
 
 impl Tracepoints {
-    /// Looks them up.
+    /// Looks up numbers and fields.
     pub fn find(tracefs: &Tracefs) -> io::Result<Tracepoints> {
         const BEGIN: &str = "lock/contention_begin";
         const END: &str = "lock/contention_end";
@@ -98,23 +98,23 @@ impl Tracepoints {
 fn detached() -> io::Result<Tracefs> {
     const NAME: &CStr = c"tracefs";
     let none = std::ptr::null::<u8>();
-    // SAFETY: a C string and flags.
+    // SAFETY: `NAME` is a C string; the other arguments are numbers.
     let opened = unsafe { libc::syscall(libc::SYS_fsopen, NAME.as_ptr(), CLOEXEC) };
     let context = owned(opened)?;
     let fd = context.as_raw_fd();
-    // SAFETY: this command takes neither key nor value.
+    // SAFETY: this command takes neither key nor value, so null is right for both.
     let made = unsafe { libc::syscall(libc::SYS_fsconfig, fd, FSCONFIG_CMD_CREATE, none, none, 0) };
     if made < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a descriptor of ours and flags.
+    // SAFETY: the descriptor is ours and open; the other arguments are numbers.
     owned(unsafe { libc::syscall(libc::SYS_fsmount, fd, CLOEXEC, 0) }).map(Tracefs)
 }
 
-/// A system call's new descriptor.
+/// The new descriptor that a system call returned.
 fn owned(result: i64) -> io::Result<OwnedFd> {
     match i32::try_from(result) {
-        // SAFETY: fresh from the kernel, and nobody else has it.
+        // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
         Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

@@ -1,10 +1,10 @@
-//! Locks of programs, which the kernel sees as waits on a futex.
+//! Locks of programs, which the kernel sees as futex waits.
 
 use super::{Wanted, matches};
 use crate::symbols::{Function, Named};
 use profile::Kind;
 
-/// The kernel's side of a wait.
+/// The kernel functions of a futex wait.
 const WAITING: &[&str] = &[
     "futex_do_wait",
     "__futex_wait*",
@@ -12,7 +12,7 @@ const WAITING: &[&str] = &[
     "do_futex_wait*",
 ];
 
-/// Functions of libraries that wait on behalf of others.
+/// Library functions that wait on behalf of their callers.
 const LIBRARY: &[&str] = &[
     "std::*",
     "core::*",
@@ -34,8 +34,8 @@ const LIBRARY: &[&str] = &[
     "syscall",
 ];
 
-/// Where sources of such libraries are: Rust's own as it is built and as it is installed,
-/// crates as Cargo unpacks them.
+/// Source folders of such libraries: Rust's standard library as built and as installed, crates as Cargo
+/// unpacks them.
 const SOURCES: &[&str] = &[
     "/rustc/",
     "/rustlib/src/rust/library/",
@@ -43,8 +43,7 @@ const SOURCES: &[&str] = &[
     "/lock_api-",
 ];
 
-/// Names of locks as others know them, by a piece of the name or the source of a function
-/// that takes them.
+/// Well-known names of locks, by a part of the name or source file of a function that acquires them.
 const LOCKS: &[(&str, &str)] = &[
     ("/sync/poison/mutex.rs", "std::sync::Mutex"),
     ("/sync/mutex/", "std::sync::Mutex"),
@@ -72,17 +71,41 @@ const LOCKS: &[(&str, &str)] = &[
     ("pthread_join", "pthread_join"),
 ];
 
+/// Locks whose futex word identifies the lock; the others wait at words of several kinds, or at a thread's
+/// own.
+const THEMSELVES: &[&str] = &["pthread_mutex", "std::sync::Mutex", "futex"];
+
 /// What a stack off CPU waits for, if it waits on a futex.
 pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
     let waits = stack.kernel.iter().any(|frame| any(WAITING, frame));
     waits.then(|| Wanted {
         name: name(&stack.user).unwrap_or("futex").to_owned(),
         kind: Kind::Futex,
-        caller: caller(&stack.user).to_owned(),
+        caller: caller(&stack.user),
     })
 }
 
-/// The outermost lock named before the caller: a condition variable takes a mutex.
+/// Whether the futex word tells which lock this is.
+pub(crate) fn is_itself(wanted: &Wanted) -> bool {
+    THEMSELVES.contains(&wanted.name.as_str())
+}
+
+/// The lock that a stack spins for in a program, if a function's name says so.
+pub(crate) fn user_spinning(stack: &Named) -> Option<Wanted> {
+    const SPINNING: &[&str] = &[
+        "pthread_spin_lock",
+        "__pthread_spin_lock",
+        "___pthread_spin_lock",
+    ];
+    let leaf = stack.user.first()?;
+    any(SPINNING, &leaf.name).then(|| Wanted {
+        name: "pthread_spinlock".to_owned(),
+        kind: Kind::UserSpin,
+        caller: caller(&stack.user),
+    })
+}
+
+/// The outermost lock named before the caller: a condition variable acquires a mutex.
 fn name(user: &[Function]) -> Option<&'static str> {
     let library = user.iter().take_while(|function| is_library(function));
     let known = |function: &Function| {
@@ -93,11 +116,17 @@ fn name(user: &[Function]) -> Option<&'static str> {
     library.filter_map(known).last()
 }
 
-/// The first function that is no library's; where all are, the last.
-fn caller(user: &[Function]) -> &str {
+/// The first function outside of libraries, with the calling line if known; the last one if all are.
+fn caller(user: &[Function]) -> String {
     let own = user.iter().find(|function| !is_library(function));
-    own.or(user.last())
-        .map_or("[unknown]", |function| &function.name)
+    let Some(caller) = own.or(user.last()) else {
+        return "[unknown]".to_owned();
+    };
+    let file = caller.source.rsplit('/').next().unwrap_or_default();
+    match caller.line {
+        0 => caller.name.clone(),
+        line => format!("{} at {file}:{line}", caller.name),
+    }
 }
 
 fn is_library(function: &Function) -> bool {

@@ -8,8 +8,8 @@ const WRITE: u32 = 4;
 const PERCPU: u32 = 16;
 const MUTEX: u32 = 32;
 
-/// What is waited for. A kernel with real-time locks adds a flag of its own, which says
-/// how a lock is built and not what it is.
+/// The kind of lock. A kernel with real-time locks adds a flag, which tells how a lock is built and not
+/// what it is.
 pub(crate) fn kind(flags: u32) -> Kind {
     let has = |flag| flags & flag != 0;
     if has(MUTEX) {
@@ -24,7 +24,7 @@ pub(crate) fn kind(flags: u32) -> Kind {
         (true, ..) => Kind::Spinlock,
         (_, true, _) => Kind::RwsemRead,
         (_, _, true) => Kind::RwsemWrite,
-        // A counting semaphore, or a real-time mutex: waited for like a mutex.
+        // A counting semaphore or a real-time mutex, which tasks wait for as for a mutex.
         _ => Kind::Mutex,
     }
 }

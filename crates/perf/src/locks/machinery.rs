@@ -1,9 +1,8 @@
-//! Functions that lock, as opposed to those that want something locked.
+//! Functions that implement locking, as opposed to callers that want a lock.
 
 use super::matches;
 
-/// What makes up locks themselves and how they are traced. Names that are inlined on one
-/// kernel are functions on another.
+/// Functions of locks and of their tracing. One kernel inlines what another has as a function.
 const MACHINERY: &[&str] = &[
     // Tracing.
     "__traceiter_*",
@@ -61,7 +60,7 @@ const MACHINERY: &[&str] = &[
     "mmap_write_unlock*",
     "mmap_read_unlock*",
     "__mmap_lock_*",
-    // How a sleeper sleeps.
+    // Sleeping.
     "schedule*",
     "__schedule*",
     "preempt_schedule*",

@@ -6,14 +6,14 @@ mod machinery;
 mod names;
 mod spinning;
 
-pub(crate) use futex::futex;
+pub(crate) use futex::{futex, is_itself, user_spinning};
 pub(crate) use kinds::kind;
 pub(crate) use spinning::spinning;
 
 use machinery::is_machinery;
 use profile::Kind;
 
-/// What is waited for, and who wants it: the key of a row.
+/// The lock waited for and the caller: the key of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Wanted {
     pub name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
     pub caller: String,
 }
 
-/// What a wait for a kernel lock of `kind` is for, by its kernel frames from the leaf.
+/// The lock and caller of a wait for a kernel lock of `kind`, by its kernel frames from the leaf.
 pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
     let name = names::name(kind, frames).unwrap_or_else(|| profile::UNKNOWN.to_owned());
     let caller = frames.iter().find(|frame| !is_machinery(frame));
@@ -32,7 +32,7 @@ pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
     }
 }
 
-/// Whether `name` is `pattern`, in which a star stands for anything.
+/// Whether `name` matches `pattern`, in which a star matches anything.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else {
         return name == pattern;

@@ -1,11 +1,11 @@
-//! Names of kernel locks. A tracepoint knows a lock's address only; who waits tells its
-//! name, by the function nearest to the lock that says so.
+//! Names of kernel locks. A tracepoint knows a lock's address only; the waiter's stack tells the name, by
+//! the known function nearest to the lock.
 
 use super::machinery::is_machinery;
 use super::matches;
 use profile::Kind;
 
-/// What is taken alike.
+/// Kinds of locks that the same functions acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Spin,
@@ -17,9 +17,9 @@ pub(super) enum Class {
 
 use Class::{Mutex, Percpu, Rwlock, Rwsem, Spin};
 
-/// A lock's class, a function that takes it (a star stands for anything), its name. `seen`
-/// marks what a recording showed, by kernel; the others are functions of that kernel whose
-/// waits were not met in a recording yet.
+/// A lock's class, a function that acquires it (a star matches anything), its name. `seen` marks rows that
+/// a recording showed, by kernel; the others name functions of that kernel whose waits no recording has
+/// shown yet.
 pub(super) const TABLE: &[(Class, &str, &str)] = &[
     // The address space.
     (Rwsem, "__vm_munmap", "mmap_lock"),   // seen: 6.18, munmap
@@ -228,7 +228,7 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Spin, "__call_rcu_common", "rcu callbacks lock"), // 6.18
 ];
 
-/// Functions of locks one sleeps for: a spin lock taken in them is that lock's own.
+/// Functions of sleeping locks: a spin lock acquired in them is part of the lock.
 const SLEEPING: &[(&str, Class)] = &[
     ("rwsem_*", Rwsem),
     ("down_read*", Rwsem),
@@ -240,11 +240,11 @@ const SLEEPING: &[(&str, Class)] = &[
     ("__mutex_*", Mutex),
 ];
 
-/// Functions that are asked, besides those that lock: what is further away takes other
-/// locks than this one, and no name is better than a wrong one.
+/// How many functions outside of locking are considered. Functions further away acquire other locks, and no
+/// name is better than a wrong one.
 const NEAR: usize = 3;
 
-/// The name of a lock, by the frames of who waits, from the leaf.
+/// The name of a lock, by the waiter's kernel frames from the leaf.
 pub(super) fn name(kind: Kind, frames: &[String]) -> Option<String> {
     let class = class(kind)?;
     if class == Spin
@@ -261,7 +261,7 @@ pub(super) fn name(kind: Kind, frames: &[String]) -> Option<String> {
     nearest(class, frames).map(str::to_owned)
 }
 
-/// A frame's index and lock, if it is of a lock one sleeps for.
+/// The index of a frame and its class, if it belongs to a sleeping lock.
 fn sleeping((at, frame): (usize, &String)) -> Option<(usize, Class)> {
     let of = SLEEPING.iter().find(|(pattern, _)| matches(pattern, frame));
     of.map(|&(_, class)| (at, class))
@@ -291,6 +291,6 @@ fn class(kind: Kind) -> Option<Class> {
         Kind::Mutex => Mutex,
         Kind::RwsemRead | Kind::RwsemWrite => Rwsem,
         Kind::PercpuRwsem => Percpu,
-        Kind::Futex | Kind::Own | Kind::Line => return None,
+        Kind::Futex | Kind::UserSpin | Kind::Own | Kind::Line => return None,
     })
 }

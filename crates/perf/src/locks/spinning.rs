@@ -3,8 +3,8 @@
 use super::{Wanted, matches, wanted};
 use profile::Kind;
 
-/// Functions that do nothing but spin, wherever in the stack they are: what interrupts
-/// them keeps them spinning.
+/// Functions that only spin. They count anywhere in the stack: the task still spins while an interrupt runs
+/// above them.
 const SPINNING: &[(&str, Spin)] = &[
     ("native_queued_spin_lock_slowpath", Spin::Spinlock),
     ("__pv_queued_spin_lock_slowpath", Spin::Spinlock),
@@ -18,8 +18,8 @@ const SPINNING: &[(&str, Spin)] = &[
     ("osq_lock", Spin::Sleeping),
 ];
 
-/// Functions that spin themselves where the compiler has put the loop into them, and else
-/// sleep or call: they spin if they are the leaf.
+/// Functions that spin themselves where the compiler has inlined the loop, and otherwise sleep or call:
+/// they spin if they are the leaf.
 const SPINNING_LEAVES: &[&str] = &["rwsem_down_*_slowpath", "__mutex_lock", "__mutex_lock_*"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,11 +27,11 @@ enum Spin {
     Spinlock,
     Read,
     Write,
-    /// For a lock that one sleeps for in the end.
+    /// For a sleeping lock.
     Sleeping,
 }
 
-/// What a stack spins for, if it does; its kernel frames from the leaf.
+/// What a stack spins for, if it does, by its kernel frames from the leaf.
 pub(crate) fn spinning(frames: &[String]) -> Option<Wanted> {
     let at = frames.iter().position(|frame| spin(frame).is_some());
     let kind = match at {
@@ -40,7 +40,7 @@ pub(crate) fn spinning(frames: &[String]) -> Option<Wanted> {
             Spin::Write => Kind::RwlockWrite,
             Spin::Sleeping => sleeping(&frames[at..])?,
             Spin::Spinlock => match frames.get(at + 1).and_then(|frame| spin(frame)) {
-                // Readers and writers queue on a spin lock within theirs.
+                // Readers and writers queue on a spin lock inside the rwlock.
                 Some(Spin::Read) => Kind::RwlockRead,
                 Some(Spin::Write) => Kind::RwlockWrite,
                 _ => Kind::Spinlock,
@@ -65,7 +65,7 @@ fn spins_as_leaf(frame: &str) -> bool {
         .any(|pattern| matches(pattern, frame))
 }
 
-/// Which lock that one sleeps for, by the nearest function that says so.
+/// The kind of the sleeping lock, by the nearest function that tells.
 fn sleeping(frames: &[String]) -> Option<Kind> {
     const SAYS: &[(&str, Kind)] = &[
         ("rwsem_down_write*", Kind::RwsemWrite),

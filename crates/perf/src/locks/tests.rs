@@ -1,4 +1,4 @@
-//! Stacks as kernels make them, and this kernel's names.
+//! Stacks as kernels produce them, and the names of this kernel.
 
 use super::names::{Class, TABLE};
 use super::*;
@@ -18,7 +18,7 @@ fn pair(name: &str, caller: &str) -> (String, String) {
 }
 
 #[test]
-fn locks_are_named_by_who_takes_them() {
+fn locks_are_named_by_their_callers() {
     let cases = [
         (
             Kind::RwsemWrite,
@@ -206,7 +206,7 @@ fn an_inlined_function_of_a_library_is_known_by_its_source() {
 }
 
 #[test]
-fn a_futex_of_whom_nobody_knows_is_a_futex() {
+fn a_futex_without_a_known_lock_is_a_futex() {
     let stack = named("__schedule futex_wait", &[("__GI___lll_lock_wait", true)]);
     let expected = Wanted {
         name: "futex".into(),
@@ -217,7 +217,7 @@ fn a_futex_of_whom_nobody_knows_is_a_futex() {
     assert_eq!(futex(&named("__schedule do_nanosleep", &[])), None);
 }
 
-/// The running kernel's functions, without their variants.
+/// The running kernel's functions, without suffixes of variants.
 fn kernel_functions() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let name = |line: &str| {
@@ -234,7 +234,7 @@ fn this_kernel_takes_its_locks_where_the_table_says() {
         eprintln!("skipped: there is no /proc/kallsyms");
         return;
     }
-    // Of each group one is there: what is a function on one kernel is inlined on another.
+    // One function of each group exists: a function on one kernel is inlined on another.
     let groups: [(&str, &[&str]); 6] = [
         ("munmap", &["__vm_munmap"]),
         ("mmap", &["vm_mmap_pgoff"]),

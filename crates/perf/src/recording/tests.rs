@@ -1,4 +1,4 @@
-//! Recordings made by hand.
+//! Hand-made recordings.
 
 use super::*;
 use crate::symbols::Function;
@@ -33,8 +33,8 @@ const MUNMAP: [&str; 3] = [
     "__vm_munmap",
 ];
 
-/// 100 samples a second: busy in user code, spinning for `mmap_lock`, waiting for it,
-/// and on a futex.
+/// 100 samples a second: busy in user code, spinning for `mmap_lock`, waiting for it, and waiting on a
+/// futex.
 fn recording() -> Recording {
     let mut totals = Totals::default();
     totals.samples.extend([(0, 5), (1, 20)]);
@@ -46,12 +46,14 @@ fn recording() -> Recording {
     totals.asleep.insert(3, tally(2, 400_000_000, 250_000_000));
     totals.preempted.insert(0, tally(1, 50_000_000, 50_000_000));
     totals.foreign = 20;
+    totals.lived = 2_000_000_000;
     Recording::new(Seen {
         clock: Clock::CpuClock,
         span: Duration::from_secs(1),
         sample_seconds: 0.01,
         cpus: 2,
         sees_all: true,
+        hidden: Hidden::default(),
         missing: Vec::new(),
         stacks: vec![
             named(&["work", "main"], &[]),
@@ -62,6 +64,7 @@ fn recording() -> Recording {
                 &["__schedule", "futex_wait"],
             ),
         ],
+        words: HashMap::new(),
         totals,
     })
 }
@@ -105,7 +108,7 @@ fn one_row_has_what_was_waited_and_what_was_spun() {
         close(mmap.wait, 0.6) && close(mmap.worst, 0.3) && close(mmap.mean, 0.2),
         "{mmap:?}"
     );
-    // Ten of the twenty spinning samples lay in traced waits.
+    // Ten of the twenty spinning samples lie in traced waits.
     assert!(close(mmap.spin, 0.1) && close(mmap.share, 0.35), "{mmap:?}");
     let futex = &locks[1];
     assert_eq!(
@@ -126,7 +129,7 @@ fn what_is_doubtful_is_noted() {
     for part in [
         "kernel stacks: no",
         "7 records were lost",
-        "are not counted: 3",
+        "not counted: 3",
         "took 10.0 %",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
@@ -140,4 +143,60 @@ fn where_others_are_not_seen_nothing_is_said_of_them() {
     let recording = Recording::new(seen);
     assert_eq!(recording.foreign(), None);
     assert!(recording.notes().is_empty());
+}
+
+#[test]
+fn nothing_is_busy_for_longer_than_it_is_on_a_cpu() {
+    let mut recording = recording();
+    // A quarter of a second of samples; all but a fifth off CPU.
+    recording.0.totals.lived = 650_000_000;
+    let busy = recording.busy().total();
+    assert!((busy - 0.2).abs() < 1e-9, "{busy}");
+    recording.0.hidden.waits = true;
+    let busy = recording.busy().total();
+    assert!((busy - 0.25).abs() < 1e-9, "{busy}");
+}
+
+#[test]
+fn a_spin_lock_of_a_program_is_a_lock() {
+    let mut recording = recording();
+    recording
+        .0
+        .stacks
+        .push(named(&["pthread_spin_lock", "push", "main"], &[]));
+    recording.0.totals.samples.insert(4, 20);
+    recording.0.totals.loose.insert(4, 20);
+    let locks = recording.locks(1.0);
+    let row = locks
+        .iter()
+        .find(|lock| lock.kind == Kind::UserSpin)
+        .expect("a row");
+    assert_eq!(
+        (row.name.as_str(), row.caller.as_str()),
+        ("pthread_spinlock", "push")
+    );
+    assert!((row.spin - 0.2).abs() < 1e-9, "{row:?}");
+}
+
+#[test]
+fn two_mutexes_behind_one_function_are_two_rows() {
+    let mut recording = recording();
+    let seen = &mut recording.0;
+    for (at, milliseconds, name) in [(0x1000, 300, "accounts"), (0x2000, 100, "at 0x2000")] {
+        let word = Word::At(at);
+        let total = milliseconds * 1_000_000;
+        seen.totals.words.insert((3, word), tally(1, total, total));
+        seen.words.insert(word, name.to_owned());
+    }
+    let locks = recording.locks(1.0);
+    let rows: Vec<(&str, f64)> = locks
+        .iter()
+        .filter(|lock| lock.kind == Kind::Futex)
+        .map(|lock| (lock.name.as_str(), lock.wait))
+        .collect();
+    let expected = [
+        ("std::sync::Mutex accounts", 0.3),
+        ("std::sync::Mutex at 0x2000", 0.1),
+    ];
+    assert_eq!(rows, expected);
 }

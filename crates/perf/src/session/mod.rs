@@ -1,4 +1,4 @@
-//! A recording under way: what is opened, and the thread that reads it.
+//! A recording in progress: its open events, and the thread that reads them.
 
 mod opened;
 mod order;

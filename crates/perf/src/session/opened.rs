@@ -1,4 +1,4 @@
-//! The events that can be had here.
+//! The events available here.
 
 use crate::event::{
     Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints,
@@ -7,42 +7,43 @@ use crate::{Clock, Error, Options};
 use std::collections::HashMap;
 use std::io;
 
-/// Pages of the rings that births, deaths, names and mappings go to: a flood of waits can
-/// not push them out.
+/// Pages of the rings for births, deaths, names and mappings, which a flood of waits cannot push out.
 const TASK_PAGES: usize = 64;
 /// Pages of a ring where locked memory is short.
 const UNPRIVILEGED_PAGES: usize = 64;
 
-/// Events, disabled, and the rings they write to.
+/// Disabled events, and the rings they write to.
 pub(crate) struct Opened {
     pub clock: Clock,
     pub decoder: Decoder,
-    /// What could not be had, and how to allow it.
+    /// What is not available, and how to allow it.
     pub missing: Vec<String>,
     pub rings: Vec<Ring>,
-    /// For polling, one a ring: events that report births, deaths, names and mappings, and
-    /// in between, where samples have rings of their own, clocks.
+    /// Events to poll, one per ring: those that report births, deaths, names and mappings, interleaved with
+    /// clocks where samples have rings of their own.
     pub leaders: Vec<i32>,
     pub cpus: Vec<u32>,
+    /// Whether waits for locks and time off CPU are traced.
+    pub sees_waits: bool,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
-    /// Clocks of threads, where they are sampled one by one.
+    /// Clocks of threads, where these are sampled one by one.
     threads: HashMap<u32, Vec<Counter>>,
     plan: Plan,
     attributes: Attributes,
 }
 
-/// Whom the samples are of.
+/// Which threads are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
-    /// Of whatever runs: sorted out later.
+    /// All that run; sorted out later.
     Cpus,
-    /// Of threads one by one.
+    /// Given threads, one by one.
     Threads(Scope),
 }
 
 impl Opened {
-    /// Opens the best that is allowed.
+    /// Opens the best events that the kernel allows.
     pub fn open(options: &Options) -> Result<Opened, Error> {
         let cpus = online().map_err(Error::system("reading /sys/devices/system/cpu/online"))?;
         let (plan, clock) = best(options.frequency, &cpus)?;
@@ -57,6 +58,7 @@ impl Opened {
             rings: Vec::new(),
             leaders: Vec::new(),
             cpus,
+            sees_waits: false,
             tasks: Vec::new(),
             counters: Vec::new(),
             threads: HashMap::new(),
@@ -75,7 +77,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Whether all threads are seen without being opened one by one.
+    /// Whether all threads are seen, without opening events for each.
     pub fn sees_all(&self) -> bool {
         self.plan == Plan::Cpus
     }
@@ -85,12 +87,12 @@ impl Opened {
         self.plan != Plan::Threads(Scope::User)
     }
 
-    /// Has births, deaths, names and mappings reported from now on.
+    /// Starts reporting births, deaths, names and mappings.
     pub fn watch_tasks(&self) -> io::Result<()> {
         self.tasks.iter().try_for_each(Counter::enable)
     }
 
-    /// Records from now on.
+    /// Starts all other events.
     pub fn enable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
         self.counters
@@ -99,15 +101,15 @@ impl Opened {
             .try_for_each(Counter::enable)
     }
 
-    /// Records no more.
+    /// Stops all events.
     pub fn disable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
         let mut all = self.counters.iter().chain(&self.tasks).chain(threads);
         all.try_for_each(Counter::disable)
     }
 
-    /// Samples the threads of a process from the start, where they are sampled one by one.
-    /// Some may be gone: it is an error if all are refused.
+    /// Samples the threads of a process from its start, where threads are sampled one by one. Some may be
+    /// gone: it is an error only if the kernel refuses all.
     pub fn add_process(&mut self, threads: &[u32]) -> io::Result<()> {
         if self.sees_all() {
             return Ok(());
@@ -120,7 +122,7 @@ impl Opened {
         }
     }
 
-    /// Samples one more thread, where they are sampled one by one; at once if `running`.
+    /// Samples one more thread, where threads are sampled one by one; at once if `running`.
     pub fn add_thread(&mut self, tid: u32, running: bool) -> io::Result<()> {
         let mut counters = Vec::new();
         for (&cpu, leader) in self.cpus.iter().zip(&self.tasks) {
@@ -137,7 +139,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Closes what was opened for a thread that is dead; its records are still understood.
+    /// Closes the events of a dead thread; its records can still be decoded.
     pub fn drop_thread(&mut self, tid: u32) {
         self.threads.remove(&tid);
     }
@@ -150,7 +152,7 @@ impl Opened {
         for cpu in self.cpus.clone() {
             let target = match self.plan {
                 Plan::Cpus => Target::Cpu(cpu),
-                // A thread of our own, which lives as long as the recording.
+                // A thread of our own, which outlives the recording.
                 Plan::Threads(_) => Target::Thread(own_thread(), cpu),
             };
             let attributes = waking(Attributes::tasks(), pages);
@@ -172,7 +174,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Opens what is asked for; what fails is missing.
+    /// Opens the requested tracepoints; failures go to `missing`.
     fn open_tracepoints(&mut self, options: &Options) {
         if !options.locks && !options.off_cpu {
             return;
@@ -189,9 +191,10 @@ impl Opened {
             }
             Ok(())
         });
+        self.sees_waits = opened.is_ok() && options.locks && options.off_cpu;
         if let Err(error) = opened {
             self.missing.push(format!(
-                "kernel lock waits and time off CPU: tracepoints can not be opened ({error}); \
+                "kernel lock waits and time off CPU: tracepoints cannot be opened ({error}); \
                  run as root, with tracefs in the kernel"
             ));
         }
@@ -201,7 +204,7 @@ impl Opened {
         let attributes = Attributes::tracepoint(id, source);
         for (index, &cpu) in self.cpus.iter().enumerate() {
             let counter = Counter::open(&attributes, Target::Cpu(cpu))?;
-            // The clocks were opened first, one a CPU.
+            // The clocks were opened first, one per CPU.
             counter.write_to(&self.counters[index])?;
             self.decoder.sources.insert(counter.id(), source);
             self.counters.push(counter);
@@ -218,11 +221,11 @@ impl Opened {
 
 /// The number of the calling thread.
 pub(crate) fn own_thread() -> u32 {
-    // SAFETY: no arguments in memory.
+    // SAFETY: the call takes no arguments.
     unsafe { libc::gettid() as u32 }
 }
 
-/// The first plan and clock that the kernel lets through.
+/// The first plan and clock that the kernel accepts.
 fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
     let cpu = cpus.first().copied().unwrap_or_default();
     let plans = [
@@ -251,7 +254,7 @@ fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
 fn missing(plan: Plan) -> Vec<String> {
     const HOW: &str = "run as root, or sysctl kernel.perf_event_paranoid=-1";
     let waits = "kernel lock waits and time off CPU: tracepoints need root or CAP_PERFMON; ";
-    let kernel = "kernel stacks: the kernel may not be sampled here; ";
+    let kernel = "kernel stacks: sampling the kernel is not allowed here; ";
     let young = "what ran in a thread's first moments, and the CPU time of others: \
                  threads are watched one by one; ";
     let missing: &[&str] = match plan {
@@ -267,13 +270,13 @@ fn waking(attributes: Attributes, pages: usize) -> Attributes {
     attributes.waking_at((pages.next_power_of_two() * 1024) as u32)
 }
 
-/// The CPUs that are on.
+/// The CPUs that are online.
 fn online() -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("not a list of CPUs: {text}")))
 }
 
-/// `0-3,6`.
+/// Parses `0-3,6`.
 fn parse_cpus(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for range in list.split(',') {

@@ -1,29 +1,29 @@
-//! Events of all rings, in the order of time.
+//! Events of all rings, in order of time.
 
 use crate::event::Stamped;
 
-/// Events that were read and may be preceded by what was not: each CPU has its own ring.
+/// Events that may be preceded by some not read yet: each CPU has its own ring.
 #[derive(Debug, Default)]
 pub(super) struct Order(Vec<Stamped>);
 
 impl Order {
-    /// Adds an event, of whatever time.
+    /// Adds an event of any time.
     pub fn add(&mut self, event: Stamped) {
         self.0.push(event);
     }
 
-    /// What was added since there were `count` events.
+    /// The events added since there were `count`.
     pub fn since(&self, count: usize) -> &[Stamped] {
         &self.0[count..]
     }
 
-    /// How many there are.
+    /// How many events there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Takes what is not later than `horizon`, in order. Events of one time keep the order
-    /// they were added in.
+    /// Takes events up to `horizon`, in order of time; events of the same time keep the order in which they
+    /// were added.
     pub fn take_until(&mut self, horizon: u64) -> impl Iterator<Item = Stamped> {
         self.0.sort_by_key(|stamped| stamped.time);
         let ready = self.0.partition_point(|stamped| stamped.time <= horizon);

@@ -8,13 +8,13 @@ use crate::event::Event;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Milliseconds between rounds, if no ring fills up before.
+/// Milliseconds between rounds, unless a ring fills up earlier.
 const ROUND: i32 = 50;
-/// Nanoseconds after which a record has been written: it is so some time after its time
-/// was taken, and each CPU has a ring. What is older is complete, and in order.
+/// Nanoseconds after which a record is certain to be written: the kernel takes its time first and writes it
+/// later, and each CPU has its own ring. Older events are complete and can be ordered.
 const SETTLED: u64 = 20_000_000;
 
-/// Reads until it is stopped.
+/// Reads until it is told to stop.
 pub(crate) struct Reader {
     opened: Opened,
     account: Account,
@@ -34,10 +34,10 @@ impl Reader {
         }
     }
 
-    /// Reads, to the end; returns what was seen, and when it ended.
+    /// Reads to the end; returns the account and the time of the end.
     pub fn run(mut self) -> (Account, u64) {
-        self.account.family.ignore(own_thread());
-        // Acquire: pairs with the release of whoever stops us.
+        self.account.ignore(own_thread());
+        // Acquire: pairs with the release store of `Running::stop`.
         while !self.stop.load(Ordering::Acquire) {
             self.wait();
             let round = now();
@@ -45,7 +45,7 @@ impl Reader {
             self.account_until(round.saturating_sub(SETTLED));
         }
         let end = now();
-        // Fails for no descriptor of ours; what still comes is later than the end.
+        // Cannot fail on descriptors of ours; later records are beyond the end anyway.
         let _ = self.opened.disable();
         self.read();
         self.account_until(end);
@@ -61,12 +61,12 @@ impl Reader {
             revents: 0,
         };
         let mut polled: Vec<libc::pollfd> = self.opened.leaders.iter().map(poll).collect();
-        // SAFETY: an array of as many entries as said.
+        // SAFETY: the array has `polled.len()` entries and lives through the call.
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as u64, ROUND) };
         let hung_up = polled.iter().any(|one| one.revents & libc::POLLHUP != 0);
         if ready < 0 || hung_up {
-            // Interrupted, or the thread that opened the events has died, which ends polling for good: what
-            // it wrote is there, and rounds go on by the clock.
+            // Interrupted, or the thread that opened the events has exited, which ends polling for good:
+            // its records remain, and rounds go on by the clock.
             std::thread::sleep(std::time::Duration::from_millis(ROUND as u64));
         }
     }
@@ -86,14 +86,13 @@ impl Reader {
         }
     }
 
-    /// Opens events for threads that were born since there were `before` events, and closes
-    /// those of the dead.
+    /// Opens events for threads born since there were `before` events, and closes those of dead threads.
     fn meet(&mut self, before: usize) {
         for stamped in self.order.since(before) {
             match stamped.event {
-                // It may be dead already.
+                // The thread may be dead already, which is no error.
                 Event::Fork { child, .. } => drop(self.opened.add_thread(child.tid, true)),
-                Event::Exit { who } => self.opened.drop_thread(who.tid),
+                Event::Exit { thread } => self.opened.drop_thread(thread.tid),
                 _ => {}
             }
         }
@@ -106,13 +105,13 @@ impl Reader {
     }
 }
 
-/// Nanoseconds of the clock that events are stamped by.
+/// The time in nanoseconds, by the clock that stamps events.
 pub(crate) fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes to `time`.
+    // SAFETY: the call writes to `time`, which is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

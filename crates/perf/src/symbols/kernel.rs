@@ -7,10 +7,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-/// By address; `[kernel]` where there is no name.
+/// Names by address; `[kernel]` where there is none.
 pub(crate) fn names(symbolizer: &Symbolizer, addresses: &BTreeSet<u64>) -> HashMap<u64, String> {
     let all: Vec<u64> = addresses.iter().copied().collect();
-    // Of an image on disk nobody knows whether it is what runs.
+    // An image on disk need not be the running kernel's, so only kallsyms counts.
     let source = Kernel {
         vmlinux: MaybeDefault::None,
         debug_syms: false,
@@ -32,13 +32,13 @@ pub(crate) fn names(symbolizer: &Symbolizer, addresses: &BTreeSet<u64>) -> HashM
         .collect()
 }
 
-/// What stands in the way of names, and how to allow them.
+/// Why names are missing, and how to allow them.
 pub(crate) fn missing() -> Option<String> {
     const HOW: &str = "run as root, or sysctl kernel.kptr_restrict=0";
     (!readable()).then(|| format!("names of kernel functions: /proc/kallsyms hides them; {HOW}"))
 }
 
-/// Whether kallsyms has addresses; where they are hidden all are zero.
+/// Whether kallsyms shows addresses; where they are hidden all are zero.
 fn readable() -> bool {
     let lines = File::open("/proc/kallsyms").map(|file| BufReader::new(file).lines());
     let first = lines
@@ -52,7 +52,7 @@ fn readable() -> bool {
         .any(|line| !line.starts_with("0000000000000000"))
 }
 
-/// A function as it is in the source: without what the compiler says of its variants.
+/// A function's name as in the source, without the suffixes that the compiler gives to variants.
 pub(crate) fn plain(name: &str) -> &str {
     const VARIANTS: [&str; 4] = [".isra.", ".constprop.", ".part.", ".cold"];
     let ends = VARIANTS.iter().filter_map(|variant| name.find(variant));

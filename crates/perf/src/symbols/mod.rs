@@ -1,14 +1,15 @@
 //! Names for addresses.
 
-mod call;
+mod data;
 mod kernel;
 mod user;
 
 use crate::account::{Frame, Stack};
-use crate::tasks::{self, Place};
+use crate::tasks::Place;
 use blazesym::symbolize::Symbolizer;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use data::names as words;
 pub(crate) use kernel::missing;
 #[cfg(test)]
 pub(crate) use kernel::plain;
@@ -26,19 +27,20 @@ pub(crate) struct Named {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Function {
     pub name: String,
-    /// The file of its source, where that is known. Functions that are inlined have names
-    /// without a path: `lock` may be anybody's, in `std/src/sync/mutex.rs` it is not.
+    /// The source file, where known. Inlined functions have names without a path: `lock` says little,
+    /// `std/src/sync/mutex.rs` says which.
     pub source: String,
-    /// Whether it is of what programs are run by: the C library, the loader, the kernel's
-    /// page in every process.
+    /// The line in it, 0 if unknown.
+    pub line: u32,
+    /// Whether it belongs to the runtime of programs: the C library, the loader, the kernel's page in every
+    /// process.
     pub system: bool,
 }
 
-/// Names all stacks; places are in `files`.
+/// Names all stacks; `files` holds the names of the places' files.
 pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
     let symbolizer = Symbolizer::new();
     let (kernel, user) = distinct(&stacks);
-    let calls = call::calls(&stacks, files);
     let kernel = kernel::names(&symbolizer, &kernel);
     let user = user::names(&symbolizer, &user, files);
     let name = |stack: Stack| {
@@ -46,17 +48,10 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
             process: stack.name,
             ..Named::default()
         };
-        // Whether who called the library, and so has a frame, was found on top of the stack.
-        let mut framed = false;
         for frame in stack.frames {
             match frame {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
-                Frame::Perhaps(place) if framed || !calls.contains(&place) => {}
-                Frame::Perhaps(place) => {
-                    named.user.extend_from_slice(&user[&place]);
-                    framed = !tasks::is_system(&files[place.file as usize]);
-                }
                 Frame::Nowhere => named.user.push(user::unknown()),
             }
         }
@@ -65,7 +60,7 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
     stacks.into_iter().map(name).collect()
 }
 
-/// Kernel addresses, and places by file.
+/// The distinct kernel addresses, and the distinct places by file.
 fn distinct(stacks: &[Stack]) -> (BTreeSet<u64>, BTreeMap<u32, BTreeSet<u64>>) {
     let mut kernel = BTreeSet::new();
     let mut user: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
@@ -74,7 +69,7 @@ fn distinct(stacks: &[Stack]) -> (BTreeSet<u64>, BTreeMap<u32, BTreeSet<u64>>) {
             Frame::Kernel(address) => {
                 kernel.insert(address);
             }
-            Frame::User(Place { file, offset }) | Frame::Perhaps(Place { file, offset }) => {
+            Frame::User(Place { file, offset }) => {
                 user.entry(file).or_default().insert(offset);
             }
             Frame::Nowhere => {}

@@ -1,6 +1,6 @@
-//! Names of functions of programs and libraries.
+//! Names of functions in programs and libraries.
 //!
-//! By file and offset, not by process: most children of a shell are dead by now.
+//! Looked up by file and offset, not by process: most children of a shell are dead by then.
 
 use super::Function;
 use crate::tasks::{Place, is_system};
@@ -8,8 +8,7 @@ use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The functions at each place, inlined ones before those they are inlined in;
-/// `[file]` where there is no name.
+/// The functions at each place, inlined ones before their callers; `[file]` where there is no name.
 pub(crate) fn names(
     symbolizer: &Symbolizer,
     places: &BTreeMap<u32, BTreeSet<u64>>,
@@ -32,9 +31,9 @@ pub(crate) fn names(
     names
 }
 
-/// One symbol an offset; nothing if the file can not be read.
+/// The symbol at each offset; nothing if the file cannot be read.
 fn look_up<'a>(symbolizer: &'a Symbolizer, path: &str, offsets: &[u64]) -> Vec<Symbolized<'a>> {
-    // The kernel's (`[vdso]`) or nobody's (`//anon`).
+    // The kernel's (`[vdso]`) or no file (`//anon`).
     if !path.starts_with('/') || path.starts_with("//") {
         return Vec::new();
     }
@@ -46,7 +45,7 @@ fn look_up<'a>(symbolizer: &'a Symbolizer, path: &str, offsets: &[u64]) -> Vec<S
         })
     };
     let found = symbolizer.symbolize(&with(true), input);
-    // Debug information that can not be read must not hide the symbols beside it.
+    // Unreadable debug information must not hide the symbol table.
     found
         .or_else(|_| symbolizer.symbolize(&with(false), input))
         .unwrap_or_default()
@@ -58,7 +57,7 @@ fn functions(symbol: Option<&Symbolized>) -> Option<Vec<Function>> {
     let inlined = inlined.map(|one| function(plain(&one.name), one.code_info.as_ref()));
     let own = function(&symbol.name, symbol.code_info.as_deref());
     let mut functions: Vec<Function> = inlined.chain([own]).collect();
-    // A function of which a part is inlined in the rest is one.
+    // A function that is partly inlined into its own rest is one.
     functions.dedup_by(|a, b| a.name == b.name);
     Some(functions)
 }
@@ -68,12 +67,12 @@ fn function(name: &str, code: Option<&CodeInfo>) -> Function {
     Function {
         name: name.to_owned(),
         source: source.unwrap_or_default(),
+        line: code.and_then(|code| code.line).unwrap_or_default(),
         system: false,
     }
 }
 
-/// An inlined function's name without what it is instantiated with, which may be longer
-/// than all the rest of a stack.
+/// An inlined function's name without its type arguments, which may be longer than all the rest of a stack.
 fn plain(name: &str) -> &str {
     match name.find('<') {
         Some(end @ 1..) => &name[..end],
@@ -81,7 +80,7 @@ fn plain(name: &str) -> &str {
     }
 }
 
-/// What stands for an address where nothing is known to be.
+/// Stands for an address outside everything known.
 pub(crate) fn unknown() -> Function {
     Function {
         name: "[unknown]".to_owned(),

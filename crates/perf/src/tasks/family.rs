@@ -1,23 +1,23 @@
 //! Which threads are watched.
 
 use super::{Files, Image, scan};
-use crate::event::{Event, Who};
+use crate::event::{Event, Thread};
 use std::collections::{HashMap, HashSet};
 
-/// A process that is watched.
+/// A watched process.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
     /// Its command.
     pub name: String,
-    /// What it executes.
+    /// Its executable memory.
     pub image: Image,
 }
 
-/// The watched processes and their threads, as of the event last followed.
+/// The watched processes and their threads, as of the last event followed.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     processes: HashMap<u32, Process>,
-    /// Thread to process.
+    /// From thread to process.
     threads: HashMap<u32, u32>,
     ignored: HashSet<u32>,
 }
@@ -27,7 +27,7 @@ impl Family {
     pub fn scan(roots: &[u32], files: &mut Files) -> Family {
         let mut family = Family::default();
         for pid in scan::descendants(roots) {
-            // One that is gone meanwhile was not there.
+            // A process that is gone by now is left out.
             if let Ok(process) = scan::process(pid, files) {
                 family.add(pid, process, &scan::threads(pid));
             }
@@ -41,18 +41,18 @@ impl Family {
         self.threads.extend(threads.iter().map(|&tid| (tid, pid)));
     }
 
-    /// Never watches the thread `tid`, whoever's it is.
+    /// Never watches the thread `tid`, whatever its process.
     pub fn ignore(&mut self, tid: u32) {
         self.ignored.insert(tid);
         self.threads.remove(&tid);
     }
 
     /// The process of a watched thread.
-    pub fn watched(&self, who: Who) -> Option<&Process> {
-        self.processes.get(self.threads.get(&who.tid)?)
+    pub fn watched(&self, thread: Thread) -> Option<&Process> {
+        self.processes.get(self.threads.get(&thread.tid)?)
     }
 
-    /// Whether `tid` is one that was to be ignored.
+    /// Whether `tid` is to be ignored.
     pub fn ignores(&self, tid: u32) -> bool {
         self.ignored.contains(&tid)
     }
@@ -62,6 +62,11 @@ impl Family {
         self.processes.keys().copied()
     }
 
+    /// All watched threads.
+    pub fn all_threads(&self) -> impl Iterator<Item = u32> {
+        self.threads.keys().copied()
+    }
+
     /// The watched threads of the process `pid`.
     pub fn threads(&self, pid: u32) -> Vec<u32> {
         let all = self.threads.iter();
@@ -69,12 +74,12 @@ impl Family {
             .collect()
     }
 
-    /// Changes with births, deaths, names and mappings.
+    /// Follows births, deaths, names and mappings.
     pub fn follow(&mut self, event: &Event, files: &mut Files) {
         match event {
             Event::Fork { child, parent } => self.born(*child, *parent),
-            Event::Exit { who } => self.died(*who),
-            Event::Comm { who, name, exec } => self.named(*who, name, *exec),
+            Event::Exit { thread } => self.died(*thread),
+            Event::Comm { thread, name, exec } => self.named(*thread, name, *exec),
             Event::Map { pid, mapping } => {
                 if let Some(process) = self.processes.get_mut(pid) {
                     process.image.map(mapping, files);
@@ -84,9 +89,9 @@ impl Family {
         }
     }
 
-    fn born(&mut self, child: Who, parent: Who) {
+    fn born(&mut self, child: Thread, parent: Thread) {
         let Some(process) = self.processes.get(&parent.pid) else {
-            // The number may have been one of ours, before.
+            // The number may be a reused one of ours.
             self.threads.remove(&child.tid);
             self.processes.remove(&child.pid);
             return;
@@ -100,20 +105,20 @@ impl Family {
         }
     }
 
-    fn died(&mut self, who: Who) {
-        self.threads.remove(&who.tid);
-        let last = !self.threads.values().any(|&pid| pid == who.pid);
-        if last && who.tid == who.pid {
-            self.processes.remove(&who.pid);
+    fn died(&mut self, thread: Thread) {
+        self.threads.remove(&thread.tid);
+        let last = !self.threads.values().any(|&pid| pid == thread.pid);
+        if last && thread.tid == thread.pid {
+            self.processes.remove(&thread.pid);
         }
     }
 
-    fn named(&mut self, who: Who, name: &str, exec: bool) {
-        let Some(process) = self.processes.get_mut(&who.pid) else {
+    fn named(&mut self, thread: Thread, name: &str, exec: bool) {
+        let Some(process) = self.processes.get_mut(&thread.pid) else {
             return;
         };
-        // A thread may have a name of its own; the process's is its first thread's.
-        if who.tid == who.pid {
+        // A thread may have its own name; the process has that of its first thread.
+        if thread.tid == thread.pid {
             name.clone_into(&mut process.name);
         }
         if exec {
@@ -127,8 +132,8 @@ mod tests {
     use super::*;
     use crate::event::Mapping;
 
-    fn who(pid: u32, tid: u32) -> Who {
-        Who { pid, tid }
+    fn numbered(pid: u32, tid: u32) -> Thread {
+        Thread { pid, tid }
     }
 
     fn family(files: &mut Files) -> Family {
@@ -157,27 +162,27 @@ mod tests {
         let mut files = Files::default();
         let mut family = family(&mut files);
         let thread = Event::Fork {
-            child: who(10, 12),
-            parent: who(10, 10),
+            child: numbered(10, 12),
+            parent: numbered(10, 10),
         };
         let child = Event::Fork {
-            child: who(20, 20),
-            parent: who(10, 12),
+            child: numbered(20, 20),
+            parent: numbered(10, 12),
         };
         let stranger = Event::Fork {
-            child: who(30, 30),
-            parent: who(5, 5),
+            child: numbered(30, 30),
+            parent: numbered(5, 5),
         };
         for event in [thread, child, stranger] {
             family.follow(&event, &mut files);
         }
-        assert!(family.watched(who(10, 12)).is_some());
-        let child = family.watched(who(20, 20)).expect("watched");
+        assert!(family.watched(numbered(10, 12)).is_some());
+        let child = family.watched(numbered(20, 20)).expect("watched");
         assert!(
             child.image.find(0x1000).is_some(),
             "a child has its parent's mappings"
         );
-        assert!(family.watched(who(30, 30)).is_none());
+        assert!(family.watched(numbered(30, 30)).is_none());
     }
 
     #[test]
@@ -192,11 +197,11 @@ mod tests {
         };
         let events = [
             Event::Fork {
-                child: who(20, 20),
-                parent: who(10, 10),
+                child: numbered(20, 20),
+                parent: numbered(10, 10),
             },
             Event::Comm {
-                who: who(20, 20),
+                thread: numbered(20, 20),
                 name: "true".into(),
                 exec: true,
             },
@@ -205,12 +210,12 @@ mod tests {
         for event in events {
             family.follow(&event, &mut files);
         }
-        let child = family.watched(who(20, 20)).expect("watched");
+        let child = family.watched(numbered(20, 20)).expect("watched");
         assert_eq!(child.name, "true");
         assert!(child.image.find(0x1000).is_none() && child.image.find(0x7000).is_some());
         assert!(
             family
-                .watched(who(10, 10))
+                .watched(numbered(10, 10))
                 .is_some_and(|one| one.name == "parent")
         );
     }
@@ -222,14 +227,16 @@ mod tests {
         family.ignore(10);
         family.ignore(13);
         let events = [
-            Event::Exit { who: who(10, 11) },
-            Event::Fork {
-                child: who(10, 13),
-                parent: who(10, 10),
+            Event::Exit {
+                thread: numbered(10, 11),
             },
             Event::Fork {
-                child: who(40, 40),
-                parent: who(10, 10),
+                child: numbered(10, 13),
+                parent: numbered(10, 10),
+            },
+            Event::Fork {
+                child: numbered(40, 40),
+                parent: numbered(10, 10),
             },
         ];
         for event in events {

@@ -1,4 +1,4 @@
-//! What is executable in an address space.
+//! The executable memory of an address space.
 
 use crate::event::Mapping;
 use std::collections::{BTreeMap, HashMap};
@@ -37,10 +37,10 @@ pub(crate) struct Place {
     pub offset: u64,
 }
 
-/// An address space's executable memory. Copies are cheap: `fork` makes many.
+/// The executable memory of an address space. Copies are cheap: `fork` makes many.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
-    /// Differs between images that may differ.
+    /// Different for images that may differ.
     pub id: u64,
     regions: Arc<BTreeMap<u64, Region>>,
 }
@@ -49,11 +49,10 @@ pub(crate) struct Image {
 struct Region {
     end: u64,
     place: Place,
-    system: bool,
 }
 
 impl Image {
-    /// An empty one.
+    /// An empty image.
     pub fn new() -> Image {
         Image {
             id: fresh(),
@@ -69,25 +68,24 @@ impl Image {
         };
         let regions = Arc::make_mut(&mut self.regions);
         carve(regions, mapping.start, mapping.end);
-        let system = is_system(&mapping.path);
         regions.insert(
             mapping.start,
             Region {
                 end: mapping.end,
                 place,
-                system,
             },
         );
         self.id = fresh();
     }
 
-    /// Whether the C library, the loader or the kernel's page is at `address`.
-    pub fn is_system(&self, address: u64) -> bool {
-        let region = self.regions.range(..=address).next_back();
-        region.is_some_and(|(_, region)| address < region.end && region.system)
+    /// The places at which executable parts of files begin.
+    pub fn regions(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.regions
+            .iter()
+            .map(|(&start, region)| (start, region.place))
     }
 
-    /// What is at `address`.
+    /// The place mapped at `address`.
     pub fn find(&self, address: u64) -> Option<Place> {
         let (start, region) = self.regions.range(..=address).next_back()?;
         let offset = region.place.offset + (address - start);
@@ -98,7 +96,7 @@ impl Image {
     }
 }
 
-/// Whether a file is the C library, the loader or the kernel's.
+/// Whether a file is the C library, the loader or the kernel's page.
 pub(crate) fn is_system(path: &str) -> bool {
     const SYSTEM: [&str; 7] = [
         "libc.",
@@ -113,7 +111,7 @@ pub(crate) fn is_system(path: &str) -> bool {
     SYSTEM.iter().any(|start| name.starts_with(start))
 }
 
-/// Takes `start..end` out of the regions.
+/// Cuts `start..end` out of the regions.
 fn carve(regions: &mut BTreeMap<u64, Region>, start: u64, end: u64) {
     let overlaps = |(&at, region): (&u64, &Region)| (region.end > start).then_some((at, *region));
     // Regions are disjoint: only the last that begins before `start` can reach into it.
@@ -136,21 +134,14 @@ fn carve(regions: &mut BTreeMap<u64, Region>, start: u64, end: u64) {
                 offset,
                 ..region.place
             };
-            regions.insert(
-                end,
-                Region {
-                    end: region.end,
-                    place,
-                    ..region
-                },
-            );
+            regions.insert(end, Region { place, ..region });
         }
     }
 }
 
 fn fresh() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: numbers need only differ.
+    // Relaxed: the numbers only need to differ.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 

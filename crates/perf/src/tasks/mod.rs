@@ -1,4 +1,4 @@
-//! The processes that are watched: who belongs to them, and what they have mapped.
+//! The watched processes: their threads and their executable memory.
 
 mod family;
 mod image;

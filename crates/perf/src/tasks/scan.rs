@@ -1,4 +1,4 @@
-//! What /proc says of processes that are there already.
+//! What /proc tells of processes that already run.
 
 use super::{Files, Image, Process};
 use crate::event::Mapping;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// `roots` and all that descend from them.
+/// `roots` and all their descendants.
 pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for pid in numbers("/proc") {
@@ -35,7 +35,7 @@ pub(crate) fn threads(pid: u32) -> Vec<u32> {
 pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm"))?;
     let mut image = Image::new();
-    // Not ours to read, or just gone: its stacks lack names, no more.
+    // Another user's, or just gone: its stacks will lack names, nothing else.
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     for mapping in maps.lines().filter_map(executable) {
         image.map(&mapping, files);
@@ -53,7 +53,7 @@ fn numbers(directory: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Field 4 of a `stat` line; the name in brackets may hold anything.
+/// Field 4 of a `stat` line; the name in brackets may contain anything.
 fn parent_of(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?
         .1
@@ -63,7 +63,7 @@ fn parent_of(stat: &str) -> Option<u32> {
         .ok()
 }
 
-/// A line of `maps`, if what it maps can run.
+/// A line of `maps`, if the mapping is executable.
 fn executable(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;

@@ -1,5 +1,5 @@
-//! Frames as SVG. Positions are parts of the width, so the graph fits any screen, and
-//! each frame clips its own name.
+//! Frames as SVG. Positions are shares of the width, so the graph fits any screen, and each frame clips its
+//! own name.
 
 use super::Frame;
 use crate::html::{percent, seconds};
@@ -8,11 +8,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Height of a frame.
 const ROW: usize = 18;
-/// In a frame narrower than this part of the page no name can be read.
+/// A frame narrower than this share of the page has no readable name.
 const READABLE: f64 = 0.03;
 /// Shades of a colour.
 const SHADES: u64 = 3;
-/// Parts of names of functions that get or wait for locks.
+/// Parts of the names of functions that acquire or wait for locks.
 const LOCKING: &[&str] = &[
     "spin_lock",
     "mutex",
@@ -99,7 +99,7 @@ fn changed(more: f64) -> &'static str {
     }
 }
 
-/// Three decimals without trailing zeros: a graph has thousands of these.
+/// Three decimals without trailing zeros: a graph contains thousands of these.
 fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

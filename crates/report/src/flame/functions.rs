@@ -1,25 +1,25 @@
-//! The functions that took most: what a flame graph says, as a table.
+//! The functions that took the most time: a flame graph as a table.
 
 use profile::Stacks;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A function, as parts of all task time.
+/// A function and its shares of all task time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// In itself.
+    /// Its own share.
     pub own: f64,
-    /// In itself and what it called.
+    /// Its share including callees.
     pub total: f64,
 }
 
-/// The `most` that took longest in themselves, of tasks that had `task_seconds` together.
+/// The `most` functions that took the longest themselves, for tasks that had `task_seconds` together.
 pub fn functions(stacks: &Stacks, task_seconds: f64, most: usize) -> Vec<Function> {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (stack, seconds) in stacks.iter() {
         let frames = || stack.split(';').map(|one| one.trim_end_matches("_[k]"));
-        // One that calls itself is on the stack twice and took its time once.
+        // A recursive function is on the stack twice but took its time once.
         let unique: BTreeSet<&str> = frames().collect();
         for function in unique {
             sums.entry(function).or_default().1 += seconds;

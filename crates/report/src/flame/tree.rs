@@ -3,29 +3,29 @@
 use profile::Stacks;
 use std::collections::BTreeMap;
 
-/// Frames narrower than this part of the graph are not drawn.
+/// Frames narrower than this share of the graph are not drawn.
 const SMALLEST: f64 = 0.0005;
-/// Frames of a stack beyond this are not drawn: no screen shows them.
+/// Frames of a stack beyond this depth are not drawn: no screen shows them.
 const DEEPEST: usize = 160;
 
-/// A frame. Those that it called follow it, one level deeper.
+/// A frame. Its callees follow it, one level deeper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The function.
     pub name: String,
-    /// Whether it is the kernel's.
+    /// Whether it belongs to the kernel.
     pub kernel: bool,
-    /// Callers above it.
+    /// The number of callers above it.
     pub depth: usize,
-    /// Where it starts, as a part of the graph's width.
+    /// Its left edge, as a share of the graph's width.
     pub start: f64,
-    /// Its part of the width.
+    /// Its share of the width.
     pub width: f64,
     /// Its seconds.
     pub seconds: f64,
-    /// Its part of all task time.
+    /// Its share of all task time.
     pub share: f64,
-    /// What that was before; the same where nothing is compared.
+    /// That share before; equal to `share` where nothing is compared.
     pub before: f64,
 }
 
@@ -36,7 +36,7 @@ struct Node {
     called: BTreeMap<String, Node>,
 }
 
-/// The frames of `stacks`, of tasks that had `task_seconds` together.
+/// The frames of `stacks`, for tasks that had `task_seconds` together.
 pub fn frames(stacks: &Stacks, task_seconds: f64) -> Vec<Frame> {
     let mut root = Node::default();
     root.add_all(stacks, |node, seconds| {
@@ -46,7 +46,7 @@ pub fn frames(stacks: &Stacks, task_seconds: f64) -> Vec<Frame> {
     lay_out(&root, [task_seconds, task_seconds])
 }
 
-/// The frames of `after`, which know what they took `before`; each with its task time.
+/// The frames of `after`, each with its share in `before`; both come with their task time.
 pub fn differences(before: (&Stacks, f64), after: (&Stacks, f64)) -> Vec<Frame> {
     let mut root = Node::default();
     root.add_all(after.0, |node, seconds| node.seconds += seconds);
@@ -86,7 +86,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Places a frame and what it called, the widest first.
+    /// Places a frame and its callees, the widest first.
     fn place(&mut self, name: &str, node: &Node, depth: usize, start: f64) {
         let function = name.trim_end_matches("_[k]");
         self.frames.push(Frame {

@@ -1,11 +1,11 @@
-//! Before and after: the verdicts, and ministat's tables under them.
+//! Before and after: the verdicts, and below them ministat's tables.
 
 use crate::page::{Basis, Comparison, Outcome};
 use maud::{Markup, html};
 use stats::general;
 use stats::verdict::{Verdict, Word};
 
-/// Tables beyond this stay closed.
+/// The tables after these start closed.
 const OPEN: usize = 2;
 
 pub fn section(comparisons: &[Comparison]) -> Markup {
@@ -14,7 +14,7 @@ pub fn section(comparisons: &[Comparison]) -> Markup {
             h2 #comparison-title { "Before and after" }
             (verdicts(comparisons))
             @if comparisons.iter().any(|one| !one.interleaved && one.basis != Basis::Seeds) {
-                p.note { "The runs of a side that were taken one after the other have the luck of their hour: a machine that drifts is taken for a difference. " code { "scalevm compare" } " takes the sides in turn." }
+                p.note { "Where the runs of one side were taken before those of the other, a drifting machine looks like a difference. " code { "scalevm compare" } " alternates between the sides." }
             }
             @for (index, one) in comparisons.iter().enumerate() { (details(one, index)) }
         }
@@ -25,7 +25,7 @@ fn verdicts(comparisons: &[Comparison]) -> Markup {
     html! {
         div.scroll role="region" tabindex="0" aria-label="Verdicts" {
             table.sortable {
-                caption { "After, beside before: the ratio of rates with its 95 % interval, and the rank test" }
+                caption { "After relative to before: the ratio of rates (of times where less is better), its 95 % interval, and the rank test" }
                 thead { tr {
                     th scope="col" { "What" } th scope="col" { "Before" } th scope="col" { "After" }
                     th.number scope="col" { "Ratio" } th.number scope="col" { "Interval" } th.number scope="col" { "p" }
@@ -70,8 +70,8 @@ fn taken(one: &Comparison) -> String {
     match (one.basis, one.interleaved) {
         (Basis::Samples, _) => format!("{a} + {b} samples"),
         (Basis::Seeds, _) => format!("{a} + {b} seeds"),
-        (Basis::Runs, true) => format!("{a} + {b}, in turn"),
-        (Basis::Runs, false) => format!("{a} + {b}, apart"),
+        (Basis::Runs, true) => format!("{a} + {b}, interleaved"),
+        (Basis::Runs, false) => format!("{a} + {b}, not interleaved"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Charts, what their curves do, and the numbers.
+//! Charts, the features of their curves, and the numbers.
 
 use super::percent;
 use crate::page::{Basis, Chart, Series, on_machine};
@@ -33,7 +33,7 @@ fn one(chart: &Chart, index: usize) -> Markup {
     }
 }
 
-/// Both scales are there; a choice without script shows one.
+/// Both scales are on the page; radio buttons choose one without a script.
 fn figure(chart: &Chart, index: usize) -> Markup {
     let wide = plot::is_wide(chart);
     let name = format!("scale-{index}");
@@ -45,10 +45,12 @@ fn figure(chart: &Chart, index: usize) -> Markup {
                 label { input type="radio" name=(name) value="linear" checked[!wide]; " linear" }
                 label { input type="radio" name=(name) value="log" checked[wide]; " logarithmic" }
             }
-            div.scroll role="region" tabindex="0" aria-label={ "Chart: " (chart.workload) } {
+            div.scroll.plot role="region" tabindex="0" aria-label={ "Chart: " (chart.workload) } {
                 div.linear { (plot::svg(chart, false, &label)) }
                 div.log { (plot::svg(chart, true, &label)) }
             }
+            // For screens too narrow for names beside the lines.
+            ul.legend { @for series in &chart.series { li { (swatch(series)) (series.name) } } }
             figcaption { (chart.unit) " over tasks. " (band(chart))
                 @if chart.series.iter().any(|one| one.law.is_some()) { " Dashed: the Universal Scalability Law, fitted." }
                 " Rings: the peak, the knee (dashed) and where a collapse begins (bold)."
@@ -57,7 +59,7 @@ fn figure(chart: &Chart, index: usize) -> Markup {
     }
 }
 
-/// What the bands are.
+/// Explains the bands.
 fn band(chart: &Chart) -> &'static str {
     let dots = chart.series.iter().flat_map(|one| &one.dots);
     let banded = dots.filter(|dot| dot.band.is_some());
@@ -68,30 +70,30 @@ fn band(chart: &Chart) -> &'static str {
             "Bands: 95 % interval of the mean over simulated runs, a seed each (Student's t)."
         }
         Some(Basis::Samples) => {
-            "Bands: 95 % interval of the mean over the samples of one run (Student's t): the noise within it; another run may lie elsewhere."
+            "Bands: 95 % interval of the mean over the samples of one run (Student's t): they show the noise within that run, not how far another run may lie."
         }
     }
 }
 
-/// What stands out, in numbers.
+/// The table of the curves' features.
 fn features(chart: &Chart) -> Markup {
     html! {
-        div.scroll role="region" tabindex="0" aria-label={ "What the curves of " (chart.workload) " do" } {
+        div.scroll role="region" tabindex="0" aria-label={ "Features of the curves: " (chart.workload) } {
             table {
-                caption { "What the curves do" }
+                caption { "Features of the curves" }
                 thead { tr {
                     th scope="col" { "On" }
-                    @for name in ["Peak", "at tasks", "Flat", "Knee at", "Collapse from", "Left of peak", "USL contention σ", "USL coherence κ", "USL R²"] {
+                    @for name in ["Peak", "at tasks", "Flat", "Knee at", "Collapse from", "Lowest, of peak", "USL contention σ", "USL coherence κ", "USL R²"] {
                         th.number scope="col" { (name) }
                     }
                 } }
-                tbody { @for (index, series) in chart.series.iter().enumerate() { (row(series, index)) } }
+                tbody { @for series in &chart.series { (row(series)) } }
             }
         }
     }
 }
 
-fn row(series: &Series, index: usize) -> Markup {
+fn row(series: &Series) -> Markup {
     const NONE: &str = "–";
     let shape = series.shape.as_ref();
     let law = series.law.as_ref();
@@ -116,14 +118,14 @@ fn row(series: &Series, index: usize) -> Markup {
     ];
     html! {
         tr {
-            th scope="row" { (swatch(index)) (series.name) }
+            th scope="row" { (swatch(series)) (series.name) }
             @for cell in cells { td.number { (or_none(cell)) } }
         }
     }
 }
 
-fn swatch(index: usize) -> Markup {
-    html! { span class={ "swatch s" (index % plot::COLOURS) } aria-hidden="true" {} }
+fn swatch(series: &Series) -> Markup {
+    html! { span class={ "swatch s" (series.colour % plot::COLOURS) } aria-hidden="true" {} }
 }
 
 fn numbers(chart: &Chart) -> Markup {
@@ -139,10 +141,10 @@ fn numbers(chart: &Chart) -> Markup {
                         th scope="col" { "Mean of" }
                     } }
                     tbody {
-                        @for (index, series) in chart.series.iter().enumerate() {
+                        @for series in &chart.series {
                             @for dot in &series.dots {
                                 tr {
-                                    th scope="row" { (swatch(index)) (series.name) }
+                                    th scope="row" { (swatch(series)) (series.name) }
                                     td.number { (dot.tasks) }
                                     td.number { (metric(dot.rate)) }
                                     @let ends = dot.band.map(|(low, high)| [low, high].map(metric));

@@ -1,13 +1,13 @@
-//! Flame graphs of each profile, and of what changed between two of one workload.
+//! Flame graphs of each profile, and of the change between two profiles of one workload.
 
 use super::percent;
 use crate::flame::{Frame, Shows, differences, frames, functions, svg};
-use crate::page::described;
+use crate::page::{described, pairs};
 use maud::{Markup, html};
 use profile::{Profile, Stacks};
 use std::collections::BTreeMap;
 
-/// Functions in a table.
+/// Rows of a table of functions.
 const FUNCTIONS: usize = 20;
 
 pub fn section(profiles: &[&Profile]) -> Markup {
@@ -23,25 +23,12 @@ pub fn section(profiles: &[&Profile]) -> Markup {
     html! {
         section #flames aria-labelledby="flames-title" {
             h2 #flames-title { "Flame graphs" }
-            p.note { "Callers above what they call; the width is the time. "
+            p.note { "Callers stand above callees; the width is the time. "
                 span.swatch.lock {} "locking " span.swatch.kernel {} "kernel " span.swatch.user {} "program" }
-            p.note.scripted hidden { "Click a frame, or press Enter on it, to zoom; arrow keys walk to callers, callees and neighbours; Escape shows all again." }
+            p.note.scripted hidden { "Click a frame, or press Enter on it, to zoom; arrow keys move to callers, callees and neighbours; Escape shows everything again." }
             @for graph in graphs.into_iter().flatten() { (graph) }
         }
     }
-}
-
-/// The first and the last profile of each workload that has several.
-fn pairs<'a>(profiles: &[&'a Profile]) -> Vec<(&'a Profile, &'a Profile)> {
-    let mut pairs = Vec::new();
-    for (index, first) in profiles.iter().enumerate() {
-        let workload = &first.subject.workload;
-        let same = |one: &&&Profile| one.subject.workload == *workload;
-        let is_first = !profiles[..index].iter().any(|one| same(&one));
-        let last = profiles[index + 1..].iter().rfind(same);
-        pairs.extend(last.filter(|_| is_first).map(|last| (*first, *last)));
-    }
-    pairs
 }
 
 fn of_time(profile: &Profile, what: &str, stacks: &Stacks) -> Option<Markup> {
@@ -51,7 +38,10 @@ fn of_time(profile: &Profile, what: &str, stacks: &Stacks) -> Option<Markup> {
     let title = format!("{what}: {subject}");
     let about = match what {
         "Busy" => format!("{} of task time, by {}", percent(whole), profile.clock),
-        _ => format!("{} of task time, blocked or for a lock", percent(whole)),
+        _ => format!(
+            "{} of task time, blocked or waiting for a lock",
+            percent(whole)
+        ),
     };
     let table = functions_table(profile, stacks, &title);
     Some(graph(&title, &about, &frames, Shows::Time, table))
@@ -74,7 +64,7 @@ fn of_change(before: &Profile, after: &Profile) -> Option<Markup> {
         described(&before.subject),
         described(&after.subject)
     );
-    let about = "widths are after; red took more of task time than before, blue less";
+    let about = "widths show after; red frames take a larger share of task time than before, blue ones a smaller";
     let table = changes_table(old, new, &title);
     Some(graph(&title, about, &frames, Shows::Change, table))
 }
@@ -96,29 +86,21 @@ fn graph(title: &str, about: &str, frames: &[Frame], shows: Shows, table: Markup
 }
 
 fn functions_table(profile: &Profile, stacks: &Stacks, title: &str) -> Markup {
-    let rows = functions(stacks, profile.task_seconds(), FUNCTIONS);
-    html! {
-        details {
-            summary { "As a table" }
-            div.scroll role="region" tabindex="0" aria-label={ "Functions of " (title) } {
-                table.sortable {
-                    caption { "The functions that took most, of task time" }
-                    thead { tr {
-                        th scope="col" { "Function" }
-                        th.number scope="col" aria-sort="descending" { "Itself" }
-                        th.number scope="col" { "With what it called" }
-                    } }
-                    tbody { @for one in rows {
-                        tr {
-                            th.code scope="row" { (one.name) }
-                            td.number data-v=(one.own) { (percent(one.own)) }
-                            td.number data-v=(one.total) { (percent(one.total)) }
-                        }
-                    } }
-                }
+    let heads = html! {
+        th.number scope="col" aria-sort="descending" { "Itself" }
+        th.number scope="col" { "With callees" }
+    };
+    let rows = html! {
+        @for one in functions(stacks, profile.task_seconds(), FUNCTIONS) {
+            tr {
+                th.code scope="row" { (one.name) }
+                td.number data-v=(one.own) { (percent(one.own)) }
+                td.number data-v=(one.total) { (percent(one.total)) }
             }
         }
-    }
+    };
+    let caption = "The functions that took the most task time";
+    table(title, caption, heads, rows)
 }
 
 fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Markup {
@@ -130,27 +112,34 @@ fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Marku
         sums.entry(name).or_default().1 = seconds / new.1;
     }
     let row = |(name, (before, after))| (name, before, after);
-    let mut rows: Vec<(&str, f64, f64)> = sums.into_iter().map(row).collect();
-    rows.sort_by(|a, b| (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()));
-    rows.truncate(FUNCTIONS);
+    let mut sums: Vec<(&str, f64, f64)> = sums.into_iter().map(row).collect();
+    sums.sort_by(|a, b| (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()));
+    let heads = html! {
+        @for head in ["Before", "After", "Change"] { th.number scope="col" { (head) } }
+    };
+    let rows = html! {
+        @for (name, before, after) in sums.into_iter().take(FUNCTIONS) {
+            tr {
+                th.code scope="row" { (name) }
+                td.number data-v=(before) { (percent(before)) }
+                td.number data-v=(after) { (percent(after)) }
+                td.number data-v=(after - before) { (format!("{:+.1} %", 100.0 * (after - before))) }
+            }
+        }
+    };
+    let caption = "The functions whose own share of task time changed most";
+    table(title, caption, heads, rows)
+}
+
+fn table(title: &str, caption: &str, heads: Markup, rows: Markup) -> Markup {
     html! {
         details {
             summary { "As a table" }
             div.scroll role="region" tabindex="0" aria-label={ "Functions of " (title) } {
                 table.sortable {
-                    caption { "The functions that changed most, in themselves, of task time" }
-                    thead { tr {
-                        th scope="col" { "Function" }
-                        th.number scope="col" { "Before" } th.number scope="col" { "After" } th.number scope="col" { "Change" }
-                    } }
-                    tbody { @for (name, before, after) in rows {
-                        tr {
-                            th.code scope="row" { (name) }
-                            td.number data-v=(before) { (percent(before)) }
-                            td.number data-v=(after) { (percent(after)) }
-                            td.number data-v=(after - before) { (format!("{:+.1} %", 100.0 * (after - before))) }
-                        }
-                    } }
+                    caption { (caption) }
+                    thead { tr { th scope="col" { "Function" } (heads) } }
+                    tbody { (rows) }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The locks that were waited for.
+//! The locks that tasks waited for.
 
 use super::text::grouped;
 use super::{percent, seconds};
@@ -6,7 +6,7 @@ use crate::page::described;
 use maud::{Markup, html};
 use profile::{Lock, Profile};
 
-/// Rows; the rest is summed up.
+/// Rows of a table; the rest is summed up.
 const MOST: usize = 40;
 
 pub fn section(profiles: &[&Profile]) -> Markup {
@@ -14,7 +14,7 @@ pub fn section(profiles: &[&Profile]) -> Markup {
     html! {
         section #locks aria-labelledby="locks-title" {
             h2 #locks-title { "Locks" }
-            p.note { "Two columns, since no tool sees both: " span.together { span.swatch.traced {} "waits" } " that were traced from beginning to end, and " span.together { span.swatch.spun {} "samples" } " that saw a task spin before such a wait began. Shares are of the time of all tasks." }
+            p.note { "Two columns, because no method sees both: " span.together { span.swatch.traced {} "waits" } " traced from beginning to end, and " span.together { span.swatch.spun {} "samples" } " of tasks that spun before such a wait began. Shares refer to the time of all tasks." }
             @for profile in locks { (table(profile)) }
         }
     }
@@ -39,7 +39,7 @@ fn table(profile: &Profile) -> Markup {
             }
         }
         @if !rest.is_empty() {
-            p.note { (rest.len()) " more locks took " (percent(rest.iter().map(|lock| lock.share).sum())) " together." }
+            p.note { (rest.len()) " more locks took " (percent(rest.iter().map(|lock| lock.share).sum())) " in total." }
         }
     }
 }
@@ -53,9 +53,9 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             td.code { (lock.caller) }
             td.number.share data-v=(lock.share) { (bar(traced, spin)) span { (percent(lock.share)) } }
             @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
-            td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} times taken", grouped(all)))] { (grouped(lock.contentions)) }
+            td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} acquisitions", grouped(all)))] { (grouped(lock.contentions)) }
             td.number data-v=(lock.wait) { (seconds(lock.wait)) }
-            // A wait takes time: none was not measured.
+            // Every wait takes time, so zero means that none was measured.
             @for time in [lock.mean, lock.worst] {
                 td.number data-v=(time) { @if time > 0.0 { (seconds(time)) } @else { "–" } }
             }
@@ -63,7 +63,7 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
     }
 }
 
-/// Traced and spun, one after the other, of a whole width.
+/// Traced and spun shares side by side, on a bar that stands for all task time.
 fn bar(traced: f64, spin: f64) -> Markup {
     let width = |part: f64| format!("{:.1}%", 100.0 * part.clamp(0.0, 1.0));
     html! {

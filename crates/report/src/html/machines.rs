@@ -1,4 +1,4 @@
-//! Where the results come from: warnings, machines, and how to take them again.
+//! Where the results come from: warnings, machines, and how to reproduce them.
 
 use crate::Page;
 use crate::page::{Cell, Machines, Row};
@@ -10,14 +10,14 @@ pub fn section(page: &Page<'_>) -> Markup {
             h2 #machine-title { "Machine" }
             h3 #warnings { "Warnings" }
             @if page.warnings.is_empty() {
-                p { "None: the machine was quiet, as far as it was seen." }
+                p { "None: as far as was observed, the machine was quiet." }
             } @else {
                 ul.warnings { @for warning in &page.warnings { li { (warning) } } }
             }
-            h3 { "Where it was measured" }
+            h3 { "Where the results were measured" }
             @for machine in &page.machines.simulated { p { "Simulated: " (machine) "." } }
             @if !page.machines.columns.is_empty() { (table(&page.machines)) }
-            h3 { "How to take it again" }
+            h3 { "How to repeat the measurement" }
             @if page.commands.is_empty() {
                 p { "The files do not say how they were made." }
             }
@@ -33,7 +33,7 @@ fn table(machines: &Machines) -> Markup {
         div.scroll role="region" tabindex="0" aria-label="Machines" {
             table.machine {
                 caption { "What the files say about their machines"
-                    @if machines.columns.len() > 1 { "; marked: where they differ" } }
+                    @if machines.columns.len() > 1 { "; differences are marked" } }
                 thead { tr {
                     th scope="col" { "" }
                     @for column in &machines.columns { th scope="col" { (column) } }
@@ -49,7 +49,7 @@ fn fact(row: &Row) -> Markup {
         tr.differs[row.differs] {
             th scope="row" { (row.label) @if row.differs { " " span.word.open { "differs" } } }
             @match row.cells.split_first() {
-                // The same everywhere is said once.
+                // A fact that is the same everywhere appears once.
                 Some((first, others)) if others.iter().all(|other| other == first) => {
                     td colspan=(row.cells.len()) { (value(first)) }
                 }

@@ -5,7 +5,7 @@ mod curves;
 mod flames;
 mod locks;
 mod machines;
-mod seeds;
+mod studies;
 mod text;
 
 pub(crate) use text::{percent, seconds};
@@ -15,8 +15,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// What the page may do: nothing but run its own script, known by its hash. A test in a
-/// browser fails, and says the right one, when the script changes.
+/// The page may run only its own script, identified by this hash. When the script changes, a browser test
+/// fails and prints the right hash.
 const SCRIPT_HASH: &str = "sha256-pR7CjDBnOqP/J4yD7JFR64TAyykoefmqyW/LMbgvmls=";
 
 /// The whole page.
@@ -42,7 +42,7 @@ pub fn document(page: &Page<'_>) -> Markup {
                 a.skip href="#main" { "Skip to the verdict" }
                 (header(page, &subject))
                 main #main tabindex="-1" { (sections(page)) }
-                footer { "Made by scalevm " (env!("CARGO_PKG_VERSION")) ". This page is one file and asks no network for anything." }
+                footer { "Made by scalevm " (env!("CARGO_PKG_VERSION")) ". This page is a single file and makes no network requests." }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -52,7 +52,7 @@ pub fn document(page: &Page<'_>) -> Markup {
 fn header(page: &Page<'_>, subject: &str) -> Markup {
     let name = |section: &str| match section {
         "verdict" => "Verdict",
-        "seeds" => "Seeds",
+        "studies" => "Case studies",
         "curves" => "Curves",
         "comparison" => "Before and after",
         "locks" => "Locks",
@@ -81,10 +81,10 @@ fn sections(page: &Page<'_>) -> Markup {
                 } "."
             }
             @if !page.warnings.is_empty() {
-                p { a href="#warnings" { (page.warnings.len()) @if page.warnings.len() == 1 { " warning" } @else { " warnings" } } " on how far to trust this." }
+                p { a href="#warnings" { (page.warnings.len()) @if page.warnings.len() == 1 { " warning" } @else { " warnings" } } " about these results." }
             }
         }
-        @if !page.seeds.is_empty() { (seeds::section(&page.seeds)) }
+        @if !page.studies.is_empty() { (studies::section(&page.studies)) }
         @if !page.charts.is_empty() { (curves::section(&page.charts)) }
         @if !page.comparisons.is_empty() { (comparisons::section(&page.comparisons)) }
         @let present = page.sections();

@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers as text for readers.
 
-/// A part of a whole: `38.2 %`.
+/// A share: `38.2 %`.
 pub fn percent(part: f64) -> String {
     match (100.0 * part).abs() {
         p if p > 0.0 && p < 0.05 => "< 0.1 %".into(),
@@ -26,7 +26,7 @@ pub fn seconds(value: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with its thousands separated.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! Rates over tasks: one chart for each workload, mode and simulated machine, one series
-//! for each system.
+//! Rates over tasks: one chart for each workload, mode and simulated machine, with one series for each
+//! system.
 
 use super::name::{machine, system};
 use crate::Source;
@@ -14,29 +14,33 @@ pub struct Chart {
     pub workload: String,
     /// What its tasks are.
     pub mode: Mode,
-    /// The simulated machine, if it was one.
+    /// The simulated machine, if it is one.
     pub machine: Option<String>,
     /// Unit of the rates.
     pub unit: String,
     /// The curves, in the order of the files.
     pub series: Vec<Series>,
-    /// Series left out because there are files between the first and the last.
+    /// The number of series left out because their files lie between the first and the last.
     pub left_out: usize,
 }
 
 /// One system's curve.
 pub struct Series {
-    /// What ran it.
+    /// Colour and marks: one system has the same in all charts of a page.
+    pub colour: usize,
+    /// The system's name, without file and label.
+    system: String,
+    /// The name of the series.
     pub name: String,
     /// By ascending tasks.
     pub dots: Vec<Dot>,
     /// Peak, knee and collapse, if there are two points.
     pub shape: Option<Curve>,
-    /// The law it follows, if there are four: three points fit any.
+    /// The fitted law, if there are at least four points: three fit any law.
     pub law: Option<Law>,
 }
 
-/// What is known at one number of tasks.
+/// The rate at one number of tasks.
 pub struct Dot {
     /// Tasks at work.
     pub tasks: u32,
@@ -44,27 +48,27 @@ pub struct Dot {
     pub rate: f64,
     /// 95 % interval of the mean, if there are two values.
     pub band: Option<(f64, f64)>,
-    /// How many values there are.
+    /// The number of values.
     pub count: usize,
-    /// What the values are.
+    /// What each value is.
     pub basis: Basis,
 }
 
-/// What a mean is of.
+/// What a mean is taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     /// Runs.
     Runs,
-    /// Simulated runs, a seed each.
+    /// Simulated runs, each with its own seed.
     Seeds,
-    /// Samples of one run, which share its luck.
+    /// Samples of a single run, which are not independent.
     Samples,
 }
 
-/// What a chart is of.
+/// What a chart shows.
 type Key = (String, Mode, Option<String>, String);
 
-/// A system as one file has it under one label.
+/// A system's runs in one file under one label.
 struct Found<'a> {
     file: usize,
     label: Option<&'a str>,
@@ -72,7 +76,7 @@ struct Found<'a> {
     runs: Vec<&'a Run>,
 }
 
-/// All charts, in the order in which their workloads are met.
+/// All charts, in the order of their workloads in the files.
 pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
     let mut found: Vec<(Key, Vec<Found<'_>>)> = Vec::new();
     for (file, source) in sources.iter().enumerate() {
@@ -104,7 +108,28 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
             left_out,
         }
     };
-    found.into_iter().map(chart).collect()
+    let mut charts: Vec<Chart> = found.into_iter().map(chart).collect();
+    colour(&mut charts);
+    charts
+}
+
+/// Gives each system one colour in all charts; further series of the same system in a chart get colours of
+/// their own.
+fn colour(charts: &mut [Chart]) {
+    let mut known: Vec<(String, usize)> = Vec::new();
+    for chart in charts {
+        let mut here: Vec<(String, usize)> = Vec::new();
+        for series in &mut chart.series {
+            let nth = here.iter().filter(|one| one.0 == series.system).count();
+            let key = (series.system.clone(), nth);
+            here.push(key.clone());
+            let at = known.iter().position(|one| *one == key);
+            series.colour = at.unwrap_or_else(|| {
+                known.push(key);
+                known.len() - 1
+            });
+        }
+    }
 }
 
 fn add<'a>(found: &mut Vec<Found<'a>>, file: usize, run: &'a Run) {
@@ -121,8 +146,7 @@ fn add<'a>(found: &mut Vec<Found<'a>>, file: usize, run: &'a Run) {
     }
 }
 
-/// Of a system that is there many times, in files or under labels, the first and the
-/// last: more would be a thicket.
+/// Of a system's many series (files or labels), keeps the first and the last: more would be unreadable.
 fn all_series(found: &[Found<'_>], files: &[String]) -> (Vec<Series>, usize) {
     let mut shown = Vec::new();
     for (index, one) in found.iter().enumerate() {
@@ -141,13 +165,13 @@ fn all_series(found: &[Found<'_>], files: &[String]) -> (Vec<Series>, usize) {
             }
             _ => format!("{}, {}", one.system, files[one.file]),
         };
-        shown.push(series(name, &one.runs));
+        shown.push(series(name, one.system, &one.runs));
     }
     let left_out = found.len() - shown.len();
     (shown, left_out)
 }
 
-fn series(name: String, runs: &[&Run]) -> Series {
+fn series(name: String, system: &str, runs: &[&Run]) -> Series {
     let mut tasks: Vec<u32> = runs.iter().map(|run| run.subject.tasks).collect();
     tasks.sort_unstable();
     tasks.dedup();
@@ -160,6 +184,8 @@ fn series(name: String, runs: &[&Run]) -> Series {
     let points: Vec<Point> = dots.iter().map(point).collect();
     let law = (points.len() > 3).then(|| Law::fit(&points).ok()).flatten();
     Series {
+        colour: 0,
+        system: system.to_owned(),
         name,
         shape: Curve::of(&points).ok(),
         law,
@@ -180,8 +206,8 @@ fn dot(tasks: u32, runs: &[&Run]) -> Dot {
     }
 }
 
-/// The rates that count, and what they are: each simulated sample has a machine of its
-/// own, samples of a real run share its luck.
+/// The independent rates and what they are: each simulated sample has a machine of its own, samples of a
+/// real run do not.
 pub fn values(runs: &[&Run]) -> (Vec<f64>, Basis) {
     let samples = || runs.iter().flat_map(|run| run.totals.clone()).collect();
     let averages = || runs.iter().map(|run| run.average).collect();

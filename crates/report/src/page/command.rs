@@ -1,11 +1,11 @@
-//! How to take the results again.
+//! How to repeat the measurement.
 
 use super::name::subjects;
 use crate::Source;
 use stats::record::{Mode, Subject};
 
-/// The command lines that gave the results, ready for a shell. Simulated results do not
-/// carry theirs; one that gives the same is made up from what they are.
+/// The command lines that produced the results, quoted for a shell. Simulated results do not record theirs;
+/// an equivalent command is built from their fields.
 pub fn commands(sources: &[Source]) -> Vec<String> {
     let recorded = sources.iter().flat_map(Source::machines);
     let recorded = recorded.map(|machine| line(&machine.arguments));
@@ -24,7 +24,7 @@ fn line(arguments: &[String]) -> String {
     quoted.join(" ")
 }
 
-/// As a shell reads it back; what can not be harmful stays as it is.
+/// Quoted so that a shell reads it back; harmless characters need no quotes.
 fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match !argument.is_empty() && argument.chars().all(plain) {
@@ -33,7 +33,7 @@ fn quoted(argument: &str) -> String {
     }
 }
 
-/// A simulated machine at one workload, and all that ran on it: one sweep.
+/// A simulated machine, a workload, and every system that ran it: one sweep.
 struct Sweep<'a> {
     first: &'a Subject,
     tasks: Vec<u32>,

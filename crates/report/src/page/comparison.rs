@@ -1,13 +1,13 @@
-//! Before and after: which runs stand against which, and what they say.
+//! Before and after: which runs are compared, and the result.
 
 use super::chart::{Basis, values};
 use super::name::{described, machine, mode_count, on_machine, system};
 use crate::source::{Paired, Side, Source};
 use stats::ministat::{Dataset, Options, report};
 use stats::record::{Run, Subject};
-use stats::verdict::{Rule, Verdict, judge};
+use stats::verdict::{Better, Rule, Verdict, judge};
 
-/// Differences that matter, as `compare` has them: a model can not rank what lies closer.
+/// The smallest difference that matters, as in `compare`: the model cannot rank what lies closer.
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 
@@ -17,48 +17,49 @@ pub struct Comparison {
     pub about: String,
     /// Where the sides come from.
     pub origin: Origin,
-    /// Tasks at work; 0 if not known.
+    /// Tasks at work; 0 if unknown.
     pub tasks: u32,
-    /// Unit of the rates.
+    /// Unit of the numbers.
     pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
     /// The base.
     pub before: Side,
     /// What is judged.
     pub after: Side,
-    /// What the numbers of the sides are.
+    /// What each number is.
     pub basis: Basis,
     /// Whether the sides took turns.
     pub interleaved: bool,
-    /// ministat's report, if there are numbers enough.
+    /// ministat's report, if there are enough numbers.
     pub table: Option<String>,
-    /// What they say.
+    /// The result.
     pub outcome: Outcome,
     /// The smallest difference that matters, as a share.
     pub minimum_effect: f64,
 }
 
-/// Where two sides come from; what was asked for more clearly is greater.
+/// Where two sides come from; a more explicit request is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// Two systems of one file.
     File,
     /// Two files.
     Files,
-    /// A comparison, which took the sides in turn.
+    /// A comparison that alternated between the sides.
     Turns,
 }
 
-/// What two sides say.
+/// The result of comparing two sides.
 pub enum Outcome {
     /// Judged by the rank test.
     Judged(Verdict),
-    /// Not to be judged, and why.
+    /// Cannot be judged, and why.
     Undecided(String),
 }
 
-/// All comparisons: what was run in turn; the first and last file that hold runs of the
-/// same thing; and within one file its first system with its others, and a system under
-/// its first label with itself under the last.
+/// All comparisons: runs that took turns; the first and the last file with runs of the same subject; and
+/// within one file its first system with each other one, and a system's first label with its last.
 pub fn comparisons(sources: &[Source], files: &[String]) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = sources
         .iter()
@@ -88,6 +89,7 @@ fn paired(pair: &Paired) -> Comparison {
             origin: Origin::Turns,
             tasks: 0,
             unit: &pair.unit,
+            better: pair.better,
             sides: [pair.a.clone(), pair.b.clone()],
             basis: Basis::Runs,
             minimum_effect: pair.minimum_effect,
@@ -103,7 +105,7 @@ struct Group<'a> {
     runs: Vec<&'a Run>,
 }
 
-/// What is compared at one workload and number of tasks.
+/// The comparisons at one workload and number of tasks.
 fn at(point: &Subject, runs: &[Vec<&Run>], files: &[String]) -> Vec<Comparison> {
     let groups = groups(point, runs);
     let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
@@ -131,7 +133,7 @@ fn at(point: &Subject, runs: &[Vec<&Run>], files: &[String]) -> Vec<Comparison> 
     found
 }
 
-/// What stands against what in one file, where there is enough to judge it.
+/// The comparisons within one file, where there are enough runs to judge.
 fn within(point: &Subject, groups: &[Group<'_>], file: &str) -> Vec<Comparison> {
     let judgeable = |group: &Group<'_>| {
         let (values, basis) = values(&group.runs);
@@ -200,6 +202,7 @@ fn pair(
         origin,
         tasks: point.tasks,
         unit: &point.unit,
+        better: Better::Higher,
         basis: a.1.max(b.1),
         sides: [(name_a, a.0), (name_b, b.0)].map(|(name, runs)| Side { name, runs }),
         minimum_effect,
@@ -210,13 +213,13 @@ fn pair(
     }
 }
 
-/// Whether the sides took turns, by the times of their runs.
+/// Whether the sides took turns, judging by the times of their runs.
 fn in_turn(sides: [&[&Run]; 2]) -> bool {
     let mut order = Vec::new();
     for (side, runs) in sides.into_iter().enumerate() {
         for run in runs {
             let Some(time) = run.time else {
-                return false; // nobody knows
+                return false; // unknown
             };
             order.push((time.milliseconds(), side));
         }
@@ -230,6 +233,7 @@ struct Sides<'a> {
     origin: Origin,
     tasks: u32,
     unit: &'a str,
+    better: Better,
     sides: [Side; 2],
     basis: Basis,
     minimum_effect: f64,
@@ -238,6 +242,7 @@ struct Sides<'a> {
 fn compare(given: Sides<'_>) -> Comparison {
     let [before, after] = given.sides;
     let rule = Rule {
+        better: given.better,
         minimum_effect: given.minimum_effect,
         ..Rule::default()
     };
@@ -255,6 +260,7 @@ fn compare(given: Sides<'_>) -> Comparison {
         origin: given.origin,
         tasks: given.tasks,
         unit: given.unit.to_owned(),
+        better: given.better,
         table: table(&before, &after),
         before,
         after,
@@ -270,13 +276,13 @@ fn table(before: &Side, after: &Side) -> Option<String> {
     report(&[set(before)?, set(after)?], &Options::default()).ok()
 }
 
-/// What two systems did: `mmap1 on freebsd-96 (2x24x2), 96 processes`.
+/// What two systems ran: `mmap1 on freebsd-96 (2x24x2), 96 processes`.
 fn about(point: &Subject) -> String {
     let machine = on_machine(machine(point).as_deref());
     format!("{}{machine}, {}", point.workload, mode_count(point))
 }
 
-/// Whether two runs may be compared: the system may differ, what it did may not.
+/// Whether two runs may be compared: they may differ in the system only.
 fn alike(a: &Subject, b: &Subject) -> bool {
     let key = |one: &Subject| {
         (

@@ -2,16 +2,17 @@
 
 use super::chart::{Chart, Series};
 use super::comparison::{Comparison, Outcome};
-use super::name::{described, mode_count, on_machine};
+use super::likeness::pairs;
+use super::name::{described, mode_count, on_machine, system};
 use crate::{Finding, Source};
 use profile::Profile;
 use stats::metric;
-use stats::verdict::{Ratio, Word};
+use stats::verdict::{Better, Ratio, Word};
 
-/// Curves that are put into words; more are left to their table.
+/// How many curves are described in words; the table has the others.
 const CURVES: usize = 3;
 
-/// The verdict first, and then what it rests on; nothing if too little was measured.
+/// The verdict first, then its grounds; empty if too little was measured.
 pub fn sentences(
     comparisons: &[Comparison],
     profiles: &[&Profile],
@@ -28,17 +29,16 @@ pub fn sentences(
     if held_up.is_empty() {
         held_up = findings(sources);
     }
-    let shifted = match profiles {
-        [first, .., last] if first.subject.workload == last.subject.workload => {
-            let difference = profile::Difference::of(first, last);
-            let [a, b] = [first, last].map(|one| mode_count(&one.subject));
-            Some(match a == b {
-                true => format!("Between the profiles: {}.", difference.sentence),
-                false => format!("From {a} to {b}: {}.", difference.sentence),
-            })
+    let shifted = pairs(profiles).pop().map(|(first, last)| {
+        let difference = profile::Difference::of(first, last);
+        let [a, b] = [first, last].map(|one| mode_count(&one.subject));
+        let [from, to] = [first, last].map(|one| system(&one.subject));
+        match (a == b, from == to) {
+            (true, true) => format!("Between the profiles: {}.", difference.sentence),
+            (true, false) => format!("From {from} to {to}: {}.", difference.sentence),
+            (false, _) => format!("From {a} to {b}: {}.", difference.sentence),
         }
-        _ => None,
-    };
+    });
     let curves = charts.iter().flat_map(|chart| {
         let shown = chart.series.iter().take(CURVES);
         shown.filter_map(|series| curve(chart, series))
@@ -65,12 +65,16 @@ fn judged(comparison: &Comparison) -> String {
     };
     let range = interval(&verdict.ratio);
     let times = times(verdict.ratio.estimate);
+    let figure = match comparison.better {
+        Better::Higher => "rate",
+        Better::Lower => "time",
+    };
     match verdict.word {
         Word::Faster => {
-            format!("{after} is faster: {times} the rate of {before}{range} – {about}.")
+            format!("{after} is faster: {times} the {figure} of {before}{range} – {about}.")
         }
         Word::Slower => {
-            format!("{after} is slower: {times} the rate of {before}{range} – {about}.")
+            format!("{after} is slower: {times} the {figure} of {before}{range} – {about}.")
         }
         Word::NoDifferenceShown => format!(
             "No difference shown between {before} and {after}: less than {} %{range} – {about}.",
@@ -105,7 +109,7 @@ fn bottleneck(profile: &Profile) -> String {
     format!("{}: {what}.", described(&profile.subject))
 }
 
-/// Of simulated runs without a profile: the last of each system.
+/// The bottlenecks of simulated runs without a profile: the last one of each system.
 fn findings(sources: &[Source]) -> Vec<String> {
     let mut last: Vec<&Finding> = Vec::new();
     for one in sources.iter().flat_map(|one| &one.findings) {
@@ -128,23 +132,23 @@ fn curve(chart: &Chart, series: &Series) -> Option<String> {
     let (peak, last) = (shape.peak, shape.points.last()?);
     let high = metric(peak.throughput);
     let machine = on_machine(chart.machine.as_deref());
-    let who = format!("{} on {}{machine}", chart.workload, series.name);
+    let curve = format!("{} on {}{machine}", chart.workload, series.name);
     let at = chart.mode.count(peak.cpus as usize);
     Some(match shape.collapse {
         Some(collapse) => format!(
-            "{who} peaks at {high} {} with {at} and falls to {} with {}, {:.0} % of the peak.",
+            "{curve} peaks at {high} {} with {at} and falls to {} with {}, {:.0} % of the peak.",
             chart.unit,
             metric(collapse.lowest.throughput),
             collapse.lowest.cpus,
             100.0 * collapse.lowest.throughput / peak.throughput
         ),
         None if peak.cpus == last.cpus => format!(
-            "{who} grows to {high} {} with {at}, {:.0} % of perfect scaling.",
+            "{curve} grows to {high} {} with {at}, {:.0} % of perfect scaling.",
             chart.unit,
             100.0 * shape.efficiency(peak)
         ),
         None => format!(
-            "{who} peaks at {high} {} with {at} and does not collapse up to {}.",
+            "{curve} peaks at {high} {} with {at} and does not collapse up to {}.",
             chart.unit, last.cpus
         ),
     })

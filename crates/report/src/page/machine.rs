@@ -1,11 +1,11 @@
-//! The machines the files were taken on, side by side.
+//! The machines that the results come from, side by side.
 
 use super::name::subjects;
 use crate::Source;
 use serde_json::{Map, Value};
 use stats::environment::Environment;
 
-/// Facts about machines: a column for each file that names one.
+/// Facts about machines: one column for each file that describes its machine.
 pub struct Machines {
     /// The files.
     pub columns: Vec<String>,
@@ -17,9 +17,9 @@ pub struct Machines {
 
 /// A fact.
 pub struct Row {
-    /// What it is.
+    /// Its name.
     pub label: &'static str,
-    /// What it is on each machine.
+    /// Its value on each machine.
     pub cells: Vec<Cell>,
     /// Whether the machines differ in it.
     pub differs: bool,
@@ -30,13 +30,13 @@ pub struct Row {
 pub enum Cell {
     /// Known.
     Known(String),
-    /// Not known, and why.
+    /// Unknown, and why.
     Unknown(String),
-    /// Many facts, a name and a value each.
+    /// Several facts, each a name and a value.
     List(Vec<(String, String)>),
 }
 
-/// The fields shown, in order, and what they are called.
+/// The fields shown, in order, with their labels.
 const FACTS: &[(&str, &str)] = &[
     ("kernel", "Kernel"),
     ("architecture", "Architecture"),
@@ -66,11 +66,11 @@ const FACTS: &[(&str, &str)] = &[
     ("commit", "Commit of the tool"),
 ];
 
-/// What may differ without making two results different things.
+/// Fields that may differ between comparable results.
 const VARIES: &[&str] = &["load_before", "load_after"];
 
 impl Machines {
-    /// The first machine that each file names: later ones are the same with another load.
+    /// The first machine of each file: later ones differ only in their load.
     pub fn of(sources: &[Source], files: &[String]) -> Self {
         let named = sources.iter().zip(files).filter_map(|(source, file)| {
             let machine = source.machines().next()?;
@@ -128,7 +128,7 @@ fn cell(fields: &Map<String, Value>, field: &str) -> Cell {
     }
 }
 
-/// A fact of several numbers.
+/// A fact that consists of several numbers.
 fn parts(field: &str, map: &Map<String, Value>) -> String {
     let number = |name: &str| map.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
     match field {

@@ -1,33 +1,35 @@
-//! What the page says, before it is HTML.
+//! The content of the page, before it becomes HTML.
 
 mod chart;
 mod command;
 mod comparison;
 mod headline;
+mod likeness;
 mod machine;
 mod name;
-mod seeds;
+mod studies;
 mod warning;
 
 pub(crate) use chart::{Basis, Chart, Dot, Series};
 pub(crate) use comparison::{Comparison, Outcome};
+pub(crate) use likeness::pairs;
 pub(crate) use machine::{Cell, Machines, Row};
 pub(crate) use name::{described, on_machine};
-pub(crate) use seeds::Seed;
+pub(crate) use studies::{Study, held};
 
 use crate::Source;
 use profile::Profile;
 
-/// Everything there is to say about some files.
+/// Everything to report about some files.
 pub struct Page<'a> {
-    /// The verdict, and then what it rests on; a sentence each.
+    /// The verdict, then its grounds; one sentence each.
     pub(crate) headline: Vec<String>,
     /// Workloads, for the title.
     pub(crate) workloads: Vec<&'a str>,
     pub(crate) charts: Vec<Chart>,
     pub(crate) comparisons: Vec<Comparison>,
     pub(crate) profiles: Vec<&'a Profile>,
-    pub(crate) seeds: Vec<Seed<'a>>,
+    pub(crate) studies: Vec<Study<'a>>,
     pub(crate) machines: Machines,
     pub(crate) warnings: Vec<String>,
     pub(crate) commands: Vec<String>,
@@ -35,15 +37,15 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Draws the conclusions. The order of the sources matters: before comes before after.
+    /// Draws the conclusions. Sources are in order: before precedes after.
     pub fn new(sources: &'a [Source]) -> Self {
         let files = name::files(sources);
         let charts = chart::charts(sources, &files);
         let comparisons = comparison::comparisons(sources, &files);
         let profiles: Vec<&Profile> = sources.iter().flat_map(|one| &one.profiles).collect();
         let machines = Machines::of(sources, &files);
-        let seeds = seeds::seeds(sources);
-        let mut headline: Vec<String> = seeds::sentence(&seeds).into_iter().collect();
+        let studies = studies::studies(sources);
+        let mut headline: Vec<String> = studies::sentence(&studies).into_iter().collect();
         headline.extend(headline::sentences(
             &comparisons,
             &profiles,
@@ -61,7 +63,7 @@ impl<'a> Page<'a> {
             charts,
             comparisons,
             profiles,
-            seeds,
+            studies,
             machines,
             files,
         }
@@ -77,7 +79,7 @@ impl<'a> Page<'a> {
         self.headline.first().map_or("", String::as_str)
     }
 
-    /// The parts that the page has, by the name that links to them.
+    /// The sections of the page, by their ids.
     pub fn sections(&self) -> Vec<&'static str> {
         let locks = self.profiles.iter().any(|one| !one.locks.is_empty());
         let flames = self
@@ -86,7 +88,7 @@ impl<'a> Page<'a> {
             .any(|one| !one.busy.is_empty() || !one.waits.is_empty());
         let all = [
             ("verdict", true),
-            ("seeds", !self.seeds.is_empty()),
+            ("studies", !self.studies.is_empty()),
             ("curves", !self.charts.is_empty()),
             ("comparison", !self.comparisons.is_empty()),
             ("locks", locks),

@@ -1,10 +1,10 @@
-//! What things are called.
+//! Names for display.
 
 use crate::Source;
 use stats::record::{Record, Subject};
 use std::path::Path;
 
-/// A short name for each file that no other has.
+/// A short unique name for each file.
 pub fn files(sources: &[Source]) -> Vec<String> {
     let short = |path: &str| {
         let name = Path::new(path).file_name();
@@ -25,7 +25,7 @@ pub fn files(sources: &[Source]) -> Vec<String> {
     paths.iter().enumerate().map(numbered).collect()
 }
 
-/// What ran, for the title.
+/// The workloads, for the title.
 pub fn workloads(sources: &[Source]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for subject in sources.iter().flat_map(subjects) {
@@ -45,12 +45,12 @@ pub fn subjects(source: &Source) -> impl Iterator<Item = &Subject> {
     of_records.chain(source.profiles.iter().map(|one| &one.subject))
 }
 
-/// The system that ran it: `os`, `freebsd-di`.
+/// The name of the system: `os`, `freebsd-di`.
 pub fn system(subject: &Subject) -> &str {
     subject.vm.as_ref().unwrap_or(&subject.on)
 }
 
-/// The simulated machine it ran on: `freebsd-96 (2x24x2)`.
+/// The name of the simulated machine: `freebsd-96 (2x24x2)`.
 pub fn machine(subject: &Subject) -> Option<String> {
     let name = subject.profile.as_ref()?;
     Some(match &subject.topology {
@@ -59,7 +59,7 @@ pub fn machine(subject: &Subject) -> Option<String> {
     })
 }
 
-/// ` on ` that machine; nothing if it was this one.
+/// ` on ` and that machine; empty on a real one.
 pub fn on_machine(machine: Option<&str>) -> String {
     machine.map_or(String::new(), |name| format!(" on {name}"))
 }

@@ -1,7 +1,8 @@
-//! What makes the results doubtful.
+//! Reasons to doubt the results.
 
+use super::likeness::apart;
 use super::machine::Machines;
-use super::name::{described, system};
+use super::name::{described, mode_count, system};
 use crate::Source;
 use profile::Profile;
 use stats::environment::Load;
@@ -9,10 +10,10 @@ use stats::record::{Record, Run};
 
 /// Samples of a run that vary more than this are noisy.
 const NOISE: f64 = 0.05;
-/// A watched run that lost more of its rate than this was disturbed.
+/// Watching a run may cost this share of its rate; more disturbs it.
 const COST: f64 = 0.05;
 
-/// Warnings, the graver first.
+/// Warnings, the most serious first.
 pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Vec<String> {
     let mut all = Vec::new();
     let differences = machines.differences();
@@ -31,6 +32,7 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
         all.extend(source.profiles.iter().filter_map(cost));
     }
     let profiles: Vec<&Profile> = sources.iter().flat_map(|one| &one.profiles).collect();
+    all.extend(apart(&profiles));
     all.extend(notes(&profiles));
     let mut unique: Vec<String> = Vec::new();
     for warning in all {
@@ -49,7 +51,7 @@ fn load(source: &Source, file: &str) -> Option<String> {
     let loud = loads.flatten().filter(|load| !load.quiet());
     let worst = loud.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
     Some(format!(
-        "{file}: others used {:.2} and the hypervisor took {:.2} of {} CPUs beside a run: the machine was not quiet.",
+        "{file}: around a run, other processes used {:.2} and the hypervisor took {:.2} of {} CPUs: the machine was not quiet.",
         worst.foreign, worst.steal, worst.cpus
     ))
 }
@@ -66,14 +68,14 @@ fn noise(source: &Source, file: &str) -> Option<String> {
     let (spread, worst) = noisy.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let runs = if noisy.len() == 1 { "run" } else { "runs" };
     Some(format!(
-        "{file}: the samples of {} {runs} vary by more than {:.0} %; most in {worst}: deviation {:.0} % of the mean.",
+        "{file}: the samples of {} {runs} vary by more than {:.0} %, most of all in {worst}: the deviation is {:.0} % of the mean.",
         noisy.len(),
         100.0 * NOISE,
         100.0 * spread
     ))
 }
 
-/// Tasks that had to share CPUs measure the scheduler too.
+/// Tasks that share CPUs measure the scheduler as well.
 fn crowded(source: &Source, file: &str) -> Option<String> {
     let crowded = |record: &Record| match record {
         Record::Summary(summary) => {
@@ -90,9 +92,9 @@ fn crowded(source: &Source, file: &str) -> Option<String> {
 fn cut_short(source: &Source, file: &str) -> Vec<String> {
     let cut = source.runs.iter().filter(|run| !run.complete);
     let line = |run: &Run| {
-        let (tasks, system) = (run.subject.tasks, system(&run.subject));
+        let (tasks, system) = (mode_count(&run.subject), system(&run.subject));
         let workload = &run.subject.workload;
-        format!("{file}: the run of {workload} on {system} with {tasks} tasks was cut short.")
+        format!("{file}: the run of {workload} on {system} with {tasks} was cut short.")
     };
     cut.map(line).collect()
 }
@@ -101,12 +103,12 @@ fn cost(profile: &Profile) -> Option<String> {
     let what = described(&profile.subject);
     let cost = profile.cost().filter(|&cost| cost > COST)?;
     Some(format!(
-        "Profile of {what}: being watched cost {:.0} % of its rate.",
+        "Profile of {what}: watching it cost {:.0} % of its rate.",
         100.0 * cost
     ))
 }
 
-/// What the profiles say about themselves; what several say, once.
+/// The profiles' own notes; a note that several share appears once.
 fn notes(profiles: &[&Profile]) -> Vec<String> {
     let all = profiles.iter().flat_map(|one| &one.notes);
     let line = |note: &String| {

@@ -1,25 +1,25 @@
-//! Axes: where a value is, and round values to mark.
+//! Axes: the positions of values, and round values to mark.
 
 use maud::{Markup, html};
 use stats::metric;
 
-/// No axis goes beyond.
+/// No axis extends beyond this.
 const MOST: f64 = 1e100;
 
-/// How values are laid out.
+/// How values map to positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences are equally far apart.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal ratios are.
+    /// Equal ratios have equal distances.
     Logarithmic,
 }
 
 /// An axis.
 pub struct Axis {
-    /// Where it starts in the picture.
+    /// Its start in the picture.
     pub start: f64,
-    /// Where it ends.
+    /// Its end in the picture.
     pub end: f64,
     low: f64,
     high: f64,
@@ -28,7 +28,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Of numbers of tasks: those measured are marked.
+    /// An axis for numbers of tasks, marked at the measured ones.
     pub fn of_tasks(tasks: &[u32], scale: Scale, (start, end): (f64, f64)) -> Self {
         let ends = tasks.first().zip(tasks.last());
         let (first, last) = ends.map_or((1.0, 2.0), |(&a, &b)| (f64::from(a), f64::from(b)));
@@ -48,9 +48,9 @@ impl Axis {
         axis
     }
 
-    /// Of rates: from 0, or from a round value below the lowest.
+    /// An axis for rates: from 0, or from a round value below the lowest.
     pub fn of_rates(low: f64, high: f64, scale: Scale, (start, end): (f64, f64)) -> Self {
-        // Sums of damaged rates may be infinite; marks must come to an end.
+        // Sums of damaged rates may be infinite; the number of marks must not be.
         let high = if high > 0.0 { high.min(MOST) } else { 1.0 };
         let low = if low > 0.0 {
             low.clamp(1.0 / MOST, high)
@@ -71,7 +71,7 @@ impl Axis {
         }
     }
 
-    /// Where `value` is; what lies outside is at the nearer end.
+    /// The position of `value`; outside values map to the nearer end.
     pub fn at(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -82,7 +82,7 @@ impl Axis {
         self.start + part.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// `count` values from the first to the last mark, evenly in the picture.
+    /// `count` values from the first to the last mark, at equal distances in the picture.
     pub fn steps(&self, from: f64, count: usize) -> impl Iterator<Item = f64> {
         let (from, to, scale) = (from, self.high, self.scale);
         (0..=count).map(move |step| {
@@ -94,16 +94,20 @@ impl Axis {
         })
     }
 
-    /// Of the values measured those whose labels do not touch; the last always.
+    /// The measured values whose labels do not touch; always includes the last.
     fn apart(&self, values: &[u32]) -> Vec<f64> {
-        const LABEL: f64 = 24.0;
+        // The width of digits on a phone, where they are largest relative to the picture.
+        const DIGIT: f64 = 9.0;
+        const GAP: f64 = 6.0;
+        let half = |value: f64| DIGIT / 2.0 * value.to_string().len() as f64;
         let Some((&last, others)) = values.split_last() else {
             return Vec::new();
         };
         let last = f64::from(last);
         let mut kept: Vec<f64> = Vec::new();
         for value in others.iter().map(|&value| f64::from(value)) {
-            let clear = |other: f64| (self.at(value) - self.at(other)).abs() >= LABEL;
+            let room = |other: f64| half(value) + GAP + half(other);
+            let clear = |other: f64| (self.at(value) - self.at(other)).abs() >= room(other);
             if kept.last().is_none_or(|&other| clear(other)) && clear(last) {
                 kept.push(value);
             }
@@ -139,7 +143,7 @@ fn logarithmic_ticks(low: f64, high: f64) -> Vec<f64> {
     let first = all.iter().rposition(|&tick| tick <= low * (1.0 + 1e-9));
     let last = all.iter().position(|&tick| tick >= high * (1.0 - 1e-9));
     let (first, last) = (first.unwrap_or(0), last.unwrap_or(all.len() - 1));
-    // One mark is no scale.
+    // A scale needs two marks.
     let last = last.max(first + 1).min(all.len() - 1);
     all[first..=last].to_vec()
 }
@@ -155,7 +159,7 @@ pub fn horizontal(axis: &Axis, y: f64) -> Markup {
     }
 }
 
-/// The left axis with lines across, from `left` to `right`.
+/// The left axis, with grid lines from `left` to `right`.
 pub fn vertical(axis: &Axis, left: f64, right: f64) -> Markup {
     html! {
         @for tick in &axis.ticks {
@@ -165,7 +169,7 @@ pub fn vertical(axis: &Axis, left: f64, right: f64) -> Markup {
     }
 }
 
-/// A tenth of a unit is more than anyone sees.
+/// Rounds to a tenth of a unit, which is finer than visible.
 pub fn round(value: f64) -> f64 {
     (10.0 * value).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! What is drawn of a series.
+//! The marks of a series.
 
 use super::axis::{Axis, round};
 use crate::page::{Dot, Series};
@@ -48,11 +48,11 @@ pub fn line(series: &Series, x: &Axis, y: &Axis) -> Markup {
     html! { polyline.line points=(points) {} }
 }
 
-/// The means; each says what it is. Shapes tell series apart where colours do not.
-pub fn dots(series: &Series, index: usize, x: &Axis, y: &Axis) -> Markup {
+/// The means, each with a description. Shapes tell series apart where colours do not.
+pub fn dots(series: &Series, x: &Axis, y: &Axis) -> Markup {
     html! {
         @for dot in &series.dots {
-            path.dot d=(shape(index, round(x.at(f64::from(dot.tasks))), round(y.at(dot.rate)))) {
+            path.dot d=(shape(series.colour, round(x.at(f64::from(dot.tasks))), round(y.at(dot.rate)))) {
                 title { (describe(series, dot)) }
             }
         }
@@ -60,11 +60,18 @@ pub fn dots(series: &Series, index: usize, x: &Axis, y: &Axis) -> Markup {
 }
 
 fn describe(series: &Series, dot: &Dot) -> String {
-    let (name, tasks) = (&series.name, dot.tasks);
+    let (name, tasks) = (&series.name, &dot.tasks);
     let band = dot.band.map_or(String::new(), |(low, high)| {
         format!(" ({} to {})", metric(low), metric(high))
     });
-    format!("{name}, {tasks} tasks: {}{band}", metric(dot.rate))
+    format!("{name}, {}: {}{band}", count(*tasks), metric(dot.rate))
+}
+
+fn count(tasks: u32) -> String {
+    match tasks {
+        1 => "1 task".into(),
+        _ => format!("{tasks} tasks"),
+    }
 }
 
 /// A circle, a square, a triangle or a diamond.
@@ -88,7 +95,7 @@ fn shape(index: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// Rings around what stands out: the peak, the knee, where it collapses.
+/// Rings around the features: the peak, the knee, and where it collapses.
 pub fn features(series: &Series, x: &Axis, y: &Axis) -> Markup {
     let Some(shape) = &series.shape else {
         return html! {};
@@ -104,7 +111,7 @@ pub fn features(series: &Series, x: &Axis, y: &Axis) -> Markup {
     html! {
         @for (what, point) in all.into_iter().filter_map(|(what, point)| Some((what, point?))) {
             circle class=(what) cx=(round(x.at(f64::from(point.cpus)))) cy=(round(y.at(point.throughput))) r="8" {
-                title { (series.name) ": " (what) " at " (point.cpus) " tasks, " (metric(point.throughput)) }
+                title { (series.name) ": " (what) " at " (count(point.cpus)) ", " (metric(point.throughput)) }
             }
         }
     }

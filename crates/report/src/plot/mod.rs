@@ -1,4 +1,4 @@
-//! Charts as SVG: rates over tasks, with bands, the fitted law and what stands out.
+//! Charts as SVG: rates over tasks, with bands, the fitted law and the curve's features.
 
 mod axis;
 mod marks;
@@ -8,16 +8,16 @@ use axis::{Axis, Scale};
 use maud::{Markup, html};
 use stats::metric;
 
-/// The picture's size in its own units; style sheets scale it.
+/// The picture's size in its own units; the style sheet scales it.
 const SIZE: (f64, f64) = (680.0, 380.0);
-/// What is left for labels: left, right, top, bottom.
-const MARGINS: (f64, f64, f64, f64) = (64.0, 122.0, 14.0, 46.0);
-/// Colours there are; a series more begins anew.
+/// Margins for labels: left, right, top, bottom.
+const MARGINS: (f64, f64, f64, f64) = (64.0, 122.0, 30.0, 46.0);
+/// The number of colours; further series start over.
 pub(crate) const COLOURS: usize = 7;
 /// Rates this far apart are easier to read on a logarithmic scale.
 const FAR_APART: f64 = 20.0;
 
-/// Where things are.
+/// The axes of a chart.
 struct Frame {
     x: Axis,
     y: Axis,
@@ -30,13 +30,13 @@ pub(crate) fn is_curve(chart: &Chart) -> bool {
     tasks.any(|dot| Some(dot.tasks) != first)
 }
 
-/// Whether the rates are better shown on logarithmic scales.
+/// Whether the rates are more readable on logarithmic scales.
 pub(crate) fn is_wide(chart: &Chart) -> bool {
     let (low, high) = range(chart);
     low > 0.0 && high / low > FAR_APART
 }
 
-/// The chart. `label` says what it shows to those who do not see it.
+/// The chart. `label` describes it for screen readers.
 pub(crate) fn svg(chart: &Chart, logarithmic: bool, label: &str) -> Markup {
     let scale = match logarithmic {
         true => Scale::Logarithmic,
@@ -49,18 +49,19 @@ pub(crate) fn svg(chart: &Chart, logarithmic: bool, label: &str) -> Markup {
         svg.chart role="img" aria-label=(label) viewBox={ "0 0 " (width) " " (height) } {
             (axis::horizontal(&frame.x, frame.y.start))
             (axis::vertical(&frame.y, frame.x.start, frame.x.end))
-            text.axis x=(frame.x.end) y=(height - 8.0) text-anchor="end" { "tasks" }
-            @for (index, series) in chart.series.iter().enumerate() {
-                g class={ "s" (index % COLOURS) } {
+            text.axis x=(frame.x.end) y=(height - 6.0) text-anchor="end" { "tasks" }
+            text.axis.unit x="4" y="15" { (chart.unit) }
+            @for series in &chart.series {
+                g class={ "s" (series.colour % COLOURS) } {
                     (marks::band(series, &frame.x, &frame.y))
                     (marks::law(series, &frame.x, &frame.y))
                     (marks::line(series, &frame.x, &frame.y))
-                    (marks::dots(series, index, &frame.x, &frame.y))
+                    (marks::dots(series, &frame.x, &frame.y))
                     (marks::features(series, &frame.x, &frame.y))
                 }
             }
-            @for (index, y, name) in &names {
-                text class={ "name s" (index % COLOURS) } x=(frame.x.end + 10.0) y=(axis::round(y + 4.0)) { (name) }
+            @for (colour, y, name) in &names {
+                text class={ "name s" (colour % COLOURS) } x=(frame.x.end + 10.0) y=(axis::round(y + 4.0)) { (name) }
             }
         }
     }
@@ -89,7 +90,7 @@ fn range(chart: &Chart) -> (f64, f64) {
         let top = dot.band.map_or(dot.rate, |band| band.1);
         high = high.max(top);
         let bottoms = [Some(dot.rate), dot.band.map(|band| band.0)];
-        // A band that reaches down to nothing would stretch a logarithmic scale for ever.
+        // A band that reaches down to zero would stretch a logarithmic scale without end.
         let bottoms = bottoms.into_iter().flatten();
         low = bottoms
             .filter(|&rate| rate > dot.rate / 4.0)
@@ -101,11 +102,15 @@ fn range(chart: &Chart) -> (f64, f64) {
 /// Each series' name at the end of its line, moved so that none covers another.
 fn names(chart: &Chart, frame: &Frame) -> Vec<(usize, f64, String)> {
     const LINE: f64 = 15.0;
-    let end = |(index, series): (usize, &crate::page::Series)| {
+    let end = |series: &crate::page::Series| {
         let last = series.dots.last()?;
-        Some((index, frame.y.at(last.rate), shortened(&series.name)))
+        Some((
+            series.colour,
+            frame.y.at(last.rate),
+            shortened(&series.name),
+        ))
     };
-    let mut names: Vec<_> = chart.series.iter().enumerate().filter_map(end).collect();
+    let mut names: Vec<_> = chart.series.iter().filter_map(end).collect();
     names.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut free = frame.y.end;
     for name in &mut names {
@@ -120,7 +125,7 @@ fn names(chart: &Chart, frame: &Frame) -> Vec<(usize, f64, String)> {
     names
 }
 
-/// What fits beside the chart; the table has the whole name.
+/// The part that fits beside the chart; the table has the whole name.
 fn shortened(name: &str) -> String {
     const FITS: usize = 16;
     match name.chars().count() > FITS {
@@ -129,7 +134,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// What the chart shows, in words.
+/// A description of the chart.
 pub(crate) fn label(chart: &Chart) -> String {
     let one = |series: &crate::page::Series| {
         let ends = series.dots.first().zip(series.dots.last());

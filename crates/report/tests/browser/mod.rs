@@ -1,4 +1,4 @@
-//! A page in a browser without a window.
+//! A page in a headless browser.
 
 mod process;
 
@@ -10,17 +10,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// One browser at a time: a browser is many processes.
+/// One test uses a browser at a time: a browser is many processes.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A page, open.
+/// An open page.
 pub struct Opened {
     process: RefCell<Process>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Opened {
-    /// Makes a page of the files in `tests/data` and opens it. `name` is this test's own.
+    /// Makes a page from files in `tests/data` and opens it. `name` is unique to the test.
     pub fn page_of(name: &str, files: &[&str]) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
         let read = |file: &&str| Source::read(&format!("{folder}/{file}.jsonl"));
@@ -28,7 +28,7 @@ impl Opened {
         let html = Page::new(&sources.expect("sound files")).html();
         let path = scratch(&format!("{name}.html"));
         fs::write(&path, html).expect("a page");
-        // A test that failed is no reason for the others not to run.
+        // A failed test does not keep the others from running.
         let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut process = Process::start(&scratch(&format!("{name}-browser")));
         process.open(&format!("file://{}", path.display()));
@@ -44,7 +44,7 @@ impl Opened {
         self.process.borrow_mut().call(method, parameters)
     }
 
-    /// What an expression is, as JSON.
+    /// The value of an expression, as JSON.
     pub fn get(&self, expression: &str) -> Value {
         let wanted = json!({ "expression": expression, "returnByValue": true });
         let answer = self.call("Runtime.evaluate", wanted);
@@ -53,41 +53,41 @@ impl Opened {
         answer["result"]["value"].clone()
     }
 
-    /// The same of a number.
+    /// The value of an expression that is a number.
     pub fn number(&self, expression: &str) -> f64 {
         let value = self.get(expression);
         let number = value.as_f64();
         number.unwrap_or_else(|| panic!("{expression}: {value}"))
     }
 
-    /// The same of a text.
+    /// The value of an expression that is a text.
     pub fn text(&self, expression: &str) -> String {
         let value = self.get(expression);
         let text = value.as_str().map(str::to_owned);
         text.unwrap_or_else(|| panic!("{expression}: {value}"))
     }
 
-    /// How many there are of what a selector finds.
+    /// How many elements match a selector.
     pub fn count(&self, selector: &str) -> f64 {
         self.number(&format!("document.querySelectorAll('{selector}').length"))
     }
 
-    /// How many of them are to be seen.
+    /// How many of them are visible.
     pub fn shown(&self, selector: &str) -> f64 {
         self.number(&format!(
             "[...document.querySelectorAll('{selector}')].filter(one => one.getClientRects().length).length"
         ))
     }
 
-    /// Gives the focus to what an expression is.
+    /// Focuses the element that an expression yields.
     pub fn focus(&self, expression: &str) {
         let there = format!("{expression}.focus(), document.activeElement === {expression}");
         assert_eq!(self.get(&there), true, "{expression} takes the focus");
     }
 
-    /// Presses a key where the focus is.
+    /// Presses a key at the focus.
     pub fn press(&self, key: &str) {
-        // Enter does something only if it also types something.
+        // Enter has an effect only if it also inserts text.
         let (code, text) = match key {
             "Enter" => (13, "\r"),
             "Escape" => (27, ""),
@@ -102,12 +102,12 @@ impl Opened {
         }
     }
 
-    /// Types where the focus is.
+    /// Types at the focus.
     pub fn type_text(&self, text: &str) {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// Clicks the middle of what an expression is.
+    /// Clicks the middle of the element that an expression yields.
     pub fn click(&self, expression: &str) {
         let place = format!(
             "(one => (one.scrollIntoView({{ block: 'center' }}), one = one.getBoundingClientRect(), [one.x + one.width / 2, one.y + one.height / 2]))({expression})"
@@ -120,7 +120,7 @@ impl Opened {
         }
     }
 
-    /// Pretends another medium and scheme of colours.
+    /// Emulates another medium and colour scheme.
     pub fn media(&self, media: &str, scheme: &str) {
         let features = [
             json!({ "name": "prefers-color-scheme", "value": scheme }),
@@ -130,20 +130,20 @@ impl Opened {
         self.call("Emulation.setEmulatedMedia", media);
     }
 
-    /// Pretends another screen.
+    /// Emulates another screen.
     pub fn screen(&self, width: u32, height: u32) {
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", screen);
     }
 
-    /// Keeps a picture of the whole page among the tests' files, to be looked at.
+    /// Saves a picture of the whole page with the tests' files, for a person to look at.
     pub fn picture(&self, name: &str) {
         let whole = json!({ "captureBeyondViewport": true, "clip": self.size() });
         let picture = self.call("Page.captureScreenshot", whole);
         keep(&picture, name);
     }
 
-    /// Keeps the page as it is printed.
+    /// Saves the page as printed.
     pub fn print(&self, name: &str) {
         keep(&self.call("Page.printToPDF", json!({})), name);
     }
@@ -157,12 +157,12 @@ impl Opened {
 
     /// Errors, exceptions and requests so far.
     pub fn trouble(&self) -> Vec<String> {
-        self.get("0"); // what has happened before the answer is known with it
+        self.get("0"); // events before the answer arrive with it
         self.process.borrow().trouble.clone()
     }
 }
 
-/// A file for this test alone.
+/// The path of a file for this test alone.
 fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
@@ -172,7 +172,7 @@ fn keep(answer: &Value, name: &str) {
     fs::write(scratch(name), decoded(data)).expect("a file");
 }
 
-/// Bytes from base 64.
+/// Decodes base 64.
 fn decoded(text: &str) -> Vec<u8> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => u32::from(byte - b'A'),

@@ -1,4 +1,4 @@
-//! Chromium as a process, and the protocol its developer tools speak with it.
+//! Chromium as a process, and the DevTools protocol to it.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tungstenite::{Message, WebSocket};
 
-/// After this much silence something is wrong.
+/// Longer silence means that something is wrong.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A browser with one page.
@@ -20,14 +20,14 @@ pub struct Process {
     session: Option<String>,
     calls: u64,
     loaded: bool,
-    /// What went wrong: errors, exceptions, words on the console, requests elsewhere.
+    /// Everything that went wrong: errors, exceptions, console messages, requests to other hosts.
     pub trouble: Vec<String>,
 }
 
 impl Process {
-    /// Starts Chromium, which keeps what it must in `folder`.
+    /// Starts Chromium, which keeps its files in `folder`.
     pub fn start(folder: &Path) -> Self {
-        // There is none, or it is of a test that was killed.
+        // The folder is missing, or a killed test has left it.
         let _ = fs::remove_dir_all(folder);
         let child = Command::new(chromium())
             .args(["--headless=new", "--disable-gpu", "--disable-dev-shm-usage"])
@@ -59,7 +59,7 @@ impl Process {
         }
     }
 
-    /// Opens a page and waits until it is there.
+    /// Opens a page and waits until it has loaded.
     pub fn open(&mut self, url: &str) {
         let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
@@ -94,7 +94,7 @@ impl Process {
         }
     }
 
-    /// The next message; what went wrong is noted.
+    /// The next message; records what went wrong.
     fn receive(&mut self) -> Value {
         let message = self.socket.read().expect("Chromium answers");
         let text = message.to_text().expect("text");
@@ -119,15 +119,15 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be gone already; then there is nobody left to kill.
+        // It may have exited already; then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Its children may still write for a moment; the folder is made anew anyway.
+        // Its children may still write for a moment; the next start clears the folder anyway.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The port and path that Chromium writes down when it listens.
+/// The port and path that Chromium writes to a file once it listens.
 fn address(file: &Path) -> (u16, String) {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {

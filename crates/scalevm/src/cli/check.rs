@@ -1,10 +1,12 @@
 //! The command line of `check`.
 
-use super::preset;
-use crate::check::{races, sequences};
+use super::{preset, seconds};
+use baselines::selected::Preset;
+use checks::{races, sequences};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What `check races --help` begins with.
 const RACES_ABOUT: &str = "\
@@ -20,9 +22,10 @@ the same run. Exit code 1 if something fails, or a planted bug is not found.";
 const CONFLICTS_ABOUT: &str = "\
 Find cache lines that operations share although they commute
 
-Two CPUs of a simulated machine do one operation each on memory of their own, after a
-warm-up; a conflict is a line that one of them has written and the other has touched.
-Exit code 1 if the default VM has one; conflicts of the baselines are known.";
+Two CPUs of a simulated machine do one operation each, after a warm-up: on memory of their own,
+or on the same pages of a file, in two processes. A conflict is a line that one of them has
+written and the other has touched. Exit code 1 if the default VM has one that is not listed as
+known, or lacks one that is; the baselines' are only shown.";
 
 /// What `check fuzz --help` begins with.
 const FUZZ_ABOUT: &str = "\
@@ -32,7 +35,7 @@ As `check model`, but most frames are withheld, so that pages go out and come ba
 time, and frames, and calls of the stores of files and of the swap space, fail at random. An operation
 may be refused then, and must have changed nothing; in the end nothing may be lost.
 A sequence says what is scarce when, so --replay fails in the same place. Exit code 1 if something
-differs, or a planted bug is not found.";
+differs, a sequence takes longer than --limit, or a planted bug is not found.";
 
 /// What `check model --help` begins with.
 const MODEL_ABOUT: &str = "\
@@ -84,7 +87,7 @@ pub enum Check {
 pub struct ConflictsArgs {
     /// How the VM is built [default: all; the baselines in short]
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
-    pub vm: Vec<String>,
+    pub vm: Vec<Preset>,
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -102,6 +105,9 @@ pub struct SequencesArgs {
     /// CPUs that perform the operations, in turn
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub tasks: u8,
+    /// Give up on a sequence that takes longer, and name it
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub limit: Duration,
     /// Play the sequence in this file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["steps", "seed"])]
     pub replay: Option<PathBuf>,

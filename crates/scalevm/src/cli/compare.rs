@@ -1,6 +1,9 @@
 //! The command line of `compare`.
 
-use super::{Choice, CommonArgs, KeepArgs, On, SimArgs, choice, seconds, tasks};
+use super::{
+    Choice, CommonArgs, FormatArgs, KeepArgs, MachineArgs, TaskArgs, choice, seconds, system, tasks,
+};
+use bench::On;
 use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
@@ -15,8 +18,8 @@ Compare result files, or interleaved runs of two systems or commands
   compare --command 'A' 'B'      two shell commands, by how often each completes
   compare --self-test […]        one of these against itself: this machine's false alarms
 
-Systems, presets and commands are run in turn, A B A B …, and the run is what is
-counted: samples of one run share its luck and are not independent. The verdict is
+Systems, presets and commands are run in turn, A B A B …, and each run counts once:
+samples of one run share its luck and are not independent. The verdict is
 faster, slower, no difference shown (any is below the minimum effect), or
 inconclusive (need about k more runs), always of B against A.
 
@@ -47,14 +50,28 @@ pub struct CompareArgs {
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub comparisons: u32,
     /// The smallest difference that matters [default: 1%; between simulated results 20%]
-    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     pub minimum_effect: Option<f64>,
-    /// Take each number of plain files for a run of its own and give a verdict
+    /// Treat each number of plain files as a run of its own and give a verdict
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub verdict: bool,
+    /// The numbers of plain files are times or costs: less is better, and is called faster [default: of
+    /// numbers with a unit of time, such as 1.5ms]
+    #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
+    pub lower_is_better: bool,
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// How tables look.
+    #[command(flatten)]
+    pub format: FormatArgs,
+    /// Run this shell command before each run, untimed; before each execution of a command. Given twice:
+    /// for A, and for B
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Vec<String>,
+    /// The same after each run
+    #[arg(long, value_name = "COMMAND")]
+    pub cleanup: Vec<String>,
     /// How runs are made.
     #[command(flatten, next_help_heading = "Runs")]
     pub measuring: MeasuringArgs,
@@ -71,7 +88,7 @@ pub struct MeasuringArgs {
         conflicts_with = "command")]
     pub tasks: u32,
     /// What all operands run on; presets imply `hosted`
-    #[arg(long, value_name = "SYSTEM", conflicts_with = "command")]
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "command", value_parser = system())]
     pub on: Option<On>,
     /// Tasks are processes, each with its own address space (default)
     #[arg(long, conflicts_with_all = ["threads", "command"])]
@@ -96,7 +113,7 @@ pub struct MeasuringArgs {
     pub keep: KeepArgs,
     /// The simulated machine.
     #[command(flatten)]
-    pub sim: SimArgs,
+    pub machine: MachineArgs,
 }
 
 /// Options of ministat, with its letters.
@@ -160,27 +177,33 @@ impl MeasuringArgs {
     pub fn common(&self) -> CommonArgs {
         CommonArgs {
             samples: Some(1),
-            processes: self.processes,
-            threads: self.threads,
-            on: self.on,
+            tasks: TaskArgs {
+                processes: self.processes,
+                threads: self.threads,
+                on: self.on,
+                smt: self.smt,
+                no_affinity: self.no_affinity,
+            },
             warmup: self.warmup.or(Some(1)),
             duration: self.duration,
-            smt: self.smt,
-            no_affinity: self.no_affinity,
-            json: false,
             keep: self.keep.clone(),
-            sim: self.sim.clone(),
+            sim: self.machine.clone().into(),
+            ..CommonArgs::default()
         }
     }
 }
 
-/// `1%` or `0.5%`, as a share.
+/// `5`, `1%` or `0.5%`, as a share. Without its sign, `0.05` may be meant as either.
 pub(super) fn percentage(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').map(str::trim);
-    let number = number.and_then(|number| number.parse::<f64>().ok());
-    match number {
-        Some(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("a percentage from 0% to 1000% is wanted, such as 1%".into()),
+    let number = text.trim_end_matches('%').trim();
+    let signed = number.len() < text.trim().len();
+    match number.parse::<f64>() {
+        Ok(share) if !signed && share > 0.0 && share < 1.0 => Err(format!(
+            "that may be {share} % or {} %: put a % behind it",
+            100.0 * share
+        )),
+        Ok(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a percentage from 0 to 1000 is wanted, such as 1%".into()),
     }
 }
 
@@ -189,10 +212,12 @@ mod tests {
     use super::percentage;
 
     #[test]
-    fn percentages_need_their_sign() {
+    fn percentages_need_their_sign_where_a_share_may_be_meant() {
         assert_eq!(percentage("1%"), Ok(0.01));
         assert_eq!(percentage("0.5 %"), Ok(0.005));
-        for bad in ["1", "0.01", "-1%", "nan%", "inf%", "%", ""] {
+        assert_eq!(percentage("5"), Ok(0.05));
+        assert_eq!(percentage("0"), Ok(0.0));
+        for bad in ["0.01", "-1%", "-1", "nan%", "inf%", "%", ""] {
             assert!(percentage(bad).is_err(), "{bad}");
         }
     }

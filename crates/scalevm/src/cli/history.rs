@@ -1,22 +1,23 @@
-//! The command line of `history`.
+//! The command lines of `history` and `report`.
 
-use super::On;
 use super::compare::percentage;
+use super::{FormatArgs, system};
+use bench::On;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// What `history --help` begins with.
-pub const LONG_ABOUT: &str = "\
+pub const HISTORY_ABOUT: &str = "\
 Show how stored results changed over time, or export them
 
   history DIR|FILE…              all that was kept by --store, or printed by --json
 
 A series is what was run (workload, system, build, tasks) on one machine; it has a
 line for each label (--label; by default the kernel's release on os, else scalevm's
-commit). The run is what is counted: the median is of the runs of a label, with its
-95 % interval; of a single run it is of the samples, and says so. Each label is
-compared with the one before, in the words of `compare`. Below the table is where the
-level changes from run to run, whatever the labels say, and what else changed there.
+commit). The median is that of the runs of a label, with its 95 % interval; for a
+single run it is that of the samples, and the table says so. Each label is compared with
+the one before, in the words of `compare`. Below the table stands where the level changes
+from run to run, whatever the labels say, and what else changed there.
 
 Exit codes: 0 shown, whatever changed, 2 bad usage or input.";
 
@@ -30,7 +31,7 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
     /// Only what ran on this
-    #[arg(long, value_name = "SYSTEM")]
+    #[arg(long, value_name = "SYSTEM", value_parser = system())]
     pub on: Option<On>,
     /// Only this build of our VM
     #[arg(long, value_name = "PRESET")]
@@ -39,26 +40,48 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub last: Option<u32>,
     /// The smallest difference that matters [default: 1%; between simulated results 20%]
-    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     pub minimum_effect: Option<f64>,
     /// Print one JSON object a line
     #[arg(long, conflicts_with = "export")]
     pub json: bool,
-    /// Print in another tool's format; csv and lkp hold one curve
+    /// How tables look.
+    #[command(flatten)]
+    pub format: FormatArgs,
+    /// Print one curve in another tool's format
     #[arg(long, value_name = "FORMAT", conflicts_with = "last")]
     pub export: Option<Export>,
-    /// Export the runs of this label [default: csv and lkp the one that ran last, openmetrics all]
+    /// Export the runs of this label [default: the label that ran last]
     #[arg(long, value_name = "NAME", requires = "export")]
     pub label: Option<String>,
 }
 
-/// Formats of other tools.
+/// A format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Export {
     /// The table of will-it-scale's runtest.py
     Csv,
-    /// The statistics of lkp-tests, as its matrix.json
-    Lkp,
-    /// OpenMetrics text, for Prometheus and its kin
-    Openmetrics,
+}
+
+/// What `report` does, at length.
+pub const REPORT_ABOUT: &str = "\
+Write results as one page of HTML: the verdict, curves, before and after, locks, flame graphs, \
+the machine, and how to repeat it all.
+
+FILES are what `run`, `sweep`, `compare` and `profile` write with --json, in any mixture, stores \
+(see --store of `run`), and folders that `profile` has written. Their order matters: of the files that hold runs of the same thing the \
+first is before and the last is after.";
+
+/// `report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Result files, stores, folders of profiles; before comes before after
+    #[arg(required = true, value_name = "FILES")]
+    pub files: Vec<PathBuf>,
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    /// Print one JSON object on what was written
+    #[arg(long)]
+    pub json: bool,
 }

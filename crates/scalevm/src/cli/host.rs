@@ -1,6 +1,5 @@
 //! The command line by which scalevm starts itself as the host of an own workload.
 
-use crate::tasks::Affinity;
 use clap::Args;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -35,17 +34,6 @@ pub struct HostArgs {
     /// Descriptor of the tasks' counters
     #[arg(long, value_parser = descriptor())]
     pub area: RawFd,
-}
-
-impl HostArgs {
-    /// Where tasks are pinned.
-    pub fn affinity(&self) -> Affinity {
-        match (self.no_affinity, self.smt) {
-            (true, _) => Affinity::None,
-            (false, true) => Affinity::Cpus,
-            (false, false) => Affinity::Cores,
-        }
-    }
 }
 
 /// Not one of stdin, stdout and stderr.

@@ -1,19 +1,18 @@
 //! The command line of `latency`.
 
-use super::{CommonArgs, preset};
-use crate::harness::Failure;
+use super::{CommonArgs, MachineArgs, TaskArgs, preset, workload};
+use baselines::selected::Preset;
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use workloads::Workload;
 
 /// What `latency --help` begins with.
 pub const LONG_ABOUT: &str = "\
-Play a film beside a workload, and tell how late its frames are
+Play a film beside a workload, and measure how late its frames are
 
 The last of the tasks is a player: 60 times a second it sleeps until a frame is due, decodes it into a new buffer, \
-hands it on through a pipe, and wakes whoever waits. The others run the workload. A frame that is not \
-ready when the next is due is dropped. The same is played without the others first: what a frame takes \
-then is not their doing, and is taken off.";
+hands it on through a pipe, and wakes the waiting consumer. The others run the workload. A frame that is not \
+ready when the next is due is dropped. The film is played without the others first: the time that a frame \
+takes then is not their doing, and is subtracted.";
 
 /// `latency`.
 #[derive(Args)]
@@ -24,9 +23,9 @@ pub struct LatencyArgs {
     /// How many tasks, the player among them
     #[arg(short, long, value_name = "N", default_value_t = 2, value_parser = super::tasks())]
     pub tasks: u32,
-    /// How our VM is built; implies `--on hosted` if nothing else is said
+    /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
-    pub vm: Option<String>,
+    pub vm: Option<Preset>,
     /// How many frames the film has
     #[arg(
         long,
@@ -35,36 +34,25 @@ pub struct LatencyArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub frames: u32,
-    /// The rest.
+    /// What the tasks are.
     #[command(flatten)]
-    pub common: CommonArgs,
+    pub what: TaskArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The simulated machine.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub machine: MachineArgs,
 }
 
 impl LatencyArgs {
-    /// Refuses what other measurements take and a film does not.
-    pub fn check(&self) -> Result<(), Failure> {
-        let common = &self.common;
-        let sampled = [
-            common.samples.is_some(),
-            common.warmup.is_some(),
-            common.duration.is_some(),
-            common.keep.store.is_some(),
-            common.keep.label.is_some(),
-            common.sim.seeds.is_some(),
-        ];
-        match sampled.contains(&true) {
-            true => Err(Failure::Unavailable(
-                "a film has frames, no samples: --samples, --seeds, --warmup, --duration, --store and --label do not go with it"
-                    .into(),
-            )),
-            false => Ok(()),
+    /// The same in the terms of `run`: a film has frames, no samples.
+    pub fn common(&self) -> CommonArgs {
+        CommonArgs {
+            tasks: self.what,
+            json: self.json,
+            sim: self.machine.clone().into(),
+            ..CommonArgs::default()
         }
     }
-}
-
-fn workload() -> impl TypedValueParser<Value = &'static Workload> {
-    let all = workloads::all().iter();
-    let names = all.map(|one| PossibleValue::new(one.name).help(one.description));
-    PossibleValuesParser::new(names)
-        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
 }

@@ -1,10 +1,10 @@
 //! The command line of `locks`.
 
-use super::{SimArgs, seconds};
-use crate::locks::Group;
-use crate::locks::registry::ROWS;
+use super::{FormatArgs, SimArgs, seconds};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use lockbench::Group;
+use lockbench::registry::ROWS;
 use std::time::Duration;
 
 /// `locks`.
@@ -23,6 +23,9 @@ pub struct LocksArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// How tables look.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Where they are measured [default: hosted]
     #[arg(long, value_name = "SYSTEM")]
     pub on: Option<LocksOn>,
@@ -43,7 +46,7 @@ pub enum LocksOn {
 impl LocksArgs {
     /// Where to measure: as asked, or on the simulated machine if it is described.
     pub fn on(&self) -> LocksOn {
-        let implied = match self.sim.is_chosen() {
+        let implied = match self.sim.machine.is_chosen() {
             true => LocksOn::Sim,
             false => LocksOn::Hosted,
         };

@@ -1,22 +1,28 @@
 //! The command line of `profile`.
 
-use super::{CommonArgs, On, WorkloadArgs, preset, tasks};
-use crate::harness::Schedule;
+use super::{CommonArgs, WorkloadArgs, preset, tasks};
+use baselines::selected::Preset;
+use bench::{On, Schedule};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub const LONG_ABOUT: &str = "\
-Shows where the tasks' time goes: busy stacks as a flame graph, waits as another, the locks \
+Show where the tasks' time goes: busy stacks as a flame graph, waits as another, the locks \
 waited for with their callers, and one sentence that names the bottleneck.
 
 The workload runs twice: unwatched, for its rate, and watched. On os, busy cycles are sampled \
-and the kernel's lock tracepoints recorded on all CPUs, for which it takes root (or \
-CAP_PERFMON); without, what can be seen is shown and what is missing is said. Kernel writers \
+and the kernel's lock tracepoints recorded on all CPUs, which needs root (or \
+CAP_PERFMON); without it, the profile shows what it can see, and says that the rest is unknown. Kernel writers \
 that spin before the tracepoints see them wait are counted from the samples, in a column of \
 their own. On hosted and sim our own lock profile, and the simulator's accounts, say the same.
 
 --diff compares two profiles instead: what costs more is red, what costs less is blue.";
+
+/// KiB of a page, as rings count them.
+const PAGE: u32 = 4;
+/// KiB of a ring, if nothing else is said.
+const RING: u32 = PAGE * perf::Options::DEFAULT_RING;
 
 /// `profile`.
 #[derive(Args)]
@@ -27,17 +33,20 @@ pub struct ProfileArgs {
     /// How many tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
-    /// How our VM is built; implies `--on hosted` if nothing else is said
+    /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
-    pub vm: Option<String>,
+    pub vm: Option<Preset>,
     /// Samples of busy CPUs a second
     #[arg(long, value_name = "HZ", default_value_t = perf::Options::default().frequency, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub frequency: u32,
+    /// KiB of the kernel's ring for each CPU, rounded up to a power of two; events that find no room in it are lost
+    #[arg(long, value_name = "KIB", default_value_t = RING, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
+    pub ring: u32,
     /// Compare two profiles: directories that `profile` has written, or files of its JSON
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
-    /// Where to put flame graphs and stacks [default: profile-WORKLOAD-SYSTEM-N, and
-    /// with --json nowhere]
+    /// Where to put flame graphs and stacks [default: a new
+    /// profile-WORKLOAD-SYSTEM-N-threads or -processes, and with --json none]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The rest.
@@ -46,6 +55,15 @@ pub struct ProfileArgs {
 }
 
 impl ProfileArgs {
+    /// What to record, and how.
+    pub fn options(&self) -> perf::Options {
+        perf::Options {
+            frequency: self.frequency,
+            ring_pages: self.ring.div_ceil(PAGE) as usize,
+            ..perf::Options::default()
+        }
+    }
+
     /// How long to run, unwatched and watched each.
     pub fn schedule(&self, on: On) -> Schedule {
         watching(&self.common, on)
@@ -63,5 +81,27 @@ pub fn watching(common: &CommonArgs, on: On) -> Schedule {
             true => common.duration.unwrap_or(Duration::from_secs(1)),
             false => schedule.duration,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn rings_are_as_large_as_is_said() {
+        let pages = |option: &str| {
+            let words = format!("scalevm profile mmap1 {option}");
+            let cli = Cli::try_parse_from(words.split_whitespace()).ok()?;
+            match cli.command {
+                Some(Command::Profile(args)) => Some(args.options().ring_pages),
+                _ => None,
+            }
+        };
+        assert_eq!(pages(""), Some(perf::Options::default().ring_pages));
+        assert_eq!(pages("--ring 8192"), Some(2048));
+        assert_eq!(pages("--ring 5"), Some(2));
+        assert_eq!((pages("--ring 0"), pages("--ring -1")), (None, None));
     }
 }

@@ -1,21 +1,22 @@
 //! The command line of `reproduce`.
 
-use super::SimArgs;
-use crate::reproduce::{SYSTEMS, System, find};
+use super::{FormatArgs, SimArgs};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use studies::{SYSTEMS, System, find};
 
 /// What `reproduce --help` begins with.
 pub const LONG_ABOUT: &str = "\
-Repeat the seeds' experiments on simulated machines
+Repeat the experiments of the case studies on simulated machines
 
-For each: the seed's figure, ours (the median over the seeds of the simulation), the range
-over the corners of what nobody publishes of a machine (how long an owner keeps a line, and
-who is served next), the ratio, how far such a prediction may be off, whether it holds, and
-the seconds its runs took. Then how scalevm's own design does beside what the seed ended with,
-on 16, 96 and 384 CPUs. docs/seeds has a page for each seed.
+For each: the published figure, ours (the median over the random seeds of the simulation), the
+range over the corners, which are the extremes of what is not published of a machine (how long
+an owner keeps a line, and which CPU gets it next), the ratio, the expected error of such a
+prediction, whether it holds, and the seconds its runs took. Then scalevm's own design beside the
+one that the case study ended with, on 16, 96 and 384 CPUs. docs/studies has a page for each
+case study.
 
-Exit codes: 0 all hold, 1 something misses, 2 bad usage or input, 4 a run failed (the figures
+Exit codes: 0 all hold, 1 a figure misses, 2 bad usage or input, 4 a run failed (the figures
 made of it are left out), 130 interrupted.";
 
 /// `reproduce`.
@@ -30,6 +31,9 @@ pub struct ReproduceArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// How tables look.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,

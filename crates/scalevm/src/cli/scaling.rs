@@ -1,17 +1,17 @@
 //! The command line of `scaling`.
 
-use super::SimArgs;
+use super::{FormatArgs, SimArgs, workload};
+use baselines::selected::Preset;
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use workloads::Workload;
 
 /// What `scaling --help` begins with.
 pub const LONG_ABOUT: &str = "\
-Tell how workloads scale on simulated machines
+Measure how workloads scale on simulated machines
 
 For each workload, by processes and by threads: its rate at each number of tasks, that over the rate of
-one task, and what holds it up from where it is less than 0.9 of linear. A number of tasks that the
-machine has no CPUs for is run on one with more sockets. docs/scaling.md has the whole table.";
+one task, and the bottleneck from where it is less than 0.9 of linear. If the machine has too few CPUs
+for a number of tasks, sockets are added. docs/scaling.md has the whole table.";
 
 /// `scaling`.
 #[derive(Args)]
@@ -34,7 +34,7 @@ pub struct ScalingArgs {
     /// Threads only
     #[arg(long)]
     pub threads: bool,
-    /// How our VM is built
+    /// Which builds of scalevm's own VM
     #[arg(
         long,
         value_name = "PRESET,…",
@@ -42,18 +42,14 @@ pub struct ScalingArgs {
         default_value = "scalevm",
         value_parser = super::preset()
     )]
-    pub vm: Vec<String>,
+    pub vm: Vec<Preset>,
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// How tables look.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,
-}
-
-fn workload() -> impl TypedValueParser<Value = &'static Workload> {
-    let all = workloads::all().iter();
-    let names = all.map(|one| PossibleValue::new(one.name).help(one.description));
-    PossibleValuesParser::new(names)
-        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
 }

@@ -1,31 +1,72 @@
 //! Which machine is simulated, and how often.
 
-use crate::harness::Failure;
+use bench::Failure;
 use clap::Args;
 use sim::profile::Profile;
 use std::path::Path;
 
-/// The simulated machine if nothing is said: seed 000's.
+/// The simulated machine by default: case study 000's.
 const MACHINE: &str = "freebsd-96";
 
-/// A machine to simulate.
-#[derive(Args, Clone, Debug)]
+/// A machine to simulate, and how often.
+#[derive(Args, Clone, Debug, Default)]
 pub struct SimArgs {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Simulated runs a measurement, each with the next seed [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub seeds: Option<u32>,
+}
+
+/// A machine to simulate.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MachineArgs {
     /// Simulated machine: a name (see `scalevm list`) or a file; implies `--on sim` [default: freebsd-96]
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// The simulated machine's sockets, cores in each, and threads of a core; implies `--on sim`
     #[arg(long, value_name = "SxCxT", value_parser = shape)]
     pub topology: Option<[usize; 3]>,
-    /// Simulated runs a measurement, each with the next seed [default: 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub seeds: Option<u32>,
-    /// The first seed
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
+    /// The first seed [default: 1]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+}
+
+impl From<MachineArgs> for SimArgs {
+    fn from(machine: MachineArgs) -> Self {
+        SimArgs {
+            machine,
+            seeds: None,
+        }
+    }
 }
 
 impl SimArgs {
+    /// The first option given that only a simulated machine has a use for.
+    pub fn given(&self) -> Option<&'static str> {
+        let machine = self.machine.given();
+        machine.or(self.seeds.map(|_| "--seeds"))
+    }
+}
+
+impl MachineArgs {
+    /// The first option given.
+    fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("--machine", self.machine.is_some()),
+            ("--topology", self.topology.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        let mut given = all.into_iter().filter(|(_, given)| *given);
+        given.next().map(|(name, _)| name)
+    }
+
+    /// The first seed.
+    pub fn first_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
     /// Whether a simulated machine is asked for.
     pub fn is_chosen(&self) -> bool {
         self.machine.is_some() || self.topology.is_some()

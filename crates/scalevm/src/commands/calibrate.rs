@@ -1,14 +1,12 @@
 //! `scalevm calibrate`: this computer as a machine profile.
 
-use crate::calibrate::{self, Computer, Figure};
 use crate::cli::CalibrateArgs;
-use crate::harness::{Failure, interrupt};
 use crate::output::progress::Progress;
-use crate::output::table;
+use crate::output::{file, table};
+use bench::{Failure, interrupt};
+use computer::calibrate::{self, Computer, Figure};
 use sim::profile::Profile;
-use stats::InputError;
 use stats::environment::{Tool, collect_below};
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +19,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, Failure> {
     let base = Profile::named(&args.base).map_err(unusable)?;
     let computer = Computer::read().map_err(Failure::start("CPU affinity"))?;
     super::prepare()?;
+    args.output.as_deref().map_or(Ok(()), file::check)?;
     let rounds = if args.quick { ROUNDS.1 } else { ROUNDS.0 };
     let figures = measure(&computer, rounds)?;
     if interrupt::pending().is_some() {
@@ -31,7 +30,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, Failure> {
     let text = profile.to_toml();
     eprintln!("{}", table::profile(&profile, &figures, &base.name));
     match &args.output {
-        Some(path) => write(path, &text)?,
+        Some(path) => file::write(path, text.as_bytes())?,
         None => print!("{text}"),
     }
     Ok(super::finished())
@@ -45,15 +44,6 @@ fn measure(computer: &Computer, rounds: usize) -> Result<Vec<Figure>, Failure> {
     });
     progress.finish();
     figures
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let unwritable = |source| InputError::Unreadable {
-        file: path.display().to_string(),
-        source,
-    };
-    fs::write(path, text).map_err(unwritable)?;
-    Ok(())
 }
 
 /// The CPU's model, and whether it is a virtual one.

@@ -1,8 +1,8 @@
 //! `scalevm doctor`.
 
 use crate::cli::DoctorArgs;
-use crate::doctor::{Finding, Host, State, examine};
-use crate::harness::Failure;
+use bench::Failure;
+use computer::doctor::{Finding, Host, State, examine};
 use serde_json::json;
 use stats::Exit;
 

@@ -2,10 +2,10 @@
 
 use super::compare::least_effect;
 use crate::cli::{Export, HistoryArgs};
-use crate::harness::Failure;
-use crate::output::history as output;
+use crate::output::{format, history as output};
+use bench::Failure;
 use stats::change;
-use stats::export::{Curve, csv, lkp, openmetrics};
+use stats::export::{Curve, csv};
 use stats::history::{History, Series, gather};
 use stats::store;
 use stats::verdict::Rule;
@@ -26,7 +26,10 @@ pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
     select(&mut history, args)?;
     match args.export {
         Some(format) => export(args, format, history.series)?,
-        None => show(args, &history.series),
+        None => {
+            format::choose(args.format.format);
+            show(args, &history.series);
+        }
     }
     Ok(0)
 }
@@ -41,7 +44,7 @@ fn select(history: &mut History, args: &HistoryArgs) -> Result<(), Failure> {
         keep(series, "workload", workload, |one| Some(&one.key.workload))?;
     }
     if let Some(on) = args.on {
-        keep(series, "system", on.entry().name, |one| Some(&one.key.on))?;
+        keep(series, "system", on.name(), |one| Some(&one.key.on))?;
     }
     if let Some(vm) = &args.vm {
         keep(series, "build", vm, |one| one.key.vm.as_deref())?;
@@ -122,14 +125,6 @@ fn export(args: &HistoryArgs, format: Export, mut series: Vec<Series>) -> Result
             one.runs.retain(|run| run.label == *label);
         }
     }
-    if format == Export::Openmetrics {
-        let (text, timeless) = openmetrics(&series);
-        if timeless > 0 {
-            eprintln!("scalevm: {} without a time left out", runs(timeless));
-        }
-        print!("{text}");
-        return Ok(());
-    }
     let curve = Curve::of(&series, args.label.as_deref()).map_err(|error| {
         Failure::Unavailable(format!(
             "{error} (by --workload, --on, --vm, or other files)"
@@ -138,7 +133,6 @@ fn export(args: &HistoryArgs, format: Export, mut series: Vec<Series>) -> Result
     eprintln!("scalevm: label {}", curve.label());
     match format {
         Export::Csv => print!("{}", csv(&curve)),
-        _ => println!("{:#}", lkp(&curve)),
     }
     Ok(())
 }

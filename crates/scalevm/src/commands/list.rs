@@ -1,9 +1,10 @@
 //! `scalevm list`.
 
-use crate::catalog::{self, Entry, PRESETS, SYSTEMS};
 use crate::cli::ListArgs;
-use crate::harness::Failure;
-use crate::tasks::places;
+use baselines::selected::Preset;
+use bench::tasks::places;
+use bench::{Failure, On};
+use lockbench::registry::ROWS;
 use sim::profile::Profile;
 
 /// Something to choose.
@@ -22,6 +23,11 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         "this computer, as far as this process may use it",
     );
     let workloads = workloads::all().iter();
+    let systems = On::ALL.iter().map(|on| item(on.name(), on.about()));
+    let presets = Preset::ALL.iter();
+    let presets = presets.map(|preset| item(preset.name(), preset.description()));
+    let locks = ROWS.iter().filter(|row| row.ours);
+    let locks = locks.map(|row| item(row.name, row.about));
     let sections: [(&str, &str, Vec<Item>); 6] = [
         (
             "workloads",
@@ -30,13 +36,9 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
                 .map(|one| item(one.name, one.description))
                 .collect(),
         ),
-        ("systems", "system", SYSTEMS.iter().map(of).collect()),
-        ("presets", "preset", PRESETS.iter().map(of).collect()),
-        (
-            "locks",
-            "lock",
-            catalog::locks().map(|one| of(&one)).collect(),
-        ),
+        ("systems", "system", systems.collect()),
+        ("presets", "preset", presets.collect()),
+        ("locks", "lock", locks.collect()),
         (
             "machines",
             "machine",
@@ -71,10 +73,6 @@ fn item(name: &str, about: &str) -> Item {
         about: about.to_owned(),
         shape: None,
     }
-}
-
-fn of(entry: &Entry) -> Item {
-    item(entry.name, entry.about)
 }
 
 fn machine(profile: Profile) -> Item {

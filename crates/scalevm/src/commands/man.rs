@@ -1,34 +1,81 @@
-//! `scalevm man`.
+//! `scalevm man` and `scalevm completions`.
 
-use crate::cli::{Cli, ManArgs};
-use crate::harness::Failure;
-use clap::{Command, CommandFactory};
+use crate::cli::manual::{COMMON, PAGES};
+use crate::cli::{CompletionsArgs, ManArgs, definition};
+use crate::output::file;
+use crate::stdout;
+use bench::Failure;
+use clap::Command;
+use clap::builder::Resettable;
 use clap_mangen::Man;
-use stats::InputError;
+use clap_mangen::roff::{Roff, bold, roman};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes the pages.
 pub fn run(args: &ManArgs) -> Result<u8, Failure> {
-    let commands = Cli::command().disable_help_subcommand(true);
+    let mut all = definition().disable_help_subcommand(true);
+    all.build();
     match &args.out {
-        Some(directory) => write(commands, directory)?,
-        None => {
-            let mut page = Vec::new();
-            let rendered = Man::new(commands).render(&mut page);
-            let printed = rendered.and_then(|()| io::stdout().write_all(&page));
-            printed.map_err(Failure::start("manual page"))?;
+        Some(directory) => {
+            fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+            write(&all, directory)?;
         }
+        None => stdout::printed(page(&all).and_then(|page| io::stdout().write_all(&page))),
     }
     Ok(0)
 }
 
-fn write(commands: Command, directory: &Path) -> Result<(), InputError> {
-    let made = fs::create_dir_all(directory);
-    let written = made.and_then(|()| clap_mangen::generate_to(commands, directory));
-    written.map_err(|source| InputError::Unreadable {
-        file: directory.display().to_string(),
-        source,
-    })
+/// Prints what the shell reads.
+pub fn completions(args: &CompletionsArgs) -> Result<u8, Failure> {
+    // To memory first: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut definition(), "scalevm", &mut script);
+    stdout::printed(io::stdout().write_all(&script));
+    Ok(0)
+}
+
+/// Writes the page of `command`, and those of the commands below it.
+fn write(command: &Command, directory: &Path) -> Result<(), Failure> {
+    let path = directory.join(format!("{}.1", name(command)));
+    let page = page(command).map_err(Failure::file(&path))?;
+    file::write(&path, &page)?;
+    let mut below = command.get_subcommands();
+    below.try_for_each(|one| write(one, directory))
+}
+
+fn name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or(command.get_name())
+}
+
+/// The page: what `--help` says, and then examples and exit codes.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    // What stands below `--help` is on the page as a section.
+    let without = command.clone().after_help(Resettable::Reset);
+    Man::new(without).render(&mut page)?;
+    let Some(manual) = PAGES.iter().find(|one| one.command == name(command)) else {
+        return Ok(page);
+    };
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXIT STATUS"]);
+    let mut exits: Vec<_> = COMMON.iter().chain(manual.exits).collect();
+    exits.sort_unstable();
+    for (code, meaning) in exits {
+        roff.control("TP", []);
+        roff.text([bold(code.to_string())]);
+        roff.text([roman(*meaning)]);
+    }
+    roff.control("SH", ["EXAMPLES"]);
+    for (what, line) in manual.examples {
+        roff.control("PP", []);
+        roff.text([roman(*what)]);
+        roff.control("PP", []);
+        roff.control("RS", ["4"]);
+        roff.text([bold(*line)]);
+        roff.control("RE", []);
+    }
+    roff.to_writer(&mut page)?;
+    Ok(page)
 }

@@ -1,8 +1,8 @@
 //! One file per command.
 
 pub mod calibrate;
+pub mod check;
 pub mod compare;
-pub mod completions;
 pub mod doctor;
 pub mod history;
 pub mod latency;
@@ -16,16 +16,20 @@ pub mod run;
 pub mod scaling;
 pub mod story;
 pub mod sweep;
-pub mod times;
 
-use crate::cli::{Choice, CommonArgs, On, WorkloadArgs};
-use crate::harness::{Failure, Job, Target, interrupt, needs_os};
-use crate::os::Os;
-use crate::ours::Ours;
-use crate::own::{self, Opened};
-use crate::simulated::Simulated;
-use crate::tasks::places;
-use baselines::selected::{Preset, UnknownPreset};
+use crate::cli::{Choice, CommonArgs, HostArgs, SimArgs, WorkloadArgs, affinity};
+use baselines::selected::Preset;
+use bench::os::Os;
+use bench::ours::Ours;
+use bench::own::host::Inherited;
+use bench::own::{self, Opened, Setting};
+use bench::simulated::Simulated;
+use bench::tasks::places;
+use bench::{Body, Failure, Job, On, System, interrupt, needs_os};
+use stats::Exit;
+use stats::environment::{Environment, LOAD_WINDOW, LoadMeter};
+use std::path::Path;
+use std::time::Duration;
 
 /// Sets up what measuring commands share.
 fn prepare() -> Result<(), Failure> {
@@ -33,20 +37,44 @@ fn prepare() -> Result<(), Failure> {
 }
 
 /// What to run on: as asked, or our VM if one of its presets is named.
-fn system(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
-    match (args.on, preset_named) {
-        (Some(on @ (On::Os | On::Hosted)), _) if args.sim.is_chosen() => {
-            Err(Failure::Unavailable(format!(
-                "--machine and --topology name a simulated machine; they do not go with --on {}",
-                on.entry().name
-            )))
+fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
+    let on = match args.tasks.on {
+        Some(On::Os) if preset_named => {
+            return Err(Failure::Unavailable(
+                "--vm chooses how scalevm's own VM is built; it does not go with --on os".into(),
+            ));
         }
-        (Some(On::Os), true) => Err(Failure::Unavailable(
-            "--vm chooses how scalevm's own VM is built; it does not go with --on os".into(),
-        )),
-        (None, _) if args.sim.is_chosen() => Ok(On::Sim),
-        (None, true) => Ok(On::Hosted),
-        (on, _) => Ok(on.unwrap_or(On::Os)),
+        Some(on) => on,
+        None if args.sim.machine.is_chosen() => On::Sim,
+        None if preset_named => On::Hosted,
+        None => On::Os,
+    };
+    simulated_only(&args.sim, on == On::Sim)?;
+    Ok(on)
+}
+
+/// The system of that kind, with our VM as `vm` builds it.
+fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failure> {
+    let preset = vm.unwrap_or(Preset::Scalevm);
+    let affinity = args.affinity();
+    Ok(match on {
+        On::Os => System::Os(Os { affinity }),
+        On::Hosted => System::Hosted(Ours { preset, affinity }),
+        On::Sim => System::Sim(Box::new(Simulated {
+            preset,
+            profile: args.sim.machine.profile()?,
+            seed: args.sim.machine.first_seed(),
+        })),
+    })
+}
+
+/// Refuses what says how to simulate where nothing is.
+fn simulated_only(args: &SimArgs, simulated: bool) -> Result<(), Failure> {
+    match args.given() {
+        Some(option) if !simulated => Err(Failure::Unavailable(format!(
+            "{option} says how to simulate, and nothing is simulated here; say --on sim"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -68,42 +96,6 @@ fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
     }
 }
 
-/// The target for a choice of system and preset.
-pub fn target(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Box<dyn Target>, Failure> {
-    match on {
-        On::Os => Ok(Box::new(Os {
-            affinity: args.affinity(),
-        })),
-        On::Hosted => Ok(Box::new(Ours {
-            preset: preset(vm)?,
-            affinity: args.affinity(),
-        })),
-        On::Sim => Ok(Box::new(simulated(vm, args)?)),
-    }
-}
-
-/// The simulated machine that is asked for, if one is.
-fn simulated_on(on: On, vm: Option<&str>, args: &CommonArgs) -> Result<Option<Simulated>, Failure> {
-    match on {
-        On::Sim => simulated(vm, args).map(Some),
-        On::Os | On::Hosted => Ok(None),
-    }
-}
-
-/// Our VM on the simulated machine that is asked for.
-pub fn simulated(vm: Option<&str>, args: &CommonArgs) -> Result<Simulated, Failure> {
-    Ok(Simulated {
-        preset: preset(vm)?,
-        profile: args.sim.profile()?,
-        seed: args.sim.seed,
-    })
-}
-
-fn preset(name: Option<&str>) -> Result<Preset, Failure> {
-    let preset = name.map_or(Ok(Preset::Scalevm), str::parse);
-    preset.map_err(|error: UnknownPreset| Failure::Unavailable(error.to_string()))
-}
-
 /// Says so, once, if `tasks` have to share this computer's CPUs.
 fn warn_if_crowded(on: On, tasks: usize) {
     if on == On::Sim {
@@ -118,7 +110,61 @@ fn warn_if_crowded(on: On, tasks: usize) {
     }
 }
 
+/// Watches what others take of this computer before a measurement that takes a while, and says so if
+/// it is much: `machine` if that has been watched already.
+fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
+    if span < WORTH_A_LOOK {
+        return;
+    }
+    let load = match machine {
+        Some(machine) => machine.load_before,
+        None => LoadMeter::start(Path::new("/")).ok().and_then(|meter| {
+            interrupt::sleep(LOAD_WINDOW);
+            meter.finish().ok()
+        }),
+    };
+    if let Some(load) = load.filter(|load| !load.quiet()) {
+        eprintln!(
+            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {} CPUs: figures will be noisy (see `scalevm doctor`)",
+            load.foreign, load.steal, load.cpus
+        );
+    }
+}
+
+/// A shorter measurement is a try, whose figures nobody quotes.
+const WORTH_A_LOOK: Duration = Duration::from_secs(1);
+
 /// The exit code after a measurement: 128 + signal if a signal cut it short.
 fn finished() -> u8 {
     interrupt::pending().map_or(0, |signal| 128 + signal)
+}
+
+/// The exit code of a command that failed: 2 for a bad choice, 4 for a failed target.
+pub fn exit_code(failure: &Failure) -> u8 {
+    match failure {
+        Failure::Unavailable(_) | Failure::Input(_) | Failure::File { .. } => Exit::BadInput.code(),
+        Failure::Interrupted(signal) => 128 + signal,
+        _ => Exit::TargetFailed.code(),
+    }
+}
+
+/// `scalevm host`: becomes the process in which a workload of the user's own runs.
+pub fn host(args: &HostArgs) -> ! {
+    let body = match (&args.object, &args.command) {
+        (Some(file), _) => Body::Object(file.clone()),
+        // The command line asks for one of the two.
+        (None, command) => Body::Command(command.clone().unwrap_or_default()),
+    };
+    let setting = Setting {
+        body: &body,
+        tasks: args.tasks,
+        threads: args.threads,
+        affinity: affinity(args.no_affinity, args.smt),
+    };
+    let inherited = Inherited {
+        parent: args.parent,
+        channel: args.channel,
+        area: args.area,
+    };
+    own::host::run(&setting, &inherited)
 }

@@ -1,13 +1,11 @@
 //! `scalevm report`: results as a page.
 
 use crate::cli::ReportArgs;
-use crate::harness::Failure;
+use crate::output::file;
+use bench::Failure;
 use report::{Page, Source};
 use serde_json::json;
-use stats::InputError;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Reads the files and writes the page.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
@@ -48,30 +46,10 @@ pub fn write(files: &[impl AsRef<Path>], output: &Path) -> Result<Written, Failu
     }
     let page = Page::new(&sources);
     let html = page.html();
-    replace(output, html.as_bytes()).map_err(|source| unusable(output, source))?;
+    file::write(output, html.as_bytes())?;
     Ok(Written {
         bytes: html.len(),
         sections: page.sections(),
         verdict: page.verdict().to_owned(),
     })
-}
-
-/// Writes beside `path` and then takes its place: nobody sees half a page.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // What could not be written may not be there; what is there is of no use.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-fn unusable(path: &Path, source: io::Error) -> InputError {
-    InputError::Unreadable {
-        file: path.display().to_string(),
-        source,
-    }
 }

@@ -1,16 +1,17 @@
-//! `scalevm reproduce`: the seeds' experiments on simulated machines.
+//! `scalevm reproduce`: the case studies' experiments on simulated machines.
 
 use crate::cli::ReproduceArgs;
-use crate::harness::Failure;
 use crate::output::progress::Progress;
-use crate::output::reproduction;
-use crate::reproduce::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond};
+use crate::output::{format, reproduction};
+use bench::Failure;
 use sim::profile::{Profile, ProfileError};
 use stats::Exit;
 use std::time::Instant;
+use studies::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
 
 /// Measures and shows; whether all holds is the exit code. A run that fails costs the figures made of it.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
+    format::choose(args.format.format);
     let began = Instant::now();
     let systems = chosen(&args.systems);
     let mut benches = benches(&systems, args, effort(args))?;
@@ -18,31 +19,31 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     if !measure(&mut benches) {
         return Ok(super::finished());
     }
-    let (mut rows, mut misses) = (0, 0);
+    let mut rows = Vec::new();
     for system in systems {
         for bench in &benches {
             let found = bench.rows(system)?;
-            misses += found.iter().filter(|row| missed(row)).count();
-            rows += found.len();
             match args.json {
                 true => reproduction::print_json(system, &bench.lab, &found),
                 false => reproduction::print(system, &bench.lab, &found),
             }
+            rows.extend(found);
         }
     }
     let failed = failed(&benches);
-    if rows == 0 && failed.is_none() {
-        let why = "the machine has too few CPUs for any figure of the seeds";
+    if rows.is_empty() && failed.is_none() {
+        let why = "the machine has too few CPUs for any figure of the case studies";
         return Err(Failure::Unavailable(why.into()));
     }
     if !args.json {
         let took = began.elapsed().as_secs_f64();
-        println!("\n{} of {rows} hold; {took:.0} s", rows - misses);
+        println!("\n{}; {took:.0} s", tally(&rows));
     }
+    let misses = rows.iter().any(|row| row.verdict() != Verdict::Holds);
     Ok(match (super::finished(), failed, misses) {
         (0, Some(code), _) => code,
-        (0, None, 0) => 0,
-        (0, None, _) => Exit::Regressed.code(),
+        (0, None, false) => 0,
+        (0, None, true) => Exit::Regressed.code(),
         (interrupted, ..) => interrupted,
     })
 }
@@ -57,7 +58,7 @@ fn failed(benches: &[Bench]) -> Option<u8> {
             eprintln!("scalevm: {why}");
             said.push(why);
         }
-        code.get_or_insert(failure.exit_code());
+        code.get_or_insert(super::exit_code(failure));
     }
     code
 }
@@ -66,7 +67,7 @@ fn failed(benches: &[Bench]) -> Option<u8> {
 struct Bench {
     lab: Lab,
     systems: Vec<&'static System>,
-    /// With how many tasks what is beyond the seeds, and of which systems.
+    /// With how many tasks what is beyond the case studies, and of which systems.
     beyond: (Vec<usize>, Vec<&'static System>),
 }
 
@@ -105,10 +106,6 @@ impl Bench {
     }
 }
 
-fn missed(row: &Row) -> bool {
-    row.verdict() != Verdict::Holds
-}
-
 /// The systems asked for, each once, in the order of the list.
 fn chosen(asked: &[&'static System]) -> Vec<&'static System> {
     let asked = |name: &str| asked.is_empty() || asked.iter().any(|one| one.name == name);
@@ -123,7 +120,7 @@ fn effort(args: &ReproduceArgs) -> Effort {
         false => Effort::full(seeds(5)),
     };
     Effort {
-        first: args.sim.seed,
+        first: args.sim.machine.first_seed(),
         ..effort
     }
 }
@@ -135,8 +132,8 @@ fn benches(
     effort: Effort,
 ) -> Result<Vec<Bench>, Failure> {
     let unknown = |error: ProfileError| Failure::Unavailable(error.to_string());
-    if args.sim.is_chosen() {
-        let bench = Bench::new(args.sim.profile()?, effort);
+    if args.sim.machine.is_chosen() {
+        let bench = Bench::new(args.sim.machine.profile()?, effort);
         let (systems, beyond) = (
             systems.to_vec(),
             (beyond::COUNTS.to_vec(), systems.to_vec()),

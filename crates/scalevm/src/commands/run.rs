@@ -1,18 +1,20 @@
 //! `scalevm run`: one measurement, as will-it-scale prints it.
 
-use crate::cli::{On, RunArgs};
-use crate::harness::{Failure, Plan, Together, measure};
+use crate::cli::{CommonArgs, RunArgs};
 use crate::output::lines::Lines;
+use crate::output::progress::{self, Progress};
 use crate::output::sink::Sink;
-use crate::output::{attribution, json};
-use crate::simulated::Simulated;
+use crate::output::{attribution, format, json, times};
+use bench::{Failure, Job, On, Plan, Target, Times, Together, interrupt, measure};
+use stats::record::Subject;
 
 /// Measures and prints.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let common = &args.common;
-    let on = super::system(common, args.vm.is_some())?;
-    let simulated = super::simulated_on(on, args.vm.as_deref(), common)?;
-    let target = super::target(on, args.vm.as_deref(), common)?;
+    format::choose(common.format.format);
+    let on = super::on(common, args.vm.is_some())?;
+    let system = super::system(on, args.vm, common)?;
+    let (target, simulated) = (system.target(), system.simulated());
     super::prepare()?;
     let workload = super::workload(&args.what, on)?;
     let plan = Plan {
@@ -23,24 +25,42 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     };
     let schedule = common.schedule(on);
     super::warn_if_crowded(on, plan.tasks);
-    let of_machine = simulated.as_ref().map(Simulated::machine);
-    let subject = json::subject(&plan, on, args.vm.as_deref(), of_machine);
+    let subject = system.subject(&plan);
     if args.count.is_some() {
-        return super::times::run(&*target, &plan, schedule.samples, &subject, common);
+        return complete(target, &plan, schedule.samples, &subject, common);
     }
     let mut out = std::io::stdout();
-    let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;
+    let mut sink = Sink::open(
+        common.json.then_some(&mut out),
+        common.keep.store.as_deref(),
+        common.keep.label.as_deref(),
+    )?;
     let mut machine = sink.is_some().then(json::machine);
+    if simulated.is_none() {
+        super::warn_if_noisy(schedule.span(), machine.as_ref());
+    }
+    // Real samples say when they come how fast they come; simulated ones may take minutes each.
+    let progress = match simulated {
+        Some(_) => Progress::new(schedule.total().unwrap_or(0), "runs"),
+        None => Progress::none(),
+    };
     let mut records = sink
         .as_mut()
-        .map(|sink| json::Records::new(&subject, sink, None));
-    let mut lines = (!common.json).then(|| Lines::new(plan.workload.description()));
+        .map(|sink| json::Records::new(&subject, sink, common.json.then_some(&progress)));
+    let mut lines = (!common.json).then(|| Lines::new(plan.workload.description(), &progress));
+    progress.point(&format!(
+        "{}, {}",
+        plan.workload.name(),
+        plan.mode.count(plan.tasks)
+    ));
     let mut watch = Together::default().with(&mut lines).with(&mut records);
-    let outcome = measure(&*target, &plan, &schedule, &mut watch)?;
-    // A run that was cut short has no summary; one without an end is meant to be.
-    let whole = !outcome.interrupted || schedule.samples == 0;
-    if let Some((records, machine)) = records.zip(machine.as_mut()).filter(|_| whole) {
-        records.finish(machine);
+    let outcome = measure(target, &plan, &schedule, &mut watch);
+    progress.finish();
+    let outcome = outcome?;
+    // A run without an end is meant to be cut short.
+    let cut = outcome.interrupted && schedule.samples > 0;
+    if let Some((records, machine)) = records.zip(machine.as_mut()) {
+        records.finish(machine, cut);
     }
     if let Some(lines) = lines {
         lines.average(&outcome);
@@ -50,12 +70,59 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
     sink.map_or(Ok(()), Sink::finish)?;
     if let Some(simulated) = simulated.filter(|_| super::finished() == 0) {
-        let attribution = simulated.attribute(&plan, schedule.duration)?;
-        let range = simulated.corners(&plan, schedule.duration)?;
+        let (attribution, range) = simulated.reasons(&plan, schedule.duration, progress::bar)?;
         match common.json {
-            true => attribution::print_json(&plan, &simulated, &attribution, range),
+            true => attribution::print_json(&plan, simulated, &attribution, range),
             false => attribution::print(&attribution, range),
         }
     }
     Ok(super::finished())
+}
+
+/// Runs `samples` times and prints each.
+fn complete(
+    target: &dyn Target,
+    plan: &Plan,
+    samples: u32,
+    subject: &Subject,
+    common: &CommonArgs,
+) -> Result<u8, Failure> {
+    check(plan, samples, common)?;
+    if !common.json {
+        println!("testcase:{}", plan.workload.description());
+    }
+    let mut all: Vec<Times> = Vec::new();
+    for sample in 0..samples {
+        let times = match target.complete(plan, sample) {
+            Err(Failure::Interrupted(_)) if sample > 0 => break,
+            times => times?,
+        };
+        match common.json {
+            true => times::print_json(subject, plan, sample, &times),
+            false => times::print(&times),
+        }
+        all.push(times);
+    }
+    if !common.json {
+        times::print_rate(plan, &all);
+    }
+    Ok(super::finished())
+}
+
+/// Whether such a run has an end, and something to show.
+fn check(plan: &Plan, samples: u32, common: &CommonArgs) -> Result<(), Failure> {
+    let refused = |why: &str| Err(Failure::Unavailable(why.to_owned()));
+    if let Job::Own(_) = plan.workload {
+        return refused("a workload of your own goes on until it is ended; leave out --count");
+    }
+    if plan.count < Some(plan.tasks as u64) {
+        return refused("--count must be at least the number of tasks: each does something");
+    }
+    if samples == 0 {
+        return refused("--samples 0 has no end; leave out --count");
+    }
+    if common.keep.store.is_some() {
+        return refused("--store keeps rates; leave out --count");
+    }
+    interrupt::check()
 }

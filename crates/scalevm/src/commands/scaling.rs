@@ -1,14 +1,14 @@
 //! `scalevm scaling`: how workloads scale on simulated machines.
 
-use crate::cli::{On, ScalingArgs};
-use crate::harness::{Failure, Mode, Plan, Target, interrupt};
+use crate::cli::ScalingArgs;
+use crate::output::format;
 use crate::output::progress::Progress;
-use crate::output::{json, scaling};
-use crate::simulated::Simulated;
+use crate::output::scaling::{self, Point, Row};
+use bench::simulated::Simulated;
+use bench::{Failure, Mode, Plan, Target, interrupt};
 use sim::profile::Profile;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use workloads::Workload;
 
 /// Those that are shown if no others are asked for.
 const WORKLOADS: [&str; 8] = [
@@ -31,48 +31,17 @@ const SHORTEST: Duration = Duration::from_micros(400);
 const LONGEST: Duration = Duration::from_millis(40);
 const USUAL: usize = 96;
 
-/// A workload at several numbers of tasks.
-pub struct Row {
-    /// The workload.
-    pub workload: &'static Workload,
-    /// What its tasks are.
-    pub mode: Mode,
-    /// How the VM is built.
-    pub vm: String,
-    /// As far as they are finished.
-    pub points: Vec<Point>,
-}
-
-/// One run.
-pub struct Point {
-    /// How many tasks.
-    pub tasks: usize,
-    /// Operations a second.
-    pub rate: f64,
-    /// What so many tasks would do that do not meet, as many times what one does: threads of one
-    /// core are slower than it alone.
-    pub linear: f64,
-    /// What holds the tasks up.
-    pub bottleneck: String,
-}
-
-impl Row {
-    /// The point's rate over that of the first point's tasks, each alone.
-    pub fn ratio(&self, point: &Point) -> Option<f64> {
-        let first = self.points.first()?;
-        (first.rate > 0.0).then(|| point.rate * first.linear / first.rate)
-    }
-}
-
 /// Runs all, and shows them.
 pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
+    format::choose(args.format.format);
     super::prepare()?;
     let mut rows = rows(args);
     let mut counts: Vec<usize> = args.cpus.iter().map(|&count| count as usize).collect();
     counts.sort_unstable();
     counts.dedup();
-    let progress = Progress::new((rows.len() * counts.len()) as u64, "runs");
-    let profile = args.sim.profile()?;
+    let work = rows.len() as u64 * counts.iter().sum::<usize>() as u64;
+    let progress = Progress::weighted((rows.len() * counts.len()) as u64, "runs", work);
+    let profile = args.sim.machine.profile()?;
     for row in &mut rows {
         let span = span(args, row, &profile)?;
         for &tasks in &counts {
@@ -81,6 +50,7 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
             if interrupt::pending().is_some() {
                 break;
             }
+            progress.weigh(tasks as u64);
             let machine = machine(&profile, tasks)?;
             let point = point(args, row, &machine, tasks, span)?;
             if args.json {
@@ -112,10 +82,10 @@ fn rows(args: &ScalingArgs) -> Vec<Row> {
     let mut rows = Vec::new();
     for workload in workloads {
         for &mode in &modes {
-            rows.extend(args.vm.iter().map(|vm| Row {
+            rows.extend(args.vm.iter().map(|&vm| Row {
                 workload,
                 mode,
-                vm: vm.clone(),
+                vm,
                 points: Vec::new(),
             }));
         }
@@ -129,7 +99,7 @@ fn span(args: &ScalingArgs, row: &Row, profile: &Profile) -> Result<Duration, Fa
         count: Some(TRIED),
         ..plan(row, 1)
     };
-    let taken = target(args, row, profile)?.complete(&alone, 0)?.real;
+    let taken = target(args, row, profile).complete(&alone, 0)?.real;
     let wanted = taken * ITERATIONS / TRIED as u32;
     Ok(wanted.clamp(SHORTEST, LONGEST))
 }
@@ -144,7 +114,7 @@ fn point(
 ) -> Result<Point, Failure> {
     let longer = tasks.div_ceil(USUAL) as u32;
     let span = (span * longer).min(LONGEST.max(SHORTEST * longer));
-    let mut target = target(args, row, machine)?;
+    let mut target = target(args, row, machine);
     let mut rates = Vec::new();
     let mut bottleneck = None;
     for _ in 0..args.sim.seeds.unwrap_or(1) {
@@ -162,12 +132,12 @@ fn point(
     })
 }
 
-fn target(args: &ScalingArgs, row: &Row, machine: &Profile) -> Result<Simulated, Failure> {
-    Ok(Simulated {
-        preset: super::preset(Some(&row.vm))?,
+fn target(args: &ScalingArgs, row: &Row, machine: &Profile) -> Simulated {
+    Simulated {
+        preset: row.vm,
         profile: machine.clone(),
-        seed: args.sim.seed,
-    })
+        seed: args.sim.machine.first_seed(),
+    }
 }
 
 fn plan(row: &Row, tasks: usize) -> Plan {
@@ -205,7 +175,6 @@ fn linear(machine: &Profile, tasks: usize) -> f64 {
 }
 
 fn print_json(args: &ScalingArgs, row: &Row, machine: &Profile, point: &Point) {
-    let of_machine = Some((machine, args.sim.seed));
-    let subject = json::subject(&plan(row, point.tasks), On::Sim, Some(&row.vm), of_machine);
+    let subject = target(args, row, machine).subject(&plan(row, point.tasks));
     scaling::print_json(&subject, row, point);
 }

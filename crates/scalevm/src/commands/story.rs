@@ -1,4 +1,4 @@
-//! `scalevm` without arguments: seed 000's story on this computer.
+//! `scalevm` without arguments: the story of case study 000, on this computer.
 //!
 //! Why is munmap single-threaded, and what can an epoch do about it? The same loop on
 //! this computer's kernel and on our VM built three ways, one after the other; the
@@ -6,17 +6,18 @@
 //! happened, on 96 CPUs, which are simulated.
 
 use super::profile::files;
-use super::sweep::{Series, Side, Sweep, print_curves};
-use crate::cli::On;
-use crate::harness::{Failure, Mode, Plan, Running, Schedule, Target};
-use crate::os::Os;
-use crate::ours::Ours;
+use super::sweep::{Side, Sweep};
+use crate::output::curves::{self, Series};
 use crate::output::sink::Sink;
-use crate::output::{json, table};
-use crate::profiling;
-use crate::simulated::{BANDS, Simulated};
-use crate::tasks::{Affinity, places};
+use crate::output::table::{self, LockUse};
+use crate::output::{file, json};
 use baselines::selected::Preset;
+use bench::os::Os;
+use bench::ours::Ours;
+use bench::profiling;
+use bench::simulated::{BANDS, Simulated};
+use bench::tasks::{Affinity, places};
+use bench::{Failure, Mode, On, Plan, Running, Schedule, System, Target};
 use hosted::Hosted;
 use machine::Tasks;
 use sim::profile::Profile;
@@ -59,13 +60,15 @@ const WATCHED: Duration = Duration::from_millis(2);
 pub fn run() -> Result<u8, Failure> {
     let workload = workloads::find("mmap1").expect("mmap1 is built in");
     super::prepare()?;
+    file::check(Path::new(PAGE))?;
     println!(
         "Why is munmap single-threaded, and what can we do about it?\n\n\
          {}: {}, by 1, 2, … processes.\n\
          os            this computer's kernel\n\
          freebsd-di    our VM with FreeBSD's delayed invalidation: one mutex around each munmap\n\
          freebsd-epoch our VM with epochs in its place; swap is still counted in one place\n\
-         scalevm       our VM as we build it: epochs, and swap reserved per CPU\n",
+         scalevm       our own design: epochs, and swap reserved per CPU\n\
+         Policies of all three are chosen at run time, at the same cost.\n",
         workload.name, workload.description
     );
     let mut sweep = Sweep {
@@ -75,12 +78,13 @@ pub fn run() -> Result<u8, Failure> {
         counts: counts()?,
         sides: sides(),
     };
-    let file = File::create(RESULTS).map_err(Failure::start(RESULTS))?;
+    let file = File::create(RESULTS).map_err(Failure::file(Path::new(RESULTS)))?;
     let mut out = BufWriter::new(file);
     let mut machine = json::machine();
-    let (series, failure) = sweep.measure(Some((&mut Sink::lines(&mut out), &mut machine)));
-    out.flush().map_err(Failure::start(RESULTS))?;
-    print_curves(&series);
+    let (series, failure) =
+        sweep.measure(Some((&mut Sink::lines(RESULTS, &mut out), &mut machine)));
+    out.flush().map_err(Failure::file(Path::new(RESULTS)))?;
+    curves::print(&series);
     if let Some(failure) = failure {
         return Err(failure);
     }
@@ -112,7 +116,7 @@ pub fn run() -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// The three builds on the simulated machine of the seed.
+/// The three builds on the simulated machine of the case study.
 fn simulate(
     workload: &'static Workload,
     out: &mut BufWriter<File>,
@@ -123,14 +127,9 @@ fn simulate(
         "The same source on a simulated machine: {MACHINE}, {}.\n",
         profile.about
     );
-    let sides = BUILDS.map(|preset| {
-        let simulated = simulated(preset);
-        Side {
-            on: On::Sim,
-            vm: Some(preset.name()),
-            target: Box::new(simulated.clone()),
-            simulated: Some(simulated),
-        }
+    let sides = BUILDS.map(|preset| Side {
+        label: preset.name(),
+        system: System::Sim(Box::new(simulated(preset))),
     });
     let mut sweep = Sweep {
         workload: workload.into(),
@@ -139,9 +138,9 @@ fn simulate(
         counts: SIMULATED_COUNTS.to_vec(),
         sides: sides.into(),
     };
-    let (series, failure) = sweep.measure(Some((&mut Sink::lines(out), machine)));
-    out.flush().map_err(Failure::start(RESULTS))?;
-    print_curves(&series);
+    let (series, failure) = sweep.measure(Some((&mut Sink::lines(RESULTS, out), machine)));
+    out.flush().map_err(Failure::file(Path::new(RESULTS)))?;
+    curves::print(&series);
     if let Some(failure) = failure {
         return Err(failure);
     }
@@ -150,7 +149,7 @@ fn simulate(
         let last = |one: &Series| one.curve().last().map_or(0.0, |point| point.1);
         let rates: Vec<f64> = series.iter().map(last).collect();
         println!(
-            "with {} processes: freebsd-epoch {:.1} times freebsd-di (seed 000: 3.5 times), \
+            "with {} processes: freebsd-epoch {:.1} times freebsd-di (case study 000: 3.5 times), \
              scalevm {:.0} times.\n{BANDS}",
             SIMULATED_COUNTS[SIMULATED_COUNTS.len() - 1],
             rates[1] / rates[0],
@@ -171,9 +170,9 @@ fn profiles(workload: &'static Workload, out: &mut BufWriter<File>) -> Result<()
     };
     for preset in [BUILDS[0], BUILDS[2]] {
         let seen = profiling::simulated::of(&simulated(preset), &plan, WATCHED)?;
-        writeln!(out, "{}", files::line(&seen)).map_err(Failure::start(RESULTS))?;
+        writeln!(out, "{}", files::line(&seen)).map_err(Failure::file(Path::new(RESULTS)))?;
     }
-    out.flush().map_err(Failure::start(RESULTS))
+    out.flush().map_err(Failure::file(Path::new(RESULTS)))
 }
 
 fn simulated(preset: Preset) -> Simulated {
@@ -192,35 +191,17 @@ fn counts() -> Result<Vec<usize>, Failure> {
     Ok(powers.take_while(|&n| n <= most).collect())
 }
 
-fn sides() -> Vec<Side<'static>> {
+fn sides() -> Vec<Side> {
     let affinity = Affinity::Cores;
     let os = Side {
-        on: On::Os,
-        vm: None,
-        target: Box::new(Os { affinity }),
-        simulated: None,
+        label: On::Os.name(),
+        system: System::Os(Os { affinity }),
     };
     let ours = BUILDS.map(|preset| Side {
-        on: On::Hosted,
-        vm: Some(preset.name()),
-        target: Box::new(Ours { preset, affinity }),
-        simulated: None,
+        label: preset.name(),
+        system: System::Hosted(Ours { preset, affinity }),
     });
     std::iter::once(os).chain(ours).collect()
-}
-
-/// One class of locks in one build.
-pub struct LockUse {
-    /// The build.
-    pub build: &'static str,
-    /// The class.
-    pub class: &'static str,
-    /// Whose the lock is.
-    pub shared_by: &'static str,
-    /// Acquisitions in each iteration.
-    pub per_iteration: f64,
-    /// The share of acquisitions that had to wait.
-    pub contended: f64,
 }
 
 /// Runs the workload on a build with its locks watched.

@@ -2,70 +2,39 @@
 
 mod why;
 
-use crate::cli::{On, SweepArgs};
-use crate::harness::{Failure, Job, Mode, Outcome, Plan, Schedule, Target, measure};
+use crate::cli::SweepArgs;
+use crate::output::curves::{self, Point, Series};
 use crate::output::json;
-use crate::output::progress::Progress;
+use crate::output::progress::{self, Progress};
 use crate::output::sink::Sink;
-use crate::output::{attribution, plot, shape, table};
-use crate::simulated::{BANDS, Simulated};
-use crate::tasks::places;
+use crate::output::{attribution, format, shape};
+use baselines::selected::Preset;
+use bench::simulated::{BANDS, Simulated};
+use bench::tasks::places;
+use bench::{Failure, Job, Mode, On, Plan, Schedule, System, measure};
 use stats::environment::Environment;
-
-/// One curve.
-pub struct Series {
-    /// The system, or the preset of our VM.
-    pub label: String,
-    /// The points that were finished.
-    pub points: Vec<Point>,
-    /// Whether each sample is a simulated machine of its own, whose median counts.
-    pub simulated: bool,
-}
-
-/// One point of a curve.
-pub struct Point {
-    /// How many tasks.
-    pub tasks: usize,
-    /// What was measured.
-    pub outcome: Outcome,
-}
-
-impl Series {
-    /// Tasks and operations a second, for those who draw or judge.
-    pub fn curve(&self) -> Vec<(usize, f64)> {
-        let figure = |outcome: &Outcome| match self.simulated {
-            true => outcome.spread().map(|[_, median, _]| median),
-            false => outcome.average(),
-        };
-        self.points
-            .iter()
-            .filter_map(|point| Some((point.tasks, figure(&point.outcome)?)))
-            .collect()
-    }
-}
 
 /// Measures all points and shows them.
 pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let common = &args.common;
+    format::choose(common.format.format);
     if common.samples == Some(0) {
         let why = "a sweep needs an end: --samples 0 goes with `run` only";
         return Err(Failure::Unavailable(why.into()));
     }
-    let on = super::system(common, !args.vm.is_empty())?;
-    let presets: Vec<Option<&str>> = match args.vm.as_slice() {
+    let on = super::on(common, !args.vm.is_empty())?;
+    let presets: Vec<Option<Preset>> = match args.vm.as_slice() {
         [] => vec![None],
-        named => named.iter().map(|name| Some(name.as_str())).collect(),
+        named => named.iter().copied().map(Some).collect(),
     };
     let mut sides = Vec::new();
     for vm in presets {
         sides.push(Side {
-            on,
-            vm,
-            target: super::target(on, vm, common)?,
-            simulated: super::simulated_on(on, vm, common)?,
+            label: vm.map_or(on.name(), Preset::name),
+            system: super::system(on, vm, common)?,
         });
     }
-    let counts = task_counts(&args.cpus, sides[0].simulated.as_ref())?;
+    let counts = task_counts(&args.cpus, sides[0].system.simulated())?;
     super::prepare()?;
     let workload = super::workload(&args.what, on)?;
     super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
@@ -77,8 +46,15 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
         sides,
     };
     let mut out = std::io::stdout();
-    let mut sink = Sink::open(common.json.then_some(&mut out), &common.keep)?;
+    let mut sink = Sink::open(
+        common.json.then_some(&mut out),
+        common.keep.store.as_deref(),
+        common.keep.label.as_deref(),
+    )?;
     let mut machine = sink.is_some().then(json::machine);
+    if on != On::Sim {
+        super::warn_if_noisy(sweep.schedule.span(), machine.as_ref());
+    }
     let records = sink.as_mut().zip(machine.as_mut());
     let (series, failure) = sweep.measure(records);
     if common.json {
@@ -101,25 +77,23 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
 }
 
 /// What one curve is of.
-pub struct Side<'a> {
+pub struct Side {
+    /// The name of the system, or of the preset that was asked for.
+    pub label: &'static str,
     /// The system.
-    pub on: On,
-    /// The preset, if it is ours.
-    pub vm: Option<&'a str>,
-    /// The system, ready to run.
-    pub target: Box<dyn Target>,
-    /// The same, if it is a simulated one.
-    pub simulated: Option<Simulated>,
+    pub system: System,
 }
 
-impl Side<'_> {
-    fn label(&self) -> String {
-        self.vm.unwrap_or(self.on.entry().name).to_owned()
+impl Side {
+    /// What a sample with so many tasks costs beside one with a single task: simulating takes as long
+    /// as there are CPUs at work, on a real machine a sample takes its time.
+    fn work(&self, tasks: usize) -> u64 {
+        self.system.simulated().map_or(1, |_| tasks as u64)
     }
 }
 
 /// Curves to be measured together.
-pub struct Sweep<'a> {
+pub struct Sweep {
     /// What runs.
     pub workload: Job,
     /// What the tasks are.
@@ -129,10 +103,10 @@ pub struct Sweep<'a> {
     /// The numbers of tasks.
     pub counts: Vec<usize>,
     /// A curve each.
-    pub sides: Vec<Side<'a>>,
+    pub sides: Vec<Side>,
 }
 
-impl Sweep<'_> {
+impl Sweep {
     /// Measures all points, those of one number of tasks in turn, so that a drift of the
     /// machine meets all curves alike. Writes records if wanted. Returns what was
     /// finished, and why that is not all.
@@ -144,14 +118,19 @@ impl Sweep<'_> {
             .sides
             .iter()
             .map(|side| Series {
-                label: side.label(),
+                label: side.label.to_owned(),
                 points: Vec::new(),
-                simulated: side.simulated.is_some(),
+                simulated: side.system.simulated().is_some(),
             })
             .collect();
         let points = self.counts.len() * self.sides.len();
-        let samples = self.schedule.total().unwrap_or(0) * points as u64;
-        let mut progress = Progress::new(samples, "samples");
+        let samples = self.schedule.total().unwrap_or(0);
+        let works = self.sides.iter().flat_map(|side| {
+            let counts = self.counts.iter();
+            counts.map(|&tasks| side.work(tasks))
+        });
+        let work: u64 = works.sum();
+        let mut progress = Progress::weighted(samples * points as u64, "samples", samples * work);
         let turns = self
             .counts
             .iter()
@@ -164,21 +143,19 @@ impl Sweep<'_> {
                 mode: self.mode,
                 count: None,
             };
-            progress.point(&format!("{}, {tasks} tasks", series[which].label));
+            let count = self.mode.count(tasks);
+            progress.point(&format!("{}, {count}", series[which].label));
             let side = &self.sides[which];
+            progress.weigh(side.work(tasks));
             let measured = match &mut records {
-                None => measure(&*side.target, &plan, &self.schedule, &mut progress),
+                None => measure(side.system.target(), &plan, &self.schedule, &mut progress),
                 Some((sink, machine)) => {
-                    let subject = json::subject(
-                        &plan,
-                        side.on,
-                        side.vm,
-                        side.simulated.as_ref().map(Simulated::machine),
-                    );
-                    let mut records = json::Records::new(&subject, sink, Some(&mut progress));
-                    let measured = measure(&*side.target, &plan, &self.schedule, &mut records);
-                    if matches!(&measured, Ok(outcome) if !outcome.interrupted) {
-                        records.finish(machine);
+                    let subject = side.system.subject(&plan);
+                    let mut records = json::Records::new(&subject, sink, Some(&progress));
+                    let measured =
+                        measure(side.system.target(), &plan, &self.schedule, &mut records);
+                    if let Ok(outcome) = &measured {
+                        records.finish(machine, outcome.interrupted);
                     }
                     measured
                 }
@@ -198,11 +175,11 @@ impl Sweep<'_> {
     }
 }
 
-impl Sweep<'_> {
+impl Sweep {
     /// Names what holds each simulated curve up at its most tasks.
     pub fn explain(&self, series: &[Series], json: bool) -> Result<(), Failure> {
         for (side, one) in self.sides.iter().zip(series) {
-            let (Some(simulated), Some(last)) = (&side.simulated, one.points.last()) else {
+            let (Some(simulated), Some(last)) = (side.system.simulated(), one.points.last()) else {
                 continue;
             };
             let plan = Plan {
@@ -211,8 +188,8 @@ impl Sweep<'_> {
                 mode: self.mode,
                 count: None,
             };
-            let attribution = simulated.attribute(&plan, self.schedule.duration)?;
-            let range = simulated.corners(&plan, self.schedule.duration)?;
+            let (attribution, range) =
+                simulated.reasons(&plan, self.schedule.duration, progress::bar)?;
             if json {
                 attribution::print_json(&plan, simulated, &attribution, range);
             } else {
@@ -237,28 +214,17 @@ fn show(workload: Job, args: &SweepArgs, series: &[Series]) {
         args.common.mode().name(),
         workload.unit()
     );
-    print_curves(series);
+    curves::print(series);
 }
 
 /// Prints what a curve does as one line of JSON.
-fn print_shape(sweep: &Sweep<'_>, one: &Series) {
+fn print_shape(sweep: &Sweep, one: &Series) {
     if let Some(mut shape) = shape::json(&one.curve()) {
         shape["kind"] = "curve".into();
         shape["workload"] = sweep.workload.name().into();
         shape["system"] = one.label.as_str().into();
         shape["mode"] = sweep.mode.name().into();
         println!("{shape}");
-    }
-}
-
-/// Table, plot, and what the curves do.
-pub fn print_curves(series: &[Series]) {
-    println!("{}", table::curves(series));
-    print!("{}", plot::curves(series));
-    for one in series {
-        for line in shape::describe(&one.curve()) {
-            println!("{}: {line}", one.label);
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where a simulated run's time went, as tables and as JSON.
 
+use super::format;
 use super::table::{align_right, with_header};
 use super::{percent, short};
-use crate::harness::Plan;
-use crate::simulated::{Attribution, BANDS, Share, Simulated};
+use bench::Plan;
+use bench::simulated::{Attribution, BANDS, Share, Simulated};
 use comfy_table::Table;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ const SHOWN: f64 = 0.001;
 /// Over how many corners a range goes, in words.
 pub fn corners([low, high]: [f64; 2]) -> String {
     format!(
-        "{}–{} over the corners of legs and arbitration",
+        "{}–{} over the corners of one-way latency and arbitration",
         short(low),
         short(high)
     )
@@ -41,7 +42,7 @@ pub fn print(attribution: &Attribution, range: [f64; 2]) {
     for (kind, hold, shares) in kinds {
         let shares: Vec<&Share> = shares.iter().filter(|one| one.cost() >= SHOWN).collect();
         if !shares.is_empty() {
-            println!("{}", table(kind, hold, &shares));
+            format::print(&table(kind, hold, &shares));
         }
     }
     println!("bottleneck: {}", attribution.bottleneck());

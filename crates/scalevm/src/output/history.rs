@@ -1,7 +1,7 @@
 //! Histories as tables, and as JSON lines of `kind` "history".
 
-use super::short;
 use super::table::{align_right, with_header};
+use super::{format, short};
 use comfy_table::Table;
 use serde_json::{Value, json};
 use stats::change::FEWEST;
@@ -13,7 +13,7 @@ use stats::{Time, general};
 /// Prints a series: what it is of, a row for each label, and what changed.
 pub fn print(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
     println!("{}", title(&series.key));
-    println!("{}", table(lines));
+    format::print_of(&title(&series.key), &table(lines));
     for line in lines {
         let other = line.change.as_ref().filter(|change| notable(change));
         if let Some(list) = other.and_then(|change| listed(&change.differences)) {

@@ -1,42 +1,11 @@
 //! Results as JSON, one object a line, as `stats::record` defines them.
 
-use crate::cli::On;
-use crate::harness::{Body, Job, Phase, Plan, Sample, Watch};
 use crate::output::progress::Progress;
 use crate::output::sink::Sink;
-use baselines::selected::Preset;
-use sim::profile::Profile;
+use bench::{Phase, Sample, Watch};
 use stats::Time;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Record, Subject, Summary};
-
-/// Unit of the rates of workloads.
-pub const UNIT: &str = "operations/s";
-/// Unit of the rates of commands.
-pub const COMPLETIONS: &str = "completions/s";
-
-/// Unit of the rates of `job`.
-pub fn unit(job: Job) -> &'static str {
-    match job {
-        Job::Own(own) if matches!(own.body, Body::Command(_)) => COMPLETIONS,
-        _ => UNIT,
-    }
-}
-
-/// Describes `plan` on a system; `machine` is the simulated one and its first seed.
-pub fn subject(plan: &Plan, on: On, vm: Option<&str>, machine: Option<(&Profile, u64)>) -> Subject {
-    Subject {
-        workload: plan.workload.name().to_owned(),
-        on: on.entry().name.to_owned(),
-        vm: (on != On::Os).then(|| vm.unwrap_or(Preset::Scalevm.name()).to_owned()),
-        tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
-        mode: plan.mode,
-        profile: machine.map(|(profile, _)| profile.name.clone()),
-        topology: machine.map(|(profile, _)| profile.topology.shape()),
-        seed: machine.map(|(_, seed)| seed),
-        unit: unit(plan.workload).to_owned(),
-    }
-}
 
 /// Describes this machine and this command; takes the time to watch the load.
 pub fn machine() -> Environment {
@@ -54,8 +23,9 @@ pub fn machine() -> Environment {
 pub struct Records<'a, 'b> {
     subject: &'a Subject,
     sink: &'a mut Sink<'b>,
-    progress: Option<&'a mut Progress>,
+    progress: Option<&'a Progress>,
     samples: Vec<Measurement>,
+    interrupted: bool,
 }
 
 impl<'a, 'b> Records<'a, 'b> {
@@ -63,19 +33,21 @@ impl<'a, 'b> Records<'a, 'b> {
     pub fn new(
         subject: &'a Subject,
         sink: &'a mut Sink<'b>,
-        progress: Option<&'a mut Progress>,
+        progress: Option<&'a Progress>,
     ) -> Self {
         Records {
             subject,
             sink,
             progress,
             samples: Vec::new(),
+            interrupted: false,
         }
     }
 
     /// Hands on the line that ends a run, with the load on the machine after it, if it was
-    /// on this one. Without samples there is none.
-    pub fn finish(self, machine: &mut Environment) {
+    /// on this one, and whether it was cut short. Without samples there is none.
+    pub fn finish(mut self, machine: &mut Environment, interrupted: bool) {
+        self.interrupted = interrupted;
         if self.subject.profile.is_none() {
             machine.observe_after();
         }
@@ -88,6 +60,7 @@ impl<'a, 'b> Records<'a, 'b> {
         if let Some(mut summary) = Summary::of(&self.samples, here) {
             let label = self.sink.label().map(str::to_owned);
             let label = label.or_else(|| machine.measured(&self.subject.on));
+            summary.interrupted = self.interrupted;
             summary.label = label.or_else(|| Some(machine.version.clone()));
             self.hand_on(&Record::Summary(Box::new(summary)));
         }
@@ -122,8 +95,8 @@ impl Watch for Records<'_, '_> {
     fn phase(&mut self, _: Phase) {}
 
     fn sample(&mut self, phase: Phase, index: u32, sample: &Sample) {
-        if let Some(progress) = &mut self.progress {
-            progress.sample(phase, index, sample);
+        if let Some(progress) = self.progress {
+            progress.step();
         }
         if phase == Phase::Measurement {
             self.keep(Measurement {

@@ -1,6 +1,6 @@
 //! How late the frames of a film were.
 
-use crate::harness::{Lateness, Plan};
+use bench::{Lateness, Plan};
 use serde_json::json;
 use stats::record::Subject;
 use std::time::Duration;

@@ -1,17 +1,22 @@
 //! will-it-scale's lines, word for word, so that scripts which read them go on
 //! working. The numbers are operations a second over the measured interval.
 
-use crate::harness::{Outcome, Phase, Sample, Watch};
+use super::progress::Progress;
+use bench::{Outcome, Phase, Sample, Watch};
 
 /// Prints as the measurement goes.
-pub struct Lines {
+pub struct Lines<'a> {
     description: &'static str,
+    progress: &'a Progress,
 }
 
-impl Lines {
-    /// For a workload with this description.
-    pub fn new(description: &'static str) -> Self {
-        Lines { description }
+impl<'a> Lines<'a> {
+    /// For a workload with this description; moves `progress` on.
+    pub fn new(description: &'static str, progress: &'a Progress) -> Self {
+        Lines {
+            description,
+            progress,
+        }
     }
 
     /// The last line; none if no sample was finished.
@@ -29,21 +34,24 @@ impl Lines {
     }
 }
 
-impl Watch for Lines {
+impl Watch for Lines<'_> {
     fn phase(&mut self, phase: Phase) {
-        match phase {
+        self.progress.aside(|| match phase {
             Phase::Warmup => {
                 println!("testcase:{}", self.description);
                 println!("warmup");
             }
             Phase::Measurement => println!("measurement"),
-        }
+        });
     }
 
     fn sample(&mut self, _: Phase, _: u32, sample: &Sample) {
-        println!(
-            "min:{:.0} max:{:.0} total:{:.0}",
-            sample.min, sample.max, sample.total
-        );
+        self.progress.aside(|| {
+            println!(
+                "min:{:.0} max:{:.0} total:{:.0}",
+                sample.min, sample.max, sample.total
+            );
+        });
+        self.progress.step();
     }
 }

@@ -1,7 +1,7 @@
 //! Figures of locks as JSON, one object a line.
 
-use crate::locks::Figures;
-use crate::tasks::places;
+use bench::tasks::places;
+use lockbench::Figures;
 use serde::Serialize;
 
 /// One lock, one line.

@@ -1,6 +1,10 @@
 //! How results are shown: data on stdout, progress on stderr.
 
 pub mod attribution;
+pub mod checks;
+pub mod curves;
+pub mod file;
+pub mod format;
 pub mod history;
 pub mod json;
 pub mod lateness;
@@ -20,6 +24,9 @@ pub mod verdict;
 
 /// A rate in few characters: `1.719 M`, `341 k`.
 pub fn short(rate: f64) -> String {
+    if format::is_plain() {
+        return rate.to_string();
+    }
     let (value, unit) = match rate {
         r if r >= 999.5e6 => (r / 1e9, " G"),
         r if r >= 999.5e3 => (r / 1e6, " M"),
@@ -35,14 +42,22 @@ pub fn short(rate: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// A share as per cent, with one digit: `24.9 %`.
+/// A share as per cent, with one digit: `24.9 %`. For machines it stays a share.
 pub fn percent(part: f64) -> String {
+    if format::is_plain() {
+        return part.to_string();
+    }
     format!("{:.1} %", 100.0 * part)
 }
 
-/// A time in few characters: `1.719 ms`.
+/// A time in few characters: `1.719 ms`. For machines it is in seconds.
 pub fn time(seconds: f64) -> String {
+    if format::is_plain() {
+        return seconds.to_string();
+    }
     let (value, unit) = match seconds {
+        s if s >= 7200.0 => (s / 3600.0, "h"),
+        s if s >= 120.0 => (s / 60.0, "min"),
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),
         s if s >= 1e-6 => (s * 1e6, "µs"),
@@ -65,6 +80,8 @@ mod tests {
         assert_eq!(time(3.3e-6), "3.30 µs");
         assert_eq!(time(0.01234), "12.3 ms");
         assert_eq!(time(2.0), "2.00 s");
+        assert_eq!(time(384.0), "6.40 min");
+        assert_eq!(time(9000.0), "2.50 h");
         assert_eq!(time(0.0), "0.00 ns");
     }
 

@@ -1,7 +1,7 @@
 //! Curves in the terminal.
 
+use super::curves::Series;
 use super::short;
-use crate::commands::sweep::Series;
 use std::fmt::Write;
 use textplots::{Chart, Plot, Shape};
 

@@ -1,10 +1,10 @@
 //! A profile, and the difference of two, as tables.
 
 use super::table::{align_right, with_header};
-use super::{percent, short, time};
-use crate::harness::Plan;
+use super::{format, percent, short, time};
+use bench::Plan;
 use comfy_table::Table;
-use profile::{Change, Difference, Lock, Profile};
+use profile::{Change, Difference, Lock, Profile, Stacks};
 
 /// Locks that cost less than this part of the tasks' time are counted, not shown.
 const SHOWN: f64 = 0.001;
@@ -22,19 +22,18 @@ pub fn print(plan: &Plan, profile: &Profile) {
     );
     match (profile.rate_unwatched, profile.cost()) {
         (Some(unwatched), Some(cost)) => println!(
-            "{} a second unwatched, {} watched: watching costs {:.0} %",
+            "{} a second unwatched, {} watched: {}",
             short(unwatched),
             short(profile.rate),
-            100.0 * cost
+            price(cost)
         ),
         _ => println!("{} a second", short(profile.rate)),
     }
     let all = profile.task_seconds();
     println!(
-        "of {} of task time {:.0} % is busy, {:.0} % waits ({})",
+        "of {} of task time {} ({})",
         time(all),
-        100.0 * profile.busy.total() / all,
-        100.0 * profile.waits.total() / all,
+        spent(profile, all),
         profile.clock
     );
     let shown: Vec<&Lock> = profile
@@ -44,7 +43,7 @@ pub fn print(plan: &Plan, profile: &Profile) {
         .take(ROWS)
         .collect();
     if !shown.is_empty() {
-        println!("{}", locks(&shown));
+        format::print(&locks(&shown));
     }
     let others = profile.locks.len() - shown.len();
     if others > 0 {
@@ -58,6 +57,31 @@ pub fn print(plan: &Plan, profile: &Profile) {
         println!("{others} {noun}: {}", percent(share));
     }
     println!("bottleneck: {}", profile.bottleneck);
+}
+
+/// How the tasks spent their time of `all` seconds, as far as it was seen.
+fn spent(profile: &Profile, all: f64) -> String {
+    let part = |stacks: &Stacks| format!("{:.0} %", 100.0 * stacks.total() / all);
+    let (busy, waits) = (part(&profile.busy), part(&profile.waits));
+    match (profile.hidden.kernel, profile.hidden.waits) {
+        (false, false) => format!("{busy} is busy, {waits} waits"),
+        (false, true) => format!("{busy} is busy; what waits is not known"),
+        (true, _) => format!(
+            "{busy} is busy outside of the kernel; what is in it, and what waits, is not known"
+        ),
+    }
+}
+
+/// What it costs to watch. Nothing runs faster for being watched: if it did, other things differed more.
+fn price(cost: f64) -> String {
+    /// Below this, two runs of the same differ anyway.
+    const NOISE: f64 = 0.02;
+    match cost {
+        NOISE.. => format!("watching costs {:.0} %", 100.0 * cost),
+        _ if cost > -NOISE => "what watching costs is less than two runs differ by".to_owned(),
+        _ => "the two runs differ by more than what watching costs, which is not known: the machine was not quiet"
+            .to_owned(),
+    }
 }
 
 /// What is doubtful or was not seen, on stderr: it is not data.
@@ -128,7 +152,7 @@ pub fn print_difference(difference: &Difference) {
     }
     if table.row_count() > 0 {
         align_right(&mut table, 3..);
-        println!("{table}");
+        format::print(&table);
     }
     println!("{}", difference.sentence);
 }
@@ -138,5 +162,18 @@ fn known(seconds: f64) -> String {
     match seconds > 0.0 {
         true => time(seconds),
         false => "–".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::price;
+
+    #[test]
+    fn watching_never_costs_less_than_nothing() {
+        assert_eq!(price(0.17), "watching costs 17 %");
+        assert!(price(-0.01).contains("less than"), "{}", price(-0.01));
+        assert!(price(-1.79).contains("not known"), "{}", price(-1.79));
+        assert!(!price(-1.79).contains('%'), "{}", price(-1.79));
     }
 }

@@ -1,12 +1,13 @@
-//! The seeds' figures beside ours, as tables and as JSON.
+//! Published figures beside ours, as tables and as JSON.
 
+use super::format;
 use super::table::{align_right, with_header};
 use super::{percent, short};
-use crate::reproduce::{Aim, Lab, Row, System, Unit, Verdict};
 use comfy_table::Table;
 use serde_json::json;
+use studies::{Aim, Class, Lab, Row, System, Unit, Verdict};
 
-/// Prints a table, and a line for each miss and each note.
+/// Prints a table, one of what are checks of the instrument, and a line for each miss and each note.
 pub fn print(system: &System, lab: &Lab, rows: &[Row]) {
     if rows.is_empty() {
         return;
@@ -17,7 +18,15 @@ pub fn print(system: &System, lab: &Lab, rows: &[Row]) {
         "\n{}: {}, on {} ({shape})",
         system.name, system.about, machine.name
     );
-    println!("{}", table(rows));
+    let (checks, figures): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| row.class() == Class::Check);
+    if !figures.is_empty() {
+        format::print_of(system.name, &table(&figures));
+    }
+    if !checks.is_empty() {
+        println!("checks of the instrument, which hold by construction:");
+        format::print_of(&format!("{}, check", system.name), &table(&checks));
+    }
     for row in rows {
         if row.verdict() != Verdict::Holds {
             println!("{}: {}: {}", row.what, row.verdict().name(), row.reason());
@@ -30,10 +39,10 @@ pub fn print(system: &System, lab: &Lab, rows: &[Row]) {
     println!("{} took {seconds:.1} s", system.name);
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[&Row]) -> Table {
     let mut table = with_header([
         "figure",
-        "seed or aim",
+        "published or aim",
         "ours",
         "seeds",
         "corners",
@@ -46,7 +55,7 @@ fn table(rows: &[Row]) -> Table {
         let show = |value: f64| figure(row, value);
         let (low, high) = row.range();
         let (aim, band) = match row.aim {
-            Aim::Seed { figure, band, .. } => {
+            Aim::Published { figure, band, .. } => {
                 (show(figure), format!("{:.2}–{:.2}", band.low, band.high))
             }
             Aim::AtLeast(least, _) => (format!("≥ {}", show(least)), "aim".into()),
@@ -92,7 +101,7 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
     for row in rows {
         let (low, high) = row.range();
         let (aim, source, band) = match row.aim {
-            Aim::Seed { quote, band, .. } => ("seed", quote, Some(band)),
+            Aim::Published { quote, band, .. } => ("seed", quote, Some(band)),
             Aim::AtLeast(_, source) => ("at-least", source, None),
             Aim::AtMost(_, source) => ("at-most", source, None),
             Aim::Words { quote, .. } => ("words", quote, None),
@@ -115,11 +124,13 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             "topology": machine.topology.shape(),
             "seeds": lab.seeds(),
             "aim": aim,
+            "class": row.class().name(),
             "figure": row.aim.figure(),
             "source": source,
             "median": row.ours.median,
             "low": row.ours.low,
             "high": row.ours.high,
+            "has_corners": !row.corners.is_empty(),
             "corners_low": low,
             "corners_high": high,
             "ratio": row.ratio(),

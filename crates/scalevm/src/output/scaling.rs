@@ -1,28 +1,63 @@
 //! How workloads scale, as tables of Markdown and as JSON.
 
-use super::short;
 use super::table::align_right;
-use crate::commands::scaling::{Point, Row};
-use crate::simulated::BANDS;
+use super::{format, short};
+use baselines::selected::Preset;
+use bench::Mode;
+use bench::simulated::BANDS;
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use serde_json::json;
 use sim::profile::Profile;
 use stats::record::Subject;
+use workloads::Workload;
 
 /// What scales: at least this part of linear.
 const SCALES: f64 = 0.9;
 
+/// A workload at several numbers of tasks.
+pub struct Row {
+    /// The workload.
+    pub workload: &'static Workload,
+    /// What its tasks are.
+    pub mode: Mode,
+    /// How the VM is built.
+    pub vm: Preset,
+    /// As far as they are finished.
+    pub points: Vec<Point>,
+}
+
+/// One run.
+pub struct Point {
+    /// How many tasks.
+    pub tasks: usize,
+    /// Operations a second.
+    pub rate: f64,
+    /// What so many tasks would do that do not meet, as many times what one does: threads of one
+    /// core are slower than it alone.
+    pub linear: f64,
+    /// What holds the tasks up.
+    pub bottleneck: String,
+}
+
+impl Row {
+    /// The point's rate over that of the first point's tasks, each alone.
+    pub fn ratio(&self, point: &Point) -> Option<f64> {
+        let first = self.points.first()?;
+        (first.rate > 0.0).then(|| point.rate * first.linear / first.rate)
+    }
+}
+
 /// Prints rates, ratios, and what is in the way.
 pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
     println!("Operations a second on {}:\n", profile.name);
-    println!(
-        "{}\n",
-        table(counts, rows, |_, point| Some(short(point.rate)))
-    );
+    let rate = |_: &Row, point: &Point| Some(short(point.rate));
+    format::print_of("rate", &table(counts, rows, rate));
     println!("Over one task's:\n");
     let ratio = |row: &Row, point: &Point| row.ratio(point).map(|ratio| format!("{ratio:.1}"));
-    println!("{}\n", table(counts, rows, ratio));
+    println!();
+    format::print_of("over one task's", &table(counts, rows, ratio));
+    println!();
     for row in rows {
         let name = format!("{}, {}, {}", row.workload.name, row.mode.name(), row.vm);
         match first_below(row) {
@@ -52,7 +87,7 @@ fn table(counts: &[usize], rows: &[Row], cell: impl Fn(&Row, &Point) -> Option<S
     let counts_as_text = counts.iter().map(ToString::to_string);
     table.set_header(names.chain(counts_as_text));
     for row in rows {
-        let names = [row.workload.name, row.mode.name(), &row.vm].map(str::to_owned);
+        let names = [row.workload.name, row.mode.name(), row.vm.name()].map(str::to_owned);
         let at = |tasks: &usize| row.points.iter().find(|point| point.tasks == *tasks);
         let cells = counts
             .iter()

@@ -1,12 +1,43 @@
 //! Locks on the simulated machine, as a table and as JSON.
 
+use super::plot::Curve;
 use super::table::{align_right, with_header};
-use crate::commands::locks::Figures;
-use crate::locks::simulated::Point;
 use comfy_table::Table;
+use lockbench::Row;
+use lockbench::simulated::Point;
 use serde_json::{Value, json};
 use sim::profile::Profile;
 use std::ops::Range;
+
+/// What was found out of one lock.
+pub struct Figures {
+    /// The lock.
+    pub row: &'static Row,
+    /// Nanoseconds of an operation of one CPU, nothing inside.
+    pub alone: f64,
+    /// The curve, as far as it was finished.
+    pub points: Vec<Point>,
+}
+
+impl Figures {
+    /// What is left of the peak at the last point.
+    pub fn kept(&self) -> Option<f64> {
+        let rates = || self.points.iter().map(|point| point.throughput.median);
+        let peak = rates().fold(0.0, f64::max);
+        Some(rates().next_back()? / peak)
+    }
+
+    /// For a plot.
+    pub fn curve(&self) -> Curve {
+        let points = self.points.iter();
+        Curve {
+            label: self.row.name.to_owned(),
+            points: points
+                .map(|point| (point.cpus, point.throughput.median))
+                .collect(),
+        }
+    }
+}
 
 /// A row for each lock: the median over the range at each number of CPUs; what is kept of
 /// the peak, and fairness, at the last.

@@ -1,47 +1,53 @@
 //! Where records go: lines on stdout or in a file, a store, or both.
 
-use crate::cli::KeepArgs;
-use crate::harness::Failure;
+use crate::stdout;
+use bench::Failure;
 use stats::record::Record;
 use stats::store::{StoreError, Writer};
 use std::io::Write;
+use std::path::Path;
 
 /// Takes records.
 pub struct Sink<'a> {
     lines: Option<&'a mut dyn Write>,
+    /// Where the lines go.
+    file: &'static str,
     store: Option<Writer>,
     failure: Option<StoreError>,
     label: Option<String>,
 }
 
 impl<'a> Sink<'a> {
-    /// Lines only.
-    pub fn lines(lines: &'a mut dyn Write) -> Self {
+    /// Lines only, to this file.
+    pub fn lines(file: &'static str, lines: &'a mut dyn Write) -> Self {
         Sink {
             lines: Some(lines),
+            file,
             store: None,
             failure: None,
             label: None,
         }
     }
 
-    /// What the user asked for; none if nothing. A store that can not be written is found out here, before there is anything to
+    /// What the user asked for; none if nothing. A store that cannot be written is found out here, before there is anything to
     /// lose.
     pub fn open<W: Write>(
         lines: Option<&'a mut W>,
-        keep: &KeepArgs,
+        store: Option<&Path>,
+        label: Option<&str>,
     ) -> Result<Option<Self>, Failure> {
-        let store = keep.store.as_deref().map(Writer::create).transpose()?;
+        let store = store.map(Writer::create).transpose()?;
         let wanted = lines.is_some() || store.is_some();
-        if !wanted && keep.label.is_some() {
+        if !wanted && label.is_some() {
             let why = "--label names what --store keeps, or what run and sweep print with --json";
             return Err(Failure::Unavailable(why.into()));
         }
         Ok(wanted.then(|| Sink {
             lines: lines.map(|lines| lines as &mut dyn Write),
+            file: stdout::NAME,
             store,
             failure: None,
-            label: keep.label.clone(),
+            label: label.map(str::to_owned),
         }))
     }
 
@@ -58,7 +64,7 @@ impl<'a> Sink<'a> {
                 Some(_) => record.clone().timeless().write(lines),
                 None => record.write(lines),
             };
-            written.unwrap_or_else(|error| panic!("results: {error}")); // as println! does
+            stdout::written(self.file, written);
         }
         let store = self.store.as_mut().filter(|_| self.failure.is_none());
         self.failure = match store {

@@ -1,14 +1,26 @@
 //! Curves and locks as tables.
 
 use super::short;
-use crate::calibrate::Figure;
-use crate::commands::story::LockUse;
-use crate::commands::sweep::Series;
-use crate::locks::Figures;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, LineStyle, Row, Table};
+use computer::calibrate::Figure;
+use lockbench::Figures;
 use sim::profile::Profile;
 use std::ops::RangeBounds;
+
+/// One class of locks in one build.
+pub struct LockUse {
+    /// The build.
+    pub build: &'static str,
+    /// The class.
+    pub class: &'static str,
+    /// Whose the lock is.
+    pub shared_by: &'static str,
+    /// Acquisitions in each iteration.
+    pub per_iteration: f64,
+    /// The share of acquisitions that had to wait.
+    pub contended: f64,
+}
 
 /// A table without rows, in the style of all of them.
 pub fn with_header(header: impl Into<Row>) -> Table {
@@ -24,46 +36,6 @@ pub fn align_right(table: &mut Table, columns: impl RangeBounds<usize>) {
     for (_, column) in all.filter(|(index, _)| columns.contains(index)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-}
-
-/// A row for each point.
-pub fn curves(series: &[Series]) -> Table {
-    let simulated = series.iter().all(|one| one.simulated);
-    let figures = if simulated {
-        ["median", "low–high"]
-    } else {
-        ["average", "stddev"]
-    };
-    let mut table = with_header(["on", "tasks", figures[0], figures[1], "per task", "speedup"]);
-    for one in series {
-        let curve = one.curve();
-        // Against one task's share of the first point, so 1, 2, 4 is linear.
-        let base = curve.first().map(|&(tasks, rate)| rate / tasks as f64);
-        for (point, &(tasks, rate)) in one.points.iter().zip(&curve) {
-            let spread = match simulated {
-                true => point
-                    .outcome
-                    .spread()
-                    .map(|[low, _, high]| range(low, high)),
-                false => point.outcome.stddev().map(short),
-            };
-            let speedup = base.filter(|&base| base > 0.0).map(|base| rate / base);
-            table.add_row([
-                one.label.clone(),
-                tasks.to_string(),
-                short(rate),
-                spread.unwrap_or_else(|| "–".into()),
-                short(rate / tasks as f64),
-                speedup.map_or("–".into(), |speedup| format!("{speedup:.2}")),
-            ]);
-        }
-    }
-    align_right(&mut table, 1..);
-    table
-}
-
-fn range(low: f64, high: f64) -> String {
-    format!("{}–{}", short(low), short(high))
 }
 
 /// A row for each lock, groups apart; of fairness and slow paths, those with the most

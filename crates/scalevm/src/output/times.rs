@@ -1,6 +1,6 @@
 //! Times of runs with an end.
 
-use crate::harness::{Plan, Times};
+use bench::{Plan, Times};
 use serde_json::json;
 use stats::record::Subject;
 use std::time::Duration;

@@ -1,17 +1,21 @@
 //! Comparisons: ministat's table, and the verdict below it or as JSON.
 
+use super::format;
+use super::table::{align_right, with_header};
 use serde_json::{Value, json};
 use stats::environment::Environment;
-use stats::ministat::{Dataset, Difference, FEWEST, Options, report};
-use stats::verdict::{Rate, Ratio, SelfTest, Verdict};
+use stats::ministat::{Count, Dataset, Difference, FEWEST, Options, report};
+use stats::verdict::{Better, Rate, Ratio, SelfTest, Verdict};
 use stats::{InputError, general};
 
 /// Two series of runs and what they say.
 pub struct Comparison<'a> {
     /// One line on what was run.
     pub about: &'a str,
-    /// Unit of the rates.
+    /// Unit of the numbers.
     pub unit: &'a str,
+    /// Which way is up.
+    pub better: Better,
     /// The base.
     pub a: Series<'a>,
     /// What is judged.
@@ -42,7 +46,7 @@ impl<'a> Series<'a> {
 }
 
 /// Prints ministat's report on `series`; nothing where there are too few numbers for it.
-pub fn print_table(series: &[Series<'_>], options: &Options) {
+pub fn print_table(about: &str, series: &[Series<'_>], options: &Options) {
     if series.iter().any(|one| one.rates.len() < FEWEST) {
         return;
     }
@@ -50,9 +54,27 @@ pub fn print_table(series: &[Series<'_>], options: &Options) {
         .iter()
         .map(|one| Dataset::new(one.name, one.rates.to_vec()))
         .collect();
-    if let Some(text) = sets.ok().and_then(|sets| report(&sets, options).ok()) {
-        print!("{text}");
+    // Too few or too many, which have been refused where they were given.
+    if let Ok(sets) = sets {
+        print_sets(about, &sets, options).unwrap_or_default();
     }
+}
+
+/// Prints ministat's report, or in other formats its table alone.
+pub fn print_sets(about: &str, sets: &[Dataset], options: &Options) -> Result<(), Count> {
+    print!("{}", report(sets, options)?);
+    if !format::is_text() {
+        let mut table = with_header(["set", "n", "min", "max", "median", "average", "stddev"]);
+        for set in sets {
+            let figures = [set.min(), set.max(), set.median(), set.mean(), set.stddev()];
+            let mut cells = vec![set.name().to_owned(), set.points().len().to_string()];
+            cells.extend(figures.map(|value| general(value, 8)));
+            table.add_row(cells);
+        }
+        align_right(&mut table, 1..);
+        format::print_of(about, &table);
+    }
+    Ok(())
 }
 
 /// Prints the verdict: what it rests on, then the word.
@@ -74,6 +96,9 @@ pub fn print(comparison: &Comparison<'_>) {
         general(welch.t, 4),
         general(welch.p, 2)
     );
+    if comparison.better == Better::Lower {
+        println!("{:<15} less: the numbers are times or costs", "better");
+    }
     let percent = 100.0 * comparison.minimum_effect;
     println!("{:<15} {} %", "minimum effect", general(percent, 4));
     println!(
@@ -87,6 +112,20 @@ pub fn print(comparison: &Comparison<'_>) {
         );
     }
     println!("verdict: {}: {} against {}", verdict.word, b.name, a.name);
+    if !format::is_text() {
+        let mut table = with_header(["A", "B", "B / A", "low", "high", "p", "verdict"]);
+        let Ratio {
+            estimate,
+            low,
+            high,
+        } = verdict.ratio;
+        let mut cells = vec![a.name.to_owned(), b.name.to_owned()];
+        cells.extend([estimate, low, high].map(|ratio| format!("{ratio:.4}")));
+        cells.extend([general(rank.p, 2), verdict.word.to_string()]);
+        table.add_row(cells);
+        align_right(&mut table, 2..6);
+        format::print_of(comparison.about, &table);
+    }
 }
 
 /// The same as one JSON object; `machine` is null for runs from files.
@@ -96,6 +135,7 @@ pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
         "kind": "verdict",
         "about": comparison.about,
         "unit": comparison.unit,
+        "better": comparison.better,
         "interleaved": comparison.interleaved,
         "a": comparison.a.json(),
         "b": comparison.b.json(),

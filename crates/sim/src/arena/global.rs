@@ -8,15 +8,14 @@ use core::ptr::null_mut;
 use std::alloc::System;
 
 thread_local! {
-    /// The heap of the simulated CPU that this thread runs just now; null outside.
+    /// The heap of the simulated CPU that this thread is running; null outside.
     static HEAP: Cell<*mut Heap> = const { Cell::new(null_mut()) };
 }
 
-/// What simulated CPUs allocate comes from their machine's window, all else from the
-/// system.
+/// Simulated CPUs allocate from their machine's window, all other code from the system.
 ///
-/// A program that simulates installs it, or its results depend on where the host's
-/// allocator puts things:
+/// A program that simulates installs it; otherwise its results depend on where the host's allocator
+/// puts things:
 ///
 /// ```
 /// #[global_allocator]
@@ -24,34 +23,35 @@ thread_local! {
 /// ```
 pub struct Allocator;
 
-/// Allocations of this thread come from `heap` (or the system, if null) from now on;
-/// returns where they came from before.
+/// This thread allocates from `heap` (or the system, if null) from now on; returns where it
+/// allocated before.
 #[inline]
 pub(crate) fn switch(heap: *mut Heap) -> *mut Heap {
     HEAP.replace(heap)
 }
 
-// SAFETY: every block is the system's or a heap's, and goes back to where it is from.
+// SAFETY: every block comes from the system or a heap, and goes back there.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let heap = HEAP.get();
-        // What a panic carries, and what std keeps for the next, outlives the machine.
+        // A panic's payload, and what std keeps for the next panic, outlive the machine.
         if heap.is_null() || std::thread::panicking() {
-            // SAFETY: the caller's promise is the system's.
+            // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system's.
             return unsafe { System.alloc(layout) };
         }
         // SAFETY: the heap lives while its CPUs run.
         let fresh = unsafe { Heap::is_short_of(heap, layout) };
         crate::engine::allocation(fresh);
-        // SAFETY: as above.
+        // SAFETY: the heap lives while its CPUs run.
         unsafe { Heap::allocate(heap, layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match heap_of(block as usize) {
-            // SAFETY: as for `alloc`.
+            // SAFETY: the block lies in no window, so it is the system's; the caller answers for
+            // the layout.
             None => unsafe { System.dealloc(block, layout) },
             Some(heap) => {
                 crate::engine::deallocation();
@@ -64,12 +64,14 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if HEAP.get().is_null() && heap_of(block as usize).is_none() {
-            // SAFETY: as for `alloc`.
+            // SAFETY: the block lies in no window, so it is the system's; the caller answers for
+            // the layout.
             return unsafe { System.realloc(block, layout, size) };
         }
-        // SAFETY: the caller's promise: `size` fits the alignment.
+        // SAFETY: the caller answers for `size` at this alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: as above; the blocks are different, and both hold what is copied.
+        // SAFETY: the caller answers for the layouts; the blocks are different, and both hold the
+        // copied bytes.
         unsafe {
             let new = self.alloc(wanted);
             if !new.is_null() {

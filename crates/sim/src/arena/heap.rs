@@ -1,12 +1,12 @@
 //! The heap of a simulated machine: deterministic, with per-CPU magazines.
 //!
-//! Blocks are of size classes (powers of two and the halves between). A CPU allocates
-//! from its own free lists, and frees to them, so that small blocks of different CPUs
-//! share no cache line: as the slab allocators of kernels do. The allocator's own
-//! lines are not simulated; what an allocation costs is a number of the profile.
+//! Blocks are of size classes (powers of two and the halves between). A CPU allocates from its own
+//! free lists, and frees to them, so that small blocks of different CPUs share no cache line, as in
+//! the slab allocators of kernels. The allocator's own lines are not simulated; the profile says
+//! what an allocation costs.
 //!
-//! The lock is there because the host may drop on one thread what another thread's
-//! simulation has allocated; it is never contended within a run.
+//! The lock is needed because the host may drop on one thread what another thread's simulation has
+//! allocated; it is never contended within a run.
 
 use core::alloc::Layout;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -24,17 +24,17 @@ pub(crate) struct Heap {
     /// The first address never handed out.
     top: usize,
     end: usize,
-    /// One for each CPU, and one for blocks freed and taken by nobody in particular.
+    /// One per CPU, and one for blocks that no particular CPU allocates or frees.
     magazines: Box<[Magazine]>,
     /// The magazine in use.
     current: usize,
 }
 
-/// What one CPU has.
+/// One CPU's free blocks.
 struct Magazine {
     /// The first free block of each class; the block's first word names the next.
     free: [usize; CLASSES],
-    /// What is left of the CPU's runs, by class.
+    /// The rest of the CPU's runs, by class.
     runs: [(usize, usize); CLASSES],
 }
 
@@ -54,19 +54,19 @@ impl Heap {
         }
     }
 
-    /// Allocations from now on are this CPU's; `None` if no CPU's in particular.
+    /// Allocations from now on belong to this CPU; to none in particular if `None`.
     pub(crate) fn switch(&mut self, cpu: Option<usize>) {
         self.current = cpu.unwrap_or(self.magazines.len() - 1);
     }
 
-    /// Whether the CPU in use has no room for `layout` left: fresh memory would be taken for
-    /// it, and who takes that first gets the lower addresses.
+    /// Whether the current CPU has no block for `layout` left, so that an allocation takes fresh
+    /// memory; the CPU that does so first gets the lower addresses.
     ///
     /// # Safety
     /// `this` is a live heap.
     pub(crate) unsafe fn is_short_of(this: *mut Self, layout: Layout) -> bool {
         let class = class_of(layout);
-        // SAFETY: the caller's promise; `locked` gives us the heap alone.
+        // SAFETY: the caller passes a live heap; `locked` gives this CPU exclusive access.
         unsafe {
             Self::with(this, |heap| {
                 let magazine = &heap.magazines[heap.current];
@@ -81,16 +81,16 @@ impl Heap {
     /// # Safety
     /// `this` is a live heap.
     pub(crate) unsafe fn allocate(this: *mut Self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise; `locked` gives us the heap alone.
+        // SAFETY: the caller passes a live heap; `locked` gives this CPU exclusive access.
         unsafe { Self::with(this, |heap| heap.take(class_of(layout)) as *mut u8) }
     }
 
-    /// Takes a block back. O(1).
+    /// Frees a block. O(1).
     ///
     /// # Safety
-    /// `this` is a live heap, `block` one of its blocks, of this layout.
+    /// `this` is a live heap, `block` one of its blocks, with this layout.
     pub(crate) unsafe fn free(this: *mut Self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a live heap and gives its block away.
         unsafe {
             Self::with(this, |heap| {
                 let list = &mut heap.magazines[heap.current].free[class_of(layout)];
@@ -104,17 +104,22 @@ impl Heap {
     /// # Safety
     /// `this` is a live heap.
     unsafe fn with<R>(this: *mut Self, f: impl FnOnce(&mut Heap) -> R) -> R {
-        // SAFETY: the flag is only touched as an atomic.
+        // SAFETY: the flag is only accessed as an atomic.
         let locked = unsafe { &(*this).locked };
         // Acquire and release: each holder sees what the last one did.
         while locked.swap(true, Ordering::Acquire) {
             core::hint::spin_loop();
         }
-        // SAFETY: we hold the lock.
+        // SAFETY: this CPU holds the lock.
         let result = f(unsafe { &mut *this });
-        // SAFETY: as above.
+        // SAFETY: the flag is only accessed as an atomic.
         unsafe { &(*this).locked }.store(false, Ordering::Release);
         result
+    }
+
+    /// The distance from its start up to which it has handed out memory.
+    pub(crate) fn used(&self, start: usize) -> usize {
+        self.top - start
     }
 
     fn take(&mut self, class: usize) -> usize {
@@ -122,7 +127,7 @@ impl Heap {
         let magazine = &mut self.magazines[self.current];
         let first = magazine.free[class];
         if first != 0 {
-            // SAFETY: a free block names the next.
+            // SAFETY: the first word of a free block names the next.
             magazine.free[class] = unsafe { (first as *const usize).read() };
             return first;
         }
@@ -141,7 +146,7 @@ impl Heap {
         run
     }
 
-    /// Takes fresh memory, aligned as its size asks for; 0 if there is none.
+    /// Takes fresh memory, aligned as the size class requires; 0 if there is none.
     fn cut(&mut self, size: usize) -> usize {
         let align = 1 << size.trailing_zeros().max(6);
         let start = self.top.next_multiple_of(align);

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// A range of the host's address space, readable, writable and zero; costs memory only
-/// where it is touched. Given back by [`Reservation::release`] or at drop.
+/// A range of the host's address space, readable, writable and zero; costs memory only where it is
+/// touched. Unmapped by [`Reservation::release`] or at drop.
 pub(crate) struct Reservation {
     start: usize,
     bytes: usize,
@@ -15,7 +15,7 @@ impl Reservation {
         Self::map(start, bytes, libc::MAP_FIXED_NOREPLACE)
     }
 
-    /// `bytes` wherever the host likes.
+    /// `bytes` at an address of the host's choice.
     pub(crate) fn anywhere(bytes: usize) -> io::Result<Self> {
         Self::map(0, bytes, 0)
     }
@@ -41,7 +41,7 @@ impl Reservation {
             bytes,
         };
         if start != 0 && taken != start {
-            // Systems that do not know the flag take the address for a hint.
+            // Systems that do not know the flag treat the address as a hint.
             got.release();
             return Err(io::ErrorKind::AddrInUse.into());
         }
@@ -56,17 +56,17 @@ impl Reservation {
     /// Makes `bytes` from `offset` on inaccessible.
     pub(crate) fn protect(&self, offset: usize, bytes: usize) -> io::Result<()> {
         let start = (self.start + offset) as *mut libc::c_void;
-        // SAFETY: within the mapping, before anybody uses it.
+        // SAFETY: the range lies in the mapping, which is not in use yet.
         match unsafe { libc::mprotect(start, bytes, libc::PROT_NONE) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// Gives it back now.
+    /// Unmaps it now.
     pub(crate) fn release(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: the mapping is ours, and its user has no pointer into it any more.
+            // SAFETY: the mapping belongs to this, and its user has no pointer into it left.
             unsafe { libc::munmap(self.start as *mut libc::c_void, self.bytes) };
             self.bytes = 0;
         }

@@ -1,15 +1,15 @@
 //! Where a simulated machine's memory lies: one fixed window of addresses.
 //!
-//! Cache lines are numbered from the window's start, so they must not depend on where
-//! the host happens to put things: heap blocks, CPU stacks and physical frames of a
-//! machine all lie in its window, at places that follow from the run alone. The windows
-//! stand at fixed addresses, [`WINDOWS`] of them, each [`WINDOW`] bytes of address space;
-//! memory is given by the host when it is touched.
+//! Cache lines are numbered from the window's start, so they do not depend on where the host
+//! happens to put things: heap blocks, CPU stacks and physical frames of a machine all lie in its
+//! window, at places that follow from the run alone. The windows stand at fixed addresses,
+//! [`WINDOWS`] of them, each [`WINDOW`] bytes of address space; the host provides memory at the
+//! first touch.
 //!
 //! | part | from | what |
 //! |---|---|---|
-//! | heap | 0 | what simulated CPUs allocate ([`heap`]) |
-//! | stacks | 64 GiB | one for each CPU |
+//! | heap | 0 | the allocations of simulated CPUs ([`heap`]) |
+//! | stacks | 64 GiB | one per CPU |
 //! | frames | 128 GiB | physical memory |
 
 pub(crate) mod global;
@@ -29,20 +29,20 @@ const WINDOW_SHIFT: u32 = 39;
 pub(crate) const WINDOW: usize = 1 << WINDOW_SHIFT;
 /// How many machines a process may have at once.
 const WINDOWS: usize = 64;
-/// Where the first window stands: 16 TiB, far below what systems use for programs.
+/// Where the first window stands: 16 TiB, far below the addresses that systems use for programs.
 const BASE: usize = 1 << 44;
 
 /// Bytes of heap.
 pub(crate) const HEAP: usize = 64 << 30;
 const STACKS: usize = 64 << 30;
 const FRAMES: usize = 128 << 30;
-/// Bytes that each CPU has for its stack, of which the lowest are a guard.
+/// Bytes of each CPU's stack, of which the lowest are a guard.
 pub(crate) const STACK: usize = 1 << 20;
 const GUARD: usize = 1 << 12;
 /// The most bytes of physical memory.
 pub(crate) const MOST_MEMORY: usize = WINDOW - FRAMES;
 
-/// Who has which window.
+/// Which windows are taken.
 static TAKEN: [AtomicBool; WINDOWS] = [const { AtomicBool::new(false) }; WINDOWS];
 /// The heaps of the windows that are taken.
 static HEAPS: [AtomicPtr<Heap>; WINDOWS] =
@@ -80,9 +80,20 @@ impl Arena {
         self.memory.start()
     }
 
-    /// What simulated CPUs allocate from.
+    /// The heap of the simulated CPUs.
     pub(crate) fn heap(&self) -> NonNull<Heap> {
         NonNull::new(HEAPS[self.index].load(Ordering::Acquire)).expect("set in `new`")
+    }
+
+    /// A copy of all that the heap has ever handed out, from the window's first byte on.
+    ///
+    /// # Safety
+    /// No CPU of the machine runs.
+    pub(crate) unsafe fn heap_image(&self) -> Vec<u8> {
+        // SAFETY: the heap lives as long as the window.
+        let used = unsafe { self.heap().as_ref() }.used(self.base());
+        // SAFETY: the range is mapped, zero where nothing was written, and not written meanwhile.
+        unsafe { core::slice::from_raw_parts(self.base() as *const u8, used) }.to_vec()
     }
 
     /// Whether an address, counted from the window's start, lies in a CPU's stack.
@@ -90,7 +101,7 @@ impl Arena {
         (STACKS..FRAMES).contains(&offset)
     }
 
-    /// Says in words what part of the window an offset is in.
+    /// The part of the window that an offset lies in, in words.
     pub(crate) fn describe(&self, offset: usize) -> String {
         match offset {
             0..STACKS => format!("heap + {offset:#x}"),
@@ -113,10 +124,10 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         let heap = HEAPS[self.index].swap(core::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: made by `new`; blocks in the window are gone with it.
+        // SAFETY: the pointer comes from a box in `new`; the blocks in the window end with it.
         drop(unsafe { Box::from_raw(heap) });
         self.memory.release();
-        // Release: see `new`.
+        // Release: pairs with the acquire in `new`, so the addresses are free again.
         TAKEN[self.index].store(false, Ordering::Release);
     }
 }
@@ -130,7 +141,7 @@ pub(crate) fn heap_of(address: usize) -> Option<NonNull<Heap>> {
     NonNull::new(heap)
 }
 
-/// The place of `address` in its window; the address itself outside of all.
+/// The offset of `address` in its window; the address itself outside all windows.
 #[inline]
 pub(crate) fn offset_of(address: usize) -> usize {
     match address.wrapping_sub(BASE) >> WINDOW_SHIFT < WINDOWS {

@@ -1,4 +1,4 @@
-//! What each line has cost.
+//! The cost of each cache line.
 
 use super::LineId;
 use crate::engine::Time;
@@ -24,7 +24,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// A transfer of the line whose account is at `at`.
+    /// Records a transfer of the line whose account is at `at`.
     #[inline]
     pub(super) fn transfer(&mut self, at: &mut u32, line: LineId, waited: Time, moved: Time) {
         let row = self.row(at, line);
@@ -33,7 +33,7 @@ impl Accounts {
         row.moved += moved;
     }
 
-    /// A CPU spun on that line.
+    /// Records that a CPU spun on that line.
     pub(super) fn spin(&mut self, at: &mut u32, line: LineId, time: Time) {
         self.row(at, line).spun += time;
     }
@@ -57,7 +57,7 @@ impl Accounts {
         &self.rows
     }
 
-    /// Begins anew, at 0.
+    /// Resets all accounts to 0.
     pub(crate) fn clear(&mut self) {
         for row in &mut self.rows {
             (row.transfers, row.waited, row.moved, row.spun) = (0, 0, 0, 0);

@@ -1,10 +1,10 @@
-//! How long a line takes from one CPU to another.
+//! How long a cache line takes from one CPU to another.
 
 use crate::engine::Time;
 use crate::profile::{Class, Profile};
 
-/// The three legs of a transfer: the request to the directory, the snoop to the holder,
-/// the data back.
+/// The three legs (one-way latencies) of a transfer: the request to the directory, the snoop to the
+/// holder, the data back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Legs {
     pub(crate) request: Time,
@@ -36,11 +36,11 @@ impl Legs {
 /// Distance classes between all CPUs, and their costs.
 pub(super) struct Distances {
     cpus: usize,
-    /// The class from each CPU to each.
+    /// The class from each CPU to each other.
     class: Box<[u8]>,
     /// By class.
     legs: Box<[Legs]>,
-    /// By class: how long serving a reader keeps the others waiting.
+    /// By class: how long serving a reader delays the next.
     occupancy: Box<[Time]>,
 }
 
@@ -50,8 +50,8 @@ impl Distances {
         let transfer = &profile.transfer;
         let near = [0, transfer.sibling, transfer.cluster, transfer.socket];
         let totals = near.iter().chain(&transfer.hops);
-        // Threads of a core share its cache: the line is there already, and all that takes
-        // time is to get at it.
+        // Threads of a core share its cache: the line is there already, so only reaching it takes
+        // time.
         let shares = |class| {
             if class == 1 {
                 [0.5, 0.5, 0.0]

@@ -1,4 +1,4 @@
-//! What the directory knows of one cache line.
+//! The directory's record of one cache line.
 
 use crate::engine::Time;
 
@@ -8,11 +8,11 @@ pub(crate) const LINE_SHIFT: u32 = 6;
 /// No CPU.
 pub(super) const NOBODY: u16 = u16::MAX;
 
-/// Who has the line.
+/// The rights to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
-    /// Nobody yet.
+    /// None yet.
     #[expect(dead_code, reason = "what fresh memory says")]
     Untouched = 0,
     /// `holder` alone, to read and write.
@@ -21,23 +21,24 @@ pub(super) enum State {
     Shared = 2,
 }
 
-/// One line: a cache line of the host, too. All zero is a line nobody has touched.
+/// One line's record, which fills a cache line of the host. All zero means a line that was never
+/// touched.
 ///
-/// A transfer that is granted changes the state at once, though its data arrive later
-/// (at `busy`, or for readers at `readable`). In between the old rights go on until the
-/// snoop reaches who has them, at `until`: of `previous` to write and read, or, if that is
-/// [`NOBODY`] and the line is exclusive now, of the old sharers to read.
+/// A granted transfer changes the state at once, though its data arrive later (at `busy`, or for
+/// readers at `readable`). In between the old rights continue until the snoop reaches their owner,
+/// at `until`: of `previous` to write and read, or, if that is [`NOBODY`] and the line is exclusive
+/// now, of the old sharers to read.
 #[repr(C, align(64))]
 pub(super) struct Line {
-    /// Who has it, or has supplied it to the sharers.
+    /// The CPU that has it, or has supplied it to the sharers.
     pub(super) holder: u16,
     pub(super) previous: u16,
     pub(super) state: State,
     /// Granted transfers whose data have not arrived.
     pub(super) in_flight: u16,
-    /// Counts grants to writers: what a spinner has read is still so if this is.
+    /// Counts grants to writers: a spinner's last read is current as long as this is the same.
     pub(super) version: u32,
-    /// The first and last request that waits, as actor + 1; 0 if there is none.
+    /// The first and last waiting request, as actor + 1; 0 if there is none.
     pub(super) first: u16,
     pub(super) last: u16,
     pub(super) until: Time,
@@ -45,7 +46,7 @@ pub(super) struct Line {
     pub(super) readable: Time,
     /// When the next reader can be served.
     pub(super) reader_turn: Time,
-    /// Where the set of sharers, the list of spinners and the account are; 0 is nowhere.
+    /// The indices of the set of sharers, the list of spinners and the account; 0 means none.
     pub(super) sharers: u32,
     pub(super) spinners: u32,
     pub(super) account: u32,
@@ -54,7 +55,7 @@ pub(super) struct Line {
 const _: () = assert!(size_of::<Line>() == 64);
 
 impl Line {
-    /// Whether `cpu` may read at `time`, as far as that needs no look at the sharers.
+    /// Whether `cpu` may read at `time`, as far as that is known without the set of sharers.
     #[inline]
     pub(super) fn is_own(&self, cpu: u16, time: Time) -> bool {
         match self.state {
@@ -64,8 +65,8 @@ impl Line {
         }
     }
 
-    /// When what `cpu` has read at `version` goes or went, if it does: by the next grant to
-    /// another writer. Of a grant that others have followed only that it is past is known.
+    /// When `cpu` loses or lost what it read at `version`, if it does: by the next grant to another
+    /// writer. If other grants have followed that one, only that it is past is known.
     pub(super) fn lost(&self, cpu: u16, version: u32) -> Option<Time> {
         if self.version == version {
             return None;

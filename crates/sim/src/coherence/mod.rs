@@ -1,20 +1,20 @@
 //! Cache coherence: a directory of lines.
 //!
 //! # Protocol
-//! A line is untouched, exclusive to one CPU, or shared by several to read. An access
-//! that the CPU's rights allow is a *hit* and costs what the cache costs. Any other is a
-//! *request*: it travels to the directory (first leg); when the line is not in transit it
-//! is granted; the snoop reaches who holds the line (second leg), who goes on using it
-//! until then; the data travel to the requester (third leg). A line in transit has a queue, and
-//! arbitration picks from it when the transit ends. Readers of a shared line are served
-//! one after the other, each keeping it busy for an *occupancy*; a writer waits for the last
-//! sharer's acknowledgement, and for each sharer a little more.
+//! A line is untouched, exclusive to one CPU, or shared by several to read. An access that the
+//! CPU's rights allow is a *hit* and costs a cache access. Any other is a *request*: it travels to
+//! the directory (first leg); when the line is not in transit it is granted; the snoop reaches the
+//! line's holder (second leg), which goes on using it until then; the data travel to the requester
+//! (third leg). A line in transit has a queue, and arbitration picks from it when the transit ends.
+//! Readers of a shared line are served one after the other, each keeping it busy for an
+//! *occupancy*; a writer waits for the last sharer's acknowledgement, and for each sharer a little
+//! more.
 //!
 //! # Time
-//! Requests are made in the order of simulated time: who makes one has the smallest clock
-//! of all actors. Hits need not be: a request made at time *t* takes nothing away before
-//! *t* plus two legs of the shortest transfer, the *warning*. So a CPU may run ahead of the
-//! others by as much, and everything comes out as if it had not.
+//! Requests are made in the order of simulated time: a requester has the smallest clock of all
+//! actors. Hits need not be: a request made at time *t* takes nothing away before *t* plus two legs
+//! of the shortest transfer, the *warning*. So a CPU may run ahead of the others by as much, and
+//! the result is the same as if it had not.
 //!
 //! # Spinning
 //! A CPU that waits for others sleeps on the lines that it has read since it last waited
@@ -40,7 +40,7 @@ use table::Table;
 /// A line's number.
 pub(crate) type LineId = usize;
 
-/// What an actor waits for.
+/// The request of an actor.
 #[derive(Clone, Copy, Default)]
 struct Request {
     line: LineId,
@@ -50,13 +50,13 @@ struct Request {
     arrives: Time,
     /// When it was granted.
     granted: Time,
-    /// The actor behind it in the queue, + 1.
+    /// The actor after it in the queue, + 1.
     next: u16,
-    /// How often a nearer one was preferred.
+    /// How often a nearer request was preferred.
     bypassed: u32,
 }
 
-/// The directory, and all that happens at it.
+/// The directory, and everything that happens at it.
 pub(crate) struct Directory {
     table: Table,
     sharers: Sharers,
@@ -101,7 +101,7 @@ impl Directory {
         self.table.id(address)
     }
 
-    /// Where a line is: its first address, as an offset in the machine's window.
+    /// The line's first address, as an offset in the machine's window.
     pub(crate) fn offset_of(&self, line: LineId) -> Option<usize> {
         self.table.offset_of(line)
     }
@@ -128,7 +128,7 @@ impl Directory {
     #[inline]
     pub(crate) fn note_read(&mut self, line: LineId, cpu: usize, time: Time) {
         let here = self.table.get(line);
-        // A right that is already on its way out: what was read is about to change.
+        // If the right is already being withdrawn, the value read is about to change.
         let current = match here.state {
             State::Exclusive => here.holder == cpu as u16,
             _ => true,
@@ -141,8 +141,8 @@ impl Directory {
         self.spinners.note(cpu, line, here.version, doomed);
     }
 
-    /// Puts `cpu` to sleep on the lines it has read: until when, if one of them has changed
-    /// or is about to. (Another may still go before that, and wake it.)
+    /// Puts `cpu` to sleep on the lines it has read; returns the wake-up time if one of them has
+    /// changed or is about to. (Another may still change before that, and wake it.)
     pub(crate) fn sleep(&mut self, cpu: usize, now: Time) -> Option<Time> {
         let Directory {
             table, spinners, ..
@@ -150,15 +150,15 @@ impl Directory {
         spinners.sleep(cpu, now, table)
     }
 
-    /// `cpu` has spun for `time`: on what it has read last, it seems.
+    /// Charges `cpu`'s spinning for `time` to the line that it has read last.
     pub(crate) fn charge_spin(&mut self, cpu: usize, time: Time) {
         let line = self.spinners.last(cpu);
         let account = &mut self.table.get_mut(line).account;
         self.accounts.spin(account, line, time);
     }
 
-    /// Requests the line for `actor` at `now`, the earliest time of all. The agenda has
-    /// the actor at the time its data arrive; never, while it has to queue.
+    /// Requests the line for `actor` at `now`, the earliest time of all. The agenda has the actor
+    /// at the time its data arrive; never, while it has to queue.
     pub(crate) fn request(
         &mut self,
         actor: usize,
@@ -191,7 +191,8 @@ impl Directory {
         }
     }
 
-    /// The data of `actor`'s request have arrived, now. If that ends the transit, who waits is served.
+    /// The data of `actor`'s request have arrived, now. If that ends the transit, the waiters are
+    /// served.
     pub(crate) fn arrived(&mut self, actor: usize, now: Time, agenda: &mut Agenda) {
         let Request {
             line,
@@ -213,7 +214,7 @@ impl Directory {
         }
     }
 
-    /// Grants to who waits: one writer, or all readers up to the next writer.
+    /// Grants the line to waiters: one writer, or all readers up to the next writer.
     fn serve(&mut self, line: LineId, now: Time, agenda: &mut Agenda) {
         while let Some(actor) = self.choose(line) {
             let write = self.requests[actor].write;
@@ -346,13 +347,13 @@ impl Directory {
         (start, done)
     }
 
-    /// Wakes who spins on the line: it is invalid at `lost`.
+    /// Wakes the CPUs that spin on the line: it is invalid at `lost`.
     fn wake(&mut self, line: LineId, writer: u16, lost: Time, agenda: &mut Agenda) {
         let list = self.table.get(line).spinners;
         self.spinners.wake(list, writer, lost, agenda);
     }
 
-    /// The waiting request that is served next.
+    /// The waiting request to be served next.
     fn choose(&self, line: LineId) -> Option<usize> {
         let here = self.table.get(line);
         let first = usize::from(here.first).checked_sub(1)?;
@@ -383,7 +384,7 @@ impl Directory {
         here.last = name;
     }
 
-    /// Takes `actor` out of the queue; those before it have been bypassed.
+    /// Removes `actor` from the queue; those before it have been bypassed.
     fn dequeue(&mut self, actor: usize, line: LineId) {
         let here = self.table.get_mut(line);
         let name = actor as u16 + 1;
@@ -403,7 +404,7 @@ impl Directory {
         }
     }
 
-    /// The CPU has overwritten the line in whole, without reading it (zeroing a frame).
+    /// The CPU has overwritten the whole line, without reading it (zeroing a frame).
     pub(crate) fn seize(&mut self, line: LineId, cpu: usize) {
         let here = self.table.get_mut(line);
         if here.in_flight == 0 && here.first == 0 {

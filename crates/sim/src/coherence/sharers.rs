@@ -16,7 +16,7 @@ impl Sharers {
         }
     }
 
-    /// The empty set for a line whose set is `at`; made if that is 0.
+    /// Empties the set at `at`, the line's; creates one if that is 0.
     pub(super) fn clear(&mut self, at: &mut u32) {
         if *at == 0 {
             *at = (self.words.len() / self.width) as u32;

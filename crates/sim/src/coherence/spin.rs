@@ -1,23 +1,22 @@
 //! CPUs that wait for a line to change.
 //!
-//! A CPU's last reads are noted with the version of each line. When it relaxes, it
-//! sleeps on those lines; the next grant to another writer wakes it when the
-//! invalidation reaches it, and it reads again, which then costs what it costs. So
-//! spinning takes no simulation, and ends when it would.
+//! A CPU's last reads are noted with the version of each line. When it relaxes, it sleeps on those
+//! lines; the next grant to another writer wakes it when the invalidation reaches it, and it reads
+//! again, at the usual cost. So spinning takes no simulation, and ends when it would.
 
 use super::LineId;
 use super::table::Table;
 use crate::engine::Time;
 use crate::engine::agenda::{Agenda, NEVER};
 
-/// Reads that are remembered; who reads more between two relaxations is not put to sleep.
+/// Reads that are remembered; a CPU that reads more between two relaxations is not put to sleep.
 const READS: usize = 8;
 
 #[derive(Clone, Copy, Default)]
 struct Read {
     line: LineId,
     version: u32,
-    /// When the line goes, if it was on its way already; else 0.
+    /// When the line goes, if it is already on its way; otherwise 0.
     doomed: Time,
 }
 
@@ -27,18 +26,18 @@ struct Spinner {
     reads: [Read; READS],
     /// Reads since the last relaxation.
     count: usize,
-    /// The line read last, which is what the CPU waits for if it spins.
+    /// The line read last, for which the CPU waits if it spins.
     last: LineId,
     asleep: bool,
     /// When it looks again because a line has changed; never, if none has.
     wakes: Time,
-    /// Counts sleeps, so that old places in lists are known as such.
+    /// Counts sleeps, which tells outdated entries in lists.
     sleep: u32,
     /// When it fell asleep.
     since: Time,
 }
 
-/// All of them, and the lists of the lines they sleep on.
+/// All spinners, and the lists of the lines they sleep on.
 pub(crate) struct Spinners {
     cpus: Box<[Spinner]>,
     /// Lists of CPU and sleep; the first is never used, so that 0 can mean "none".
@@ -73,13 +72,12 @@ impl Spinners {
         self.cpus[cpu].last
     }
 
-    /// Forgets what `cpu` has read.
+    /// Forgets the reads of `cpu`.
     pub(crate) fn forget(&mut self, cpu: usize) {
         self.cpus[cpu].count = 0;
     }
 
-    /// Whether `cpu` has read anything since its last relaxation, and little enough to
-    /// sleep on.
+    /// Whether `cpu` has read anything since its last relaxation, and little enough to sleep on.
     pub(crate) fn can_sleep(&self, cpu: usize) -> bool {
         (1..=READS).contains(&self.cpus[cpu].count)
     }
@@ -113,14 +111,14 @@ impl Spinners {
         self.cpus[cpu].asleep && self.cpus[cpu].wakes == NEVER
     }
 
-    /// `cpu` is awake, whoever woke it.
+    /// Marks `cpu` as awake, whatever woke it.
     pub(crate) fn rise(&mut self, cpu: usize) {
         self.cpus[cpu].asleep = false;
         self.cpus[cpu].count = 0;
     }
 
-    /// Wakes all of a list but the writer: they look again at `lost`, or when another of
-    /// their lines goes, if that is earlier.
+    /// Wakes all of a list but the writer: they look again at `lost`, or when another of their
+    /// lines goes, if that is earlier.
     pub(super) fn wake(&mut self, list: u32, writer: u16, lost: Time, agenda: &mut Agenda) {
         if list == 0 {
             return;

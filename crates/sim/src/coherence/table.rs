@@ -1,4 +1,4 @@
-//! Where the lines' states are.
+//! The table of the lines' states.
 
 use super::line::{LINE_SHIFT, Line};
 use crate::arena::{Reservation, WINDOW};
@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 /// Lines in a window.
 const LINES: usize = WINDOW >> LINE_SHIFT;
-/// Lines outside of it that a run may touch.
+/// Lines outside the window that a run may touch.
 const FOREIGN: usize = 1 << 20;
 
-/// A state for each line of the machine's window, found by its place there, and for those
-/// elsewhere (statics, what the host has allocated), numbered as they are met.
+/// A state for each line of the machine's window, found by its offset, and for lines elsewhere
+/// (statics, the host's allocations), numbered in the order of their first use.
 pub(super) struct Table {
     base: usize,
     lines: Reservation,
@@ -43,7 +43,7 @@ impl Table {
         let id = *self.foreign.entry(line).or_insert(next);
         assert!(
             id < LINES + FOREIGN,
-            "a simulated run touches too much memory outside of its machine"
+            "a simulated run touches too much memory outside its machine"
         );
         id
     }
@@ -67,7 +67,8 @@ impl Table {
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: usize) -> &mut Line {
-        // SAFETY: as above, and the table is borrowed for as long.
+        // SAFETY: ids are within the reservation, which is zero at first, a valid line; the table
+        // is borrowed exclusively.
         unsafe { &mut *self.at(id) }
     }
 }

@@ -1,4 +1,4 @@
-//! What a running CPU does to memory.
+//! A running CPU's accesses to memory.
 
 use super::agenda::{NEVER, key};
 use super::buffer::Store;
@@ -15,11 +15,11 @@ pub(crate) enum Kind {
     Load,
     /// It writes, and waits for the line.
     Store,
-    /// It reads and writes as one (a locked instruction).
+    /// It reads and writes atomically (a locked instruction).
     Exchange,
 }
 
-/// The address of something shared, and how many bytes.
+/// The address and the size of a shared variable.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared {
     pub(crate) address: usize,
@@ -36,8 +36,8 @@ impl Shared {
     }
 }
 
-/// The calling CPU accesses `what`: when this returns it may, until it calls the engine
-/// again. Nothing on no CPU.
+/// The calling CPU accesses `what`: when this returns it may, until it calls the engine again. No
+/// effect outside the machine's CPUs.
 #[inline]
 pub(crate) fn touch(what: Shared, kind: Kind) {
     if let Some(running) = Running::current() {
@@ -45,8 +45,8 @@ pub(crate) fn touch(what: Shared, kind: Kind) {
     }
 }
 
-/// The calling CPU stores `value`: whether the store is taken care of; else the caller may
-/// perform it now.
+/// The calling CPU stores `value`; returns whether the store is taken care of. If not, the caller
+/// may perform it now.
 #[inline]
 pub(crate) fn store(what: Shared, value: u64) -> bool {
     Running::current().is_some_and(|running| running.store(what, value))
@@ -70,8 +70,8 @@ pub(crate) fn advance(time: Time) {
     }
 }
 
-/// Waits until no actor is earlier than the calling CPU, all its stores performed.
-/// Nothing on no CPU.
+/// Waits until no actor is earlier than the calling CPU, all its stores performed. No effect
+/// outside the machine's CPUs.
 pub(crate) fn in_turn() -> Option<Running> {
     let running = Running::current()?;
     running.drain(Room::All);
@@ -81,9 +81,9 @@ pub(crate) fn in_turn() -> Option<Running> {
     Some(running)
 }
 
-/// A block is about to be taken from the machine's heap; from memory that all CPUs take
-/// from if `fresh`, which happens in turn: where a block lies must not depend on how far
-/// CPUs run ahead.
+/// Called before a block is taken from the machine's heap. If it is `fresh`, from memory that all
+/// CPUs take from, it happens in turn: the place of a block must not depend on how far CPUs run
+/// ahead.
 #[inline]
 pub(crate) fn allocation(fresh: bool) {
     if let Some(running) = Running::current() {
@@ -94,7 +94,7 @@ pub(crate) fn allocation(fresh: bool) {
     }
 }
 
-/// A block is about to go back to the machine's heap: no store to it may be under way.
+/// Called before a block returns to the machine's heap: no store to it may be under way.
 #[inline]
 pub(crate) fn deallocation() {
     if let Some(running) = Running::current() {
@@ -102,13 +102,13 @@ pub(crate) fn deallocation() {
     }
 }
 
-/// What is to be done about an access.
+/// The next step of an access.
 enum Next {
     /// It has been performed, or may be.
     Done,
     /// The line must be fetched; it is the CPU's turn.
     Fetch,
-    /// Others are earlier.
+    /// Other actors are earlier.
     Wait,
     /// The store buffer must have room, or be empty.
     Drain(Room),
@@ -119,7 +119,7 @@ enum Next {
 pub(crate) enum Room {
     /// All of it.
     All,
-    /// A place.
+    /// One place.
     One,
 }
 
@@ -151,7 +151,7 @@ impl Running {
         loop {
             match self.with(|engine| engine.buffer_store(line, what, value)) {
                 Next::Done => return true,
-                // It need not, or can not, go through the buffer.
+                // The access need not, or cannot, go through the buffer.
                 Next::Fetch => {
                     self.touch_line(line, Kind::Store);
                     return false;
@@ -175,7 +175,7 @@ impl Running {
         }
     }
 
-    /// Lets all go first that are earlier.
+    /// Waits until no actor is earlier.
     pub(super) fn wait_turn(self) {
         self.with(|engine| {
             let (cpu, clock) = (engine.running, engine.cpu().clock);
@@ -252,7 +252,7 @@ impl Engine {
             if me >= self.ahead {
                 return Next::Wait;
             }
-            // A stack's words may be something else by the time a store is performed.
+            // The stack's memory may have another use by the time a store is performed.
             let on_stack = Arena::is_stack(offset_of(what.address));
             if on_stack || self.directory.allows(line, cpu, clock, true) {
                 return Next::Fetch;

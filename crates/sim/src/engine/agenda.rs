@@ -1,4 +1,4 @@
-//! When each actor is next to be dealt with.
+//! When each actor is due next.
 
 use super::Time;
 
@@ -8,22 +8,22 @@ const ACTOR_BITS: u32 = 11;
 /// The latest time a key can hold.
 pub(crate) const NEVER: Time = (1 << (64 - ACTOR_BITS)) - 1;
 
-/// A tournament of keys (time, actor): the earliest wins, of equal times the lowest
-/// number. O(log actors) to change one, O(1) to know the winner.
+/// A tournament of keys (time, actor): the earliest wins, of equal times the lowest number. O(log
+/// actors) to change one, O(1) to find the winner.
 pub(crate) struct Agenda {
     /// A complete binary tree, the root at 1; a leaf for each actor.
     tree: Box<[u64]>,
     leaves: usize,
 }
 
-/// A moment and who is due then; ordered.
+/// A moment and the actor that is due then; ordered.
 #[inline]
 pub(crate) fn key(time: Time, actor: usize) -> u64 {
     time << ACTOR_BITS | actor as u64
 }
 
 impl Agenda {
-    /// Nobody is due.
+    /// An agenda in which no actor is due.
     pub(crate) fn new(actors: usize) -> Self {
         assert!(actors <= 1 << ACTOR_BITS, "too many actors");
         let leaves = actors.next_power_of_two();
@@ -33,7 +33,7 @@ impl Agenda {
         }
     }
 
-    /// `actor` is due at `time`; never, if that is [`NEVER`].
+    /// Makes `actor` due at `time`; never, if that is [`NEVER`].
     #[inline]
     pub(crate) fn set(&mut self, actor: usize, time: Time) {
         let mut at = self.leaves + actor;
@@ -61,13 +61,13 @@ impl Agenda {
         self.tree[self.leaves + actor] >> ACTOR_BITS
     }
 
-    /// The earliest key; above all others if nobody is due.
+    /// The earliest key; above all others if no actor is due.
     #[inline]
     pub(crate) fn first(&self) -> u64 {
         self.tree[1]
     }
 
-    /// Who is due first, and when.
+    /// The actor that is due first, and when.
     #[inline]
     pub(crate) fn next(&self) -> Option<(Time, usize)> {
         let first = self.first();

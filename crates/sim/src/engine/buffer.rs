@@ -1,9 +1,9 @@
 //! Store buffers: a store to a line that is elsewhere does not stop the CPU.
 //!
-//! As on x86 (TSO): stores become visible in program order, later loads do not wait for
-//! them, locked instructions and fences do. A store reaches memory when its line has
-//! arrived, so others see the old value until then. A CPU that touches a line it has a
-//! store for in the buffer waits until the buffer is empty.
+//! As on x86 (TSO), stores become visible in program order; later loads do not wait for them,
+//! locked instructions and fences do. A store reaches memory when its line has arrived, so others
+//! see the old value until then. A CPU that touches a line for which its buffer holds a store waits
+//! until the buffer is empty.
 
 use super::Time;
 use super::access::Room;
@@ -52,7 +52,7 @@ impl StoreBuffer {
         }
     }
 
-    /// Whether a store to `line` is in it.
+    /// Whether the buffer holds a store to `line`.
     pub(super) fn has(&self, line: LineId) -> bool {
         self.stores.iter().any(|store| store.line == line)
     }
@@ -82,7 +82,7 @@ impl StoreBuffer {
             return;
         };
         self.requested = false;
-        // SAFETY: the caller's promise; atomics of these sizes may be accessed so.
+        // SAFETY: the caller answers for the address; atomics of these sizes may be accessed so.
         unsafe {
             match bytes {
                 1 => (*(address as *const AtomicU8)).store(value as u8, Release),

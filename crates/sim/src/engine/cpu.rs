@@ -10,11 +10,11 @@ use corosensei::{Coroutine, Yielder};
 use machine::Locals;
 use std::any::Any;
 
-/// What a CPU's coroutine answers when it ends: what a panic carried, if there was one.
+/// The result of a CPU's coroutine: the payload of a panic, if there was one.
 pub(super) type Ending = Result<(), Box<dyn Any + Send>>;
 pub(super) type Body = Coroutine<(), (), Ending, CpuStack>;
 
-/// Why a CPU is not running, and what its next turn means.
+/// The activity of a CPU that is not running, which says what its next turn means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// It has no job.
@@ -25,7 +25,7 @@ pub(crate) enum Doing {
     Fetching,
     /// It waits for room in its store buffer.
     Draining(Room),
-    /// It spins on lines it has read; its place in the agenda is when it looks anyway.
+    /// It spins on lines it has read; its place in the agenda is when it looks again in any case.
     Spinning,
     /// Its task is blocked.
     Parked,
@@ -41,12 +41,14 @@ pub(crate) struct Cpu {
     pub(super) body: Option<Body>,
     /// The task has been unparked and has not parked since.
     pub(super) permit: bool,
-    /// Counts tasks, so that an old one's name is known as such.
+    /// Counts tasks, so that the name of an old one is recognized.
     pub(super) task: u64,
+    /// Pins that the running task holds.
+    pub(crate) pins: u32,
     /// The running task's words.
     pub(super) locals: *const Locals,
     pub(super) stores: StoreBuffer,
-    /// The CPU's cost of computing, in 1,024ths: more if the core's other thread works too.
+    /// The CPU's cost of computing, in 1,024ths: higher if the core's other thread works too.
     pub(super) slowness: u64,
     /// Relaxations in a row that ended by themselves.
     pub(super) vain: u32,
@@ -57,10 +59,10 @@ pub(crate) struct Cpu {
     pub(crate) times: Times,
 }
 
-/// Where a CPU's time went, in picoseconds; the rest it computed.
+/// How a CPU spent its time, in picoseconds; the rest it computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Waiting for lines, its own transfers and others' before it.
+    /// Waiting for lines: its own transfers and those queued before them.
     pub fetching: u64,
     /// Asleep on a line, or pausing, in a spin loop.
     pub spinning: u64,
@@ -77,6 +79,7 @@ impl Cpu {
             body: None,
             permit: false,
             task: 0,
+            pins: 0,
             locals: null(),
             stores: StoreBuffer::new(buffer),
             slowness: 1024,
@@ -87,7 +90,7 @@ impl Cpu {
         }
     }
 
-    /// The CPU computes at this share of its full speed.
+    /// Sets the CPU's share of its full speed.
     pub(crate) fn set_speed(&mut self, speed: f64) {
         self.slowness = (1024.0 / speed).round() as u64;
     }
@@ -101,7 +104,7 @@ impl Cpu {
         }
     }
 
-    /// Which of its jobs it has.
+    /// The number of its current job.
     pub(crate) fn task(&self) -> u64 {
         self.task
     }

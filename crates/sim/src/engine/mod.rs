@@ -1,24 +1,23 @@
-//! The engine: coroutines as CPUs, one of them running at a time, in the order of
-//! simulated time.
+//! The engine: coroutines as CPUs, one of them running at a time, in the order of simulated time.
 //!
 //! # Protocol
 //! Each CPU has a clock, and a place in the agenda when it is not running. The scheduler
-//! ([`schedule`]) takes the earliest, lets it run, and gets it back when it waits. What a
-//! running CPU does to the machine ([`access`], [`tasks`]) is of two kinds:
+//! ([`schedule`]) takes the earliest, lets it run, and gets control back when it waits. A running
+//! CPU's effects on the machine ([`access`], [`tasks`]) are of two kinds:
 //!
-//! - what only concerns itself, or lines it has the right to, may happen ahead of other
-//!   CPUs' clocks by less than the directory's warning (see [`crate::coherence`]);
-//! - all else happens *in turn*: the CPU first waits until no actor is earlier.
+//! - those that only concern the CPU itself, or lines to which it has the right, may happen ahead
+//!   of other CPUs' clocks by less than the directory's warning (see [`crate::coherence`]);
+//! - all others happen *in turn*: the CPU first waits until no actor is earlier.
 //!
-//! Both limits are kept as agenda keys while a CPU runs. So the outcome does not depend
-//! on how far CPUs may run ahead, and a test turns that off and compares.
+//! Both limits are kept as agenda keys while a CPU runs. So the outcome does not depend on how far
+//! CPUs may run ahead; a test turns that off and compares.
 //!
 //! A second actor of each CPU is its store buffer, which performs stores by itself.
 //!
 //! # Safety
-//! An engine belongs to the thread that runs it. Code on a simulated CPU finds it through
-//! a thread-local pointer ([`Running`]), borrows it for closures that do not suspend, and
-//! the scheduler does not hold it while a CPU runs.
+//! An engine belongs to the thread that runs it. Code on a simulated CPU finds it through a
+//! thread-local pointer ([`Running`]) and borrows it for closures that do not suspend; the
+//! scheduler does not hold it while a CPU runs.
 
 mod access;
 pub(crate) mod agenda;
@@ -39,12 +38,12 @@ pub(crate) use tasks::{delay, park, relax, sleep, unpark, yield_now};
 use crate::arena::{Arena, global, heap::Heap};
 use crate::coherence::{Directory, LineId};
 use crate::label::Labels;
-use crate::oracle::Oracle;
 use crate::profile::Profile;
 use agenda::{Agenda, NEVER, key};
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 use cpu::{Cpu, Doing};
+use machine::soft::Oracle;
 use machine::{Anchor, CpuRange};
 use watch::Watch;
 
@@ -52,34 +51,34 @@ use watch::Watch;
 pub(crate) type Time = u64;
 
 thread_local! {
-    /// The engine whose CPU this thread runs just now.
+    /// The engine whose CPU this thread is running.
     static CURRENT: Cell<*mut Engine> = const { Cell::new(null_mut()) };
 }
 
-/// The running CPU's hold on its engine.
+/// The running CPU's handle of its engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Running(NonNull<Engine>);
 
 impl Running {
-    /// The caller's; none on no simulated CPU.
+    /// The caller's engine; `None` outside the simulated CPUs.
     #[inline(always)]
     pub(crate) fn current() -> Option<Running> {
         NonNull::new(CURRENT.get()).map(Running)
     }
 
-    /// The engine, for `f`, which neither suspends the CPU nor comes back here. What it
-    /// allocates is the host's.
+    /// Borrows the engine for `f`, which neither suspends the CPU nor comes back here. Its
+    /// allocations are the host's.
     #[inline(always)]
     pub(crate) fn with<R>(self, f: impl FnOnce(&mut Engine) -> R) -> R {
         let _host = OnHost::enter();
-        // SAFETY: `CURRENT` is set while this thread runs one of the engine's CPUs, a
-        // `Running` is used by code on that CPU only (it is not Send, and is not kept),
-        // and the scheduler holds no reference meanwhile; `f` is a leaf.
+        // SAFETY: `CURRENT` is set while this thread runs one of the engine's CPUs; only code on
+        // that CPU uses a `Running` (it is not Send, and is not kept); the scheduler holds no
+        // reference meanwhile; and `f` does not come back here.
         f(unsafe { &mut *self.0.as_ptr() })
     }
 
-    /// Gives the thread to the scheduler until the CPU is due again; it waits for `line`,
-    /// if it waits for one.
+    /// Gives the thread to the scheduler until the CPU is due again; the CPU waits for `line`, if
+    /// there is one.
     fn wait(self, line: Option<LineId>) {
         let (yielder, spent) = self.with(|engine| (engine.cpu().yielder, engine.before_wait()));
         // SAFETY: the yielder lives while its coroutine runs, which is now.
@@ -95,7 +94,7 @@ impl Running {
     }
 }
 
-/// All of a machine's state but its memory.
+/// A machine's state except its memory.
 pub(crate) struct Engine {
     pub(crate) profile: Profile,
     pub(crate) range: CpuRange,
@@ -108,17 +107,17 @@ pub(crate) struct Engine {
     pub(crate) turn: u64,
     /// While a CPU runs: the key below which it may use the rights it has.
     pub(crate) ahead: u64,
-    /// Nothing happens at or after this.
+    /// Nothing happens at or after this time.
     pub(crate) until: Time,
-    /// What all actors have passed.
+    /// The time that all actors have passed.
     pub(crate) time: Time,
-    /// Jobs begin within so much of each other.
+    /// Jobs start within this time of each other.
     pub(crate) spread: Time,
-    /// How far CPUs run ahead of other cores, and of the other thread of theirs.
+    /// How far CPUs run ahead of other cores, and of their core's other thread.
     pub(crate) lookahead: (Time, Time),
     /// Wake-ups in a row that found nothing changed.
     pub(crate) idle: u64,
-    /// When the next page can be zeroed, by socket.
+    /// When the next page can be zeroed, per socket.
     pub(crate) zeroing: Box<[Time]>,
     pub(crate) watch: Watch,
     pub(crate) oracle: Oracle,
@@ -129,14 +128,14 @@ pub(crate) struct Engine {
     pub(crate) arena: Arena,
 }
 
-/// What the engine has done.
+/// Counts of the engine's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Accesses to modelled lines.
     pub accesses: u64,
     /// Transfers of lines between CPUs.
     pub transfers: u64,
-    /// Times a CPU was switched to.
+    /// Switches to a CPU.
     pub switches: u64,
 }
 
@@ -202,7 +201,7 @@ impl Engine {
     }
 }
 
-/// While it lives, the calling CPU's allocations are the host's: the engine's own.
+/// While it lives, the calling CPU's allocations are the host's: they are the engine's own.
 struct OnHost(*mut Heap);
 
 impl OnHost {

@@ -1,16 +1,15 @@
-//! A sampling profiler in virtual time: which code CPUs are in, and whether it works or
-//! waits.
+//! A sampling profiler in virtual time: which code CPUs are in, and whether it works or waits.
 //!
-//! Each CPU has an account for each way to spend time. Whenever it does something the
-//! engine notices, the time since then is added to the account, and an account that has
-//! reached the period is emptied into the stack that the CPU has at that moment. So long
-//! waits are charged where they were, and short ones in proportion; charging takes no
-//! simulated time, and the same seed gives the same samples.
+//! Each CPU has an account for each way to spend time. At each event that the engine notices, the
+//! time since the last one is added to the account, and an account that has reached the period is
+//! emptied into the CPU's stack at that moment. So long waits are charged where they happened, and
+//! short ones in proportion; charging takes no simulated time, and the same random seed gives the
+//! same samples.
 
 use super::cpu::Doing;
+use super::watch::call_site;
 use super::{Engine, Time};
 use crate::coherence::LineId;
-use crate::site;
 use std::collections::BTreeMap;
 
 /// How a CPU spent time.
@@ -39,7 +38,7 @@ impl Spent {
     }
 }
 
-/// What samples have in common: the stack, nearest first, and the line waited for.
+/// The key of samples: the stack, nearest first, and the awaited line.
 pub(crate) type Place = (Spent, Option<LineId>, Vec<usize>);
 
 /// The profiler, while it is on.
@@ -52,13 +51,13 @@ pub(crate) struct Sampler {
 
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// Up to when the CPU's time is accounted for.
+    /// The time up to which the CPU's time is charged.
     until: Time,
     spent: [Time; Spent::WAYS],
 }
 
 impl Sampler {
-    /// Begins at `begin`; a CPU whose clock is ahead of that is in a pause.
+    /// A sampler that begins at `begin`; a CPU whose clock is ahead of that is in a pause.
     fn new(period: Time, begin: Time, clocks: impl Iterator<Item = Time>) -> Self {
         let account = |clock: Time| {
             let mut account = Account {
@@ -76,7 +75,7 @@ impl Sampler {
         }
     }
 
-    /// `cpu`, whose clock is `now`, has spent what is not accounted for on `spent`.
+    /// Charges `cpu`, whose clock is `now`, for `spent` since the last charge.
     fn charge(&mut self, cpu: usize, now: Time, spent: Spent, line: Option<LineId>) {
         let account = &mut self.accounts[cpu];
         let time = &mut account.spent[spent as usize];
@@ -84,7 +83,7 @@ impl Sampler {
         account.until = account.until.max(now);
         if *time >= self.period {
             let weight = std::mem::take(time);
-            *self.samples.entry((spent, line, site::here())).or_default() += weight;
+            *self.samples.entry((spent, line, call_site())).or_default() += weight;
         }
     }
 }
@@ -96,8 +95,8 @@ impl Engine {
         self.watch.sampler = Some(Sampler::new(period, self.time, clocks));
     }
 
-    /// Ends the sampling: time by place. Who waits still, or pauses since before it began,
-    /// has no stack.
+    /// Ends the sampling: time by place. A CPU that still waits, or has paused since before it
+    /// began, has no stack.
     pub(crate) fn sampled(&mut self) -> BTreeMap<Place, Time> {
         let Some(mut sampler) = self.watch.sampler.take() else {
             return BTreeMap::new();
@@ -118,7 +117,7 @@ impl Engine {
         sampler.samples
     }
 
-    /// The running CPU is about to wait: how it will have spent that, if that is sampled.
+    /// The running CPU is about to wait: how it will have spent that time, if sampling is on.
     #[inline]
     pub(super) fn before_wait(&mut self) -> Option<Spent> {
         self.charge(Spent::Working, None);
@@ -126,7 +125,7 @@ impl Engine {
         self.watch.sampler.is_some().then(|| Spent::of(doing))
     }
 
-    /// The running CPU has spent the time since it was last charged so.
+    /// Charges the running CPU's time since the last charge to `spent`.
     #[inline]
     pub(super) fn charge(&mut self, spent: Spent, line: Option<LineId>) {
         if self.watch.sampler.is_some() {
@@ -136,7 +135,7 @@ impl Engine {
 
     #[cold]
     fn charge_sampler(&mut self, spent: Spent, line: Option<LineId>) {
-        // A CPU that pauses is ahead of the run's end.
+        // A pausing CPU is ahead of the run's end.
         let (cpu, now) = (self.running, self.cpu().clock.min(self.until));
         if let Some(sampler) = &mut self.watch.sampler {
             sampler.charge(cpu, now, spent, line);

@@ -1,4 +1,4 @@
-//! The scheduler: whose turn it is.
+//! The scheduler: which actor's turn it is.
 
 use super::access::Room;
 use super::agenda::NEVER;
@@ -12,29 +12,29 @@ use machine::{Job, Locals};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Looks in vain, for each CPU that spins, after which nobody can be coming any more.
+/// Futile looks, per spinning CPU, after which no change can be expected any more.
 const HOPE: u64 = 2_000;
 
 /// How a run went.
 pub(crate) enum Outcome {
     /// All jobs have ended.
     Finished,
-    /// The time has come.
+    /// All CPUs reached the time limit.
     Reached,
-    /// Nobody can go on; why, a line for each CPU that waits.
+    /// No CPU can go on; a line for each waiting CPU says why.
     Stuck(String),
     /// A job has panicked.
     Panicked(Box<dyn Any + Send>),
 }
 
 impl Engine {
-    /// Gives CPU `cpu`, which is idle, a job to begin at `start`.
+    /// Gives CPU `cpu`, which is idle, a job that starts at `start`.
     pub(crate) fn begin(&mut self, cpu: usize, start: Time, job: Job) {
         let stack = CpuStack::new(&self.arena, cpu);
         let body = Coroutine::with_stack(stack, move |yielder, ()| -> Ending {
             let running = Running::current().expect("jobs run on CPUs");
             let locals = Locals::ZERO;
-            // Both are valid while the coroutine lives, and not used after.
+            // Both are valid while the coroutine lives, and not used afterwards.
             running.with(|engine| {
                 engine.cpu().yielder = from_ref(yielder);
                 engine.cpu().locals = from_ref(&locals);
@@ -59,12 +59,14 @@ impl Engine {
     /// Runs until all jobs have ended, or nothing is left to do before `until`.
     ///
     /// # Safety
-    /// `this` is valid and nobody else uses it meanwhile.
+    /// `this` is valid, and only this call uses it meanwhile.
     pub(crate) unsafe fn run(this: *mut Engine, until: Time) -> Outcome {
-        // SAFETY: the caller's promise, here and below; no reference is held while a CPU runs.
+        // SAFETY: the caller passes a valid engine that only this call uses; no reference is held
+        // while a CPU runs.
         unsafe { (*this).until = until.min(NEVER) };
         loop {
-            // SAFETY: as above.
+            // SAFETY: the caller passes a valid engine that only this call uses; no reference is
+            // held while a CPU runs.
             let engine = unsafe { &mut *this };
             let Some((time, actor)) = engine.agenda.next() else {
                 return engine.rest();
@@ -82,14 +84,15 @@ impl Engine {
             if engine.idle > HOPE && engine.idle > HOPE * engine.spinning() {
                 return engine.rest();
             }
-            // SAFETY: as above.
+            // SAFETY: the caller passes a valid engine that only this call uses, and no reference
+            // to it is held here.
             if let Some(Err(panic)) = unsafe { Engine::resume(this, actor) } {
                 return Outcome::Panicked(panic);
             }
         }
     }
 
-    /// Nobody is due: all have ended, or all that have not wait for each other.
+    /// No actor is due: all jobs have ended, or all remaining ones wait for each other.
     fn rest(&mut self) -> Outcome {
         let latest = self.cpus.iter().map(|cpu| cpu.clock).max();
         self.time = latest.map_or(self.time, |latest| latest.max(self.time));
@@ -115,7 +118,7 @@ impl Engine {
         spinning.count().max(1) as u64
     }
 
-    /// What `cpu` has waited for is there.
+    /// The event that `cpu` waited for has happened.
     fn rise(&mut self, cpu: usize, time: Time) {
         let it = &mut self.cpus[cpu];
         let passed = time - it.clock.min(time);
@@ -147,12 +150,13 @@ impl Engine {
         it.doing = Doing::Computing;
     }
 
-    /// Runs `cpu` until it waits; how its job has ended, if it has.
+    /// Runs `cpu` until it waits; returns its job's result once it has ended.
     ///
     /// # Safety
-    /// As [`Engine::run`].
+    /// See [`Engine::run`].
     unsafe fn resume(this: *mut Engine, cpu: usize) -> Option<Ending> {
-        // SAFETY: the caller's promise; the references end before the CPU runs.
+        // SAFETY: the caller passes a valid engine that only this call uses; the references end
+        // before the CPU runs.
         let (heap, body) = unsafe {
             let engine = &mut *this;
             engine.agenda.set(cpu, NEVER);
@@ -163,16 +167,17 @@ impl Engine {
             let body: *mut _ = engine.cpus[cpu]
                 .body
                 .as_mut()
-                .expect("who is due has a job");
+                .expect("a CPU that is due has a job");
             (engine.heap, body)
         };
         let outer = CURRENT.replace(this);
         let outer_heap = global::switch(heap);
-        // SAFETY: the body stays in place while it runs; the CPU changes all but it.
+        // SAFETY: the body stays in place while it runs; the CPU changes all of the engine except
+        // it.
         let result = unsafe { (*body).resume(()) };
         global::switch(outer_heap);
         CURRENT.set(outer);
-        // SAFETY: as above.
+        // SAFETY: the CPU has stopped, so only this call uses the engine.
         let engine = unsafe { &mut *this };
         match result {
             CoroutineResult::Yield(()) => None,
@@ -187,14 +192,15 @@ impl Engine {
         }
     }
 
-    /// The oldest store in `cpu`'s buffer is due, and those behind it that need no line.
+    /// The oldest store in `cpu`'s buffer is due, with the following ones that need no line.
     fn perform_stores(&mut self, cpu: usize, time: Time) {
         let actor = cpu + self.cpus.len();
         if self.cpus[cpu].stores.requested {
             self.directory.arrived(actor, time, &mut self.agenda);
             self.counts.transfers += 1;
             self.idle = 0;
-            // SAFETY: freeing memory and returning from a job wait for the buffer.
+            // SAFETY: freeing memory and returning from a job wait for the buffer, so the address
+            // is still the atomic's.
             unsafe { self.cpus[cpu].stores.perform() };
         }
         self.agenda.set(actor, NEVER);
@@ -209,7 +215,8 @@ impl Engine {
                     .request(actor, store.line, true, time, &mut self.agenda);
                 break;
             }
-            // SAFETY: as above.
+            // SAFETY: freeing memory and returning from a job wait for the buffer, so the address
+            // is still the atomic's.
             unsafe { self.cpus[cpu].stores.perform() };
         }
         let Cpu {
@@ -227,12 +234,12 @@ impl Engine {
         }
     }
 
-    /// Forgets all jobs, wherever they are. What they have on their stacks is lost.
+    /// Drops all jobs, wherever they stand, without dropping the values on their stacks.
     pub(crate) fn abandon(&mut self) {
         for cpu in &mut self.cpus {
             if let Some(body) = &mut cpu.body {
-                // SAFETY: nothing outside of the machine borrows from the stack: jobs are
-                // 'static, and the machine is not used any more.
+                // SAFETY: nothing outside the machine borrows from the stack: jobs are 'static, and
+                // the machine is not used again.
                 unsafe { body.force_reset() };
             }
         }
@@ -244,7 +251,7 @@ impl Drop for Engine {
         self.abandon();
         debug_assert!(
             CURRENT.get() != from_ref(self).cast_mut(),
-            "a machine is dropped by its own CPU"
+            "a machine is dropped on one of its own CPUs"
         );
         self.heap = null_mut();
     }

@@ -4,14 +4,15 @@ use super::agenda::NEVER;
 use super::cpu::Doing;
 use super::sampler::Spent;
 use super::{Engine, Running, Time, in_turn};
+use crate::Sim;
 use crate::task::Task;
+use machine::{CpuId, Cpus};
 
-/// Pauses until a sleeping spinner looks again, should nothing have woken it; doubles
-/// each time in vain.
+/// Pauses until a sleeping spinner looks again if nothing wakes it; doubles after each futile look.
 const PATIENCE: u64 = 64;
 const MOST_DOUBLINGS: u32 = 10;
 
-/// Waits for what the CPU has read to change.
+/// Waits until a line that the CPU has read changes.
 pub(crate) fn relax(round: u32) {
     let Some(running) = Running::current() else {
         return std::thread::yield_now();
@@ -21,23 +22,25 @@ pub(crate) fn relax(round: u32) {
     }
 }
 
-/// Lets `pauses` pass.
+/// Passes the time of `pauses` pauses.
 pub(crate) fn delay(pauses: u32) {
     if let Some(running) = Running::current() {
         running.with(|engine| engine.spin(u64::from(pauses) * engine.profile.core.pause));
     }
 }
 
-/// Offers the CPU to other tasks. There are none: each has its own.
+/// Yields the CPU to other tasks. There are none: each has its own CPU.
 pub(crate) fn yield_now() {
+    assert_unpinned();
     match Running::current() {
         None => std::thread::yield_now(),
         Some(running) => running.with(|engine| engine.spin(engine.profile.kernel.yield_now)),
     }
 }
 
-/// Blocks the calling task until it has a permit, and takes that.
+/// Blocks the calling task until it has a permit, and consumes it.
 pub(crate) fn park() {
+    assert_unpinned();
     if let Some(running) = in_turn()
         && running.with(Engine::block)
     {
@@ -45,9 +48,10 @@ pub(crate) fn park() {
     }
 }
 
-/// Suspends the calling task until the time that `end` makes of now. A permit that it gets
-/// meanwhile is kept. Nothing on no CPU.
+/// Suspends the calling task until the time that `end` computes from now. A permit that it gets
+/// meanwhile is kept. No effect outside the machine's CPUs.
 pub(crate) fn sleep(end: impl FnOnce(Time) -> Time) {
+    assert_unpinned();
     if let Some(running) = in_turn() {
         running.with(|engine| engine.suspend(end));
         running.wait(None);
@@ -61,7 +65,23 @@ pub(crate) fn unpark(task: Task) {
     }
 }
 
+/// Panics if the task is about to sleep while it holds a pin.
+fn assert_unpinned() {
+    assert!(Sim::pins() == 0, "a task sleeps while it is pinned");
+}
+
 impl Engine {
+    /// The running task takes a pin of its CPU; returns the CPU's id.
+    pub(crate) fn pin(&mut self) -> CpuId {
+        self.cpu().pins += 1;
+        self.range.cpu(self.running)
+    }
+
+    /// The running task drops a pin.
+    pub(crate) fn unpin(&mut self) {
+        self.cpu().pins -= 1;
+    }
+
     /// The running CPU spends `time` spinning.
     fn spin(&mut self, time: Time) {
         self.charge(Spent::Working, None);
@@ -72,8 +92,8 @@ impl Engine {
         self.directory.charge_spin(self.running, time);
     }
 
-    /// Puts the running CPU to sleep on what it has read; if that can not be, lets some
-    /// time pass. Whether it sleeps.
+    /// Puts the running CPU to sleep on the lines it has read; if that is impossible, lets some
+    /// time pass. Returns whether it sleeps.
     fn fall_asleep(&mut self, round: u32) -> bool {
         let (cpu, now) = (self.running, self.cpu().clock);
         let pause = self.profile.core.pause;
@@ -90,7 +110,7 @@ impl Engine {
         true
     }
 
-    /// Blocks the running CPU's task if it has no permit; whether it had none.
+    /// Blocks the running CPU's task if it has no permit; returns whether it had none.
     fn block(&mut self) -> bool {
         let cpu = self.running;
         if core::mem::take(&mut self.cpu().permit) {
@@ -103,7 +123,7 @@ impl Engine {
         true
     }
 
-    /// Takes the running CPU's task from it until `end`; then it has to be woken.
+    /// Suspends the running CPU's task until `end`; then the task has to be woken.
     fn suspend(&mut self, end: impl FnOnce(Time) -> Time) {
         let cpu = self.running;
         let end = end(self.cpu().clock);

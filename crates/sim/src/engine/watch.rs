@@ -1,14 +1,14 @@
-//! Watching each access: random delays, who has touched which line, and where time goes.
+//! Watching each access: random delays, which CPU has touched which line, and where time goes.
 
 use super::sampler::{Sampler, Spent};
 use super::{Engine, Time};
 use crate::coherence::LineId;
 use std::collections::BTreeMap;
 
-/// Random delays, so that schedules are met that exact clocks would never show.
+/// Random delays, which expose schedules that exact clocks would never show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delays {
-    /// One access in so many is delayed.
+    /// One of so many accesses is delayed.
     pub one_in: u32,
     /// By up to this, in nanoseconds.
     pub most: u64,
@@ -19,15 +19,15 @@ pub struct Delays {
 pub(crate) struct Use {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Where from: of the first write, or else the first read.
+    /// The call stack of the first write, or otherwise of the first read.
     pub(crate) site: Vec<usize>,
 }
 
-/// What is done at each access.
+/// The watches of each access.
 #[derive(Default)]
 pub(crate) struct Watch {
     delays: Option<Delays>,
-    /// What each CPU has touched since tracing began.
+    /// The lines each CPU has touched since tracing began.
     trace: Option<Vec<BTreeMap<LineId, Use>>>,
     pub(super) sampler: Option<Sampler>,
 }
@@ -46,12 +46,12 @@ impl Watch {
         self.delays.is_some() || self.trace.is_some() || self.sampler.is_some()
     }
 
-    /// Begins to trace, anew.
+    /// Starts a new trace.
     pub(crate) fn trace(&mut self, cpus: usize) {
         self.trace = Some(vec![BTreeMap::new(); cpus]);
     }
 
-    /// Ends the trace; what each CPU has touched.
+    /// Ends the trace; returns the lines that each CPU has touched.
     pub(crate) fn traced(&mut self) -> Vec<BTreeMap<LineId, Use>> {
         self.trace.take().unwrap_or_default()
     }
@@ -72,7 +72,7 @@ impl Engine {
         if let Some(trace) = &mut self.watch.trace {
             let used = trace[cpu].entry(line).or_default();
             if used.site.is_empty() || (write && used.writes == 0) {
-                used.site = crate::site::here();
+                used.site = call_site();
             }
             match write {
                 true => used.writes += 1,
@@ -80,4 +80,17 @@ impl Engine {
             }
         }
     }
+}
+
+/// How many callers are kept.
+const DEPTH: usize = 32;
+
+/// The return addresses from here up, the nearest first.
+pub(super) fn call_site() -> Vec<usize> {
+    let mut frames = Vec::with_capacity(DEPTH);
+    backtrace::trace(|frame| {
+        frames.push(frame.ip() as usize);
+        frames.len() < DEPTH
+    });
+    frames
 }

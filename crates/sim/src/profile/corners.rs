@@ -1,9 +1,9 @@
-//! The four corners a headline comparison runs over: what nobody publishes of a CPU moves a
-//! contended prediction by 2–4×.
+//! The four corners of a headline comparison. A *corner* is one combination of extreme values for
+//! what is not published about a CPU; such values move a contended prediction by 2–4×.
 
 use super::{Arbitration, Profile};
 
-/// Request, snoop and data: the data heavy, or all alike.
+/// Request, snoop and data: most of the time for the data, or about equal parts.
 const LEGS: [[f64; 3]; 2] = [[0.20, 0.30, 0.50], [0.35, 0.35, 0.30]];
 
 /// How often a request is passed over where the profile does not say.
@@ -37,7 +37,7 @@ impl Profile {
         let percent = legs.map(|leg| format!("{:.0}", 100.0 * leg)).join("/");
         corner.name = format!("{} ({percent}, {order})", self.name);
         for key in ["transfer.legs", "transfer.arbitration"] {
-            let source = "assumed: a corner of what is plausible".to_owned();
+            let source = "assumed: an extreme of the plausible values".to_owned();
             corner.sources.insert(key.to_owned(), source);
         }
         corner

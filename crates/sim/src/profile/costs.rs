@@ -1,8 +1,8 @@
-//! What things cost. All times in picoseconds.
+//! Costs. All times in picoseconds.
 
 use super::Class;
 
-/// What moving a cache line costs.
+/// The cost of moving a cache line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transfer {
     /// One way, between the threads of a core.
@@ -13,14 +13,14 @@ pub struct Transfer {
     pub socket: u64,
     /// One way, between sockets that are 1, 2, … hops apart.
     pub hops: Vec<u64>,
-    /// How a transfer divides into request, snoop and data; the sum is 1. The owner goes on
-    /// hitting its line until the snoop arrives.
+    /// How a transfer divides into request, snoop and data; the sum is 1. The owner can use its
+    /// line until the snoop arrives.
     pub legs: [f64; 3],
-    /// Who is served next at a contended line.
+    /// The order in which a contended line serves its requests.
     pub arbitration: Arbitration,
-    /// How long serving one reader keeps the line from the next, by the reader's distance.
+    /// How long serving one reader delays the next, by the reader's distance.
     pub read_occupancy: PerClass,
-    /// What a write pays for each sharer it invalidates, beyond the transfer.
+    /// The cost of a write for each sharer it invalidates, beyond the transfer.
     pub invalidate_per_sharer: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct PerClass {
 }
 
 impl PerClass {
-    /// The time at a distance; none at no distance.
+    /// The time at a distance; 0 at no distance.
     ///
     /// # Panics
     /// If no machine of this profile has such a distance.
@@ -53,25 +53,25 @@ impl PerClass {
     }
 }
 
-/// Who is served next at a contended line.
+/// The order in which a contended line serves its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbitration {
-    /// Whoever asked first.
+    /// First come, first served.
     #[default]
     FirstCome,
-    /// Whoever is nearest to the owner.
+    /// The request nearest to the owner first.
     Nearest {
         /// How often a request may be passed over before it is served.
         bypasses: u32,
     },
 }
 
-/// What a core costs by itself.
+/// The costs of a core by itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Core {
     /// An access to a line that the core owns.
     pub hit: u64,
-    /// What a locked instruction costs beyond the access.
+    /// A locked instruction, beyond the access.
     pub rmw: u64,
     /// A full fence with nothing to wait for.
     pub fence: u64,
@@ -85,7 +85,7 @@ pub struct Core {
     pub instruction: u64,
 }
 
-/// What its kernel costs: the way in and out, not the work, which is simulated.
+/// The costs of its kernel: entry and exit, not the work, which is simulated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kernel {
     /// Entering and leaving by a system call.
@@ -98,33 +98,33 @@ pub struct Kernel {
     pub wake: u64,
     /// Taking a small object from the kernel's allocator.
     pub allocate: u64,
-    /// Giving the CPU away when nobody else wants it.
+    /// Yielding the CPU when no other task wants it.
     pub yield_now: u64,
 }
 
-/// What interrupting other CPUs costs.
+/// The costs of interrupting other CPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ipi {
     /// Preparing and sending, once.
     pub send: u64,
-    /// What the sender pays for each target.
+    /// Per target, to the sender.
     pub per_target: u64,
     /// From sending until the target's handler begins.
     pub deliver: u64,
     /// Entering and leaving the handler.
     pub handler: u64,
-    /// Telling the sender, beyond the transfer of the line it watches.
+    /// Acknowledging to the sender, beyond the transfer of the line it watches.
     pub acknowledge: u64,
 }
 
-/// What pages and translations cost.
+/// The costs of pages and translations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryCosts {
-    /// Zeroing a 4 KiB page, alone.
+    /// Zeroing a 4 KiB page, with no other CPU doing so.
     pub zero_page: u64,
-    /// What all CPUs of a socket can zero together, in GB/s (10⁹ bytes).
+    /// The rate at which all CPUs of a socket together can zero, in GB/s (10⁹ bytes).
     pub zero_socket_gbps: f64,
-    /// Copying a 4 KiB page, alone.
+    /// Copying a 4 KiB page, with no other CPU doing so.
     pub copy_page: u64,
     /// Walking the page tables after a TLB miss.
     pub walk: u64,

@@ -2,7 +2,7 @@
 
 use super::{Profile, ProfileError};
 
-/// Name and text, the machine of seed 000 first.
+/// Name and text, the machine of case study 000 first.
 const MACHINES: &[(&str, &str)] = &[
     ("freebsd-96", include_str!("../../machines/freebsd-96.toml")),
     ("pc-16c32t", include_str!("../../machines/pc-16c32t.toml")),

@@ -1,19 +1,19 @@
-//! Why there is no profile.
+//! Why a profile is refused.
 
 use std::io;
 
-/// Why there is no profile. Its text is one line.
+/// Why a profile is refused. Its text is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// The file can not be read.
+    /// The file cannot be read.
     #[error("{file}: {source}")]
     Unreadable {
         /// The file, as the user named it.
         file: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A line is not what the format allows.
+    /// A line breaks the format.
     #[error("{file}:{line}: {reason}")]
     Line {
         /// The file, as the user named it.
@@ -23,7 +23,7 @@ pub enum ProfileError {
         /// The key and what is wrong with it.
         reason: String,
     },
-    /// Every line is sound but the whole is not.
+    /// Every line is sound, but they do not fit together.
     #[error("{file}: {reason}")]
     Invalid {
         /// The file or the profile.
@@ -34,9 +34,9 @@ pub enum ProfileError {
     /// There is no built-in machine of this name.
     #[error("there is no machine `{name}`; there are {known}")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: String,
     },
 }

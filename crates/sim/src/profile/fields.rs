@@ -1,9 +1,9 @@
-//! The one list of what a profile file holds: reading, writing and checking walk it, so they
-//! cannot disagree.
+//! The one list of a profile file's fields: reading, writing and checking walk it, so they cannot
+//! disagree.
 
 use super::{Arbitration, PerClass, Profile};
 
-/// A field of a profile, by what it may hold.
+/// A field of a profile, by the kind of its value.
 pub(super) enum Field<'a> {
     /// 1 or more.
     Count(&'a mut usize),
@@ -11,13 +11,13 @@ pub(super) enum Field<'a> {
     Hops(&'a mut Vec<Vec<u8>>),
     /// Picoseconds, at least one; nanoseconds in the file.
     Time(&'a mut u64),
-    /// Several of them; none for a machine of one socket.
+    /// Several times; none for a machine of one socket.
     Times(&'a mut Vec<u64>),
     /// A time for each distance.
     PerClass(&'a mut PerClass),
     /// Shares whose sum is 1.
     Legs(&'a mut [f64; 3]),
-    /// Who is served next.
+    /// The order of service at a contended line.
     Arbitration(&'a mut Arbitration),
     /// A number from the first bound to the second.
     Number(&'a mut f64, f64, f64),
@@ -73,7 +73,7 @@ pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
 pub(super) const LONGEST: u64 = 1_000_000_000_000;
 
 impl Field<'_> {
-    /// What is wrong with this field, whatever the others hold.
+    /// The error in this field, whatever the others hold.
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
             Field::Count(count) => in_range(**count as f64, 1.0, 1e6),
@@ -95,7 +95,7 @@ impl Field<'_> {
     }
 }
 
-/// Checks every field, then what they must hold together; names the key.
+/// Checks every field, then what they must satisfy together; names the key.
 pub(super) fn check(profile: &Profile) -> Result<(), (&'static str, String)> {
     for (key, field) in fields(&mut profile.clone()) {
         field.check().map_err(|reason| (key, reason))?;
@@ -115,7 +115,7 @@ fn check_time(time: u64) -> Result<(), String> {
 }
 
 fn in_range(number: f64, least: f64, most: f64) -> Result<(), String> {
-    // So that a number that is none is refused too.
+    // Written so that a NaN is refused, too.
     match (least..=most).contains(&number) {
         true => Ok(()),
         false => Err(format!("{number} is not between {least} and {most}")),

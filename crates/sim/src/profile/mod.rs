@@ -1,8 +1,8 @@
-//! Machine profiles: the shape of a simulated computer and what it costs.
+//! Machine profiles: the shape of a simulated computer and its costs.
 //!
 //! A profile is a TOML file in which every number carries its source; `docs/simulator/profiles.md`
-//! says how to write one. In the file times are nanoseconds, here they are **picoseconds**: whole
-//! numbers, so that a simulated clock never rounds.
+//! says how to write one. Times are nanoseconds in the file, **picoseconds** here: whole numbers,
+//! so that a simulated clock never rounds.
 
 mod corners;
 mod costs;
@@ -22,31 +22,31 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A simulated computer. Checked when read; whoever changes fields by hand calls
+/// A simulated computer. Checked when read; code that changes fields calls
 /// [`check`](Profile::check).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Its name, as on the command line.
     pub name: String,
-    /// One line: which computer this stands for.
+    /// One line: the computer that it stands for.
     pub about: String,
-    /// How its CPUs hang together.
+    /// The topology of its CPUs.
     pub topology: Topology,
-    /// What moving a cache line costs.
+    /// The cost of moving a cache line.
     pub transfer: Transfer,
-    /// What a core costs by itself.
+    /// The costs of a core by itself.
     pub core: Core,
-    /// What its kernel costs.
+    /// The costs of its kernel.
     pub kernel: Kernel,
-    /// What interrupting other CPUs costs.
+    /// The costs of interrupting other CPUs.
     pub ipi: Ipi,
-    /// What pages and translations cost.
+    /// The costs of pages and translations.
     pub memory: MemoryCosts,
     /// Where each number comes from, by its dotted key (`transfer.sibling`).
     pub sources: BTreeMap<String, String>,
 }
 
-/// One number of a profile, as its file has it.
+/// One number of a profile, as in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Section and name, as `transfer.sibling`.
@@ -58,7 +58,7 @@ pub struct Entry {
 }
 
 impl Profile {
-    /// Reads the text of a profile; `file` is how errors name it.
+    /// Parses the text of a profile; `file` is its name in errors.
     ///
     /// # Errors
     /// One line naming file, line and key: no TOML, a key missing or unknown, a number without a
@@ -70,7 +70,7 @@ impl Profile {
     /// Reads a profile from a file.
     ///
     /// # Errors
-    /// The file can not be read, or as [`parse`](Profile::parse).
+    /// The file cannot be read; or as [`parse`](Profile::parse).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let file = path.as_ref().display().to_string();
         match fs::read_to_string(path) {
@@ -82,7 +82,7 @@ impl Profile {
     /// One of the built-in machines.
     ///
     /// # Errors
-    /// There is none of this name; the error lists those there are.
+    /// If no machine has this name; the error lists the known names.
     pub fn named(name: &str) -> Result<Self, ProfileError> {
         embedded::named(name)
     }
@@ -92,7 +92,7 @@ impl Profile {
         embedded::names()
     }
 
-    /// The built-in machines, the one of seed 000 first.
+    /// The built-in machines, the one of case study 000 first.
     pub fn all() -> Vec<Self> {
         embedded::all()
     }
@@ -107,7 +107,7 @@ impl Profile {
         write::entries(self)
     }
 
-    /// Sets a time, in picoseconds, by its dotted key, and says where it comes from.
+    /// Sets a time, in picoseconds, by its dotted key, with its source.
     ///
     /// # Panics
     /// If no time has this key.
@@ -122,7 +122,7 @@ impl Profile {
         self.sources.insert(key.to_owned(), source);
     }
 
-    /// Checks what the fields must hold together.
+    /// Checks what the fields must satisfy together.
     ///
     /// # Errors
     /// Names the key and what is wrong with it.
@@ -155,7 +155,7 @@ impl Profile {
         self.topology.distance(a, b)
     }
 
-    /// Picoseconds until CPU `b` has a line that CPU `a` wrote last; a hit if they are one.
+    /// Picoseconds until CPU `b` has a line that CPU `a` wrote last; a hit if they are the same.
     ///
     /// # Panics
     /// If there is no such CPU.

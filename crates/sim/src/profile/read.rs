@@ -58,13 +58,13 @@ fn blank(name: String, about: String) -> Profile {
     }
 }
 
-/// The file as errors name it.
+/// The file's text and its name in errors.
 struct File<'t> {
     text: &'t str,
     name: &'t str,
 }
 
-/// What stands behind a key, and where.
+/// The value of a key, and its position.
 struct Entry<'t> {
     table: &'t DeTable<'t>,
     span: Range<usize>,
@@ -89,7 +89,7 @@ impl File<'_> {
         }
     }
 
-    /// Before what is missing is told: a misspelt key is both.
+    /// Called before missing keys are reported: a misspelt key is both unknown and missing.
     fn refuse_unknown(
         &self,
         profile: &mut Profile,
@@ -235,7 +235,7 @@ fn list<T>(
         .collect()
 }
 
-/// Text that can stand in a table: something, and without control characters.
+/// Text that can stand in a table: not empty, and without control characters.
 fn one_line(text: &str) -> Result<String, &'static str> {
     match text.trim().is_empty() || text.chars().any(char::is_control) {
         true => Err("not one line of text"),

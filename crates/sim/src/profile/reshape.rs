@@ -3,14 +3,14 @@
 use super::{Profile, ProfileError, Topology};
 
 impl Profile {
-    /// This machine with another number of sockets, cores a socket and threads a core
-    /// (`--topology 8x10x2`), named after its shape. Clusters stay as large as divides the cores.
-    /// Sockets that the machine has not are linked as large machines are: up to four each with
-    /// each, more of them with both neighbours and the opposite one, two hops to the others —
-    /// one where the profile has no cost for two.
+    /// This machine with another number of sockets, cores per socket and threads per core
+    /// (`--topology 8x10x2`), named after its shape. Clusters keep the largest size that divides
+    /// the cores. Sockets beyond those of the machine are linked as in large machines: up to four,
+    /// each with each; with more, each with both neighbours and the opposite one, two hops to the
+    /// others, or one where the profile has no cost for two.
     ///
     /// # Errors
-    /// No machine can look so, or the profile of one socket knows no way to another.
+    /// If no machine can have this shape, or the profile of one socket has no cost of a hop.
     pub fn with_topology(
         &self,
         sockets: usize,
@@ -33,7 +33,7 @@ impl Profile {
         };
         reshaped.name = topology.shape();
         reshaped.about = format!("the costs of {}, another shape", self.name);
-        // Before a table of that many sockets is built.
+        // Checked before a table of that many sockets is built.
         let invalid = |reason: String| ProfileError::Invalid {
             file: format!("{} as {}", self.name, topology.shape()),
             reason,

@@ -6,7 +6,7 @@ fn freebsd() -> Profile {
     Profile::named("freebsd-96").expect("built in")
 }
 
-/// What reading the text of `freebsd-96` says with `from` replaced by `to`.
+/// The error for the text of `freebsd-96` with `from` replaced by `to`.
 fn refusal(from: &str, to: &str) -> String {
     let text = freebsd().to_toml();
     assert!(text.contains(from), "{from}");
@@ -112,7 +112,7 @@ fn distances_have_their_costs_both_ways() {
 }
 
 #[test]
-fn a_bad_file_is_refused_with_its_line_and_key() {
+fn a_bad_number_is_refused_with_its_line_and_key() {
     let sibling = "sibling = { value = 7.6, source";
     let line = |text: &str| format!("m.toml:{}: ", 1 + line_of(text));
     for (value, why) in [
@@ -131,6 +131,10 @@ fn a_bad_file_is_refused_with_its_line_and_key() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_bad_file_is_refused_with_its_key() {
     for (from, to, key) in [
         ("sibling = {", "sbling = {", "`transfer.sbling`"),
         ("[kernel]", "[kernle]", "`kernle.allocate`"),

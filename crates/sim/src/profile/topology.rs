@@ -1,23 +1,23 @@
-//! How the CPUs of a machine hang together, and how they are numbered.
+//! The topology of a machine's CPUs, and their numbering.
 
 use machine::MAX_CPUS;
 
 /// Sockets × cores × threads, and the hops between sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// Sockets (of a package of several dies: dies).
+    /// Sockets (dies, if a package has several).
     pub sockets: usize,
     /// Cores of a socket.
     pub cores: usize,
     /// Hardware threads of a core.
     pub threads: usize,
-    /// Cores that share a last-level slice; all of a socket if it has one.
+    /// Cores that share a last-level slice; all cores of a socket if it has only one.
     pub cluster: usize,
-    /// How many links lie between two sockets; 0 on the diagonal.
+    /// The number of links between two sockets; 0 on the diagonal.
     pub hops: Vec<Vec<u8>>,
 }
 
-/// Where a CPU is.
+/// The place of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The socket.
@@ -30,10 +30,10 @@ pub struct Place {
     pub thread: usize,
 }
 
-/// How far apart two CPUs are; what is nearer is less.
+/// The distance of two CPUs; nearer is less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// They are one.
+    /// The same CPU.
     SameThread,
     /// Threads of one core.
     Sibling,
@@ -56,7 +56,7 @@ impl Topology {
         format!("{}x{}x{}", self.sockets, self.cores, self.threads)
     }
 
-    /// Where a CPU is. They are numbered as Linux does: the first threads of socket 0's cores,
+    /// The place of a CPU. CPUs are numbered as in Linux: the first threads of socket 0's cores,
     /// then of socket 1's and so on, then all second threads.
     ///
     /// # Panics
@@ -95,15 +95,15 @@ impl Topology {
         }
     }
 
-    /// The number of CPUs, if a machine can have so many; any sizes may be asked about.
+    /// The number of CPUs, if a machine can have so many; accepts any sizes.
     pub(super) fn cpus_within_limit(&self) -> Option<usize> {
         let cores = self.sockets.checked_mul(self.cores)?;
         let cpus = cores.checked_mul(self.threads)?;
         (1..=MAX_CPUS).contains(&cpus).then_some(cpus)
     }
 
-    /// The key that is wrong and why, if no machine can look so. `distances` is how many hops
-    /// have a cost.
+    /// The wrong key and the reason, if no machine can have this topology. `distances` is how many
+    /// hops have a cost.
     pub(super) fn check(&self, distances: usize) -> Result<(), (&'static str, String)> {
         if self.cpus_within_limit().is_none() {
             let shape = self.shape();

@@ -4,7 +4,7 @@ use super::fields::{Field, fields};
 use super::{Arbitration, Entry, Profile};
 use std::fmt::Write;
 
-/// The text; what [`read`](super::read::read) makes of it is `profile` again.
+/// The text; [`read`](super::read::read) turns it into `profile` again.
 pub(super) fn write(profile: &Profile) -> String {
     let mut text = format!(
         "name = {}\nabout = {}\n",
@@ -24,7 +24,7 @@ pub(super) fn write(profile: &Profile) -> String {
     text
 }
 
-/// What stands in the file, in its order.
+/// The file's entries, in order.
 pub(super) fn entries(profile: &Profile) -> Vec<Entry> {
     let source = |key| profile.sources.get(key).map_or("not said", String::as_str);
     let entry = |(key, field)| Entry {
@@ -38,7 +38,7 @@ pub(super) fn entries(profile: &Profile) -> Vec<Entry> {
         .collect()
 }
 
-/// What the numbers of a section are, as a comment.
+/// The units of a section's numbers, as a comment.
 fn unit(section: &str) -> &'static str {
     match section {
         "topology" => "",

@@ -1,4 +1,4 @@
-//! What the tests of simulated time share.
+//! Shared parts of the tests of simulated time.
 #![allow(dead_code)] // each test takes its part
 
 use machine::{Atomic, Atomics, Clock, Cpus, Job, Ordering};
@@ -41,12 +41,12 @@ pub fn machine(profile: &Profile, seed: u64) -> Sim {
     Sim::new(options).expect("address space")
 }
 
-/// Something shared, in the machine's memory.
+/// A shared object in the machine's memory.
 pub fn shared<T: Default + Send + Sync + 'static>(sim: &Sim) -> Arc<T> {
     sim.on_cpu(0, Arc::<T>::default)
 }
 
-/// Runs the jobs to their end; how long that takes, in nanoseconds.
+/// Runs the jobs to their end; returns how long that takes, in nanoseconds.
 pub fn finish(sim: &Sim, jobs: Jobs) -> u64 {
     let before = sim.time();
     sim.start_on(jobs);

@@ -1,4 +1,4 @@
-//! What differs between two machines, or between two days of one.
+//! What differs between two machines, or on one machine between two days.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use super::Environment;
 
-/// One fact that differs.
+/// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The field of the environment; a dot leads into a map.
     pub name: String,
-    /// What it was; `null` if that was not known.
+    /// Its value before; `null` if unknown.
     pub before: Option<String>,
-    /// What it is; `null` if that is not known.
+    /// Its value now; `null` if unknown.
     pub after: Option<String>,
 }
 
-/// Fields that differ between any two runs, or say nothing of the machine.
+/// Fields that differ between any two runs, or do not describe the machine.
 const ASIDE: [&str; 5] = [
     "arguments",
     "boot_id",
@@ -28,7 +28,7 @@ const ASIDE: [&str; 5] = [
 ];
 
 impl Environment {
-    /// What differs from `before` to this one, apart from loads and arguments. A fact unknown to both does not.
+    /// The differences from `before` to this machine, apart from loads and arguments. A fact unknown on both sides is none.
     pub fn differences(&self, before: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         let [before, after] =
@@ -53,7 +53,7 @@ impl fmt::Display for Difference {
         let name = self.name.rsplit('.').next().unwrap_or(&self.name);
         let [before, after] =
             [&self.before, &self.after].map(|value| value.as_deref().unwrap_or("unknown"));
-        // The whole line tells builds apart, the release is what people know; so it is shown where it suffices.
+        // The release is what people know; the whole line appears only where it alone tells two builds apart.
         let [short_before, short_after] = [before, after].map(release);
         match name == "kernel" && short_before != short_after {
             true => write!(out, "{name} {short_before} → {short_after}"),

@@ -1,4 +1,4 @@
-//! What others took of the machine's CPUs.
+//! CPU time that other users of the machine took.
 
 use std::path::{Path, PathBuf};
 
@@ -13,18 +13,18 @@ pub struct Load {
     pub foreign: f64,
     /// Taken by the hypervisor while a CPU wanted to run.
     pub steal: f64,
-    /// CPUs there are.
+    /// The machine's CPUs.
     pub cpus: u32,
 }
 
 impl Load {
-    /// Whether others leave the machine to us: less than 5 % of a CPU's time taken.
+    /// Whether others leave the machine to us: they take less than 5 % of a CPU's time.
     pub fn quiet(&self) -> bool {
         self.foreign + self.steal < 0.05
     }
 }
 
-/// A load being measured.
+/// A load measurement in progress.
 #[derive(Clone, Debug)]
 pub struct LoadMeter {
     root: PathBuf,
@@ -32,7 +32,7 @@ pub struct LoadMeter {
 }
 
 impl LoadMeter {
-    /// Starts measuring, `root` being `/` but for tests. Children count as ours once they were waited for.
+    /// Starts measuring; `root` is `/` except in tests. Children count as ours once they have been waited for.
     pub fn start(root: &Path) -> Result<Self, String> {
         Ok(Self {
             start: Ticks::now(root)?,
@@ -61,7 +61,7 @@ impl Ticks {
         Self::parse(&text(root, "proc/stat")?, &text(root, "proc/self/stat")?)
     }
 
-    /// From /proc/stat (user nice system idle iowait irq softirq steal; guest time is in user already) and /proc/self/stat.
+    /// From /proc/stat (user nice system idle iowait irq softirq steal; user includes guest time) and /proc/self/stat.
     fn parse(machine: &str, own: &str) -> Result<Self, String> {
         let first = machine
             .lines()
@@ -75,7 +75,7 @@ impl Ticks {
         let &[user, nice, system, idle, iowait, irq, softirq, steal, ..] = ticks.as_slice() else {
             return Err("/proc/stat: no `cpu` line of eight numbers".into());
         };
-        // The name in brackets may hold anything; what follows it starts with field 3, and times are fields 14 to 17.
+        // The name in brackets may contain anything; after it follow field 3 and so on; times are fields 14 to 17.
         let fields = own
             .rsplit_once(')')
             .map_or("", |(_, rest)| rest)
@@ -139,7 +139,7 @@ mod tests {
             &own(50, 15),
         )
         .unwrap();
-        // 60 busy ticks, 35 of them ours, 10 stolen, of 200: 100 a CPU.
+        // 60 busy ticks, 35 of them ours, 10 stolen, of 200: 100 per CPU.
         let load = end.since(&start).unwrap();
         assert_eq!(
             load,

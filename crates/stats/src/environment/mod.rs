@@ -1,7 +1,7 @@
-//! The machine a result was taken on, so that it can be judged and repeated later.
+//! The machine that a result comes from, so that the result can be judged and repeated later.
 //!
-//! Read from /proc and /sys, without rights and without running a program. What cannot be read is `null`, and `missing` says why:
-//! a result without its governor is a result whose governor nobody knows, not one with a default.
+//! Facts come from /proc and /sys, without privileges and without running a program. An unreadable fact is `null`, and
+//! `missing` says why: a result without a governor is one whose governor is unknown, not one with a default.
 
 mod difference;
 mod load;
@@ -16,15 +16,16 @@ use serde::{Deserialize, Serialize};
 pub use difference::Difference;
 pub use load::{Load, LoadMeter};
 
-/// How long the load of others is watched before and after a run.
+/// How long the load of others is watched before a run, and again after it.
 pub const LOAD_WINDOW: Duration = Duration::from_millis(250);
 
-/// Describes this machine (Linux), watching the load on it for [`LOAD_WINDOW`]: call it before the run, when the tool itself idles.
+/// Describes this machine (Linux) and watches the load on it for [`LOAD_WINDOW`]: call it before the run, while the tool
+/// itself is idle.
 pub fn collect(tool: &Tool<'_>) -> Environment {
     collect_below(Path::new("/"), tool, LOAD_WINDOW)
 }
 
-/// The same with `root` in place of `/`, as for a tree copied from another machine.
+/// The same with `root` in place of `/`, for a tree copied from another machine.
 pub fn collect_below(root: &Path, tool: &Tool<'_>, window: Duration) -> Environment {
     let mut environment = sources::describe(root, tool);
     environment.observe("load_before", root, window);
@@ -33,12 +34,12 @@ pub fn collect_below(root: &Path, tool: &Tool<'_>, window: Duration) -> Environm
     environment
 }
 
-/// The program that measures, as it describes itself.
+/// The measuring program's own description.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool<'a> {
     /// Name and version.
     pub version: &'a str,
-    /// The commit it was built from, with `-dirty` if there were changes.
+    /// The commit it was built from, with `-dirty` if the tree had changes.
     pub commit: Option<&'a str>,
     /// Its arguments, in full.
     pub arguments: &'a [String],
@@ -70,11 +71,11 @@ pub struct Environment {
     pub microcode: Option<String>,
     /// CPUs online.
     pub cpus: Option<u32>,
-    /// Sockets, cores and hardware threads of those.
+    /// Sockets, cores and hardware threads of those CPUs.
     pub topology: Option<Topology>,
     /// NUMA nodes, as a list of ranges.
     pub numa_nodes: Option<String>,
-    /// Whether pages migrate between nodes by themselves: `0` or `1`.
+    /// Whether the kernel migrates pages between nodes: `0` or `1`.
     pub numa_balancing: Option<String>,
     /// Whether hardware threads are used: `on`, `off`, `notsupported`…
     pub smt: Option<String>,
@@ -90,23 +91,23 @@ pub struct Environment {
     pub aslr: Option<String>,
     /// Bytes of a page.
     pub page_size: Option<u64>,
-    /// CPU time allowed to this control group: `max`, or quota and period.
+    /// CPU time that this control group may use: `max`, or quota and period.
     pub cgroup_cpu: Option<String>,
-    /// Memory allowed to it: `max`, or bytes.
+    /// Memory that it may use: `max`, or bytes.
     pub cgroup_memory: Option<String>,
     /// The hypervisor, or `none`.
     pub hypervisor: Option<String>,
-    /// The clock that timestamps come from.
+    /// The source of the clock's time.
     pub clocksource: Option<String>,
     /// Load of others before the run.
     pub load_before: Option<Load>,
     /// Load of others after the run.
     pub load_after: Option<Load>,
-    /// Why each `null` above is one.
+    /// The reason for each `null` above.
     pub missing: BTreeMap<String, String>,
 }
 
-/// How the CPUs hang together.
+/// How the CPUs are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// Sockets.
@@ -118,7 +119,7 @@ pub struct Topology {
 }
 
 impl Environment {
-    /// Watches the load again for [`LOAD_WINDOW`]: call it after the run.
+    /// Watches the load for another [`LOAD_WINDOW`]: call it after the run.
     pub fn observe_after(&mut self) {
         self.observe("load_after", Path::new("/"), LOAD_WINDOW);
     }
@@ -128,7 +129,7 @@ impl Environment {
         self.kernel.as_deref().map(difference::release)
     }
 
-    /// What a run on the system `on` measures if nobody says: on `os` the kernel, else the tool itself.
+    /// The default label of a run on the system `on`: the kernel on `os`, otherwise the tool itself.
     pub fn measured(&self, on: &str) -> Option<String> {
         match on {
             "os" => self.release().map(str::to_owned),
@@ -148,7 +149,7 @@ impl Environment {
         }
     }
 
-    /// A value, or `None` with its reason kept.
+    /// A value, or `None`, with the reason stored.
     fn known<T>(&mut self, name: &str, found: Result<T, String>) -> Option<T> {
         self.missing.remove(name);
         found
@@ -156,7 +157,7 @@ impl Environment {
             .ok()
     }
 
-    /// Refuses a value missing without a reason.
+    /// Refuses a `null` without a reason.
     pub(crate) fn check(&self) -> Result<(), String> {
         let fields = serde_json::to_value(self).map_err(|error| error.to_string())?;
         let fields = fields.as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Where each fact about the machine is read.
+//! The sources of each fact about the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -62,7 +62,7 @@ pub(super) fn describe(root: &Path, tool: &Tool<'_>) -> Environment {
     e
 }
 
-/// A file's text without its line end; the reason is short and names the file as on the machine.
+/// A file's text without its line end; a short reason on failure, which names the file as on the machine.
 pub(super) fn text(root: &Path, path: &str) -> Result<String, String> {
     let bytes = fs::read(root.join(path)).map_err(|error| format!("/{path}: {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_string())
@@ -95,7 +95,7 @@ fn online(root: &Path) -> Result<Vec<u32>, String> {
     let ranges: Option<Vec<_>> = list.split(',').map(bounds).collect();
     ranges
         .map(|ranges| ranges.into_iter().flatten().collect())
-        .ok_or_else(|| format!("/{CPUS}/online: `{list}` is no list"))
+        .ok_or_else(|| format!("/{CPUS}/online: `{list}` is not a list of CPUs"))
 }
 
 fn topology(root: &Path) -> Result<Topology, String> {
@@ -136,7 +136,7 @@ fn mitigations(root: &Path) -> Result<BTreeMap<String, String>, String> {
         .collect()
 }
 
-/// The distinct values that the frequency policies have.
+/// The distinct values of the frequency policies.
 fn policies(root: &Path, name: &str) -> Result<BTreeSet<String>, String> {
     let folder = format!("{CPUS}/cpufreq");
     let policies = names(root, &folder)?
@@ -175,7 +175,7 @@ fn chosen(modes: &str) -> String {
     inside.map_or(modes, |(word, _)| word).to_string()
 }
 
-/// The kernel's own word, from the auxiliary vector: pairs of machine words, AT_PAGESZ being 6.
+/// The kernel's own value, from the auxiliary vector: pairs of machine words; AT_PAGESZ is 6.
 fn page_size(root: &Path) -> Result<u64, String> {
     const PAGE_SIZE: usize = 6;
     let path = "proc/self/auxv";

@@ -1,4 +1,4 @@
-//! From a store to series.
+//! Gathers a store into series.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::environment::Environment;
 use crate::record::{Run, Subject};
 use crate::store::Store;
 
-/// The label of a run whose record has none and does not tell what was measured either.
+/// The label of a run whose record has none and does not say what was measured.
 pub const UNLABELLED: &str = "unlabelled";
 
-/// Everything a store holds.
+/// The contents of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
-    /// The series, by what they are of.
+    /// The series, by key.
     pub series: Vec<Series>,
-    /// Runs that were cut short; they are in no series.
+    /// The number of runs that were cut short; they are in no series.
     pub cut_short: usize,
 }
 
@@ -25,7 +25,7 @@ pub fn gather(store: &Store) -> History {
     let mut history = History::default();
     let mut found: BTreeMap<Key, Vec<(Time, Kept)>> = BTreeMap::new();
     for file in &store.files {
-        // A run without a time belongs where the one before it in its file does.
+        // A run without a time sorts with its predecessor in the file.
         let mut last = Time::from_milliseconds(0);
         for run in file.runs() {
             if !run.complete {
@@ -62,13 +62,13 @@ fn keep(run: Run, file: &str) -> Kept {
     }
 }
 
-/// What was measured, as far as an old record tells.
+/// The build or kernel that was measured, as far as an old record tells.
 fn label(subject: &Subject, machine: Option<&Environment>) -> String {
     let known = machine.and_then(|machine| machine.measured(&subject.on));
     known.unwrap_or_else(|| UNLABELLED.into())
 }
 
-/// Runs by time, then those of one label together.
+/// Sorts runs by time, then groups those of one label.
 fn in_order(mut runs: Vec<(Time, Kept)>) -> Vec<Kept> {
     runs.sort_by_key(|run| run.0);
     let mut labels: Vec<String> = Vec::new();

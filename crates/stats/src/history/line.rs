@@ -1,4 +1,4 @@
-//! One label of a series, and how it compares with the one before.
+//! One label of a series, and its comparison with the previous label.
 
 use std::collections::BTreeMap;
 
@@ -13,43 +13,43 @@ use crate::verdict::{ALPHA, Rule, RunsError, Verdict, judge};
 pub struct Line<'a> {
     /// The label.
     pub label: &'a str,
-    /// The runs, as they were made.
+    /// The runs, in order of time.
     pub runs: &'a [Kept],
     /// When the first ended.
     pub first: Option<Time>,
     /// When the last ended.
     pub last: Option<Time>,
-    /// Their median and its 95 % interval, or what comes nearest.
+    /// Their median and its 95 % interval, or the closest attainable one.
     pub median: Median,
-    /// What that is a median of.
+    /// What the median is taken over.
     pub of: Of,
-    /// How it compares with the label before.
+    /// The comparison with the previous label.
     pub change: Option<Against<'a>>,
 }
 
-/// What was counted.
+/// The values that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The figures of several runs.
     Runs(usize),
-    /// The samples of a single run, which share its luck: how far another run may lie is not known.
+    /// The samples of a single run, which share its luck: they do not tell how far another run may lie.
     Samples(usize),
-    /// Simulated samples, each with a machine and a seed of its own: as good as runs.
+    /// Simulated samples, each with a machine and a seed of its own: equivalent to runs.
     Seeds(usize),
 }
 
-/// A label compared with the one before.
+/// A comparison with the previous label.
 #[derive(Clone, Debug)]
 pub struct Against<'a> {
-    /// The label before.
+    /// The previous label.
     pub label: &'a str,
-    /// The judgement, or why there is none.
+    /// The judgement, or why it is impossible.
     pub verdict: Result<Verdict, RunsError>,
-    /// The median in terms of the one before.
+    /// The median relative to the previous one.
     pub ratio: f64,
-    /// Whether runs of the two were made in turn; if not, a drift of the machine counts as a change.
+    /// Whether the runs of the two labels took turns; if not, a drift of the machine looks like a change.
     pub in_turn: bool,
-    /// What else is different: the machine of the last run before and of the first one now.
+    /// Other differences: between the machines of the last run before and the first one now.
     pub differences: Vec<Difference>,
 }
 
@@ -95,8 +95,8 @@ impl Series {
         lines
     }
 
-    /// The numbers that may be counted: the run's figure, because samples of a run share its luck; of simulated runs every sample,
-    /// but a seed only once, as it gives the same again.
+    /// The values that count: a run's mean, because its samples share its luck; of simulated runs every sample, but each
+    /// seed only once, because it always gives the same result.
     fn independent(&self, runs: &[Kept]) -> Vec<f64> {
         if !self.key.simulated() {
             return runs.iter().map(|run| run.figure).collect();
@@ -120,7 +120,7 @@ impl Series {
     }
 }
 
-/// What differs between the machines of two runs; nothing if one is not known.
+/// The differences between the machines of two runs; none if one is unknown.
 pub(super) fn between(before: Option<&Kept>, after: Option<&Kept>) -> Vec<Difference> {
     let (Some(before), Some(after)) = (before, after) else {
         return Vec::new();

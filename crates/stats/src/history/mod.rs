@@ -1,9 +1,9 @@
-//! What stored results say over time.
+//! Stored results over time.
 //!
-//! A [`Series`] is all runs of one thing on one machine: equal workload, system, build, number and kind of tasks. Its runs are
-//! gathered by *label* (the commit or kernel that was measured), in the order in which the labels first appear, so that runs of
-//! two labels taken in turn are each other's neighbours. Each label is a [`Line`], judged against the one before as
-//! [`verdict`](crate::verdict) judges; [`Series::shifts`] looks for changes of level run by run, labels or not.
+//! A [`Series`] holds all runs of one subject on one machine: equal workload, system, build, number and kind of tasks. Its
+//! runs are grouped by *label* (the commit or kernel measured), in the order in which labels first appear, so that two
+//! labels whose runs took turns are neighbours. Each label is a [`Line`], compared with the previous one as
+//! [`verdict`](crate::verdict) does; [`Series::shifts`] looks for changes of level run by run, regardless of labels.
 
 mod gather;
 mod line;
@@ -19,7 +19,7 @@ pub use gather::{History, gather};
 pub use line::{Against, Line, Of};
 pub use shift::Shift;
 
-/// What a series is of.
+/// The subject of a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// The workload.
@@ -28,7 +28,7 @@ pub struct Key {
     pub on: String,
     /// The preset of our VM; `null` on `os`.
     pub vm: Option<String>,
-    /// The machine in brief: the simulated one's name and shape, else the CPUs.
+    /// The machine in brief: a simulated machine's name and shape, or the CPUs.
     pub machine: String,
     /// What the tasks are.
     pub mode: Mode,
@@ -38,36 +38,36 @@ pub struct Key {
     pub unit: String,
 }
 
-/// All runs of one thing.
+/// All runs of one subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it is of.
+    /// The subject.
     pub key: Key,
-    /// Its runs: labels in the order of their first run, those of one label as they were made.
+    /// Its runs: labels in the order of their first run, the runs of one label in order of time.
     pub runs: Vec<Kept>,
 }
 
 /// A run of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// When it ended, if that was kept.
+    /// When it ended, if recorded.
     pub time: Option<Time>,
-    /// What was measured.
+    /// The build or kernel measured.
     pub label: String,
-    /// The run's figure: the mean of its samples.
+    /// The mean of its samples.
     pub figure: f64,
-    /// Its samples; none if only the summary was kept.
+    /// Its samples; empty if only the summary was kept.
     pub samples: Vec<f64>,
-    /// The first seed, if chance was involved.
+    /// The first seed, for a random workload or a simulation.
     pub seed: Option<u64>,
-    /// The machine, unless it was simulated.
+    /// The machine, unless simulated.
     pub machine: Option<Box<Environment>>,
-    /// The file it lies in.
+    /// The file that holds it.
     pub file: String,
 }
 
 impl Key {
-    /// What `subject` is a run of, on a real machine described by `machine`.
+    /// The subject of a run, on a real machine described by `machine`.
     pub fn of(subject: &Subject, machine: Option<&Environment>) -> Self {
         Self {
             workload: subject.workload.clone(),
@@ -83,7 +83,7 @@ impl Key {
         }
     }
 
-    /// Whether the two are points of one curve: equal but for the tasks.
+    /// Whether both are points of one curve: equal except for the number of tasks.
     pub fn same_curve(&self, other: &Self) -> bool {
         let curve = |key: &Self| Self {
             mode: Mode::Processes,
@@ -93,13 +93,13 @@ impl Key {
         curve(self) == curve(other)
     }
 
-    /// Whether it ran on a simulated machine: then each sample had a machine of its own.
+    /// Whether it ran on a simulated machine, so that each sample had a machine of its own.
     pub fn simulated(&self) -> bool {
         self.on == "sim"
     }
 }
 
-/// A simulated machine: its name, and its shape if that is not its name.
+/// A simulated machine: its name, and its shape unless that is the name.
 fn simulated(profile: &str, topology: Option<&str>) -> String {
     match topology.filter(|&shape| shape != profile) {
         Some(shape) => format!("{profile} {shape}"),
@@ -107,7 +107,7 @@ fn simulated(profile: &str, topology: Option<&str>) -> String {
     }
 }
 
-/// A real machine: its CPUs. The kernel is not part of it, as that may be what is measured.
+/// A real machine: its CPUs. The kernel is not part of it, because it may be what was measured.
 fn here(machine: &Environment) -> String {
     let cpu = machine.cpu.as_deref().unwrap_or("unknown CPU");
     match machine.cpus {

@@ -5,22 +5,22 @@ use super::{Kept, Series};
 use crate::change::{Change, Options, changes};
 use crate::environment::Difference;
 
-/// A change of level, and what goes with it.
+/// A change of level and its circumstances.
 #[derive(Clone, Debug)]
 pub struct Shift<'a> {
-    /// The change; it counts the series' runs.
+    /// The change; its index counts the series' runs.
     pub change: Change,
     /// The first run of the new level.
     pub run: &'a Kept,
-    /// Whether the run before has the same label: then what was measured did not change, and the machine did.
+    /// Whether the previous run has the same label: then the machine changed and not what was measured.
     pub within_label: bool,
-    /// What is different on the machine from the run before.
+    /// How the machine differs from that of the previous run.
     pub differences: Vec<Difference>,
 }
 
 impl Series {
-    /// Where the level of the runs' figures changes, ascending. A simulated run that was only repeated is no new evidence, so of
-    /// those with one label and one seed the last counts.
+    /// The changes of level of the runs' means, ascending. Repeating a simulated run adds no evidence, so of those with
+    /// equal label and seed only the last counts.
     pub fn shifts(&self, options: &Options) -> Vec<Shift<'_>> {
         let repeated = |index: usize, run: &Kept| {
             let later = &self.runs[index + 1..];

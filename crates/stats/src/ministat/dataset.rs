@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, Read};
 use crate::InputError;
 use crate::input::for_each_line;
 
-/// Fewest points of a sample: with fewer, a deviation means nothing (ministat's limit too).
+/// Fewest points of a sample: with fewer, a deviation means nothing (ministat has the same limit).
 pub const FEWEST: usize = 3;
 
-/// Which part of each line is the number.
+/// Which column of each line is the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The column, counted from 1.
@@ -32,10 +32,11 @@ impl Default for Column {
 pub struct Dataset {
     name: String,
     points: Vec<f64>,
+    times: bool,
 }
 
 impl Dataset {
-    /// A sample from numbers at hand.
+    /// A sample of the given numbers.
     pub fn new(name: &str, mut points: Vec<f64>) -> Result<Self, InputError> {
         let whole = |reason| InputError::Whole {
             file: name.into(),
@@ -50,14 +51,15 @@ impl Dataset {
         if let Some(value) = points.iter().find(|value| !value.is_finite()) {
             return Err(whole(format!("{value} is not a finite number")));
         }
-        points.sort_by(f64::total_cmp);
+        points.sort_unstable_by(f64::total_cmp);
         Ok(Self {
             name: name.into(),
             points,
+            times: false,
         })
     }
 
-    /// Reads the file at `path`, `-` being standard input.
+    /// Reads the file at `path`; `-` is standard input.
     pub fn read(path: &str, column: &Column) -> Result<Self, InputError> {
         let (name, reader): (_, Box<dyn Read>) = match path {
             "-" => ("<stdin>", Box::new(std::io::stdin())),
@@ -74,10 +76,12 @@ impl Dataset {
         Self::parse(name, BufReader::new(reader), column)
     }
 
-    /// Reads numbers, one a line. As in ministat a column that starts with `#` ends the line, and a line without the wanted
-    /// column counts for nothing; a column that is there but no finite number is an error.
+    /// Reads numbers, one per line. As in ministat, a column that starts with `#` ends the line, and lines without the
+    /// requested column are skipped; a column that is present but not a finite number is an error. A number with a unit of
+    /// time (`1.5ms`, or `0m1.5s` as the shell's `time` prints it) is in seconds; either all numbers have a unit or none.
     pub fn parse(name: &str, reader: impl BufRead, column: &Column) -> Result<Self, InputError> {
         let mut points = Vec::new();
+        let mut times = None;
         for_each_line(name, reader, |line| {
             let mut columns = line
                 .split(|c| column.delimiters.contains(c))
@@ -87,9 +91,19 @@ impl Dataset {
                 .take_while(|text| !text.starts_with('#'))
                 .nth(column.number.saturating_sub(1));
             if let Some(text) = wanted {
-                let value: f64 = text
-                    .parse()
-                    .map_err(|_| format!("`{text}` is not a number"))?;
+                let time = seconds(text);
+                let is_time = time.is_some();
+                if *times.get_or_insert(is_time) != is_time {
+                    return Err(format!(
+                        "`{text}`: some numbers have a unit of time and some have none"
+                    ));
+                }
+                let value = match time {
+                    Some(seconds) => seconds,
+                    None => text
+                        .parse()
+                        .map_err(|_| format!("`{text}` is not a number"))?,
+                };
                 if !value.is_finite() {
                     return Err(format!("`{text}` is not a finite number"));
                 }
@@ -97,7 +111,15 @@ impl Dataset {
             }
             Ok(())
         })?;
-        Self::new(name, points)
+        Ok(Self {
+            times: times.unwrap_or(false),
+            ..Self::new(name, points)?
+        })
+    }
+
+    /// Whether the numbers are times, in seconds.
+    pub fn are_times(&self) -> bool {
+        self.times
     }
 
     /// The sample's name: its file.
@@ -141,6 +163,31 @@ impl Dataset {
     }
 }
 
+/// The seconds of a number with a unit of time; none without a unit.
+fn seconds(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("ms", 1e-3),
+        ("sec", 1.0),
+        ("s", 1.0),
+        ("min", 60.0),
+        ("h", 3600.0),
+    ];
+    if let Some((minutes, rest)) = text.strip_suffix('s').and_then(|text| text.split_once('m')) {
+        let minutes: Option<u32> = minutes.parse().ok();
+        if let Some((minutes, seconds)) = minutes.zip(rest.parse::<f64>().ok()) {
+            return Some(60.0 * f64::from(minutes) + seconds);
+        }
+    }
+    let unit = |(unit, seconds): &(&str, f64)| {
+        let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(number * seconds)
+    };
+    UNITS.iter().find_map(unit)
+}
+
 /// The middle of `sorted`, or the mean of the middle two.
 pub(crate) fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
@@ -151,13 +198,13 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The arithmetic mean; NaN of nothing.
+/// The arithmetic mean; NaN without numbers.
 pub fn mean(points: &[f64]) -> f64 {
     points.iter().sum::<f64>() / points.len() as f64
 }
 
-/// The unbiased variance, from deviations and not from the difference of two large sums: throughputs in the millions leave
-/// that difference few digits.
+/// The unbiased variance, computed from deviations and not as the difference of two large sums, which would keep few digits
+/// for throughputs in the millions.
 pub fn variance(points: &[f64]) -> f64 {
     let mean = mean(points);
     points
@@ -193,6 +240,21 @@ mod tests {
             parse("a,3,x\nb,,1\nc,2\nshort\n#,5\n1,#2\n", &column).unwrap(),
             [1.0, 2.0, 3.0]
         );
+    }
+
+    #[test]
+    fn times_are_in_seconds() {
+        let set = |text: &str| Dataset::parse("f", text.as_bytes(), &Column::default());
+        let times = set("1.5ms\n20us\n3µs\n4ns\n2s\n1min\n0m1.250s\n1h\n").unwrap();
+        let wanted = [4e-9, 3e-6, 2e-5, 1.5e-3, 1.25, 2.0, 60.0, 3600.0];
+        for (found, wanted) in times.points().iter().zip(wanted) {
+            assert!((found / wanted - 1.0).abs() < 1e-12, "{found} {wanted}");
+        }
+        assert!(times.are_times() && !set("1\n2\n3\n").unwrap().are_times());
+        let mixed = set("1s\n2\n3s\n").unwrap_err().to_string();
+        assert!(mixed.starts_with("f:2: `2`: some numbers"), "{mixed}");
+        let bad = set("1s\n2 s\n3parsecs\n").unwrap_err().to_string();
+        assert!(bad.starts_with("f:2: `2`: some"), "{bad}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::Dataset;
 use super::student::CRITICAL;
 use crate::format::general;
 
-/// A confidence level ministat offers.
+/// A confidence level of ministat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Confidence {
     /// 80 %.
@@ -41,15 +41,15 @@ impl Confidence {
         [80.0, 90.0, 95.0, 98.0, 99.0, 99.5][self as usize]
     }
 
-    /// The two-sided critical value of Student's t; above 100 degrees of freedom that of the normal distribution.
+    /// The two-sided critical value of Student's t; above 100 degrees of freedom, that of the normal distribution.
     pub fn critical(self, degrees_of_freedom: usize) -> f64 {
         CRITICAL.get(degrees_of_freedom).unwrap_or(&CRITICAL[0])[self as usize]
     }
 }
 
-/// A confidence level that is not offered.
+/// Not a confidence level of ministat.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no confidence level; it is one of 80, 90, 95, 98, 99, 99.5")]
+#[error("`{0}` is not a confidence level; use one of 80, 90, 95, 98, 99, 99.5")]
 pub struct UnknownConfidence(String);
 
 impl FromStr for Confidence {
@@ -64,19 +64,19 @@ impl FromStr for Confidence {
     }
 }
 
-/// How far a sample's mean lies from a base's; displayed as ministat prints it.
+/// The difference of a sample's mean from a base's; displayed as ministat prints it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// The level of the errors below.
     pub confidence: Confidence,
-    /// Mean of the sample less mean of the base.
+    /// Mean of the sample minus mean of the base.
     pub absolute: f64,
     /// Half the confidence interval of [`absolute`](Self::absolute).
     pub absolute_error: f64,
     /// The difference in percent of the base's mean.
     pub percent: f64,
-    /// Half the confidence interval of [`percent`](Self::percent). The base's mean has an error too, and it counts: FreeBSD's
-    /// ministat does so; older ones (Debian ships one of 2015) divide the absolute error by the base and print less.
+    /// Half the confidence interval of [`percent`](Self::percent), including the error of the base's mean, as in FreeBSD's
+    /// ministat; older versions (Debian ships one of 2015) divide the absolute error by the base and print less.
     pub percent_error: f64,
     /// The pooled standard deviation.
     pub pooled: f64,
@@ -90,7 +90,7 @@ impl Difference {
         let t = confidence.critical(sample.points().len() + base.points().len() - 2);
         let (spread, base_spread) = ((n - 1.0) * sample.variance(), (m - 1.0) * base.variance());
         let pooled = ((spread + base_spread) / freedom).sqrt();
-        // First-order propagation through the quotient sample / base, with the spread of each side on its own scale.
+        // First-order error propagation through the quotient sample / base, with the spread of each side on its own scale.
         let ratio = sample.mean() / base.mean();
         let relative =
             ((spread + base_spread * ratio * ratio) * (n + m) / (n * m * freedom)).sqrt();
@@ -147,7 +147,7 @@ mod tests {
             "97".parse::<Confidence>()
                 .unwrap_err()
                 .to_string()
-                .contains("`97` is no confidence level")
+                .contains("`97` is not a confidence level")
         );
         assert!("often".parse::<Confidence>().is_err());
     }

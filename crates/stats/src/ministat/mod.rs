@@ -1,8 +1,9 @@
-//! What Poul-Henning Kamp's `ministat` says about samples, in its words.
+//! The report of Poul-Henning Kamp's `ministat`, in its words.
 //!
-//! A table of N, minimum, maximum, median, mean and deviation, a dot plot, and the difference of each sample to the
-//! first by Student's t: the form in which seed 000 shows its result. Text and figures are those of FreeBSD's present ministat.
-//! It takes every number for an independent measurement with the same variance on both sides; samples of one run are not that
+//! A table of N, minimum, maximum, median, mean and deviation, a dot plot, and the difference of each sample from the first
+//! by Student's t: the form of case study 000's results. Text and figures match FreeBSD's current ministat. It treats every
+//! number as an independent measurement with the same variance on both sides. Samples of one run are not that (a program
+//! compared with itself differs in a quarter of the trials), so the verdict comes from [`verdict`](crate::verdict).
 //! (a program compared with itself differs in a quarter of the trials), so the verdict comes from [`verdict`](crate::verdict).
 
 mod dataset;
@@ -21,15 +22,15 @@ pub use plot::Plot;
 /// The marks of the samples, in order.
 const SYMBOLS: [char; 7] = ['x', '+', '*', '%', '#', '@', 'O'];
 
-/// Most samples in one report: there are no more marks.
+/// Most samples in a report: there are no more marks.
 pub const MOST: usize = SYMBOLS.len();
 
-/// What a report holds.
+/// The parts of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The level at which the samples are compared with the first; `None` (ministat's `-n`) does not compare.
     pub confidence: Option<Confidence>,
-    /// The plot; `None` (ministat's `-A` and `-n`) draws none.
+    /// The plot; `None` (ministat's `-A` and `-n`) omits it.
     pub plot: Option<Plot>,
 }
 
@@ -47,7 +48,7 @@ impl Default for Options {
 #[error("{0} samples; a report takes 1 to {MOST}")]
 pub struct Count(usize);
 
-/// The report on `sets`, the first being the base, as ministat prints it.
+/// The report on `sets`, of which the first is the base, as ministat prints it.
 pub fn report(sets: &[Dataset], options: &Options) -> Result<String, Count> {
     let Some(base) = sets.first().filter(|_| sets.len() <= MOST) else {
         return Err(Count(sets.len()));

@@ -1,13 +1,16 @@
-//! The dot plot: every point a mark in its column, and under it mean, median and deviation.
+//! The dot plot: every point as a mark in its column, and below it mean, median and deviation.
 
 use super::{Dataset, SYMBOLS};
+
+/// Rows of marks at most. ministat has no limit, and draws a million equal numbers a million rows high.
+const HIGHEST: usize = 100;
 
 /// How the plot is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plot {
     /// Columns between the borders, at least 2.
     pub width: usize,
-    /// A row of its own for each sample's deviation, so that they cannot hide each other.
+    /// Whether each sample's deviation has a row of its own, so that none hides another.
     pub separate: bool,
 }
 
@@ -23,10 +26,11 @@ impl Default for Plot {
 impl Plot {
     /// Draws the samples over one common axis.
     ///
-    /// Points in the same column are stacked. Where points of several samples meet, the mark is that of the sum (bitwise or)
-    /// of their numbers: `x` (1) and `+` (2) give `*` (3). In the lower rows `|___A___|` spans the mean and one
-    /// deviation to each side, `M` is the median, and `A` covers an `M` in the same column. All as ministat does, but for one
-    /// fault of it: it cuts the plot to the last sample's highest stack, which hides points of the others; here none is hidden.
+    /// Points in the same column are stacked. Where points of several samples meet, the mark is that of the bitwise or of
+    /// their numbers: `x` (1) and `+` (2) give `*` (3). In the lower rows `|___A___|` spans the mean and one deviation to
+    /// each side, `M` is the median, and `A` covers an `M` in the same column. All of this matches ministat, except for a
+    /// fault: ministat cuts the plot at the last sample's highest stack, which hides points of the others; here none is
+    /// hidden.
     pub fn draw(&self, sets: &[Dataset]) -> String {
         let axis = Axis::over(sets, self.width.max(2));
         if axis.step == 0.0 {
@@ -34,18 +38,24 @@ impl Plot {
         }
         let rule = format!("+{}+\n", "-".repeat(axis.width));
         let mut text = rule.clone();
-        for row in marks(sets, &axis)
+        let stacks = Stacks::of(sets, &axis);
+        for row in stacks
+            .rows()
             .iter()
             .rev()
             .chain(&spreads(sets, &axis, self.separate))
         {
             text.extend(["|", &row.iter().collect::<String>(), "|\n"]);
         }
-        text + &rule
+        text += &rule;
+        if stacks.points_a_mark > 1 {
+            text += &format!("[each mark: up to {} points]\n", stacks.points_a_mark);
+        }
+        text
     }
 }
 
-/// Values to columns; the smallest value is centred in the first column, the largest in the last.
+/// Maps values to columns; the smallest value is centred in the first column, the largest in the last.
 struct Axis {
     start: f64,
     step: f64,
@@ -63,7 +73,7 @@ impl Axis {
             low = low.min(value);
             high = high.max(value);
         }
-        // Nothing to show, or nothing that a double can span: the step is 0 and no plot is drawn.
+        // Without a span that a double can hold, the step is 0 and no plot is drawn.
         let step = if (high - low).is_finite() {
             (high - low) / (width as f64 - 1.0)
         } else {
@@ -81,30 +91,48 @@ impl Axis {
     }
 }
 
-/// The rows of points, the lowest first.
-fn marks(sets: &[Dataset], axis: &Axis) -> Vec<Vec<char>> {
-    let mut rows: Vec<Vec<usize>> = Vec::new();
-    for (index, set) in sets.iter().enumerate() {
-        let mut stacked = vec![0; axis.width];
-        for column in set.points().iter().map(|&value| axis.column(value)) {
-            let height = stacked[column];
-            if rows.len() == height {
-                rows.push(vec![0; axis.width]);
+/// The number of points of each set in each column.
+struct Stacks {
+    heights: Vec<Vec<usize>>,
+    /// Points per mark; more than one where a stack would exceed [`HIGHEST`].
+    points_a_mark: usize,
+}
+
+impl Stacks {
+    fn of(sets: &[Dataset], axis: &Axis) -> Self {
+        let height = |set: &Dataset| {
+            let mut heights = vec![0; axis.width];
+            for &value in set.points() {
+                heights[axis.column(value)] += 1;
             }
-            rows[height][column] |= index + 1;
-            stacked[column] += 1;
+            heights
+        };
+        let heights: Vec<Vec<usize>> = sets.iter().map(height).collect();
+        let highest = heights.iter().flatten().max().copied().unwrap_or(0);
+        Stacks {
+            points_a_mark: highest.div_ceil(HIGHEST).max(1),
+            heights,
         }
     }
-    let symbol = |set: usize| {
-        if set == 0 {
-            ' '
-        } else {
-            SYMBOLS[(set - 1).min(SYMBOLS.len() - 1)]
-        }
-    };
-    rows.into_iter()
-        .map(|row| row.into_iter().map(symbol).collect())
-        .collect()
+
+    /// The rows of marks, the lowest first.
+    fn rows(&self) -> Vec<Vec<char>> {
+        let marks = |points: &usize| points.div_ceil(self.points_a_mark);
+        let all = self.heights.iter().flatten();
+        let rows = all.map(marks).max().unwrap_or(0);
+        let mark = |row: usize, column: usize| {
+            let there = |stack: &Vec<usize>| marks(&stack[column]) > row;
+            let sets = self.heights.iter().enumerate();
+            let sum = sets.filter(|(_, stack)| there(stack));
+            match sum.fold(0, |sum, (index, _)| sum | (index + 1)) {
+                0 => ' ',
+                set => SYMBOLS[(set - 1).min(SYMBOLS.len() - 1)],
+            }
+        };
+        let columns = self.heights.first().map_or(0, Vec::len);
+        let row = |row| (0..columns).map(|column| mark(row, column)).collect();
+        (0..rows).map(row).collect()
+    }
 }
 
 /// The rows with mean, median and deviation: one, or one for each sample.
@@ -153,6 +181,21 @@ mod tests {
             "{drawn}"
         );
         assert!(rows[3].contains('*'), "the common 10 is a *:\n{drawn}");
+    }
+
+    #[test]
+    fn a_mark_stands_for_many_points_where_the_stack_would_be_too_high() {
+        let many = |count: usize, value| std::iter::repeat_n(value, count);
+        let points: Vec<f64> = many(1_000_000, 1.0).chain(many(15_000, 2.0)).collect();
+        let drawn = Plot {
+            width: 10,
+            separate: false,
+        }
+        .draw(&[Dataset::new("", points).unwrap()]);
+        let rows: Vec<_> = drawn.lines().collect();
+        assert_eq!(rows.len(), HIGHEST + 4, "{drawn}");
+        assert_eq!(rows[HIGHEST + 3], "[each mark: up to 10000 points]");
+        assert_eq!(drawn.matches('x').count(), HIGHEST + 2, "{drawn}");
     }
 
     #[test]

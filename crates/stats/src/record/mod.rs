@@ -1,9 +1,9 @@
 //! Results as JSON lines: one object a line, `kind` telling a sample from a summary.
 //!
-//! A *run* is a workload at one number of tasks; it gives a `sample` line for each interval measured and at its end one `summary`
-//! line, which carries the [`Environment`] too. Rates, not counts: each count is divided by the interval the clock really
-//! measured (`seconds`), since under load an interval of "one second" has been seen to take 1.68. So two results may be compared
-//! even if their intervals differ.
+//! A *run* is a workload at one number of tasks; it gives a `sample` line for each interval measured, and finally one
+//! `summary` line, which also carries the [`Environment`]. Results are rates: each count is divided by the measured length
+//! of its interval (`seconds`), because under load an interval of "one second" has been seen to take 1.68. So results may
+//! be compared even if their intervals differ.
 
 mod read;
 
@@ -32,7 +32,7 @@ pub enum Record {
     Summary(Box<Summary>),
 }
 
-/// What was measured: equal for all lines of a run.
+/// What was measured: the same for all lines of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// The workload, as `scalevm list` names it.
@@ -50,7 +50,7 @@ pub struct Subject {
     pub profile: Option<String>,
     /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
     pub topology: Option<String>,
-    /// The first seed, if chance was involved; each sample has the next.
+    /// The first seed, for a random workload or a simulation; each sample has the next.
     pub seed: Option<u64>,
     /// Unit of the rates.
     pub unit: String,
@@ -60,9 +60,9 @@ pub struct Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Processes: an address space each.
+    /// Processes, each with an address space of its own.
     Processes,
-    /// Threads: one address space together.
+    /// Threads in one address space.
     Threads,
 }
 
@@ -72,7 +72,7 @@ pub struct Measurement {
     /// What was measured.
     #[serde(flatten)]
     pub subject: Subject,
-    /// In a sample: its number, from 1. In a summary: how many samples there were.
+    /// In a sample: its number, from 1. In a summary: the number of samples.
     pub sample: u32,
     /// In a sample: the slowest task's rate. In a summary: the lowest total.
     pub min: f64,
@@ -82,31 +82,34 @@ pub struct Measurement {
     pub total: f64,
     /// In a sample: the mean rate of a task. In a summary: the mean of the totals, the figure to quote.
     pub average: f64,
-    /// Seconds by the clock: the interval's, or all intervals' together.
+    /// Seconds by the clock: of the interval, or of all intervals.
     pub seconds: f64,
-    /// When it ended; a line from before this was kept has none.
+    /// When it ended; older lines lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
 }
 
-/// A run: its samples' totals in brief, and where they come from.
+/// A run: its samples' totals in brief, and the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The totals in brief.
     #[serde(flatten)]
     pub totals: Measurement,
-    /// Deviation of the totals; `null` of a single sample.
+    /// Deviation of the totals; `null` for a single sample.
     pub stddev: Option<f64>,
-    /// What was measured, as one names it in a history: by default the kernel's release on `os`, else the tool's commit. Lines
-    /// from before this was kept have none.
+    /// The name of what was measured, for a history: by default the kernel's release on `os`, else the tool's commit. Older
+    /// lines lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The machine; `null` if it was simulated, as nothing of this one is in the result.
+    /// Whether the run was cut short: then the totals cover the finished samples, and it counts in no comparison.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// The machine; `null` for a simulated run, whose result does not depend on this one.
     pub machine: Option<Environment>,
 }
 
 impl Mode {
-    /// Both.
+    /// Both modes.
     pub const BOTH: [Mode; 2] = [Mode::Processes, Mode::Threads];
 
     /// The word used in output.
@@ -128,8 +131,8 @@ impl Mode {
 }
 
 impl Measurement {
-    /// Sample number `sample`, from the operations each task made in an interval of `seconds`. `None` if there are no tasks or
-    /// the interval is not positive.
+    /// Sample number `sample`, from each task's operations in an interval of `seconds`. `None` without tasks or with an
+    /// interval that is not positive.
     pub fn of_counts(subject: &Subject, sample: u32, counts: &[u64], seconds: f64) -> Option<Self> {
         let (fewest, most) = (counts.iter().min()?, counts.iter().max()?);
         let total = counts.iter().map(|&count| count as f64).sum::<f64>() / seconds;
@@ -147,7 +150,7 @@ impl Measurement {
 }
 
 impl Summary {
-    /// Sums up the samples of one run, without a label. `None` if there are none.
+    /// Sums up the samples of one run, without a label. `None` without samples.
     pub fn of(samples: &[Measurement], machine: Option<Environment>) -> Option<Self> {
         let first = samples.first()?;
         let totals: Vec<f64> = samples.iter().map(|sample| sample.total).collect();
@@ -164,6 +167,7 @@ impl Summary {
             },
             stddev: (totals.len() > 1).then(|| variance(&totals).sqrt()),
             label: None,
+            interrupted: false,
             machine,
         })
     }
@@ -178,7 +182,7 @@ impl Record {
         }
     }
 
-    /// The same without a time: a simulated result does not depend on when it was made, and its line should not either.
+    /// The same without a time: a simulated result does not depend on when it was made, and neither should its line.
     pub fn timeless(mut self) -> Self {
         match &mut self {
             Self::Sample(sample) => sample.time = None,
@@ -187,7 +191,7 @@ impl Record {
         self
     }
 
-    /// Writes the record as one line, in one call, so that lines of several writers to a pipe or terminal do not mix.
+    /// Writes the record as one line in a single call, so that lines of several writers to a pipe or terminal do not mix.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Reading result files back. Nothing in them is trusted.
+//! Reading result files back. Their content is not trusted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,9 +17,8 @@ pub fn read(path: &str) -> Result<Vec<Record>, InputError> {
     parse(path, BufReader::new(file))
 }
 
-/// Reads and validates records, one a line; blank lines and what a run says beside its results are skipped, and fields we do not
-/// know are ignored. The first damaged line
-/// ends it with an error.
+/// Reads and validates records, one per line. Skips blank lines and the command's other output, and ignores unknown fields.
+/// The first damaged line is an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError> {
     let mut records: Vec<Record> = Vec::new();
     for_each_line(file, reader, |text| {
@@ -35,7 +34,7 @@ pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError
     Ok(records)
 }
 
-/// The record that a line holds; `None` if it holds no result. The reason names no file and no line.
+/// The record on a line; `None` if the line holds no result. The reason names neither file nor line.
 pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
     if text.trim().is_empty() || is_aside(text) {
         return Ok(None);
@@ -45,7 +44,7 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
     Ok(Some(record))
 }
 
-/// What else the command prints or keeps as JSON lines: no results of runs.
+/// Kinds of JSON lines that the command prints or stores besides results.
 const ASIDES: [&str; 12] = [
     "attribution",
     "curve",
@@ -61,7 +60,7 @@ const ASIDES: [&str; 12] = [
     "verdict",
 ];
 
-/// Whether a line is of a kind that is no result.
+/// Whether a line is of one of these kinds.
 fn is_aside(line: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Kind {
@@ -70,18 +69,18 @@ fn is_aside(line: &str) -> bool {
     serde_json::from_str::<Kind>(line).is_ok_and(|line| ASIDES.contains(&line.kind.as_str()))
 }
 
-/// The samples of one run, and whether it ended: the unit of comparison.
+/// The samples of one run, and whether it finished: the unit of comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// What was measured.
     pub subject: Subject,
     /// The samples' totals, in order.
     pub totals: Vec<f64>,
-    /// The run's figure: the mean of its totals.
+    /// The mean of its totals.
     pub average: f64,
-    /// Whether its summary is there; a run cut short has none.
+    /// Whether it finished; a run that was cut short has no summary, or one that says so.
     pub complete: bool,
-    /// When its last sample ended, if that was kept.
+    /// When its last sample ended, if recorded.
     pub time: Option<Time>,
     /// What was measured, as its summary labels it.
     pub label: Option<String>,
@@ -89,8 +88,8 @@ pub struct Run {
     pub machine: Option<Box<Environment>>,
 }
 
-/// Gathers records into runs, in the order in which the runs end. Samples belong to the next summary of the same subject;
-/// those without one make a run that is not complete. A summary without samples (they were not kept) is a complete run.
+/// Groups records into runs, in the order in which the runs end. Samples belong to the next summary of the same subject;
+/// those without a summary form an incomplete run. A summary without samples (not stored) is a complete run.
 pub fn runs(records: &[Record]) -> Vec<Run> {
     let (mut done, mut open): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     for record in records {
@@ -124,7 +123,7 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
                 let run = at.map_or(empty, |at| open.remove(at));
                 done.push(Run {
                     average: *average,
-                    complete: true,
+                    complete: !summary.interrupted,
                     time: time.or(run.time),
                     label: summary.label.clone(),
                     machine: summary.machine.clone().map(Box::new),
@@ -137,7 +136,7 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
     done
 }
 
-/// What no measurement can give.
+/// Refuses values that no measurement can give.
 fn check(record: &Record) -> Result<(), String> {
     let m = record.measurement();
     for (name, text) in [
@@ -150,6 +149,22 @@ fn check(record: &Record) -> Result<(), String> {
     require(m.subject.tasks > 0, || "`tasks` is 0".into())?;
     require(m.sample > 0, || "`sample` is 0".into())?;
     require(m.seconds > 0.0, || format!("`seconds` is {}", m.seconds))?;
+    check_rates(record)?;
+    if let Record::Summary(summary) = record {
+        require(summary.stddev.is_none_or(|value| value >= 0.0), || {
+            format!("`stddev` is {:?}", summary.stddev)
+        })?;
+        summary
+            .machine
+            .as_ref()
+            .map_or(Ok(()), |machine| machine.check())?;
+    }
+    Ok(())
+}
+
+/// Refuses rates that contradict each other.
+fn check_rates(record: &Record) -> Result<(), String> {
+    let m = record.measurement();
     for (name, value) in [
         ("min", m.min),
         ("max", m.max),
@@ -158,7 +173,7 @@ fn check(record: &Record) -> Result<(), String> {
     ] {
         require(value >= 0.0, || format!("`{name}` is {value}"))?;
     }
-    // Sums and quotients were rounded; more than that is damage.
+    // Sums and quotients were rounded; a larger deviation is damage.
     let slack = 1e-9 * m.max.max(m.average);
     require(
         m.min <= m.average + slack && m.average <= m.max + slack,
@@ -181,17 +196,7 @@ fn check(record: &Record) -> Result<(), String> {
                 m.total, m.average
             )
         },
-    )?;
-    if let Record::Summary(summary) = record {
-        require(summary.stddev.is_none_or(|value| value >= 0.0), || {
-            format!("`stddev` is {:?}", summary.stddev)
-        })?;
-        summary
-            .machine
-            .as_ref()
-            .map_or(Ok(()), |machine| machine.check())?;
-    }
-    Ok(())
+    )
 }
 
 fn require(condition: bool, reason: impl FnOnce() -> String) -> Result<(), String> {

@@ -1,9 +1,9 @@
-//! Results kept in a directory, so that there is something to compare with.
+//! Results kept in a directory, to compare later ones with.
 //!
-//! A store is a directory of JSON-lines files, one for each invocation that measured; the names begin with the time and so sort
-//! as they were made. Files are only ever added, and lines only ever appended: whatever was finished when an invocation died
-//! stays. Two invocations at once write two files. Reading takes the lines that [`record`](crate::record) knows and skips what
-//! else of ours lies there.
+//! A store is a directory of JSON-lines files, one per invocation that measured; names begin with the time, so they sort in
+//! order of creation. Files are only ever added, and lines only ever appended: whatever was finished survives if an
+//! invocation dies. Two concurrent invocations write two files. Reading takes the lines that [`record`](crate::record)
+//! knows and skips other lines of the command's.
 
 mod read;
 mod write;
@@ -11,5 +11,5 @@ mod write;
 pub use read::{File, Store, read};
 pub use write::{StoreError, Writer};
 
-/// How the names of a store's files end.
+/// The file name extension of a store's files.
 pub const EXTENSION: &str = "jsonl";

@@ -1,4 +1,4 @@
-//! Reading stores back, and result files that lie elsewhere.
+//! Reading stores and separate result files.
 
 use std::fs;
 use std::io;
@@ -8,12 +8,12 @@ use super::EXTENSION;
 use crate::InputError;
 use crate::record::{self, Record, Run};
 
-/// What stores and files hold.
+/// The contents of stores and files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Store {
-    /// Their files, each store's by name: as they were begun.
+    /// Their files, those of each store by name: in order of creation.
     pub files: Vec<File>,
-    /// What was passed over, one line each, naming file and line.
+    /// What was skipped, one line each, with file and line.
     pub warnings: Vec<String>,
 }
 
@@ -22,19 +22,19 @@ pub struct Store {
 pub struct File {
     /// Its path.
     pub path: String,
-    /// Its records in order; none if the invocation finished no sample.
+    /// Its records in order; empty if the invocation finished no sample.
     pub records: Vec<Record>,
 }
 
 impl File {
-    /// The runs, as [`record::runs`] gathers them. Those of several invocations are never taken together.
+    /// The runs, grouped by [`record::runs`]. Runs never mix invocations.
     pub fn runs(&self) -> Vec<Run> {
         record::runs(&self.records)
     }
 }
 
-/// Reads what `paths` name: directories as stores, all else as result files. A last line that was torn off, as by a crash or
-/// because an invocation is writing it now, is a warning; any other damage is an error, and so is a path without any result.
+/// Reads `paths`: directories as stores, everything else as result files. An incomplete last line, left by a crash or by an
+/// invocation that is writing it now, is a warning; any other damage is an error, and so is a path without results.
 pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Store, InputError> {
     let mut store = Store::default();
     for path in paths {
@@ -95,7 +95,7 @@ impl Store {
             Err(_) => {
                 let line = 1 + whole.iter().filter(|&&byte| byte == b'\n').count();
                 self.warnings.push(format!(
-                    "{path}:{line}: the last line was torn off and is left out"
+                    "{path}:{line}: the last line is incomplete and was ignored"
                 ));
             }
         }

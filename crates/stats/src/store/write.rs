@@ -1,4 +1,4 @@
-//! Adding to a store.
+//! Appending to a store.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,17 +8,17 @@ use super::EXTENSION;
 use crate::Time;
 use crate::record::Record;
 
-/// What keeps a store from being written.
+/// Why a store cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct StoreError {
     /// The directory, or the file in it.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The operating system's error.
     pub source: io::Error,
 }
 
-/// Writes the results of one invocation, line by line as they come. If none came, nothing is left of it.
+/// Writes the results of one invocation line by line. Without results it leaves no file.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -27,7 +27,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes a file of its own in `directory`, and the directory if its parent is there. No file is ever overwritten or shared.
+    /// Creates a new file in `directory`, and the directory itself if its parent exists. No file is ever overwritten or
+    /// shared.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -36,7 +37,7 @@ impl Writer {
         if !directory.is_dir() {
             fs::create_dir(directory)
                 .or_else(|error| match error.kind() {
-                    // Another invocation was faster, or it is no directory: the file will tell.
+                    // Another invocation was faster, or it is not a directory: opening the file will tell.
                     io::ErrorKind::AlreadyExists => Ok(()),
                     _ => Err(error),
                 })
@@ -46,7 +47,7 @@ impl Writer {
         let mut attempt = 1;
         loop {
             let path = directory.join(name(&stem, attempt));
-            // The kernel promises that of all who try at once only one creates it.
+            // The kernel guarantees that only one of several concurrent attempts creates the file.
             match OpenOptions::new().append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     let lines = 0;
@@ -65,18 +66,18 @@ impl Writer {
         &self.path
     }
 
-    /// Whether nothing was appended yet.
+    /// Whether nothing has been appended yet.
     pub fn is_empty(&self) -> bool {
         self.lines == 0
     }
 
-    /// Appends one line. After a summary the file is on the disk: what a crash of the machine can take is a run, not the day.
+    /// Appends one line. A summary is synced to disk: a crash of the machine costs a run at most, not the day.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let written = record.write(&self.file);
         self.appended(written, matches!(record, Record::Summary(_)))
     }
 
-    /// Appends a line of JSON that is no result, as a profile is, and puts the file on the disk.
+    /// Appends a line of JSON that is not a result, such as a profile, and syncs it to disk.
     pub fn append_aside(&mut self, line: &str) -> Result<(), StoreError> {
         let written = (&self.file).write_all(format!("{line}\n").as_bytes());
         self.appended(written, true)
@@ -98,19 +99,19 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if self.is_empty() {
-            // An empty file does no harm if it stays.
+            // An empty file does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// `2026-11-21T23-15-02.123Z-4711`: no colons, which some file systems refuse; the process tells apart what began in the same
-/// millisecond.
+/// `2026-11-21T23-15-02.123Z-4711`: no colons, which some file systems refuse; the process id distinguishes invocations of
+/// the same millisecond.
 fn stem(time: Time, process: u32) -> String {
     format!("{}-{process}", time.to_string().replace(':', "-"))
 }
 
-/// Machines that share a directory may share process numbers too; then the attempts tell apart.
+/// Machines that share a directory may also share process ids; the attempt distinguishes them.
 fn name(stem: &str, attempt: u32) -> String {
     match attempt {
         1 => format!("{stem}.{EXTENSION}"),

@@ -8,7 +8,7 @@ pub(super) struct Normal {
 }
 
 impl Normal {
-    /// Adds a row of the design matrix with its value; parameters that are not free stay out.
+    /// Adds a row of the design matrix with its value; fixed parameters are left out.
     pub(super) fn add(&mut self, row: [f64; 3], value: f64, free: [bool; 3]) {
         for i in (0..3).filter(|&i| free[i]) {
             self.right[i] += row[i] * value;
@@ -18,8 +18,8 @@ impl Normal {
         }
     }
 
-    /// Solves with the diagonal raised by `damping`. The equations are scaled to a unit diagonal first: λ is in the millions
-    /// where κ is in the millionths.
+    /// Solves with the diagonal raised by `damping`. The equations are scaled to a unit diagonal first: λ is in the
+    /// millions, κ in the millionths.
     pub(super) fn solve(&self, damping: f64, free: [bool; 3]) -> Option<[f64; 3]> {
         let scale: [f64; 3] = std::array::from_fn(|i| {
             if free[i] {

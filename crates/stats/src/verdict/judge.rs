@@ -1,4 +1,4 @@
-//! The decision, as the table of [`verdict`](super) says.
+//! The decision, by the table in [`verdict`](super).
 
 use super::{
     ALPHA, Better, RankTest, Ratio, Rule, RunsError, Verdict, Word, bootstrap_of_means,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::ministat::{mean, variance};
 
-/// Judges B's runs against A's. The order of the runs has no influence.
+/// Judges B's runs against A's. The order of the runs does not matter.
 pub fn judge(a: &[f64], b: &[f64], rule: &Rule) -> Result<Verdict, RunsError> {
     check('A', a)?;
     check('B', b)?;
@@ -46,7 +46,7 @@ fn check(side: char, runs: &[f64]) -> Result<(), RunsError> {
 }
 
 fn word(a: &[f64], b: &[f64], ratio: Ratio, rank: RankTest, rule: &Rule) -> Word {
-    // Logarithms make "twice" and "half" equally far from 1.
+    // On a logarithmic scale "twice" and "half" are equally far from 1.
     let [estimate, low, high] = [ratio.estimate, ratio.low, ratio.high].map(f64::ln);
     let effect = rule.minimum_effect.ln_1p();
     let apart = (low > 0.0 || high < 0.0) && rank.p <= ALPHA;
@@ -65,28 +65,29 @@ fn word(a: &[f64], b: &[f64], ratio: Ratio, rank: RankTest, rule: &Rule) -> Word
     }
 }
 
-/// Runs of each side to add, so that a difference as large as the one seen is shown, or one below the minimum effect is
-/// shown to be below it, with a probability of 0.8, from the pooled variance of the logarithms.
+/// Runs to add on each side so that, with a probability of 0.8, a difference as large as the observed one is shown, or one
+/// below the minimum effect is shown to be below it; from the pooled variance of the logarithms.
 fn more_runs(a: &[f64], b: &[f64], distance: f64, effect: f64) -> usize {
-    /// Fewest runs of each with which the rank test can be significant at all.
+    /// Fewest runs per side with which the rank test can be significant at all.
     const FEWEST: usize = 4;
     /// Normal quantiles of 1 - ALPHA / 2 and of 0.8, added.
     const REACH: f64 = 1.959_964 + 0.841_621;
-    /// Efficiency of the rank test beside the t test for normal runs: 3 / π.
+    /// Efficiency of the rank test relative to the t test for normal runs: 3 / π.
     const EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
     const MOST: f64 = 1e6;
     let logarithms =
         |side: &[f64]| variance(&side.iter().map(|value| value.ln()).collect::<Vec<_>>());
     let pooled = mean(&[logarithms(a), logarithms(b)]);
-    // How far from its border the estimate lies. Right at the border that is 0, but the estimate itself is uncertain and will
-    // move: half the minimum effect is then planned for.
+    // The distance of the estimate from its border. It may be 0, but the estimate is uncertain and will move: then plan for
+    // half the minimum effect.
     let target = if distance >= effect {
         distance
     } else {
         (effect - distance).max(effect / 2.0)
     };
     let wanted = (2.0 * pooled * (REACH / target).powi(2) / EFFICIENCY).ceil();
-    // Without a minimum effect and without any difference no number of runs is enough; so too if the target is beyond reach.
+    // Without a minimum effect and without any difference no number of runs is enough; neither is any if the target is out
+    // of reach.
     let wanted = if wanted.is_finite() {
         wanted.min(MOST) as usize
     } else {
@@ -111,7 +112,7 @@ mod tests {
     const AFTER: [f64; 5] = [3548585.0, 3548786.0, 3552085.0, 3552502.0, 3552587.0];
 
     #[test]
-    fn seed_000_is_faster() {
+    fn case_study_000_is_faster() {
         let verdict = judge(&BEFORE, &AFTER, &Rule::default()).unwrap();
         assert_eq!(
             (verdict.word, verdict.exit()),
@@ -142,7 +143,7 @@ mod tests {
         let close = [100.0, 100.1, 99.9, 100.05, 99.95];
         let shifted = close.map(|value| value * 1.001);
         assert_eq!(word(&close, &shifted), Word::NoDifferenceShown);
-        // The same difference is one, if smaller effects are declared to matter.
+        // The same difference counts if smaller effects are declared to matter.
         let strict = Rule {
             minimum_effect: 0.0005,
             ..Rule::default()
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_runs_asked_for_are_about_enough() {
-        // Deviation 5 %, difference 4 %: 2 · 0.05² · (2.8 / 0.0392)² · π / 3 ≈ 27 of each, so some 22 more than 5.
+        // Deviation 5 %, difference 4 %: 2 · 0.05² · (2.8 / 0.0392)² · π / 3 ≈ 27 per side, so about 22 more than 5.
         let normal = [-1.28, -0.52, 0.0, 0.52, 1.28].map(|z| f64::exp(0.05 * z * 1.03));
         let Word::Inconclusive { more_runs } = word(&normal, &normal.map(|value| value * 1.04))
         else {

@@ -1,21 +1,21 @@
 //! Whether B is faster than A, from interleaved runs.
 //!
-//! The unit is the *run* (its mean), never the sample within a run: samples of one run share its luck, and comparing them
-//! calls a program different from itself in a quarter of the trials. Runs of A and B must be *interleaved* (A B A B …), or a
-//! drifting machine is taken for a difference. [`self_test`] measures both claims on the machine at hand.
+//! The unit is the *run* (its mean), never the sample within a run: samples of one run share its luck, and a comparison of
+//! samples finds a program different from itself in a quarter of the trials. Runs of A and B must be *interleaved* (A B A B
+//! …); otherwise a drifting machine looks like a difference. [`self_test`] measures both claims on the machine at hand.
 //!
 //! The decision, with the ratio r = B / A (see [`hodges_lehmann`]), its 95 % interval, the [`mann_whitney`] test and
 //! a minimum effect (1 % by default, as a factor either way):
 //!
 //! | the interval … | and the estimate … | word |
 //! |---|---|---|
-//! | leaves out 1, the test is significant | reaches the minimum effect | `faster` or `slower` |
-//! | lies wholly within the minimum effect | | `no difference shown` |
-//! | else | | `inconclusive (need about k more runs)` |
+//! | excludes 1, and the test is significant | reaches the minimum effect | `faster` or `slower` |
+//! | lies entirely within the minimum effect | | `no difference shown` |
+//! | otherwise | | `inconclusive (need about k more runs)` |
 //!
-//! "No difference shown" therefore is a finding (the difference, if any, is below the minimum effect) and never a lack
-//! of data. Deciding afresh after every few runs and stopping when the word pleases raises the false alarms above 5 %: take the
-//! number of runs that `k` names at once.
+//! So "no difference shown" is a finding (the difference, if any, is below the minimum effect) and never a lack of data. To
+//! decide again after every few runs and stop at the first pleasing word raises false alarms above 5 %: add all of the `k`
+//! runs at once.
 
 mod judge;
 mod rank;
@@ -24,6 +24,8 @@ mod self_test;
 mod welch;
 
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crate::Exit;
 use crate::format::general;
@@ -37,8 +39,9 @@ pub use welch::{Welch, welch};
 /// Two-sided level of every test and interval here.
 pub const ALPHA: f64 = 0.05;
 
-/// Which way is up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which direction is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Throughput: more is faster.
     #[default]
@@ -50,7 +53,7 @@ pub enum Better {
 /// How runs are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// Which way is up.
+    /// Which direction is better.
     pub better: Better,
     /// The smallest difference that matters, as a share: 0.01 is 1 %. Finite and not negative.
     pub minimum_effect: f64,
@@ -77,9 +80,9 @@ pub enum Word {
     Slower,
     /// B is as fast as A, within the minimum effect.
     NoDifferenceShown,
-    /// The runs do not tell.
+    /// The runs do not decide.
     Inconclusive {
-        /// About how many more runs of each would, for four chances in five.
+        /// About how many more runs per side would decide, in four cases of five.
         more_runs: usize,
     },
 }
@@ -95,7 +98,7 @@ impl Word {
         }
     }
 
-    /// About how many more runs of each would tell; none if these do.
+    /// About how many more runs per side would decide; none if these do.
     pub const fn more_runs(self) -> Option<usize> {
         match self {
             Self::Inconclusive { more_runs } => Some(more_runs),
@@ -115,16 +118,16 @@ impl fmt::Display for Word {
     }
 }
 
-/// What two series of runs say. Displayed as one sentence, the word first.
+/// The comparison of two series of runs. Displayed as one sentence, the word first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
     /// The word.
     pub word: Word,
-    /// B / A, on which the word rests.
+    /// B / A, one ground of the word.
     pub ratio: Ratio,
-    /// The rank test, on which it rests too.
+    /// The rank test, the other ground.
     pub rank: RankTest,
-    /// The ratio of means with its bootstrap interval, for those who quote means.
+    /// The ratio of means with its bootstrap interval, for reports that quote means.
     pub means: Ratio,
     /// Welch's t test of the means.
     pub welch: Welch,
@@ -143,7 +146,7 @@ pub enum RunsError {
         /// How many runs it has.
         runs: usize,
     },
-    /// A run without a positive result has no ratio to another.
+    /// A run without a positive result, which has no ratio to another.
     #[error("run {run} of {side} gave {value}, which is not a positive number")]
     NotPositive {
         /// `'A'` or `'B'`.
@@ -153,13 +156,15 @@ pub enum RunsError {
         /// Its result.
         value: f64,
     },
-    /// The minimum effect is no share.
-    #[error("a minimum effect of {0} is no share; it is a number from 0, 0.01 being 1 %")]
+    /// The minimum effect is not a share.
+    #[error(
+        "a minimum effect of {0} is not a share: it must be a number from 0 up, such as 0.01 for 1 %"
+    )]
     MinimumEffect(f64),
 }
 
 impl Verdict {
-    /// The exit code: the same or better is success.
+    /// The exit code: equal or better is success.
     pub fn exit(&self) -> Exit {
         match self.word {
             Word::Faster | Word::NoDifferenceShown => Exit::Success,

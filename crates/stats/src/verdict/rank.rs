@@ -1,32 +1,32 @@
-//! The Mann–Whitney (Wilcoxon rank-sum) test, exact, and the interval that belongs to it.
+//! The exact Mann–Whitney (Wilcoxon rank-sum) test, and the interval that belongs to it.
 //!
-//! The null distribution is counted, not approximated, up to [`EXACT`] runs: how many of the equally likely ways to choose
-//! which of the pooled runs are B's give each rank sum. Ties share their mean rank and the counting is over the ranks as tied,
-//! so the test stays exact. Above that the normal approximation with tie correction and continuity correction is used.
+//! Up to [`EXACT`] runs the null distribution is counted, not approximated: how many of the equally likely choices of B's
+//! runs from the pooled runs give each rank sum. Ties share their mean rank and are counted with it, so the test stays
+//! exact. Larger sizes use the normal approximation with tie and continuity correction.
 
 use statrs::function::erf::{erfc, erfc_inv};
 
-/// Pooled sizes up to this are counted exactly; it costs O(n³) to O(n⁴) additions, some 10 ms at 100.
+/// Pooled sizes up to this are counted exactly; the cost is O(n³) to O(n⁴) additions, some 10 ms at 100.
 pub const EXACT: usize = 100;
 
-/// Outcome of the test.
+/// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankTest {
-    /// Pairs in which B is higher; a tie counts half. From 0 to n·m, n·m/2 being no difference.
+    /// Pairs in which B is higher; a tie counts half. From 0 to n·m; n·m/2 means no difference.
     pub u: f64,
-    /// Two-sided probability of a rank sum at least as far from its mean if A and B do not differ.
+    /// Two-sided probability of a rank sum at least this far from its mean if A and B do not differ.
     pub p: f64,
     /// Whether `p` is exact.
     pub exact: bool,
 }
 
-/// Tests B against A. Both must hold at least one number and no NaN.
+/// Tests B against A. Both must contain at least one number and no NaN.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> RankTest {
     let (ranks, b_sum) = doubled_ranks(a, b);
     let total = ranks.len();
     let lowest = b.len() * (b.len() + 1);
     let u = (b_sum - lowest) as f64 / 2.0;
-    // Doubled ranks keep everything whole: the mean of the doubled sum is m(N + 1).
+    // Doubled ranks are whole numbers; the mean of the doubled sum is m(N + 1).
     let distance = b_sum.abs_diff(b.len() * (total + 1));
     let p = if total <= EXACT {
         exact(&ranks, b.len(), distance)
@@ -40,7 +40,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> RankTest {
     }
 }
 
-/// The probability of a doubled rank sum at least `distance` from its mean, counted.
+/// The probability of a doubled rank sum at least `distance` from its mean, by counting.
 fn exact(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
     let centre = chosen * (ranks.len() + 1);
     Sums::count(ranks, chosen)
@@ -56,7 +56,7 @@ fn approximate(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
         .map(|tied| (tied.len() as f64).powi(3) - tied.len() as f64)
         .sum();
     let variance = (all - m) * m / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
-    // No spread at all (every run equal) is no evidence.
+    // Runs that are all equal are no evidence.
     if variance <= 0.0 {
         return 1.0;
     }
@@ -64,8 +64,8 @@ fn approximate(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
     erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// How many of the sorted pairwise differences to leave out at each end, so that what remains covers the shift with at least
-/// `1 - alpha`; `None` if even all of them do not. Returns also the level attained (without ties).
+/// How many of the sorted pairwise differences to omit at each end, so that the rest covers the shift with at least `1 -
+/// alpha`; `None` if even all of them do not. Also returns the level attained (without ties).
 pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f64)> {
     if n + m > EXACT {
         return Some((approximate_trim(n, m, alpha), 1.0 - alpha));
@@ -84,17 +84,17 @@ pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f6
 fn approximate_trim(n: usize, m: usize, alpha: f64) -> usize {
     let (n, m) = (n as f64, m as f64);
     let z = std::f64::consts::SQRT_2 * erfc_inv(alpha);
-    // As in the test a continuity correction: U = trimmed is significant if it is half a step beyond the border.
+    // With a continuity correction as in the test: U = trimmed is significant if it is half a step beyond the border.
     (n * m / 2.0 - 0.5 - z * (n * m * (n + m + 1.0) / 12.0).sqrt()).max(0.0) as usize
 }
 
-/// The chance of a false alarm that the exact test really has at `alpha`: the largest attainable not above it, 0 if it can never
-/// speak up. For five against five it is 0.032 at 0.05.
+/// The actual chance of a false alarm of the exact test at `alpha`: the largest attainable one not above it, 0 if it can
+/// never alarm. For five against five it is 0.032 at 0.05.
 pub fn attained_level(n: usize, m: usize, alpha: f64) -> f64 {
     trimmed_pairs(n, m, alpha).map_or(0.0, |(_, coverage)| 1.0 - coverage)
 }
 
-/// Twice the ranks of the pooled runs, ascending, tied runs sharing their mean; and the sum of those that are B's.
+/// Twice the ranks of the pooled runs, ascending, where ties share their mean; and the sum of those of B's runs.
 fn doubled_ranks(a: &[f64], b: &[f64]) -> (Vec<usize>, usize) {
     let mut pooled: Vec<(f64, bool)> = a
         .iter()
@@ -112,14 +112,14 @@ fn doubled_ranks(a: &[f64], b: &[f64]) -> (Vec<usize>, usize) {
     (ranks, b_sum)
 }
 
-/// For each sum, in how many ways it is the sum of the chosen ranks.
+/// For each sum, the number of choices of ranks with that sum.
 struct Sums {
     ways: Vec<f64>,
 }
 
 impl Sums {
-    /// Counts the choices of `chosen` among `ranks`. The numbers stay below C(100, 50) ≈ 10²⁹; as doubles they are right to
-    /// some 13 digits, sums of positive terms losing nothing to cancellation.
+    /// Counts the choices of `chosen` among `ranks`. The counts stay below C(100, 50) ≈ 10²⁹; as doubles they are accurate
+    /// to some 13 digits, since sums of positive terms lose nothing to cancellation.
     fn count(ranks: &[usize], chosen: usize) -> Self {
         let highest: usize = ranks.iter().rev().take(chosen).sum();
         let mut ways = vec![vec![0.0; highest + 1]; chosen + 1];
@@ -137,7 +137,7 @@ impl Sums {
         }
     }
 
-    /// The share of all choices whose sum fulfils `condition`.
+    /// The share of all choices whose sum satisfies `condition`.
     fn share(&self, condition: impl Fn(usize) -> bool) -> f64 {
         let wanted: f64 = self
             .ways
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn approximation_joins_the_exact_test() {
-        // Ranks in pairs and triples, 40 of 90 chosen: the tails agree, also far out.
+        // Ranks in pairs and triples, 40 of 90 chosen: the tails agree even far out.
         let ranks: Vec<usize> = (0..30)
             .flat_map(|i| [6 * i + 2, 6 * i + 5, 6 * i + 5])
             .collect();

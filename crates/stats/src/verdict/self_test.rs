@@ -1,11 +1,11 @@
-//! A against A: how often this machine makes the tests cry wolf.
+//! A against A: how often the tests raise a false alarm on this machine.
 
 use std::fmt;
 use std::iter;
 
 use super::{ALPHA, attained_level, mann_whitney, welch};
 
-/// How many comparisons of how many runs.
+/// The size of a self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Comparisons of A with itself.
@@ -23,14 +23,14 @@ impl Default for Plan {
     }
 }
 
-/// How often something happened, with its 95 % interval.
+/// How often something happened, with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Times it happened.
+    /// How often it happened.
     pub times: usize,
-    /// Times it could have.
+    /// How often it could have happened.
     pub of: usize,
-    /// Lower end of the interval of the share, by Wilson.
+    /// Lower end of Wilson's interval of the share.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -47,12 +47,12 @@ impl Rate {
         }
     }
 
-    /// The share observed; 0 of nothing.
+    /// The observed share; 0 without observations.
     pub fn share(&self) -> f64 {
         self.times as f64 / self.of.max(1) as f64
     }
 
-    /// Whether the observation is compatible with a true share of `share` or less.
+    /// Whether the observation is compatible with a true share of at most `share`.
     pub fn allows(&self, share: f64) -> bool {
         self.low <= share
     }
@@ -69,7 +69,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What comparing A with A gave. Every alarm is false. Displayed as a few lines.
+/// The result of comparing A with A. Every alarm is false. Displayed as a few lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SelfTest {
     /// Runs of each side of a comparison.
@@ -78,10 +78,10 @@ pub struct SelfTest {
     pub rank: Rate,
     /// Alarms of Welch's t on the same.
     pub welch: Rate,
-    /// Alarms of the rank test on the same runs, had all of A been taken before all of B. Above the interleaved rate: the machine
-    /// drifts.
+    /// Alarms of the rank test on the same runs, had all of A preceded all of B. A rate above the interleaved one means
+    /// that the machine drifts.
     pub blocks: Rate,
-    /// The rate the exact rank test has on a perfect machine, below 5 % because ranks come in steps.
+    /// The rate of the exact rank test on a perfect machine; below 5 % because ranks come in steps.
     pub expected: f64,
 }
 
@@ -118,19 +118,19 @@ impl fmt::Display for SelfTest {
         let judgement = if self.sound() {
             "compatible with 5 %"
         } else {
-            "above 5 %: distrust verdicts taken here"
+            "above 5 %: do not trust verdicts taken here"
         };
         write!(out, "  this machine is {judgement}")
     }
 }
 
-/// Runs the plan with `run`, which makes one run and gives its mean: 2 · comparisons · runs calls.
+/// Carries out the plan; `run` makes one run and returns its mean: 2 · comparisons · runs calls.
 pub fn self_test(plan: Plan, run: impl FnMut() -> f64) -> SelfTest {
     self_test_of(plan, iter::repeat_with(run))
 }
 
-/// The same from runs taken in order elsewhere. If they end early (or a target failed and the caller ended them), the complete
-/// comparisons count.
+/// The same from runs already taken in order. If they end early (or the caller ended them because a target failed), the
+/// complete comparisons count.
 pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest {
     let size = plan.runs.max(2);
     let mut runs = runs.into_iter();
@@ -164,7 +164,7 @@ pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest
     }
 }
 
-/// Wilson's 95 % interval of a share seen `times` times in `of`; everything if nothing was tried.
+/// Wilson's 95 % interval of a share seen `times` times in `of`; everything from 0 to 1 if `of` is 0.
 pub fn wilson(times: usize, of: usize) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
     if of == 0 {
@@ -253,7 +253,8 @@ mod tests {
         });
         assert!(!test.sound(), "{test}");
         assert!(
-            test.to_string().ends_with("distrust verdicts taken here"),
+            test.to_string()
+                .ends_with("do not trust verdicts taken here"),
             "{test}"
         );
     }

@@ -1,13 +1,13 @@
-//! Welch's t test: means compared without assuming equal variances.
+//! Welch's t test: compares means without assuming equal variances.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::ministat::{mean, variance};
 
-/// Outcome of the test.
+/// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
-    /// Difference of means (B less A) in standard errors.
+    /// Difference of means (B minus A) in standard errors.
     pub t: f64,
     /// Degrees of freedom by Welch and Satterthwaite.
     pub freedom: f64,
@@ -15,7 +15,7 @@ pub struct Welch {
     pub p: f64,
 }
 
-/// Tests B against A; each needs two runs. Equal runs on both sides give `p` = 1, or 0 if the sides differ.
+/// Tests B against A; each needs two runs. If each side's runs are all equal, `p` is 1, or 0 if the sides differ.
 pub fn welch(a: &[f64], b: &[f64]) -> Welch {
     let difference = mean(b) - mean(a);
     let (error, freedom) = spread(a, b);

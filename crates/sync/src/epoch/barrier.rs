@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use machine::Machine;
 
 impl<M: Machine, P: Protocol> Domain<M, P> {
-    /// Returns when every callback has run that any CPU had deferred before; what
-    /// they did happens before the return.
+    /// Returns when every callback has run that any CPU had deferred before; their effects happen
+    /// before the return.
     ///
-    /// Steps the queues of all CPUs itself, so CPUs that are idle or busy elsewhere
-    /// hinder nothing. At least one grace period; O(CPUs²) reads a round.
+    /// Steps the queues of all CPUs itself, so idle or busy CPUs do not delay it. Takes at least
+    /// one grace period; O(CPUs²) reads per round.
     ///
     /// # Panics
     /// If the caller is in a section of this domain, or in a callback: it would wait

@@ -1,4 +1,4 @@
-//! Callbacks for when nobody looks any more.
+//! Callbacks that run once no section can see their object any more.
 
 use super::section::DUE;
 use super::stall::Blocked;
@@ -7,14 +7,14 @@ use alloc::boxed::Box;
 use core::ptr::null_mut;
 use machine::{Machine, Pinned, SharedCell};
 
-/// A place in a CPU's list of callbacks, embedded in the object it is for (as
-/// `ck_epoch_entry` is). 16 bytes.
+/// A node in a CPU's list of callbacks, embedded in the object it is for (like `ck_epoch_entry`).
+/// 16 bytes.
 pub struct Deferred<M: Machine> {
-    /// Whoever has the object's, then the list's.
+    /// Belongs to the owner of the object, then to the owner of the list.
     pub(super) link: M::Cell<Link<M>>,
 }
 
-/// What a node holds while it is in a list.
+/// The contents of a node in a list.
 pub(super) struct Link<M: Machine> {
     pub(super) next: *mut Deferred<M>,
     pub(super) run: unsafe fn(*mut Deferred<M>),
@@ -27,7 +27,7 @@ impl<M: Machine> Clone for Link<M> {
 }
 impl<M: Machine> Copy for Link<M> {}
 
-// SAFETY: `Domain::call` asks that the object may be given to any CPU.
+// SAFETY: `Domain::call` requires that the object may move to any CPU.
 unsafe impl<M: Machine> Send for Link<M> {}
 
 impl<M: Machine> Deferred<M> {
@@ -67,35 +67,34 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// Runs `run(node)` once every section has ended that was open at the call.
     ///
     /// # When
-    /// Calls are stamped in batches, with the global epoch `e` read after a fence
-    /// that follows the last of them, and run when `e` has passed (module docs),
-    /// so no earlier than an advance to `e + 2` would allow. The epoch in the
-    /// caller's own record will not do for a stamp: while the caller's section is
-    /// at `e`, `g` may be `e + 1`, and a section that began at `e + 1` may hold the
-    /// object. With that stamp `g = e + 2` is too early (ck_epoch 0.7.1's fault:
-    /// that reader does not hinder the advance), and no fixed distance is enough,
-    /// since the record may be older than `g` by any amount when it is published.
+    /// Calls are stamped in batches, with the global epoch `e` read after a fence that follows the
+    /// last of them, and run when `e` has passed (module docs), so no earlier than an advance to `e
+    /// + 2` would allow. The epoch in the caller's own record will not do for a stamp: while the
+    /// caller's section is at `e`, `g` may be `e + 1`, and a section that began at `e + 1` may hold
+    /// the object. With that stamp `g = e + 2` is too early (ck_epoch 0.7.1's fault: that reader
+    /// does not hinder the advance), and no fixed distance is enough, since the record may be older
+    /// than `g` by any amount when it is published.
     ///
     /// # Where
-    /// Every 64th call, and every call at the limit, tries to run some: a call
-    /// outside sections itself, one inside at the outermost exit. Also
-    /// [`Domain::settle`], [`Domain::barrier`], and the drop of the domain. Callbacks run outside
-    /// sections of this domain, on a pinned CPU, those of one CPU in their order, one
-    /// at a time. They may enter sections and `call`; they must not block, nor take a
-    /// lock that is held where sections end or `call` is made.
+    /// Every 64th call, and every call at the limit, tries to run some callbacks: a call outside
+    /// sections does so itself, one inside at the outermost exit. [`Domain::settle`],
+    /// [`Domain::barrier`] and the drop of the domain do so, too. Callbacks run outside sections of
+    /// this domain, on a pinned CPU, those of one CPU in order, one at a time. They may enter
+    /// sections and `call`; they must not block, nor acquire a lock that is held where sections end
+    /// or `call` is made.
     ///
     /// # Memory
-    /// Outside sections, at [`super::Options::limit`] the call helps to advance and waits: no
-    /// CPU ever has more pending. Inside, waiting would be for oneself: the call
-    /// goes through, and the outermost exit waits until the limit is kept. So a CPU
-    /// has at most `limit` pending, and what its open section or a running batch of callbacks
-    /// has deferred itself. Hold nothing across either that a reader needs in order
-    /// to leave; [`Domain::try_call`] never waits.
+    /// Outside sections, a call at [`super::Options::limit`] helps to advance and waits: no CPU
+    /// ever has more pending. Inside, it would wait for its own section: the call goes through, and
+    /// the outermost exit waits until the limit is kept. So a CPU has at most `limit` callbacks
+    /// pending, and those that its open section or a running batch of callbacks has deferred. Hold
+    /// nothing across either that a reader needs in order to leave; [`Domain::try_call`] never
+    /// waits.
     ///
     /// # Safety
-    /// `node` is valid, in no list, and in an object that nobody reaches any more
-    /// except sections open now. Until `run` is called the object stays valid and in
-    /// place, and nobody touches `node`. `run` may be called on any CPU.
+    /// `node` is valid, in no list, and in an object that only sections open now can reach. Until
+    /// `run` is called the object stays valid and in place, and `node` is not touched. `run` may be
+    /// called on any CPU.
     ///
     /// # Panics
     /// If the caller runs on no CPU of the domain's machine.
@@ -105,7 +104,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             let record = self.records.get(&pin);
             let may_wait = !record.inside(&pin) && !record.running(&pin);
             let limit = if may_wait { self.limit() } else { usize::MAX };
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller keeps `Domain::call`'s contract, which is `push`'s.
             if unsafe { self.push(&pin, node, run, limit) }.is_ok() {
                 return;
             }
@@ -114,28 +113,28 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// As [`Domain::call`], but at the limit gives up instead of waiting; the object is
-    /// then still the caller's.
+    /// Like [`Domain::call`], but gives up at the limit instead of waiting; the object then still
+    /// belongs to the caller.
     ///
     /// # Errors
-    /// [`Full`] if the CPU has [`super::Options::limit`] callbacks pending and no step
-    /// frees one.
+    /// [`Full`] if the CPU has [`super::Options::limit`] callbacks pending and no step runs one.
     ///
     /// # Safety
-    /// As [`Domain::call`].
+    /// See [`Domain::call`].
     ///
     /// # Panics
-    /// As [`Domain::call`].
+    /// See [`Domain::call`].
     pub unsafe fn try_call(
         &self,
         node: *mut Deferred<M>,
         run: unsafe fn(*mut Deferred<M>),
     ) -> Result<(), Full> {
         let pin = M::pin();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps `Domain::call`'s contract, which is `push`'s.
         unsafe { self.push(&pin, node, run, self.limit()) }.or_else(|Full| {
             self.step_own(&pin);
-            // SAFETY: as above; the first attempt left the node alone.
+            // SAFETY: the caller keeps `push`'s contract, and the failed attempt did not touch the
+            // node.
             unsafe { self.push(&pin, node, run, self.limit()) }
         })
     }
@@ -144,34 +143,34 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// [`Domain::call`] does. Allocates a node for it.
     ///
     /// # Panics
-    /// As [`Domain::call`].
+    /// See [`Domain::call`].
     pub fn defer_drop<T: Send + 'static>(&self, value: Box<T>) {
         let node = Dropped::<M, T>::node(value);
-        // SAFETY: the node is new and owned by its box; a `Send` value may be
-        // dropped on any CPU, and nobody else owns it.
+        // SAFETY: the node is new and owned by its box; a `Send` value may be dropped on any CPU,
+        // and only the node owns it.
         unsafe { self.call(node, Dropped::<M, T>::run) }
     }
 
-    /// As [`Domain::defer_drop`], but at the limit gives `value` back.
+    /// Like [`Domain::defer_drop`], but returns `value` at the limit.
     ///
     /// # Errors
     /// The value, if the CPU has [`super::Options::limit`] callbacks pending.
     ///
     /// # Panics
-    /// As [`Domain::call`].
+    /// See [`Domain::call`].
     pub fn try_defer_drop<T: Send + 'static>(&self, value: Box<T>) -> Result<(), Box<T>> {
         let node = Dropped::<M, T>::node(value);
-        // SAFETY: as in `defer_drop`.
+        // SAFETY: the node is new and owned by its box, and only the node owns the `Send` value.
         unsafe { self.try_call(node, Dropped::<M, T>::run) }
-            // SAFETY: a refused node is still ours, as `node` made it.
+            // SAFETY: a refused node still belongs to this call, as `node` made it.
             .map_err(|Full| unsafe { Dropped::<M, T>::value(node) })
     }
 
-    /// Runs what callbacks of this CPU are ready, and waits until no more are pending than
+    /// Runs this CPU's callbacks that are ready, and waits until no more are pending than
     /// [`super::Options::limit`] allows. Does nothing inside a section or a callback.
     ///
-    /// An idle loop or a timer calls this, so that callbacks do not stay when
-    /// nobody defers any more.
+    /// An idle loop or a timer calls this, so that callbacks do not linger on a CPU that defers no
+    /// more.
     ///
     /// # Panics
     /// If the caller runs on no CPU of the domain's machine.
@@ -210,19 +209,19 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// A step for this CPU's callbacks; `None` where callbacks must not run, inside a
-    /// section or a callback.
+    /// A step for this CPU's callbacks; `None` inside a section or a callback, where callbacks must
+    /// not run.
     fn step_own(&self, pin: &M::Pin) -> Option<Result<(), Blocked>> {
         let record = self.records.get(pin);
         let index = self.records.cpus().index_of(pin.cpu());
         (!record.inside(pin) && !record.running(pin)).then(|| self.step(pin, index))
     }
 
-    /// Appends the callback unless `limit` are pending; sees to it that one in
-    /// [`BATCH`] calls is followed by a step.
+    /// Appends the callback unless `limit` are pending; makes sure that a step follows one in
+    /// [`BATCH`] calls.
     ///
     /// # Safety
-    /// As [`Domain::call`].
+    /// See [`Domain::call`].
     unsafe fn push(
         &self,
         pin: &M::Pin,
@@ -235,7 +234,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             if lists.pending() >= limit {
                 return Err(Full);
             }
-            // SAFETY: the caller's promise: the node is valid and ours.
+            // SAFETY: the caller gives a valid node away, so it belongs to this list.
             unsafe {
                 *(*node).link.write() = Link {
                     next: null_mut(),
@@ -258,7 +257,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
 /// A node for a box.
 #[repr(C)]
 struct Dropped<M: Machine, T> {
-    /// First, so that a pointer to it is one to the whole.
+    /// First, so that a pointer to the node is one to the whole.
     node: Deferred<M>,
     value: Box<T>,
 }
@@ -270,16 +269,16 @@ impl<M: Machine, T> Dropped<M, T> {
     }
 
     /// # Safety
-    /// `node` comes from [`Dropped::node`] with the same types, and is given away.
+    /// `node` comes from [`Dropped::node`] with the same types, and the caller gives it away.
     unsafe fn value(node: *mut Deferred<M>) -> Box<T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: `node` points to a leaked box of this type, which the caller gives away.
         unsafe { Box::from_raw(node.cast::<Self>()) }.value
     }
 
     /// # Safety
-    /// As [`Dropped::value`].
+    /// See [`Dropped::value`].
     unsafe fn run(node: *mut Deferred<M>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract of `value`.
         drop(unsafe { Self::value(node) });
     }
 }

@@ -2,18 +2,21 @@
 
 use machine::{Atomic, Machine, Ordering};
 
-/// What makes the protocol sound. [`Standard`] is; the models of this crate
-/// change one point at a time and show that the change is caught.
+/// The protocol's choices. [`Standard`] is sound; the models of this crate change one point at a
+/// time and show that the change is caught.
 #[doc(hidden)]
 pub trait Protocol: 'static {
-    /// How far the global epoch must be from a stamp that has passed.
+    /// The least distance of the global epoch from a stamp that has passed.
     const GRACE: u64 = 2;
 
-    /// How an exit is stored.
+    /// The ordering of an exit's store.
     const EXIT: Ordering = Ordering::Release;
 
-    /// How an entry is stored.
+    /// The ordering of an entry's store.
     const ENTRY: Ordering = Ordering::Release;
+
+    /// Whether a wait for sections that may sleep waits for both sides.
+    const BOTH_SIDES: bool = true;
 
     /// Stores the epoch, and makes the section visible before anything it reads.
     #[inline(always)]
@@ -21,8 +24,8 @@ pub trait Protocol: 'static {
         epoch.publish(value);
     }
 
-    /// The stamp of callbacks, from the global epoch read after a fence and the
-    /// epoch their caller's last section recorded.
+    /// The stamp of callbacks, from the global epoch read after a fence and the epoch that their
+    /// caller's last section recorded.
     fn stamp(global: u64, _section: u64) -> u64 {
         global
     }

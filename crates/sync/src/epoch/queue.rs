@@ -8,9 +8,9 @@
 //!   waiting one: one fence a batch instead of one a call.
 //! - **ready**: the stamp has passed.
 //!
-//! All under the queue's lock, held for a few instructions. Callbacks run without
-//! it, by one CPU at a time (`busy`), so those of one queue run in order and `done`
-//! says exactly which have run.
+//! The queue's lock guards all of it and is held for a few instructions. Callbacks run without it,
+//! by one CPU at a time (`busy`), so those of one queue run in order and `done` says exactly which
+//! have run.
 
 use super::defer::{Deferred, Link};
 use super::stall::Blocked;
@@ -20,7 +20,7 @@ use machine::{Atomic, Machine, Ordering, SharedCell};
 
 /// One CPU's callbacks.
 pub(super) struct Queue<M: Machine> {
-    /// 1 while somebody is at `lists`. Taken with the CPU pinned.
+    /// 1 while a CPU uses `lists`. Acquired with the CPU pinned.
     lock: M::AtomicU32,
     lists: M::Cell<Lists<M>>,
 }
@@ -32,13 +32,13 @@ pub(super) struct Lists<M: Machine> {
     ready: List<M>,
     /// The epoch of `waiting`.
     stamp: u64,
-    /// Callbacks ever sealed: tells one waiting batch from the next.
+    /// Callbacks sealed so far: tells one waiting batch from the next.
     sealed: u64,
-    /// Callbacks ever deferred.
+    /// Callbacks deferred so far.
     pub(super) deferred: u64,
-    /// Callbacks ever run; the first `done` of those deferred.
+    /// Callbacks run so far; the first `done` of those deferred.
     pub(super) done: u64,
-    /// Whether a CPU is running what was ready.
+    /// Whether a CPU is running the ready ones.
     busy: bool,
 }
 
@@ -48,7 +48,7 @@ struct List<M: Machine> {
     tail: *mut Deferred<M>,
 }
 
-// SAFETY: who calls `Domain::call` gives the nodes away, to be run on any CPU.
+// SAFETY: callers of `Domain::call` give the nodes away, to be run on any CPU.
 unsafe impl<M: Machine> Send for Lists<M> {}
 
 impl<M: Machine> Queue<M> {
@@ -71,14 +71,14 @@ impl<M: Machine> Queue<M> {
     /// Runs `f`, which must not panic, on the lists under the lock.
     pub(super) fn with<R>(&self, _pin: &M::Pin, f: impl FnOnce(&mut Lists<M>) -> R) -> R {
         M::spin_until(|| {
-            // Acquire: pairs with the release below.
+            // Acquire: pairs with the release that ends this function.
             self.lock
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
         });
-        // SAFETY: the lock excludes all others.
+        // SAFETY: the caller's CPU holds the lock, so no other CPU is at the lists.
         let result = f(unsafe { &mut *self.lists.write() });
-        // Release: pairs with the acquire above.
+        // Release: pairs with the acquire that begins this function.
         self.lock.store(0, Ordering::Release);
         result
     }
@@ -93,7 +93,7 @@ impl<M: Machine> Lists<M> {
     /// Appends a callback.
     ///
     /// # Safety
-    /// The node is in no list, valid, and given away.
+    /// The node is in no list and valid, and the caller gives it away.
     pub(super) unsafe fn defer(&mut self, node: *mut Deferred<M>) {
         let mut one = List {
             head: node,
@@ -124,7 +124,7 @@ impl<M: Machine> List<M> {
         if self.is_empty() {
             *self = other;
         } else if !other.is_empty() {
-            // SAFETY: a node in a list is valid and the list owner's alone.
+            // SAFETY: a node in a list is valid and belongs to the list's owner alone.
             unsafe { (*(*self.tail).link.write()).next = other.head };
             self.tail = other.tail;
         }
@@ -135,7 +135,7 @@ impl<M: Machine> List<M> {
         if node.is_null() {
             return None;
         }
-        // SAFETY: as in `append`.
+        // SAFETY: a node in a list is valid and belongs to the list's owner alone.
         let link = unsafe { *(*node).link.read() };
         self.head = link.next;
         Some((node, link))
@@ -143,8 +143,8 @@ impl<M: Machine> List<M> {
 }
 
 impl<M: Machine, P: Protocol> Domain<M, P> {
-    /// One step for the callbacks of CPU `index`: seals, tries to advance, runs
-    /// what is ready. The caller is outside sections.
+    /// One step for the callbacks of CPU `index`: seals, tries to advance, runs the ready ones. The
+    /// caller is outside sections.
     pub(super) fn step(&self, pin: &M::Pin, index: usize) -> Result<(), Blocked> {
         let queue = self.queues.of(index);
         let waiting = queue.with(pin, |lists| {
@@ -179,7 +179,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// Runs what is ready in `queue`.
+    /// Runs the ready callbacks of `queue`.
     fn run(&self, pin: &M::Pin, queue: &Queue<M>) -> Result<(), Blocked> {
         let ready = queue.with(pin, |lists| {
             if lists.busy {
@@ -195,7 +195,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         Ok(())
     }
 
-    /// Runs all callbacks; nobody else has the domain, so no section is open.
+    /// Runs all callbacks; the caller has the domain exclusively, so no section is open.
     fn run_all(&mut self) {
         let pin = M::pin();
         for queue in self.queues.iter() {
@@ -250,8 +250,8 @@ impl<'a, M: Machine> Batch<'a, M> {
     fn run(mut self) {
         while let Some((node, link)) = self.rest.pop() {
             self.ran += 1;
-            // SAFETY: whoever deferred the node promised that `run` may be called on
-            // it once, on any CPU, when no section is left that could see it.
+            // SAFETY: the caller of `Domain::call` promised that `run` may be called on the node
+            // once, on any CPU, when no section is left that could see the object.
             unsafe { (link.run)(node) };
         }
     }

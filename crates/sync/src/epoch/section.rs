@@ -1,11 +1,11 @@
-//! Entering and leaving.
+//! Entering and leaving sections.
 
 use super::{Domain, Protocol, Record, SectionId, Standard};
 use core::mem::ManuallyDrop;
 use machine::{Atomic, Machine, Ordering, SharedCell};
 
-/// In a record's nesting: callbacks await the outermost exit. Far above any depth,
-/// and not zero, so that the usual exit need not look for it.
+/// In a record's nesting: callbacks wait for the outermost exit. Far above any depth, and not zero,
+/// so that the usual exit need not check for it.
 pub(super) const DUE: u32 = 1 << 31;
 
 /// Proof of being in a section; the section ends when the last one is dropped.
@@ -23,8 +23,8 @@ pub struct Section<'a, M: Machine, P: Protocol = Standard> {
 impl<M: Machine, P: Protocol> Domain<M, P> {
     /// Enters a section; sections nest.
     ///
-    /// A section must be short and must not sleep: it holds its CPU, and all that
-    /// is deferred meanwhile. Full fence (outermost only).
+    /// A section must be short and must not sleep: it holds its CPU, and everything deferred
+    /// meanwhile. Full fence (outermost only).
     ///
     /// # Panics
     /// If the caller runs on no CPU of the domain's machine.
@@ -40,15 +40,14 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// Enters a section that [`Domain::exit_raw`] ends, for callers that can not
-    /// keep a [`Section`].
+    /// Enters a section that [`Domain::exit_raw`] ends, for callers that cannot keep a [`Section`].
     ///
     /// # Safety
     /// The task stays pinned to this CPU until the matching `exit_raw`, which comes
     /// before the domain is dropped.
     ///
     /// # Panics
-    /// As [`Domain::enter`].
+    /// See [`Domain::enter`].
     #[inline]
     pub unsafe fn enter_raw(&self, pin: &M::Pin) {
         self.begin(self.records.get(pin));
@@ -56,12 +55,12 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
 
     /// Ends the section begun by the last [`Domain::enter_raw`] of this CPU.
     ///
-    /// Runs nothing and never waits, since the caller is still pinned. True means
-    /// that callbacks are due: call [`Domain::settle`] once unpinned.
+    /// Runs nothing and never waits, since the caller is still pinned. Returns true if callbacks
+    /// are due: call [`Domain::settle`] once unpinned.
     ///
     /// # Safety
-    /// Whatever the section protected is not used any more, and the section that
-    /// ends is not one that a [`Section`] stands for.
+    /// The caller no longer uses anything that the section protected, and no [`Section`] stands for
+    /// the section that ends.
     ///
     /// # Panics
     /// If this CPU is in no section.
@@ -82,13 +81,12 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         if section & 1 == 0 {
             // Relaxed: an old value delays an advance and never permits one.
             let epoch = self.epoch.load(Ordering::Relaxed);
-            // Release: pairs with the acquire loads of `section`: whoever sees
-            // this section sees what the one before it did.
+            // Release: pairs with the acquire loads of `section`: a CPU that sees this section sees
+            // what the one before it did.
             record.section.store(section + 1, P::ENTRY);
-            // Pairs with the fence of a scan: it sees this section, or the
-            // section sees what was unlinked before the scan. Release: pairs with
-            // a scan's load, which may see this epoch and yet the `section` of
-            // the section before.
+            // Pairs with the fence of a scan: the scan sees this section, or the section sees what
+            // was unlinked before the scan. Release: pairs with a scan's load, which may see this
+            // epoch and yet the `section` of the section before.
             P::publish::<M>(&record.epoch, epoch);
         } else {
             // SAFETY: the caller's pin makes this CPU the only one at the record's
@@ -101,7 +99,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     #[inline]
     fn end(&self, record: &Record<M>) -> bool {
         let nesting = record.nesting.write();
-        // SAFETY: as in `begin`; a section's CPU is the record's owner.
+        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+        // `nesting`.
         let inner = unsafe { *nesting };
         if inner == 0 {
             Self::leave(record);
@@ -109,7 +108,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         } else if inner & DUE != 0 {
             Self::end_due(record)
         } else {
-            // SAFETY: as above.
+            // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+            // `nesting`.
             unsafe { *nesting = inner - 1 };
             false
         }
@@ -120,13 +120,15 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     #[inline(never)]
     fn end_due(record: &Record<M>) -> bool {
         let nesting = record.nesting.write();
-        // SAFETY: as in `end`.
+        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+        // `nesting`.
         let due = unsafe { *nesting == DUE };
         if due {
             Self::leave(record);
         }
         let taken = if due { DUE } else { 1 };
-        // SAFETY: as in `end`.
+        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+        // `nesting`.
         unsafe { *nesting -= taken };
         due
     }
@@ -134,16 +136,15 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// Ends the outermost section.
     #[inline(always)]
     fn leave(record: &Record<M>) {
-        // Relaxed: as in `begin`.
+        // Relaxed: the owner reads what it wrote.
         let section = record.section.load(Ordering::Relaxed);
-        // Release: pairs with a scan's acquire load; what the section did
-        // is over.
+        // Release: pairs with a scan's acquire load, so the scanner sees what the section did.
         record.section.store(section + 1, P::EXIT);
     }
 }
 
 impl<M: Machine, P: Protocol> Section<'_, M, P> {
-    /// The outermost section this is part of, for [`Domain::has_left`].
+    /// The outermost section that this one is part of, for [`Domain::has_left`].
     #[inline]
     pub fn id(&self) -> SectionId {
         let pin: &M::Pin = &self.pin;
@@ -161,8 +162,8 @@ impl<M: Machine, P: Protocol> Drop for Section<'_, M, P> {
     #[inline]
     fn drop(&mut self) {
         let due = self.domain.end(self.record);
-        // SAFETY: the pin is used no more. It goes before callbacks run, so that
-        // the task does not wait pinned.
+        // SAFETY: the pin is not used again. It goes before callbacks run, so that the task does
+        // not wait pinned.
         unsafe { ManuallyDrop::drop(&mut self.pin) };
         if due {
             self.domain.settle();

@@ -1,4 +1,4 @@
-//! Moments one can ask about instead of waiting for them.
+//! Moments that a task can ask about instead of waiting for them.
 
 use super::{Domain, Protocol};
 use core::num::NonZeroU64;
@@ -12,10 +12,9 @@ pub struct Snapshot {
 
 /// One outermost section of one CPU. 8 bytes; `Option<SectionId>` too.
 ///
-/// In bits: the CPU's index in the low 10, the section's odd number above. After
-/// 2^53 sections on a CPU (years without pause) a number is used again; an id kept
-/// that long may then be taken for open while the later section lasts, never for
-/// ended while its own does.
+/// In bits: the CPU's index in the low 10, the section's odd number above. After 2^53 sections on a
+/// CPU (years without pause) numbers repeat; an id kept that long may then count as open while the
+/// later section lasts, but never as ended while its own does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SectionId(NonZeroU64);
 
@@ -45,7 +44,7 @@ impl SectionId {
         self.0.get()
     }
 
-    /// The id in a word; `None` for 0 and what else no id gives.
+    /// The id in a word; `None` for 0 and any word that no id gives.
     #[inline]
     pub fn from_bits(bits: u64) -> Option<Self> {
         let odd = bits >> CPU_BITS & 1 == 1;
@@ -54,14 +53,14 @@ impl SectionId {
 }
 
 impl Snapshot {
-    /// The snapshot as a word: never 0, and never one that [`SectionId::to_bits`]
-    /// gives, so that a word can hold either (2^52 epochs fit).
+    /// The snapshot as a word: never 0, and never one that [`SectionId::to_bits`] gives, so that a
+    /// word can hold either (2^52 epochs fit).
     #[inline]
     pub fn to_bits(self) -> u64 {
         self.epoch << (CPU_BITS + 1)
     }
 
-    /// The snapshot in a word; `None` for 0 and what else no snapshot gives.
+    /// The snapshot in a word; `None` for 0 and any word that no snapshot gives.
     #[inline]
     pub fn from_bits(bits: u64) -> Option<Self> {
         let epoch = bits >> (CPU_BITS + 1);
@@ -71,29 +70,29 @@ impl Snapshot {
 }
 
 impl<M: Machine, P: Protocol> Domain<M, P> {
-    /// This moment. One fence, one load.
+    /// The current moment. One fence, one load.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             epoch: self.stamp(),
         }
     }
 
-    /// Whether all sections have ended that were open at the snapshot; what they
-    /// did then happens before the return.
+    /// Whether all sections have ended that were open at the snapshot; what they did then happens
+    /// before the return.
     ///
-    /// If not, tries to advance, so polling is all it takes. May say no for a while
-    /// because of sections that began after the snapshot at the same epoch. One
-    /// load if the epoch has moved on, a fence and one line a CPU otherwise. In a
-    /// section that is older than the snapshot the answer is no.
+    /// If not, tries to advance, so polling is enough. May return false for a while because of
+    /// sections that began after the snapshot at the same epoch. One load if the epoch has moved
+    /// on, otherwise a fence and one cache line per CPU. In a section that is older than the
+    /// snapshot it returns false.
     pub fn has_passed(&self, snapshot: &Snapshot) -> bool {
         self.pass(snapshot.epoch).is_ok()
     }
 
-    /// Whether this very section has ended; if so, what it did happens before the
-    /// return. One load. True for an id of a CPU the domain does not have.
+    /// Whether this very section has ended; if so, what it did happens before the return. One load.
+    /// True for an id of a CPU that the domain lacks.
     ///
-    /// The id must have come from its section to the caller by synchronization (a
-    /// lock, or release and acquire), else the section may not be seen to have begun.
+    /// The id must have come from its section to the caller by synchronization (a lock, or release
+    /// and acquire); otherwise the section may not be seen to have begun.
     #[inline]
     pub fn has_left(&self, id: SectionId) -> bool {
         if id.cpu() >= self.records.cpus().len() {

@@ -1,18 +1,18 @@
-//! Readers that do not leave: a bound for what they hold, and a hook.
+//! Readers that do not leave: a bound on the memory they hold, and a hook.
 
 use super::{Domain, Protocol};
 use alloc::boxed::Box;
 use machine::Machine;
 
-/// What a domain does about memory and about readers that stay.
+/// A domain's settings for memory and for readers that stay.
 pub struct Options {
-    /// The most callbacks pending on one CPU, at least 1; see [`Domain::call`] for
-    /// what is exact about it. 16,384 by default.
+    /// The most callbacks pending on one CPU, at least 1; [`Domain::call`] says how exact it is.
+    /// 16,384 by default.
     pub limit: usize,
-    /// Called in each round of waiting for a reader, with nothing held and the task
-    /// not pinned: a kernel lends the reader's CPU priority, reschedules it or blocks
-    /// the waiter. Nothing by default; every round also relaxes the CPU
-    /// ([`machine::Cpus::relax`]), which yields on machines that can be preempted.
+    /// Called in each round of waiting for a reader, with no lock held and the task not pinned: a
+    /// kernel lends the reader's CPU priority, reschedules it or blocks the waiter. None by
+    /// default; every round also relaxes the CPU ([`machine::Cpus::relax`]), which yields on
+    /// machines that can be preempted.
     pub on_stall: Option<Box<dyn Fn(Stall) + Send + Sync>>,
 }
 
@@ -25,12 +25,12 @@ impl Default for Options {
     }
 }
 
-/// A reader that somebody waits for.
+/// A reader that delays a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// The index of the CPU with the oldest section.
     pub cpu: usize,
-    /// Rounds that this wait has lasted before, from 0.
+    /// Rounds that this wait has lasted so far, from 0.
     pub round: u32,
 }
 
@@ -52,7 +52,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// One round of waiting.
     pub(super) fn stalled(&self, blocked: Blocked, round: u32) {
         M::relax(round);
-        // Who runs callbacks is pinned and soon done; only readers need help.
+        // A CPU that runs callbacks is pinned and soon done; only readers need help.
         if let (Blocked::Reader(cpu), Some(hook)) = (blocked, &self.options.on_stall) {
             hook(Stall { cpu, round });
         }

@@ -8,10 +8,10 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// Returns when every section that was open at the call has ended
     /// (*synchronize*).
     ///
-    /// What those sections did happens before the return; sections that begin
-    /// later see what the caller did before the call. Costs a fence and one line a
-    /// CPU if nobody is in the way; otherwise waits, as [`super::Options::on_stall`] says.
-    /// May return late by sections that began during the wait at the same epoch.
+    /// What those sections did happens before the return; sections that begin later see what the
+    /// caller did before the call. Costs a fence and one cache line per CPU if no section is in the
+    /// way; otherwise waits, as [`super::Options::on_stall`] says. Sections that began during the
+    /// wait at the same epoch may delay it.
     ///
     /// # Panics
     /// If the caller is in a section of this domain: it would wait for itself.
@@ -29,11 +29,11 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// The epoch that covers all the caller did before (module docs: *stamp*).
+    /// The epoch that covers everything the caller did before (module docs: *stamp*).
     pub(super) fn stamp(&self) -> u64 {
         // Pairs with the publication of sections.
         M::fence(Ordering::SeqCst);
-        // Relaxed: only the value matters; what others did is acquired on passing.
+        // Relaxed: only the value matters; passing acquires what others did.
         self.epoch.load(Ordering::Relaxed)
     }
 
@@ -81,7 +81,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// scan that found `oldest`, if nothing open is older.
     fn advance(&self, global: u64, oldest: Option<(usize, u64)>) {
         if oldest.is_none_or(|(_, epoch)| epoch >= global) {
-            // Release: hands on what the scan acquired. If another was faster, good.
+            // Release: hands on what the scan acquired. If another CPU was faster, that is as
+            // good.
             let _ = self.epoch.compare_exchange(
                 global,
                 global + 1,

@@ -11,12 +11,12 @@ pub struct RwLock<M: Machine, R: RawRw<M>, T: Send> {
     value: M::Cell<T>,
 }
 
-// SAFETY: readers on several CPUs share the value, a writer may take it elsewhere.
+// SAFETY: readers on several CPUs share the value, and a writer may take it elsewhere.
 unsafe impl<M: Machine, R: RawRw<M>, T: Send + Sync> Sync for RwLock<M, R, T> {}
-// SAFETY: the lock goes with the value.
+// SAFETY: the lock moves with the value.
 unsafe impl<M: Machine, R: RawRw<M>, T: Send> Send for RwLock<M, R, T> {}
 
-/// Shared access to the value; released when dropped, by the task that has it.
+/// Shared access to the value; its task releases it by dropping it.
 #[must_use = "the lock is released when this is dropped"]
 pub struct ReadGuard<'a, M: Machine, R: RawRw<M>, T: Send> {
     lock: &'a RwLock<M, R, T>,
@@ -24,7 +24,7 @@ pub struct ReadGuard<'a, M: Machine, R: RawRw<M>, T: Send> {
     not_send: PhantomData<*mut ()>,
 }
 
-/// Exclusive access to the value; released when dropped, by the task that has it.
+/// Exclusive access to the value; its task releases it by dropping it.
 #[must_use = "the lock is released when this is dropped"]
 pub struct WriteGuard<'a, M: Machine, R: RawRw<M>, T: Send> {
     lock: &'a RwLock<M, R, T>,
@@ -40,7 +40,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
         }
     }
 
-    /// Waits for shared access. A task that has it already must not.
+    /// Waits for shared access. The calling task must not have it already.
     #[inline]
     #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, M, R, T> {
@@ -48,7 +48,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
         self.reader()
     }
 
-    /// Shared access, if that needs no waiting.
+    /// Acquires shared access if no wait is needed.
     #[inline]
     #[track_caller]
     pub fn try_read(&self) -> Option<ReadGuard<'_, M, R, T>> {
@@ -63,7 +63,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
         self.writer()
     }
 
-    /// Exclusive access, if that needs no waiting.
+    /// Acquires exclusive access if no wait is needed.
     #[inline]
     #[track_caller]
     pub fn try_write(&self) -> Option<WriteGuard<'_, M, R, T>> {
@@ -83,8 +83,8 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
     fn reader(&self) -> ReadGuard<'_, M, R, T> {
         ReadGuard {
             lock: self,
-            // SAFETY: the caller has read-locked, so until the guard releases it
-            // nobody writes the value.
+            // SAFETY: the caller has read-locked, so no task writes the value until the guard
+            // releases the lock.
             value: unsafe { &*self.value.read() },
             not_send: PhantomData,
         }
@@ -100,7 +100,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
 
 // SAFETY: a shared guard gives out `&T` only.
 unsafe impl<M: Machine, R: RawRw<M>, T: Send + Sync> Sync for ReadGuard<'_, M, R, T> {}
-// SAFETY: as above.
+// SAFETY: a shared guard gives out `&T` only.
 unsafe impl<M: Machine, R: RawRw<M>, T: Send + Sync> Sync for WriteGuard<'_, M, R, T> {}
 
 impl<M: Machine, R: RawRw<M>, T: Send> Deref for ReadGuard<'_, M, R, T> {
@@ -123,7 +123,8 @@ impl<M: Machine, R: RawRw<M>, T: Send> Deref for WriteGuard<'_, M, R, T> {
 impl<M: Machine, R: RawRw<M>, T: Send> DerefMut for WriteGuard<'_, M, R, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; and the guard is borrowed exclusively.
+        // SAFETY: the lock is held for writing while the guard lives, and the guard is borrowed
+        // exclusively.
         unsafe { &mut *self.value }
     }
 }
@@ -131,7 +132,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> DerefMut for WriteGuard<'_, M, R, T> {
 impl<M: Machine, R: RawRw<M>, T: Send> Drop for ReadGuard<'_, M, R, T> {
     #[inline]
     fn drop(&mut self) {
-        // The checker takes an access for one instant, so it is told of the last, too.
+        // The checker sees an access at one instant, so it is told of the last one, too.
         self.lock.value.read();
         // SAFETY: the guard stands for one read acquisition.
         unsafe { self.lock.raw.read_unlock() };
@@ -141,7 +142,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> Drop for ReadGuard<'_, M, R, T> {
 impl<M: Machine, R: RawRw<M>, T: Send> Drop for WriteGuard<'_, M, R, T> {
     #[inline]
     fn drop(&mut self) {
-        // As for readers.
+        // The checker sees an access at one instant, so it is told of the last one, too.
         self.lock.value.write();
         // SAFETY: the guard stands for the write acquisition.
         unsafe { self.lock.raw.write_unlock() };

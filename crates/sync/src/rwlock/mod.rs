@@ -6,49 +6,97 @@ mod spin_park;
 pub use data::{ReadGuard, RwLock, WriteGuard};
 pub use spin_park::SpinParkRw;
 
+use core::marker::PhantomData;
 use machine::Machine;
 
 /// A reader-writer lock without data.
 ///
 /// # Safety
-/// While a write acquisition is not released there is no other acquisition.
-/// Acquiring has acquire semantics, releasing release semantics: a writer
-/// synchronizes with all before it, a reader with the writers before it.
+/// While a write acquisition is not released there is no other acquisition. Acquiring has acquire
+/// semantics, releasing release semantics: a writer synchronizes with all before it, a reader with
+/// the writers before it.
 pub unsafe trait RawRw<M: Machine>: Send + Sync {
     /// The lock's name, as the command prints it.
     const NAME: &'static str;
 
+    /// See [`RawLock::MAY_SLEEP`](crate::RawLock::MAY_SLEEP).
+    const MAY_SLEEP: bool = false;
+
     /// An unlocked lock.
     fn new() -> Self;
 
-    /// Acquires the lock together with other readers, waiting as long as it takes.
-    /// A task that reads already must not: a writer may have come in between.
+    /// Acquires the lock together with other readers, waiting as long as it takes. A task that
+    /// already reads must not call it: a writer may have come in between.
     fn read(&self);
 
-    /// Acquires the lock for reading if that needs no waiting.
+    /// Acquires the lock for reading if no wait is needed.
     fn try_read(&self) -> bool;
 
     /// Releases a read acquisition.
     ///
     /// # Safety
-    /// The caller has one.
+    /// The caller has a read acquisition.
     unsafe fn read_unlock(&self);
 
     /// Acquires the lock alone, waiting as long as it takes.
     fn write(&self);
 
-    /// Acquires the lock alone if that needs no waiting.
+    /// Acquires the lock alone if no wait is needed.
     fn try_write(&self) -> bool;
 
     /// Releases the write acquisition.
     ///
     /// # Safety
-    /// The caller has it.
+    /// The caller has the write acquisition.
     unsafe fn write_unlock(&self);
 
-    /// Whether somebody holds the lock, a moment ago.
+    /// Whether the lock was held a moment ago.
     fn is_locked(&self) -> bool;
 
-    /// Whether a writer holds the lock or waits for readers to leave, a moment ago.
+    /// Whether a moment ago a writer held the lock or waited for readers to leave.
     fn is_write_locked(&self) -> bool;
+}
+
+/// A [`RawRw`] held for reading, for code that keeps a lock apart from its data.
+#[must_use = "the lock is released when this is dropped"]
+pub struct RawReadGuard<'a, M: Machine, R: RawRw<M>>(&'a R, PhantomData<fn() -> M>);
+
+impl<'a, M: Machine, R: RawRw<M>> RawReadGuard<'a, M, R> {
+    /// Acquires `lock` for reading, waiting as long as it takes.
+    #[inline]
+    #[track_caller]
+    pub fn new(lock: &'a R) -> Self {
+        lock.read();
+        RawReadGuard(lock, PhantomData)
+    }
+}
+
+impl<M: Machine, R: RawRw<M>> Drop for RawReadGuard<'_, M, R> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard was made when the lock was acquired for reading.
+        unsafe { self.0.read_unlock() };
+    }
+}
+
+/// A [`RawRw`] held for writing, for code that keeps a lock apart from its data.
+#[must_use = "the lock is released when this is dropped"]
+pub struct RawWriteGuard<'a, M: Machine, R: RawRw<M>>(&'a R, PhantomData<fn() -> M>);
+
+impl<'a, M: Machine, R: RawRw<M>> RawWriteGuard<'a, M, R> {
+    /// Acquires `lock` for writing, waiting as long as it takes.
+    #[inline]
+    #[track_caller]
+    pub fn new(lock: &'a R) -> Self {
+        lock.write();
+        RawWriteGuard(lock, PhantomData)
+    }
+}
+
+impl<M: Machine, R: RawRw<M>> Drop for RawWriteGuard<'_, M, R> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard was made when the lock was acquired for writing.
+        unsafe { self.0.write_unlock() };
+    }
 }

@@ -19,15 +19,14 @@
 //!                else lock the chain; take all readers and the first writer;
 //!                     word = those readers + PARKED if writers remain; unlock it; unpark
 //! ```
-//! A claim stops new readers, so a writer waits for those inside only. A
-//! writer's release gives the lock to all readers that wait then, so a reader waits for
-//! one writer once it is queued (phase-fair: Brandenburg and Anderson, 2010), and wakes
-//! one writer, which claims the lock next or queues again at the head. So whenever
-//! somebody stands in queue 0 or 1, WRITER is set or a writer is awake to set it.
+//! A claim stops new readers, so a writer waits only for those inside. A writer's release hands the
+//! lock to all readers that wait then, so a queued reader waits for one writer (phase-fair:
+//! Brandenburg and Anderson, 2010), and wakes one writer, which claims the lock next or queues
+//! again at the head. So whenever a task stands in queue 0 or 1, WRITER is set or a writer is awake
+//! to set it.
 //!
-//! PARKED and DRAIN are set under the chain lock, by a compare-and-swap that fails if
-//! what is waited for has happened. No release touches the word after the step
-//! that frees the lock.
+//! PARKED and DRAIN are set under the chain lock, by a compare-and-swap that fails if the awaited
+//! change has happened. No release touches the word after the step that frees the lock.
 
 use super::RawRw;
 use crate::blocking::back_off;
@@ -42,7 +41,7 @@ const PARKED: u32 = 2;
 const DRAIN: u32 = 4;
 /// One reader.
 const READER: u32 = 8;
-/// Readers beyond this are a leak of acquisitions.
+/// More readers than this mean that acquisitions leak.
 const READERS_MAX: u32 = u32::MAX / READER / 2;
 
 /// Queues of the turnstile.
@@ -53,19 +52,20 @@ const DRAINING: usize = 2;
 /// Rounds of spinning before a task blocks.
 const SPINS: u32 = 10;
 
-/// A reader-writer lock of 4 bytes: shared readers, no starvation of writers, phase-fair
-/// to readers that wait.
+/// A reader-writer lock of 4 bytes: shared readers, no starvation of writers, phase-fair to readers
+/// that wait.
 ///
-/// `SPINS` is how many rounds a task spins before it blocks.
+/// A task spins for `SPINS` rounds before it blocks.
 pub struct SpinParkRw<M: Machine, const SPINS: u32 = { self::SPINS }> {
     word: M::AtomicU32,
 }
 
-// SAFETY: the protocol above: WRITER is set by a compare-and-swap of a word without it,
-// and the writer goes on when no reader is left; readers are added to words without it
-// only, or by the writer that gives the lock up.
+// SAFETY: the protocol of the module docs: a compare-and-swap of a word without WRITER sets it, and
+// the writer goes on when no reader is left; readers are added only to words without WRITER, or by
+// the writer that releases the lock.
 unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SpinParkRw<M, SPINS> {
     const NAME: &'static str = "spin-park-rw";
+    const MAY_SLEEP: bool = true;
 
     fn new() -> Self {
         SpinParkRw {
@@ -125,7 +125,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SpinParkRw<M, SPINS> {
     fn try_write(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & !PARKED == 0 {
-            // Acquire: as in `write`.
+            // Acquire: pairs with the releases of the readers and the writer before.
             match self.word.compare_exchange(
                 word,
                 word | WRITER,
@@ -175,7 +175,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
             let mut chain = Turnstiles::<M>::global().lock(self.key());
             if self.note(WRITER, PARKED) {
                 chain.select(READERS);
-                // The writer that wakes us has counted us among the readers.
+                // The writer that wakes this task has counted it among the readers.
                 chain.wait();
                 note_sleep::<M>();
                 return;
@@ -204,10 +204,11 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         }
     }
 
-    /// Sets WRITER, if it is not.
+    /// Sets WRITER if it is not set; returns whether it did.
     fn claim(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
-        // Acquire: as in `write`; readers still inside follow in `wait_for_readers`.
+        // Acquire: pairs with the release of the writer before; `wait_for_readers` acquires from
+        // readers still inside.
         word & WRITER == 0
             && self
                 .word
@@ -231,8 +232,8 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         M::fence(Ordering::Acquire);
     }
 
-    /// The last reader has left, and a writer stands in queue 2 or is about to: it has
-    /// set DRAIN under the chain lock. The lock is that writer's.
+    /// The last reader has left, and a writer stands in queue 2 or is about to: it has set DRAIN
+    /// under the chain lock. The lock belongs to that writer.
     #[cold]
     fn drained(&self) {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
@@ -242,15 +243,15 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
     #[cold]
     fn write_unlock_slow(&self) {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
-        // PARKED is set, and the chain is locked: nobody else changes the word.
+        // PARKED is set, and the chain is locked: no other task changes the word.
         let readers = chain.select(READERS).broadcast() as u32 * READER;
         chain.select(WRITERS).signal();
         let parked = if chain.has_waiters() { PARKED } else { 0 };
-        // Release: as in `write_unlock`.
+        // Release: pairs with the acquire of the next readers or writer.
         self.word.store(readers | parked, Ordering::Release);
     }
 
-    /// Spins for some rounds while one of `bits` is set; whether none is.
+    /// Spins for some rounds while one of `bits` is set; returns whether none is.
     fn spin_while(&self, bits: u32) -> bool {
         let mut round = 0;
         loop {
@@ -264,12 +265,12 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         }
     }
 
-    /// Under the chain lock: sets `bit` if one of `bits` still is set; whether it was.
+    /// Under the chain lock: sets `bit` if one of `bits` still is set; returns whether it was.
     fn note(&self, bits: u32, bit: u32) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & bits != 0 {
-            // Relaxed: the chain lock orders it. Exchanged even if nothing changes, so
-            // that the value is the newest.
+            // Relaxed: the chain lock orders it. Exchanged even if nothing changes, so that the
+            // value is the newest.
             match self
                 .word
                 .compare_exchange(word, word | bit, Ordering::Relaxed, Ordering::Relaxed)
@@ -288,7 +289,7 @@ fn too_many_readers() -> ! {
     panic!("a reader-writer lock has too many readers: read acquisitions are leaking");
 }
 
-// SAFETY: as for `RawRw`, which it forwards to.
+// SAFETY: it forwards to `RawRw`, which has the same contract.
 unsafe impl<M: Machine, const SPINS: u32> lock_api::RawRwLock for SpinParkRw<M, SPINS>
 where
     M::AtomicU32: ConstInit,

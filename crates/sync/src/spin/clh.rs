@@ -1,9 +1,8 @@
 //! The CLH queue lock (Craig, 1993; Landin and Hagersten, 1994).
 //!
-//! The queue is implicit: a waiter knows only its predecessor, and spins on the
-//! predecessor's node. A release is one store, uncontended or not, and never
-//! waits. FIFO. The node in the tail belongs to the lock; who follows a node owns it
-//! afterwards, so nodes wander from task to task.
+//! The queue is implicit: a waiter knows only its predecessor, and spins on the predecessor's node.
+//! A release is one store, uncontended or not, and never waits. FIFO. The node in the tail belongs
+//! to the lock; the task that follows a node owns it afterwards, so nodes wander from task to task.
 //!
 //! ```text
 //! state of a node:  FREE;  HELD (by its task, or it waits);  else left: the node to follow instead
@@ -18,10 +17,10 @@
 //!          leave: if !cas(tail, node, pred): node.state = pred;  no
 //! ```
 //!
-//! The last two lines of `try` are needed because between the look and the exchange
-//! `pred` may have been taken away, reused, and queued in the same lock again: then
-//! the attempt is queued behind a holder, and steps out without waiting. For the
-//! look itself, nodes are never given back to the allocator while the machine lives.
+//! The last two lines of `try` are needed because between the look and the exchange `pred` may have
+//! left the queue, been reused, and joined the queue of the same lock again: then the attempt is
+//! queued behind a holder, and steps out without waiting. To keep the look itself safe, nodes never
+//! return to the allocator while the machine lives.
 
 use super::pool::{self, Slot};
 use crate::ecosystem::impl_lock_api;
@@ -30,9 +29,9 @@ use crate::{RawLock, locals};
 use core::ptr::{self, NonNull};
 use machine::{Atomic, ConstInit, Machine, Ordering};
 
-/// Whoever follows the node may go.
+/// The follower of the node may enter.
 const FREE: *mut () = ptr::null_mut();
-/// Whoever follows the node must wait. No node is at address 1.
+/// The follower of the node must wait. No node is at address 1.
 const HELD: *mut () = ptr::without_provenance_mut(1);
 
 /// The lock: 8 bytes, and the node of its last holder (128 bytes) once it has had one.
@@ -67,8 +66,7 @@ type Place<M> = NonNull<Slot<ClhNode<M>>>;
 
 /// The state of a node.
 ///
-/// # Safety
-/// `place` was a node once (then it still is one).
+/// `place` is or was a node (then it still is one).
 #[inline]
 unsafe fn state<M: Machine>(place: &Place<M>) -> &M::AtomicPtr {
     // SAFETY: nodes live as long as the machine, and this field is atomic.
@@ -80,14 +78,13 @@ impl<M: Machine> Clh<M> {
     #[inline]
     fn node() -> Place<M> {
         let node = pool::take::<M, ClhNode<M>>();
-        // SAFETY: just taken.
+        // SAFETY: the call has just taken the node from the pool.
         unsafe { state(&node) }.store(HELD, Ordering::Relaxed);
         node
     }
 
-    /// Goes along nodes whose tasks have left, from `pred`, which the caller's node is
-    /// queued behind. Says in `Ok` that the lock is the caller's, in `Err` behind whom
-    /// it must wait.
+    /// Passes nodes whose tasks have left, from `pred`, behind which the caller's node is queued.
+    /// `Ok`: the lock is the caller's. `Err`: the node that the caller must wait for.
     #[inline]
     fn follow(mut pred: Place<M>) -> Result<(), Place<M>> {
         loop {
@@ -97,7 +94,7 @@ impl<M: Machine> Clh<M> {
             if next == HELD {
                 return Err(pred);
             }
-            // SAFETY: nobody else follows `pred`, and its task is done with it.
+            // SAFETY: no other task follows `pred`, and its task no longer uses it.
             unsafe { pool::give::<M, _>(pred) };
             match NonNull::new(next.cast()) {
                 None => return Ok(()),
@@ -121,24 +118,24 @@ impl<M: Machine> Clh<M> {
     #[cold]
     fn leave(&self, node: Place<M>, pred: Place<M>) {
         let this = node.as_ptr().cast();
-        // Release: who finds `pred` in the tail sees it initialised, as we did.
+        // Release: a task that finds `pred` in the tail sees it initialised, as this one did.
         match self.tail.compare_exchange(
             this,
             pred.as_ptr().cast(),
             Ordering::Release,
             Ordering::Relaxed,
         ) {
-            // SAFETY: nobody has queued behind it, and now nobody can.
+            // SAFETY: no node is queued behind it, and with the tail exchanged none can be.
             Ok(_) => unsafe { pool::give::<M, _>(node) },
-            // Release: pairs with the acquire in `follow`. The node is the follower's.
-            // SAFETY: still ours.
+            // Release: pairs with the acquire in `follow`. The node now belongs to its follower.
+            // SAFETY: the node belongs to this task until the store.
             Err(_) => unsafe { state(&node) }.store(pred.as_ptr().cast(), Ordering::Release),
         }
     }
 }
 
-// SAFETY: each node is followed by one other at most, and only when its task has
-// released the lock, or stepped out and named the one before it.
+// SAFETY: at most one other node follows each node, and only when its task has released the lock,
+// or stepped out and named the one before it.
 unsafe impl<M: Machine> RawLock<M> for Clh<M> {
     type Held = ClhHeld<M>;
     const NAME: &'static str = "clh";
@@ -152,8 +149,8 @@ unsafe impl<M: Machine> RawLock<M> for Clh<M> {
     #[inline]
     fn lock(&self) -> ClhHeld<M> {
         let node = Self::node();
-        // Release: the successor sees the node as HELD, not as it was in an earlier life.
-        // Acquire: so do we with the predecessor's.
+        // Release: the successor sees the node as HELD, not as it was in an earlier use. Acquire:
+        // this task sees the predecessor's node likewise.
         let pred = self.tail.swap(node.as_ptr().cast(), Ordering::AcqRel);
         if let Some(pred) = NonNull::new(pred.cast())
             && let Err(pred) = Self::follow(pred)
@@ -167,13 +164,14 @@ unsafe impl<M: Machine> RawLock<M> for Clh<M> {
         let pred = self.tail.load(Ordering::Acquire);
         let place = NonNull::new(pred.cast());
         if let Some(pred) = &place
-            // SAFETY: what was in a tail is a node. Relaxed: a guess, made sure of below.
+            // SAFETY: a pointer from a tail is a node. Relaxed: a guess, verified below.
             && unsafe { state::<M>(pred) }.load(Ordering::Relaxed) == HELD
         {
             return None;
         }
         let node = Self::node();
-        // AcqRel: as in `lock`.
+        // AcqRel: release so that the successor sees the node as HELD, acquire for the
+        // predecessor's node.
         if self
             .tail
             .compare_exchange(
@@ -184,7 +182,7 @@ unsafe impl<M: Machine> RawLock<M> for Clh<M> {
             )
             .is_err()
         {
-            // SAFETY: it was not queued.
+            // SAFETY: the node was not queued, so only this task has it.
             unsafe { pool::give::<M, _>(node) };
             return None;
         }
@@ -200,14 +198,14 @@ unsafe impl<M: Machine> RawLock<M> for Clh<M> {
     #[inline]
     unsafe fn unlock(&self, held: ClhHeld<M>) {
         // Release: pairs with the acquire in `follow`.
-        // SAFETY: the holder's node; from here on it is the lock's or a successor's.
+        // SAFETY: the holder's node; from here on it belongs to the lock or a successor.
         unsafe { state(&held.0) }.store(FREE, Ordering::Release);
     }
 
     fn is_locked(&self) -> bool {
         let mut place = NonNull::new(self.tail.load(Ordering::Acquire).cast());
         while let Some(node) = place {
-            // SAFETY: what was in a tail, or was followed, is a node.
+            // SAFETY: a pointer from a tail or from a followed node is a node.
             let next = unsafe { state::<M>(&node) }.load(Ordering::Acquire);
             if next == HELD {
                 return true;
@@ -222,13 +220,13 @@ impl<M: Machine> Drop for Clh<M> {
     fn drop(&mut self) {
         let mut place = NonNull::new(self.tail.load(Ordering::Acquire).cast());
         while let Some(node) = place {
-            // SAFETY: the tail's node is the lock's.
+            // SAFETY: the tail's node belongs to the lock.
             let next = unsafe { state::<M>(&node) }.load(Ordering::Acquire);
             if next == HELD {
                 // A guard was forgotten: its node is lost with it.
                 return;
             }
-            // SAFETY: as above; nobody can queue behind it any more.
+            // SAFETY: the tail's node belongs to the lock, and a dropped lock gets no more waiters.
             unsafe { pool::discard::<M, _>(node) };
             place = NonNull::new(next.cast());
         }

@@ -1,10 +1,10 @@
-//! CONBO, the conservative backoff lock (seed 004: Kleen and Chen, 2011).
+//! CONBO, the conservative backoff lock (case study 004: Kleen and Chen, 2011).
 //!
-//! "Use lock backoff, but do no harm": backoff from the ticket difference. The seed leaves
-//! the length of a delay open. No constant fits: a pause takes from 2 to 50 ns, a turn
-//! from 100 ns to microseconds, the more the more waiters look. So a waiter
-//! measures with the machine's clock what a look costs it that finds the lock moved on: a turn
-//! costs as much at least, for whoever is next has to look, too.
+//! "Use lock backoff, but do no harm": backoff by the ticket difference. The case study leaves the
+//! length of a delay open. No constant fits: a pause takes from 2 to 50 ns, a turn from 100 ns to
+//! microseconds, longer with more waiters. So a waiter measures with the machine's clock the cost
+//! of a look that finds the lock moved on: a turn costs at least as much, since the next waiter has
+//! to look, too.
 //!
 //! ```text
 //! look at distance d:   look = the cheapest look of this wait that found d changed
@@ -14,21 +14,21 @@
 //! # Why it does no harm
 //! Compared with the plain ticket lock in the same situation:
 //!
-//! - *Nobody waits*: the same instructions; the pace is consulted by waiters only.
+//! - *No waiters*: the same instructions; only waiters use the pace.
 //! - *Next in line* (distance 1; with two CPUs, always): no delay, the same loop.
-//! - *Further back*: a waiter at distance `d` delays by less than the `d - 1` turns that
-//!   must pass before it is next in line: a turn is the release, which takes the line from
-//!   all who look, the look of whoever is next, and a critical section. So there is nothing
-//!   it could have missed. Meanwhile it does not fetch the line `d - 1` times, which is
-//!   the gain: the looks of a wait from distance `d` fall from `d` towards the
-//!   logarithm of `d`. Before the first look has been timed, it takes a pause for a turn.
-//! - *Delays do not feed on each other*: what is measured is the cost of moving a line, not
-//!   the length of turns. One who overslept makes turns longer, but no delay.
-//! - *Where that arithmetic is off* (a waiter that lost its CPU while it looked): a delay
-//!   lasts at most [`MAX_DELAY`], after which the distance is read anew.
-//! - *Where nothing moves* (a long section, a preempted holder): after [`PATIENCE`]
-//!   pauses without a turn this wait goes on as the plain ticket lock's until one
-//!   passes, and gives its CPU away as that would.
+//! - *Further back*: a waiter at distance `d` delays by less than the `d - 1` turns that must pass
+//!   before it is next in line: a turn is the release, which takes the cache line from all lookers,
+//!   the look of the next waiter, and a critical section. So the delay misses nothing. Meanwhile
+//!   the waiter does not fetch the line `d - 1` times, which is the gain: the looks of a wait from
+//!   distance `d` fall from `d` towards the logarithm of `d`. Before the first look has been timed,
+//!   a pause counts as a turn.
+//! - *Delays do not feed on each other*: the lock measures the cost of moving a line, not the
+//!   length of turns. A waiter that overslept makes turns longer, but no delay.
+//! - *Where that arithmetic is off* (a waiter that lost its CPU while it looked): a delay lasts at
+//!   most [`MAX_DELAY`], after which the distance is read anew.
+//! - *Where nothing moves* (a long section, a preempted holder): after [`PATIENCE`] pauses without
+//!   a turn the wait continues as in the plain ticket lock until a turn passes, and yields the CPU
+//!   as that does.
 
 use super::ticket::{Pace, TicketLock};
 use machine::Machine;
@@ -36,8 +36,8 @@ use machine::Machine;
 /// The longest delay between two looks, in nanoseconds.
 const MAX_DELAY: u64 = 50_000;
 
-/// Pauses without a turn after which a wait delays no more; what hosted machines
-/// spend before they yield.
+/// Pauses without a turn after which a wait delays no more: as many as hosted machines spend before
+/// they yield.
 const PATIENCE: u32 = 64;
 
 /// The ticket lock with conservative backoff: 8 bytes. FIFO.
@@ -61,7 +61,7 @@ pub struct ConboPace {
 }
 
 impl ConboPace {
-    /// How long to delay at this distance, in pauses, given what the look at it has cost.
+    /// How long to delay at this distance, in pauses, given the cost of the look at it.
     #[inline]
     fn delay(&mut self, distance: u32, cost: u64) -> u32 {
         if distance == self.last {
@@ -80,7 +80,7 @@ impl ConboPace {
         self.delayed
     }
 
-    /// Pauses that pass before so many turns have.
+    /// Pauses that pass during so many turns.
     fn pauses(&self, turns: u32) -> u32 {
         if self.look == 0 || self.pause == 0 {
             return turns.min(PATIENCE);
@@ -89,7 +89,7 @@ impl ConboPace {
         u32::try_from(time * 1000 / self.pause).unwrap_or(u32::MAX)
     }
 
-    /// Learns what a pause takes: `pauses` took `time` nanoseconds.
+    /// Records what a pause takes: `pauses` took `time` nanoseconds.
     fn timed(&mut self, pauses: u32, time: u64) {
         self.pause = (time * 1000 / u64::from(pauses)).max(1);
     }
@@ -120,7 +120,7 @@ impl<M: Machine> Pace<M> for ConboPace {
 mod tests {
     use super::*;
 
-    /// After two looks, the second of which found the lock moved on and took `look`
+    /// The pace after two looks, the second of which found the lock moved on and took `look`
     /// nanoseconds; a pause takes `pause`.
     fn timed(look: u64, pause: u64) -> ConboPace {
         let mut pace = ConboPace::default();
@@ -183,7 +183,7 @@ mod tests {
         let mut looks = 0;
         while pace.delay(20, 100) != 0 {
             looks += 1;
-            assert!(looks < 100, "it delays for ever");
+            assert!(looks < 100, "it delays forever");
         }
         let spent = pace.vain;
         assert!((PATIENCE..2 * PATIENCE).contains(&spent), "{spent}");

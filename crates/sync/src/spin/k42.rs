@@ -1,13 +1,12 @@
-//! K42's variant of the MCS lock (Auslander, Edelsohn, Krieger, Rosenburg and
-//! Wisniewski, 2003; seed 004).
+//! K42's variant of the MCS lock (Auslander, Edelsohn, Krieger, Rosenburg and Wisniewski, 2003;
+//! case study 004).
 //!
-//! Waiters queue and spin locally as in [`super::Mcs`], but the holder has no node: at
-//! the end of its wait a waiter moves what its node knows, the successor, into the
-//! lock. So a node lives on the stack of a waiting `lock`, and nothing is carried
-//! to the release.
+//! Waiters queue and spin locally as in [`super::Mcs`], but the holder has no node: at the end of
+//! its wait a waiter moves its node's content, the successor, into the lock. So a node lives on the
+//! stack of a waiting `lock`, and an acquisition carries nothing to its release.
 //!
 //! ```text
-//! tail:  null = free;  HELD = held, nobody waits;  else the last waiter's node
+//! tail:  null = free;  HELD = held, no waiters;  else the last waiter's node
 //! next:  the first waiter, once it has linked itself; null while the lock is free
 //!
 //! lock:    if cas(tail, null, HELD): done
@@ -22,32 +21,32 @@
 //!          lock.next.waiting = 0
 //! ```
 //!
-//! The original stores the lock's own address where this stores `HELD`; a constant
-//! lets the lock move while it is held (by a forgotten guard) and stand in a `static`.
+//! The original stores the lock's own address where this one stores `HELD`; a constant lets the
+//! lock move while it is held (by a forgotten guard) and stand in a `static`.
 
 use super::McsNode;
-use super::mcs::wait_turn;
+use super::mcs::{hand_over, linked, wait_turn};
 use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
 use core::ptr;
 use machine::{Atomic, ConstInit, Machine, Ordering};
 
-/// The tail of a lock that is held while nobody waits. No node is at address 1.
+/// The tail of a held lock without waiters. No node is at address 1.
 const HELD: *mut () = ptr::without_provenance_mut(1);
 
 /// The lock: 16 bytes (`tail`, `next`). FIFO.
 #[repr(C)]
 pub struct K42<M: Machine> {
     tail: M::AtomicPtr,
-    /// Written by the holder, and by the one who queues directly behind it.
+    /// Written by the holder, and by the task that queues directly behind it.
     next: M::AtomicPtr,
 }
 
 impl<M: Machine> K42<M> {
-    /// Takes the lock if it is free; else says what the tail was.
+    /// Acquires the lock if it is free; otherwise returns the tail.
     #[inline]
     fn take(&self) -> Result<(), *mut ()> {
-        // Acquire: pairs with the releasing exchange in `unlock`.
+        // Acquire: pairs with the releasing exchange in `hand_over`.
         self.tail
             .compare_exchange(ptr::null_mut(), HELD, Ordering::Acquire, Ordering::Relaxed)
             .map(drop)
@@ -66,8 +65,8 @@ impl<M: Machine> K42<M> {
                 }
                 continue;
             }
-            // Release: the next in line sees the node initialised. Acquire: so do we
-            // with `prev`'s, and see the `next` that a holder has cleared.
+            // Release: the next in line sees the node initialised. Acquire: this task sees `prev`'s
+            // initialised, and the `next` that a holder has cleared.
             match self
                 .tail
                 .compare_exchange(prev, this, Ordering::AcqRel, Ordering::Relaxed)
@@ -83,19 +82,20 @@ impl<M: Machine> K42<M> {
             // it has seen this store.
             unsafe { &(*prev.cast::<McsNode<M>>()).next }
         };
-        // Release: pairs with the acquire loads of `next` below and in `unlock`.
+        // Release: pairs with the acquire loads of `next` in `leave`, `linked` and `hand_over`.
         link.store(this, Ordering::Release);
-        // `unlock` stores with release.
+        // `hand_over` stores with release.
         wait_turn(&node);
         self.leave(&node, this);
     }
 
-    /// The lock is ours: moves the successor from the node into the lock.
+    /// The caller holds the lock: moves the successor from the node into the lock.
     fn leave(&self, node: &McsNode<M>, this: *mut ()) {
+        // Acquire: pairs with the release by which the successor links itself.
         let mut next = node.next.load(Ordering::Acquire);
         if next.is_null() {
             self.next.store(ptr::null_mut(), Ordering::Relaxed);
-            // Release: who queues behind `HELD` writes `next` after the line above.
+            // Release: a task that queues behind `HELD` writes `next` after the line above.
             if self
                 .tail
                 .compare_exchange(this, HELD, Ordering::Release, Ordering::Relaxed)
@@ -103,16 +103,13 @@ impl<M: Machine> K42<M> {
             {
                 return;
             }
-            M::spin_until(|| {
-                next = node.next.load(Ordering::Acquire);
-                !next.is_null()
-            });
+            next = linked::<M>(&node.next);
         }
         self.next.store(next, Ordering::Relaxed);
     }
 }
 
-// SAFETY: the lock is acquired by exchanging null for `HELD`, or by being handed it
+// SAFETY: a task acquires the lock by exchanging null for `HELD`, or when the holder hands it over
 // through `waiting`, which only the holder clears, for one waiter.
 unsafe impl<M: Machine> RawLock<M> for K42<M> {
     type Held = ();
@@ -139,27 +136,9 @@ unsafe impl<M: Machine> RawLock<M> for K42<M> {
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        let mut next = self.next.load(Ordering::Acquire);
-        if next.is_null() {
-            // Release: pairs with the acquire in `take`.
-            let emptied = self.tail.compare_exchange(
-                HELD,
-                ptr::null_mut(),
-                Ordering::Release,
-                Ordering::Relaxed,
-            );
-            if emptied.is_ok() {
-                return;
-            }
-            M::spin_until(|| {
-                next = self.next.load(Ordering::Acquire);
-                !next.is_null()
-            });
-        }
-        // SAFETY: the successor waits in `lock` until `waiting` is cleared.
-        let next = unsafe { &*next.cast::<McsNode<M>>() };
-        // Release: pairs with the acquire of the successor's spin.
-        next.waiting.store(0, Ordering::Release);
+        // SAFETY: the caller holds the lock, and a waiter's node stays in place in `lock` until
+        // `waiting` is cleared.
+        unsafe { hand_over::<M>(&self.tail, HELD, &self.next) };
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! The MCS queue lock (Mellor-Crummey and Scott, 1991).
 //!
-//! Waiters form a list; each spins on a flag in its own node, so a release
-//! touches one other CPU's line however many wait. FIFO.
+//! Waiters form a list; each spins on a flag in its own node, so a release touches the cache line
+//! of one other CPU, however many wait. FIFO.
 //!
 //! ```text
 //! lock:    node.next = null; node.waiting = 1
@@ -13,8 +13,8 @@
 //!          node.next.waiting = 0
 //! ```
 //!
-//! Two ways to use it: with a node of the caller's, on its stack
-//! ([`Mcs::lock_with`]), or as a [`RawLock`], with a node from the task's pool.
+//! A caller uses it with its own node, on its stack ([`Mcs::lock_with`]), or as a [`RawLock`], with
+//! a node from the task's pool.
 
 use super::pool::{self, Slot};
 use crate::ecosystem::impl_lock_api;
@@ -31,9 +31,9 @@ pub struct Mcs<M: Machine> {
 
 /// A place in the queue; it must not move or die between `lock` and `unlock`.
 pub struct McsNode<M: Machine> {
-    /// The successor; written by it, read by the node's owner.
+    /// The successor, which writes it; the node's owner reads it.
     pub(super) next: M::AtomicPtr,
-    /// 1 until the predecessor hands the lock over; cleared by it.
+    /// 1 until the predecessor hands the lock over and clears it.
     pub(super) waiting: M::AtomicU32,
     machine: PhantomData<M>,
 }
@@ -60,6 +60,46 @@ pub(super) fn wait_turn<M: Machine>(node: &McsNode<M>) {
     note_spins::<M>(looks);
 }
 
+/// Waits until a successor, which is already in the tail, has linked itself to `next`.
+#[inline(always)]
+pub(super) fn linked<M: Machine>(next: &M::AtomicPtr) -> *mut () {
+    let mut found = ptr::null_mut();
+    M::spin_until(|| {
+        // Acquire: pairs with the release by which the successor links itself.
+        found = next.load(Ordering::Acquire);
+        !found.is_null()
+    });
+    found
+}
+
+/// Releases a lock whose `tail` is `alone` if nobody waits, and whose first waiter otherwise
+/// links itself to `next`.
+///
+/// # Safety
+/// The caller holds the lock; a waiter's node stays in place until its `waiting` is cleared.
+#[inline(always)]
+pub(super) unsafe fn hand_over<M: Machine>(
+    tail: &M::AtomicPtr,
+    alone: *mut (),
+    next: &M::AtomicPtr,
+) {
+    // Acquire: pairs with the release by which the successor links itself.
+    let mut successor = next.load(Ordering::Acquire);
+    if successor.is_null() {
+        // Release: pairs with the acquire by which a task finds the lock free.
+        let emptied =
+            tail.compare_exchange(alone, ptr::null_mut(), Ordering::Release, Ordering::Relaxed);
+        if emptied.is_ok() {
+            return;
+        }
+        successor = linked::<M>(next);
+    }
+    // SAFETY: the successor's node stays in place until `waiting` is cleared.
+    let successor = unsafe { &*successor.cast::<McsNode<M>>() };
+    // Release: pairs with the acquire of the successor's spin.
+    successor.waiting.store(0, Ordering::Release);
+}
+
 impl<M: Machine> Mcs<M> {
     /// An unlocked lock.
     pub fn new() -> Self {
@@ -78,15 +118,15 @@ impl<M: Machine> Mcs<M> {
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         node.waiting.store(1, Ordering::Relaxed);
         let this = ptr::from_ref(node).cast_mut().cast::<()>();
-        // Acquire: pairs with the releasing exchange of an unlock that left the queue
-        // empty. Release: whoever finds this node as predecessor sees it initialised.
+        // Acquire: pairs with the releasing exchange of an unlock that left the queue empty.
+        // Release: a successor sees this node initialised.
         let predecessor = self.tail.swap(this, Ordering::AcqRel);
         if !predecessor.is_null() {
             // SAFETY: a predecessor waits in `unlock_with` until it has seen `next`.
             let predecessor = unsafe { &*predecessor.cast::<McsNode<M>>() };
-            // Release: pairs with the acquire loads of `next` in `unlock_with`.
+            // Release: pairs with the acquire loads of `next` in `hand_over`.
             predecessor.next.store(this, Ordering::Release);
-            // `unlock_with` stores with release.
+            // `hand_over` stores with release.
             wait_turn(node);
         }
     }
@@ -94,12 +134,13 @@ impl<M: Machine> Mcs<M> {
     /// Acquires the lock with `node` if it is free.
     ///
     /// # Safety
-    /// As [`Mcs::lock_with`], if it returns `true`.
+    /// See [`Mcs::lock_with`], if it returns `true`.
     #[inline]
     pub unsafe fn try_lock_with(&self, node: &McsNode<M>) -> bool {
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         let this = ptr::from_ref(node).cast_mut().cast::<()>();
-        // Acquire and release: as in `lock_with`.
+        // Acquire: pairs with the exchange of an unlock. Release: a successor sees this node
+        // initialised.
         self.tail
             .compare_exchange(ptr::null_mut(), this, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
@@ -112,27 +153,9 @@ impl<M: Machine> Mcs<M> {
     #[inline]
     pub unsafe fn unlock_with(&self, node: &McsNode<M>) {
         let this = ptr::from_ref(node).cast_mut().cast::<()>();
-        let mut next = node.next.load(Ordering::Acquire);
-        if next.is_null() {
-            // Release: pairs with the acquiring swap in `lock_with`.
-            let emptied = self.tail.compare_exchange(
-                this,
-                ptr::null_mut(),
-                Ordering::Release,
-                Ordering::Relaxed,
-            );
-            if emptied.is_ok() {
-                return;
-            }
-            M::spin_until(|| {
-                next = node.next.load(Ordering::Acquire);
-                !next.is_null()
-            });
-        }
-        // SAFETY: the successor waits in `lock_with` until `waiting` is cleared.
-        let next = unsafe { &*next.cast::<McsNode<M>>() };
-        // Release: pairs with the acquire of the successor's spin.
-        next.waiting.store(0, Ordering::Release);
+        // SAFETY: the caller holds the lock, and a successor waits in `lock_with`, where its node
+        // stays in place, until `waiting` is cleared.
+        unsafe { hand_over::<M>(&self.tail, this, &node.next) };
     }
 }
 
@@ -145,9 +168,9 @@ impl<M: Machine> pool::Node for McsNode<M> {
 /// An acquisition of an [`Mcs`] as a [`RawLock`]: its node.
 pub struct McsHeld<M: Machine>(NonNull<Slot<McsNode<M>>>);
 
-// SAFETY: the tail is exchanged from null by one, and the lock handed over by the
-// holder to its one successor. A node from the pool stays in place until `unlock`
-// gives it back; that of a forgotten acquisition, for ever.
+// SAFETY: one task exchanges the tail from null, and the holder hands the lock over to its one
+// successor. A node from the pool stays in place until `unlock` returns it; that of a forgotten
+// acquisition, forever.
 unsafe impl<M: Machine> RawLock<M> for Mcs<M> {
     type Held = McsHeld<M>;
     const NAME: &'static str = "mcs";
@@ -159,7 +182,8 @@ unsafe impl<M: Machine> RawLock<M> for Mcs<M> {
     #[inline]
     fn lock(&self) -> McsHeld<M> {
         let slot = pool::take::<M, McsNode<M>>();
-        // SAFETY: just taken, and given back after the release only.
+        // SAFETY: the call has just taken the node from the pool, and it returns only after the
+        // release.
         unsafe { self.lock_with(&slot.as_ref().node) };
         McsHeld(slot)
     }
@@ -170,11 +194,12 @@ unsafe impl<M: Machine> RawLock<M> for Mcs<M> {
             return None;
         }
         let slot = pool::take::<M, McsNode<M>>();
-        // SAFETY: as in `lock`.
+        // SAFETY: the call has just taken the node from the pool, and it returns only after the
+        // release.
         if unsafe { self.try_lock_with(&slot.as_ref().node) } {
             Some(McsHeld(slot))
         } else {
-            // SAFETY: it did not get into the queue.
+            // SAFETY: the node did not get into the queue, so only this task has it.
             unsafe { pool::give::<M, _>(slot) };
             None
         }
@@ -182,8 +207,7 @@ unsafe impl<M: Machine> RawLock<M> for Mcs<M> {
 
     #[inline]
     unsafe fn unlock(&self, held: McsHeld<M>) {
-        // SAFETY: the node the lock was acquired with; after the release it is in no
-        // queue any more.
+        // SAFETY: the lock was acquired with this node; after the release the node is in no queue.
         unsafe {
             self.unlock_with(&held.0.as_ref().node);
             pool::give::<M, _>(held.0);

@@ -10,23 +10,23 @@
 //! | [`Clh`] | 8 + a node a lock, holder or waiter | FIFO | its predecessor's node | store |
 //! | [`K42`] | 16 + a node on a waiter's stack | FIFO | its own node | compare-and-swap |
 //!
-//! Time to hand over with `n` waiters: O(n) for the first four (all of them fetch
-//! the line again), O(1) for the queue locks.
+//! Time to hand over with `n` waiters: O(n) for the first four (all waiters fetch the cache line
+//! again), O(1) for the queue locks.
 //!
 //! # Preemption
-//! A FIFO lock goes to the waiter whose turn it is, running or not. If that waiter, or
-//! the holder, has lost its CPU, all others wait for the scheduler: with more tasks
-//! than CPUs each acquisition can cost a time slice. So the contract is:
+//! A FIFO lock goes to the waiter whose turn it is, running or not. If that waiter, or the holder,
+//! has lost its CPU, all others wait for the scheduler: with more tasks than CPUs each acquisition
+//! can cost a time slice. So the contract is:
 //!
 //! - *A kernel* disables preemption from before `lock` until after `unlock` (holds a
-//!   [`machine::Cpus::Pin`]). Then no more CPUs compete than exist, and everyone in the queue
+//!   [`machine::Cpus::Pin`]). Then no more CPUs compete than exist, and every task in the queue
 //!   runs.
-//! - *Hosted threads* can not do that. There [`machine::Cpus::relax`] gives the time slice
-//!   away after a bounded number of pauses, so every wait ends; but slowly: FIFO spin locks
-//!   lose two orders of magnitude when oversubscribed, [`TestAndSet`] one. Use a
-//!   parking lock where tasks may outnumber CPUs.
-//! - No spin lock is held across a park, or taken by an interrupt handler which may
-//!   have interrupted its holder.
+//! - *Hosted threads* cannot do that. There [`machine::Cpus::relax`] yields the time slice after a
+//!   bounded number of pauses, so every wait ends, but slowly: FIFO spin locks lose two orders of
+//!   magnitude when oversubscribed, [`TestAndSet`] one. Use a parking lock where tasks may
+//!   outnumber CPUs.
+//! - No task parks while it holds a spin lock, and no interrupt handler acquires one that the
+//!   interrupted task may hold.
 //!
 //! [`Mcs`] and [`Clh`] take nodes from the calling task's words, so they must not be used
 //! while the task's words are being destroyed.
@@ -36,7 +36,6 @@ mod conbo;
 mod k42;
 mod mcs;
 pub(crate) mod pool;
-mod proportional;
 mod tas;
 mod ticket;
 
@@ -45,6 +44,5 @@ pub use clh::{Clh, ClhHeld};
 pub use conbo::{Conbo, ConboPace};
 pub use k42::K42;
 pub use mcs::{Mcs, McsHeld, McsNode};
-pub use proportional::{Proportional, ProportionalPace};
 pub use tas::TestAndSet;
-pub use ticket::{Eager, Pace, Ticket, TicketLock};
+pub use ticket::{Eager, Pace, Proportional, ProportionalPace, Ticket, TicketLock};

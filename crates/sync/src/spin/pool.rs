@@ -1,12 +1,12 @@
 //! Nodes of queue locks, a few for each task.
 //!
-//! A task's unused nodes form a list in one of its words, so an acquisition takes
-//! one and a release puts one back without touching shared memory. A task has as
-//! many as it ever held and awaited locks at once; they go when it ends.
+//! A task's unused nodes form a list in one of its words, so an acquisition takes one and a release
+//! returns one without touching shared memory. A task has as many nodes as the most locks it ever
+//! held and awaited at once; they are freed when it ends.
 //!
-//! Some nodes may still be looked at by tasks that do not own them ([`Node::PEEKED`]).
-//! Their memory stays a node for as long as the machine lives: a task that ends
-//! leaves them in the machine's stock, where the next task without one looks first.
+//! Tasks that do not own a node may still read nodes of some kinds ([`Node::PEEKED`]). Their memory
+//! stays a node for as long as the machine lives: a task that ends leaves them in the machine's
+//! stock, where the next task without a node looks first.
 
 use crate::locals::give_up_at_exit;
 use alloc::boxed::Box;
@@ -15,7 +15,7 @@ use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use machine::{Atomic, Locals, Machine, Ordering};
 
-/// What is pooled.
+/// A node that the pool manages.
 pub(crate) trait Node: Default + 'static {
     /// The task-local word with the list.
     const WORD: usize;
@@ -23,11 +23,11 @@ pub(crate) trait Node: Default + 'static {
     const PEEKED: bool;
 }
 
-/// A node with the pool's link. Lines of its own: its owner spins on it.
+/// A node with the pool's link. On cache lines of its own: its owner spins on it.
 #[repr(C, align(128))]
 pub(crate) struct Slot<N> {
     pub(crate) node: N,
-    /// The next unused node. Touched by the slot's owner only.
+    /// The next unused node. Only the slot's owner touches it.
     link: Cell<*mut Slot<N>>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn take<M: Machine, N: Node>() -> NonNull<Slot<N>> {
     })
 }
 
-/// Puts a node into the calling task's pool, whoever took it.
+/// Puts a node into the calling task's pool, from whichever task it came.
 ///
 /// # Safety
 /// The caller owns the node, and gives it away.
@@ -59,21 +59,21 @@ pub(crate) unsafe fn give<M: Machine, N: Node>(slot: NonNull<Slot<N>>) {
         if word.get() == 0 {
             give_up_at_exit::<M>(locals);
         }
-        // SAFETY: the caller owned it.
+        // SAFETY: the caller owned the node and has given it to this call.
         let link = unsafe { &slot.as_ref().link };
         link.set(ptr::with_exposed_provenance_mut(word.get()));
         word.set(slot.as_ptr().expose_provenance());
     });
 }
 
-/// A node for a task that has none left.
+/// A node for a task without unused ones.
 #[cold]
 fn refill<M: Machine, N: Node>(locals: &Locals) -> NonNull<Slot<N>> {
     give_up_at_exit::<M>(locals);
     if N::PEEKED
         && let Some(slot) = Stock::<M, N>::of_machine().take_all()
     {
-        // SAFETY: the whole list is ours now.
+        // SAFETY: the whole list has moved from the stock to this task.
         let rest = unsafe { slot.as_ref() }.link.get();
         locals.words[N::WORD].set(rest.expose_provenance());
         return slot;
@@ -84,14 +84,14 @@ fn refill<M: Machine, N: Node>(locals: &Locals) -> NonNull<Slot<N>> {
     })))
 }
 
-/// Gives up the nodes of a task that ends.
+/// Frees the nodes of a task that ends.
 pub(crate) fn drain<M: Machine, N: Node>(locals: &Locals) {
     let first = locals.words[N::WORD].replace(0);
     let first = ptr::with_exposed_provenance_mut::<Slot<N>>(first);
     match NonNull::new(first) {
         None => {}
         Some(first) if N::PEEKED => Stock::<M, N>::of_machine().put(first),
-        // SAFETY: the list was the task's, and nobody looks at nodes of this kind.
+        // SAFETY: the list was the task's, and no other task reads nodes of this kind.
         Some(_) => unsafe { free(first) },
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn drain<M: Machine, N: Node>(locals: &Locals) {
 /// # Safety
 /// The caller owns the node, and gives it away.
 pub(crate) unsafe fn discard<M: Machine, N: Node>(slot: NonNull<Slot<N>>) {
-    // SAFETY: the caller owned it.
+    // SAFETY: the caller owned the node and has given it to this call.
     unsafe { slot.as_ref() }.link.set(ptr::null_mut());
     Stock::<M, N>::of_machine().put(slot);
 }
@@ -109,15 +109,15 @@ pub(crate) unsafe fn discard<M: Machine, N: Node>(slot: NonNull<Slot<N>>) {
 /// Frees a list.
 ///
 /// # Safety
-/// The slots are the caller's alone.
+/// The slots belong to the caller alone.
 unsafe fn free<N>(mut slot: *mut Slot<N>) {
     while !slot.is_null() {
-        // SAFETY: by contract; slots come from a box.
+        // SAFETY: the caller gives the slots away, and each comes from a box.
         slot = unsafe { Box::from_raw(slot) }.link.get();
     }
 }
 
-/// The machine's unused nodes. All are taken at once, so there is no ABA.
+/// The machine's unused nodes. A task takes all at once, so there is no ABA.
 struct Stock<M: Machine, N> {
     head: M::AtomicPtr,
     owns: PhantomData<fn() -> N>,
@@ -134,13 +134,13 @@ impl<M: Machine, N: Node> Stock<M, N> {
     /// Adds the caller's list.
     fn put(&self, first: NonNull<Slot<N>>) {
         let mut last = first;
-        // SAFETY: the list is the caller's until the exchange below.
+        // SAFETY: the list belongs to the caller until the exchange below.
         while let Some(next) = NonNull::new(unsafe { last.as_ref() }.link.get()) {
             last = next;
         }
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
-            // SAFETY: as above.
+            // SAFETY: the list belongs to the caller until the exchange below.
             unsafe { last.as_ref() }.link.set(head.cast());
             // Release: pairs with the acquire in `take_all`, for the links.
             match self.head.compare_exchange_weak(
@@ -167,7 +167,7 @@ impl<M: Machine, N: Node> Stock<M, N> {
 
 impl<M: Machine, N> Drop for Stock<M, N> {
     fn drop(&mut self) {
-        // SAFETY: the machine is gone, nobody is left to look at the nodes.
+        // SAFETY: the machine is gone, so no task is left that could read the nodes.
         unsafe { free(self.head.load(Ordering::Acquire).cast::<Slot<N>>()) };
     }
 }

@@ -6,9 +6,9 @@
 //! unlock:  held = 0
 //! ```
 //!
-//! Waiters read, so they share the line until a release; they write only when the
-//! lock looked free. Not fair: the CPU that released last often wins again, which
-//! is good for throughput and lets others starve.
+//! Waiters read, so they share the cache line until a release; they write only when the lock looked
+//! free. Not fair: the CPU that released last often wins again, which is good for throughput and
+//! lets others starve.
 
 use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
@@ -20,7 +20,7 @@ const MAX_BACKOFF: u32 = 64;
 
 /// The lock: 1 byte.
 pub struct TestAndSet<M: Machine> {
-    /// 1 while somebody holds the lock.
+    /// 1 while a task holds the lock.
     held: M::AtomicU8,
 }
 

@@ -1,10 +1,10 @@
-//! Lock classes: locks that play the same part, under one name.
+//! Lock classes: locks with the same role, under one name.
 
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
-/// How many classes can be told apart. Locks of further classes are counted
-/// together in a profile, and their order is not checked.
+/// How many classes there can be. Locks of further classes are counted together in a profile, and
+/// their order is not checked.
 pub const MAX_CLASSES: usize = 128;
 
 /// Whether a task may hold two locks of one class.
@@ -12,9 +12,9 @@ pub const MAX_CLASSES: usize = 128;
 pub enum Nesting {
     /// No, except by [`crate::watch::Watched::lock_nested`].
     Never,
-    /// Yes, if they are taken at ascending addresses (all pages of a superpage).
+    /// Yes, if they are acquired at ascending addresses (all pages of a superpage).
     ByAddress,
-    /// Yes; whoever takes them has an order of his own.
+    /// Yes; the code that acquires them keeps an order of its own.
     Allowed,
 }
 
@@ -22,8 +22,8 @@ pub enum Nesting {
 pub trait LockClass: 'static {
     /// The name in reports.
     const NAME: &'static str;
-    /// The place in the declared lock order, if it has one: while a lock is held,
-    /// only locks of greater rank may be waited for.
+    /// The place in the declared lock order, if it has one: a task that holds the lock may wait
+    /// only for locks of greater rank.
     const RANK: Option<u16> = None;
     /// Whether locks of this class nest.
     const NESTING: Nesting = Nesting::Never;
@@ -72,15 +72,15 @@ pub struct ClassState {
     name: &'static str,
     rank: Option<u16>,
     nesting: Nesting,
-    /// 0 until numbered; then its place in [`CLASSES`], or [`NO_ROOM`].
+    /// 0 until numbered; then its index in [`CLASSES`], or [`NO_ROOM`].
     id: AtomicU16,
 }
 
 /// The id of classes beyond [`MAX_CLASSES`].
 const NO_ROOM: u16 = u16::MAX;
 
-/// The numbered classes. Place 0 stays empty: it stands for all without a number.
-/// Places fill from the front and never empty.
+/// The numbered classes. Place 0 stays empty: it stands for all classes without a number. Places
+/// fill from the front and are never emptied.
 static CLASSES: [AtomicPtr<ClassState>; MAX_CLASSES] =
     [const { AtomicPtr::new(null_mut()) }; MAX_CLASSES];
 
@@ -113,7 +113,7 @@ impl ClassState {
     /// The class's number, 1 to [`MAX_CLASSES`] - 1, or 0 if there was no room for it.
     #[inline]
     pub fn id(&'static self) -> usize {
-        // Relaxed: the number says all; who reads `CLASSES` acquires there.
+        // Relaxed: only the number matters; a reader of `CLASSES` acquires there.
         match self.id.load(Ordering::Relaxed) {
             0 => self.register(),
             NO_ROOM => 0,
@@ -125,9 +125,8 @@ impl ClassState {
     fn register(&'static self) -> usize {
         let this = from_ref(self).cast_mut();
         for (id, place) in CLASSES.iter().enumerate().skip(1) {
-            // Two CPUs that register one class walk the same places, so the second
-            // finds what the first has put there.
-            // Release: pairs with the acquire in `class`.
+            // Two CPUs that register one class walk the same places, so the second finds what the
+            // first has put there. Release: pairs with the acquire in `class`.
             let was =
                 place.compare_exchange(null_mut(), this, Ordering::Release, Ordering::Relaxed);
             if was.is_ok() || was == Err(this) {
@@ -151,4 +150,30 @@ pub(crate) fn class(id: usize) -> Option<&'static ClassState> {
 /// The classes used so far, by number.
 pub fn classes() -> impl Iterator<Item = &'static ClassState> {
     (1..MAX_CLASSES).map_while(class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+
+    struct Late;
+
+    impl LockClass for Late {
+        const NAME: &'static str = "late";
+        fn state() -> &'static ClassState {
+            Box::leak(Box::new(ClassState::of::<Late>()))
+        }
+    }
+
+    /// The only test of this program that numbers classes: the table stays full.
+    #[test]
+    fn a_class_without_room_does_not_look_for_it_again() {
+        let last = (0..MAX_CLASSES)
+            .map(|_| Late::state())
+            .find(|c| c.id() == 0);
+        let last = last.expect("one has no number");
+        assert_eq!(last.id.load(Ordering::Relaxed), NO_ROOM);
+        assert_eq!(last.id(), 0);
+    }
 }

@@ -1,19 +1,20 @@
-//! What waiting cost, told by the locks themselves.
+//! The cost of waiting, as the locks themselves report it.
 //!
 //! A lock's slow path adds to two words of the waiting task; [`crate::watch::Watched`] takes the
-//! difference over an acquisition that waited. So a lock needs no room for it, and
-//! locks taken inside a lock's slow path (a turnstile's chain) count for both.
+//! difference over an acquisition that waited. So a lock needs no room for it, and locks acquired
+//! inside a lock's slow path (a turnstile's chain) count for both.
 
 use crate::locals::{SLEEPS, SPINS};
 use machine::Machine;
 
-/// A lock's slow path has spun `rounds` times. Call it once, when done spinning.
+/// Reports that a lock's slow path has spun `rounds` times. Called once, when it has finished
+/// spinning.
 #[inline]
 pub fn note_spins<M: Machine>(rounds: u32) {
     add::<M>(SPINS, rounds as usize);
 }
 
-/// A lock's slow path has slept.
+/// Reports that a lock's slow path has slept.
 #[inline]
 pub fn note_sleep<M: Machine>() {
     add::<M>(SLEEPS, 1);
@@ -26,7 +27,7 @@ fn add<M: Machine>(word: usize, n: usize) {
     });
 }
 
-/// Spins and sleeps of the calling task so far; only differences mean something.
+/// Spins and sleeps of the calling task so far; only differences are meaningful.
 pub(crate) fn effort<M: Machine>() -> (usize, usize) {
     M::with_locals(|locals| (locals.words[SPINS].get(), locals.words[SLEEPS].get()))
 }

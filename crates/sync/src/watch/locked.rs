@@ -10,20 +10,19 @@ use machine::Machine;
 
 /// The lock `R`, of class `C`, watched by `O`.
 ///
-/// As large as `R` whatever the observer; with [`super::Off`] its operations take
-/// `R`'s instructions. It is a [`RawLock`] if `R` is, and has `lock_api`'s traits that
-/// `R` has.
+/// As large as `R` whatever the observer; with [`super::Off`] its operations compile to `R`'s
+/// instructions. It is a [`RawLock`] if `R` is, and has those of `lock_api`'s traits that `R` has.
 pub struct Watched<M, R, C, O = DefaultObserver> {
     pub(super) raw: R,
     types: PhantomData<Types<M, C, O>>,
 }
 
-/// Types only: `Watched` is `Send` and `Sync` as the lock is.
+/// Only for types: `Watched` is `Send` and `Sync` as the lock is.
 type Types<M, C, O> = fn() -> (M, C, O);
 
-/// What the holder of a watched lock gives back: the lock's part and the observer's.
+/// What the holder of a watched lock hands to its release: the lock's part and the observer's.
 ///
-/// It stays in its task: held locks are a task's.
+/// Not `Send`: a held lock belongs to its task.
 pub struct Held<H, T> {
     raw: H,
     ticket: T,
@@ -40,39 +39,39 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         }
     }
 
-    /// The lock, to ask it what only it knows. Locking it goes unwatched.
+    /// The inner lock, for its own queries. Locking it is not watched.
     #[inline]
     pub fn raw(&self) -> &R {
         &self.raw
     }
 
     #[inline(always)]
-    fn attempt(&self, kind: Kind, nested: bool, site: &'static Location<'static>) -> Attempt {
+    pub(super) fn attempt(&self, kind: Kind, site: &'static Location<'static>) -> Attempt {
         Attempt {
             class: C::state(),
             lock: from_ref(&self.raw).addr(),
             kind,
-            nested,
+            may_sleep: false,
+            nested: false,
             site,
         }
     }
 
-    /// Acquires by `lock`; `try_lock` is what finds out whether it must wait.
+    /// Acquires by `lock`. Where reading the clock costs time, `try_lock` finds out whether `lock`
+    /// must wait; where it is free, `lock` takes the path it takes unwatched, and reports its
+    /// waiting itself.
     #[inline(always)]
     pub(super) fn acquire<H>(
         &self,
-        kind: Kind,
-        nested: bool,
-        site: &'static Location<'static>,
+        attempt: Attempt,
         try_lock: impl FnOnce() -> Option<H>,
         lock: impl FnOnce() -> H,
     ) -> Held<H, O::Ticket> {
-        let attempt = self.attempt(kind, nested, site);
         O::before(&attempt);
         self.acquire_unordered(&attempt, try_lock, lock)
     }
 
-    /// As [`Watched::acquire`], but that it says nothing of the order of locks.
+    /// Like [`Watched::acquire`], but tells the lock-order checker nothing.
     #[inline(always)]
     fn acquire_unordered<H>(
         &self,
@@ -80,7 +79,12 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         try_lock: impl FnOnce() -> Option<H>,
         lock: impl FnOnce() -> H,
     ) -> Held<H, O::Ticket> {
-        let (raw, how) = if !O::asks_contention() {
+        let (raw, how) = if M::FREE {
+            // One call for both, so that the lock's stack frame lies where it lies unwatched.
+            let began = O::asks_contention().then(Began::<M>::now);
+            let raw = lock();
+            (raw, began.map_or(Acquired::Unknown, |began| began.told()))
+        } else if !O::asks_contention() {
             (lock(), Acquired::Unknown)
         } else if let Some(raw) = try_lock() {
             (raw, Acquired::Free)
@@ -100,7 +104,7 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         site: &'static Location<'static>,
         try_lock: impl FnOnce() -> Option<H>,
     ) -> Option<Held<H, O::Ticket>> {
-        let attempt = self.attempt(kind, false, site);
+        let attempt = self.attempt(kind, site);
         match try_lock() {
             Some(raw) => Some(Held::new(raw, O::acquired(&attempt, Acquired::Tried))),
             None => {
@@ -133,56 +137,93 @@ impl<H, T> Held<H, T> {
     }
 }
 
+/// The beginning of an acquisition.
+struct Began<M> {
+    from: u64,
+    effort: (usize, usize),
+    machine: PhantomData<M>,
+}
+
+impl<M: Machine> Began<M> {
+    fn now() -> Self {
+        Began {
+            effort: effort::<M>(),
+            from: M::now(),
+            machine: PhantomData,
+        }
+    }
+
+    /// The wait that has just ended.
+    fn wait(self) -> Wait {
+        let to = M::now();
+        let (spins, sleeps) = self.effort;
+        let (spun, slept) = effort::<M>();
+        Wait {
+            from: self.from,
+            to,
+            spins: spun.wrapping_sub(spins) as u64,
+            sleeps: slept.wrapping_sub(sleeps) as u64,
+        }
+    }
+
+    /// How the lock was acquired, by its own report of its waiting.
+    fn told(self) -> Acquired {
+        let wait = self.wait();
+        match wait.spins + wait.sleeps {
+            0 => Acquired::Free,
+            _ => Acquired::Waited(wait),
+        }
+    }
+}
+
 #[cold]
 fn timed<M: Machine, H>(lock: impl FnOnce() -> H) -> (H, Wait) {
-    let (spins, sleeps) = effort::<M>();
-    let from = M::now();
+    let began = Began::<M>::now();
     let raw = lock();
-    let to = M::now();
-    let (spun, slept) = effort::<M>();
-    let wait = Wait {
-        from,
-        to,
-        spins: spun.wrapping_sub(spins) as u64,
-        sleeps: slept.wrapping_sub(sleeps) as u64,
-    };
-    (raw, wait)
+    (raw, began.wait())
 }
 
 impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
-    /// As [`RawLock::lock`], while another lock of the class may be held already.
+    /// An attempt that waits as long as it takes.
+    #[inline(always)]
+    fn blocking(&self, site: &'static Location<'static>) -> Attempt {
+        Attempt {
+            may_sleep: R::MAY_SLEEP,
+            ..self.attempt(Kind::Exclusive, site)
+        }
+    }
+
+    /// Like [`RawLock::lock`], while the task may already hold another lock of the class.
     #[inline]
     #[track_caller]
     pub fn lock_nested(&self) -> Held<R::Held, O::Ticket> {
-        self.acquire(
-            Kind::Exclusive,
-            true,
-            Location::caller(),
-            || self.raw.try_lock(),
-            || self.raw.lock(),
-        )
+        let nested = true;
+        let attempt = self.blocking(Location::caller());
+        let attempt = Attempt { nested, ..attempt };
+        self.acquire(attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 }
 
 impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
-    /// As [`RawLock::lock`], by a task that had the lock and has let it go to sleep: the locks it
-    /// holds come after this one, and whoever waits for them lets this one go.
+    /// Like [`RawLock::lock`], for a task that held the lock and released it to sleep: the other
+    /// locks it holds come after this one, and a task that waits for them releases this one.
     #[inline]
     #[track_caller]
     pub fn lock_again(&self) -> Held<R::Held, O::Ticket> {
-        let attempt = self.attempt(Kind::Exclusive, false, Location::caller());
+        let attempt = self.blocking(Location::caller());
         self.acquire_unordered(&attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 }
 
-// SAFETY: locking and unlocking are the inner lock's, one for one; the inner `Held`
-// is inside ours and can not be had otherwise.
+// SAFETY: locking and unlocking are the inner lock's, one for one; the inner `Held` is private to
+// ours.
 unsafe impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> RawLock<M>
     for Watched<M, R, C, O>
 {
     type Held = Held<R::Held, O::Ticket>;
 
     const NAME: &'static str = R::NAME;
+    const MAY_SLEEP: bool = R::MAY_SLEEP;
 
     #[inline]
     fn new() -> Self {
@@ -192,13 +233,8 @@ unsafe impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> RawLock<M>
     #[inline]
     #[track_caller]
     fn lock(&self) -> Self::Held {
-        self.acquire(
-            Kind::Exclusive,
-            false,
-            Location::caller(),
-            || self.raw.try_lock(),
-            || self.raw.lock(),
-        )
+        let attempt = self.blocking(Location::caller());
+        self.acquire(attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 
     #[inline]
@@ -219,7 +255,8 @@ unsafe impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> RawLock<M>
     }
 }
 
-// SAFETY: as for `RawLock`.
+// SAFETY: locking and unlocking are the inner lock's, one for one; the inner guard state is private
+// to ours.
 unsafe impl<M: Machine, R: lock_api::RawMutex, C: LockClass, O: Observer<M>> lock_api::RawMutex
     for Watched<M, R, C, O>
 {
@@ -230,13 +267,9 @@ unsafe impl<M: Machine, R: lock_api::RawMutex, C: LockClass, O: Observer<M>> loc
     #[inline]
     #[track_caller]
     fn lock(&self) -> Self::Guard {
-        self.acquire(
-            Kind::Exclusive,
-            false,
-            Location::caller(),
-            || self.raw.try_lock(),
-            || self.raw.lock(),
-        )
+        // `lock_api` does not say whether its locks sleep.
+        let attempt = self.attempt(Kind::Exclusive, Location::caller());
+        self.acquire(attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 
     #[inline]
@@ -247,7 +280,7 @@ unsafe impl<M: Machine, R: lock_api::RawMutex, C: LockClass, O: Observer<M>> loc
 
     #[inline]
     unsafe fn unlock(&self, guard: Self::Guard) {
-        // SAFETY: as in `RawLock::unlock`.
+        // SAFETY: the caller's guard state is from this lock, so its inner part is from `raw`.
         self.release(guard, |raw| unsafe { self.raw.unlock(raw) });
     }
 

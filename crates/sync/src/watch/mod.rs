@@ -1,23 +1,22 @@
-//! Watching locks: who waits for which lock, where, and in which order locks nest.
+//! Watching locks: which lock is waited for, where, and in which order locks nest.
 //!
-//! [`Watched`] wraps a lock and tells an [`Observer`] of each acquisition, with the
-//! lock's class and the caller's source line. [`Profile`] counts and times (as
-//! FreeBSD's LOCK_PROFILING), [`Order`] finds lock orders that can deadlock (as
-//! FreeBSD's WITNESS and Linux's lockdep), [`Both`] does both, and [`Off`] is not
-//! there at all: the wrapper then has the size of the lock and takes its
-//! instructions.
+//! [`Watched`] wraps a lock and tells an [`Observer`] of each acquisition, with the lock's class
+//! and the caller's source line. [`Profile`] counts and times (like FreeBSD's LOCK_PROFILING),
+//! [`Order`] finds lock orders that can deadlock (like FreeBSD's WITNESS and Linux's lockdep),
+//! [`Both`] does both, and [`Off`] vanishes: the wrapper then has the size of the lock and compiles
+//! to its instructions.
 //!
-//! The observer is a type, so one binary can hold watched and unwatched locks, and
-//! a test names the one it means in any build. [`DefaultObserver`] is what a build
-//! chooses: [`Order`] with debug assertions or feature `lock-order`, [`Profile`] with
-//! feature `lock-profile`, [`Both`] with both, else [`Off`].
+//! The observer is a type, so one binary can hold watched and unwatched locks, and a test can name
+//! its observer in any build. [`DefaultObserver`] is the build's choice: [`Order`] with debug
+//! assertions or feature `lock-order`, [`Profile`] with feature `lock-profile`, [`Both`] with both,
+//! else [`Off`].
 //!
-//! What observers keep is of `core`'s types, not of the machine's, and belongs to
-//! the process: a simulator does not charge for being watched, a checker does not
-//! see it as part of the program, and watching takes no lock.
+//! Observers keep their data in `core`'s types, not the machine's, and per process: a simulator
+//! does not charge for being watched, a checker does not see it as part of the program, and
+//! watching takes no lock.
 //!
-//! A call site is the caller of `lock`, by `#[track_caller]`; a function between the
-//! user and [`Watched`] needs the attribute too, to be looked through.
+//! A call site is the caller of `lock`, by `#[track_caller]`; a function between the user and
+//! [`Watched`] needs the attribute too, or it is the call site itself.
 
 mod class;
 mod effort;

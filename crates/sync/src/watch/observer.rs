@@ -1,44 +1,46 @@
-//! What an observer is told.
+//! The events that an observer sees.
 
 use super::ClassState;
 use core::marker::PhantomData;
 use core::panic::Location;
 use machine::Machine;
 
-/// Whether others may hold the lock at the same time.
+/// Whether the lock may have several holders at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nobody else may.
+    /// One holder.
     Exclusive,
-    /// Other readers may.
+    /// Several readers.
     Shared,
 }
 
-/// Somebody wants a lock.
+/// A task wants a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     /// The lock's class.
     pub class: &'static ClassState,
     /// The lock's address.
     pub lock: usize,
-    /// How it is wanted.
+    /// Exclusive or shared.
     pub kind: Kind,
+    /// Whether a task that waits for it may sleep ([`crate::RawLock::MAY_SLEEP`]).
+    pub may_sleep: bool,
     /// Whether another lock of the class may be held, by explicit permission.
     pub nested: bool,
-    /// Who wants it.
+    /// The call site.
     pub site: &'static Location<'static>,
 }
 
-/// How a lock was got.
+/// How a lock was acquired.
 #[derive(Clone, Copy, Debug)]
 pub enum Acquired {
     /// By `try_lock`.
     Tried,
-    /// It was free.
+    /// Without waiting: it was free.
     Free,
-    /// It was taken, and this waited for it.
+    /// After a wait: it was taken.
     Waited(Wait),
-    /// Nobody asked ([`Observer::asks_contention`]).
+    /// Not asked ([`Observer::asks_contention`]).
     Unknown,
 }
 
@@ -47,24 +49,25 @@ pub enum Acquired {
 pub struct Wait {
     /// When it began ([`machine::Clock::now`]).
     pub from: u64,
-    /// When the lock was got.
+    /// When the lock was acquired.
     pub to: u64,
-    /// Rounds of spinning, as far as the lock tells ([`super::note_spins`]).
+    /// Rounds of spinning, as far as the lock reports them ([`super::note_spins`]).
     pub spins: u64,
-    /// Sleeps, as far as the lock tells ([`super::note_sleep`]).
+    /// Sleeps, as far as the lock reports them ([`super::note_sleep`]).
     pub sleeps: u64,
 }
 
 /// Watches acquisitions and releases, in the task that does them.
 ///
-/// Nothing here may use a watched lock.
+/// It must not use a watched lock.
 pub trait Observer<M: Machine>: 'static {
-    /// Carried from an acquisition to its release. Where a lock's interface can not
-    /// carry it (one whose release takes nothing), the release gets the default.
+    /// Carried from an acquisition to its release. Where a lock's interface cannot carry it (if the
+    /// release takes no argument), the release gets the default.
     type Ticket: Default;
 
-    /// Whether it must be known if a lock was free. A blocking acquisition then
-    /// tries first, and is timed if that fails.
+    /// Whether the observer must know if a lock was free. A blocking acquisition then tries first,
+    /// and is timed if that fails; on a machine whose clock is [free](machine::Clock::FREE) it is
+    /// always timed, and does not try.
     fn asks_contention() -> bool;
 
     /// A blocking acquisition is about to start.
@@ -83,7 +86,7 @@ pub trait Observer<M: Machine>: 'static {
     fn released(ticket: Self::Ticket);
 }
 
-/// Nobody watches: the wrapper compiles to the lock.
+/// No watching: the wrapper compiles to the lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Off {}
 
@@ -106,7 +109,7 @@ impl<M: Machine> Observer<M> for Off {
     fn released((): ()) {}
 }
 
-/// `A` watches, and `B` too.
+/// Both `A` and `B` watch.
 pub struct Both<A, B>(PhantomData<fn() -> (A, B)>);
 
 impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for Both<A, B> {

@@ -1,10 +1,10 @@
 //! The wrapper for [`RawRw`].
 //!
-//! Its releases take nothing, so nothing goes from an acquisition to its release:
-//! waits are timed, holds are not. (`lock_api`'s guards carry it, see `shared`.)
+//! Its releases take no argument, so an acquisition carries nothing to its release: waits are
+//! timed, holds are not. (`lock_api`'s guards carry it, see `shared`.)
 
 use super::locked::Held;
-use super::{Kind, LockClass, Observer, Watched};
+use super::{Attempt, Kind, LockClass, Observer, Watched};
 use crate::rwlock::RawRw;
 use core::panic::Location;
 use machine::Machine;
@@ -14,6 +14,7 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
     for Watched<M, R, C, O>
 {
     const NAME: &'static str = R::NAME;
+    const MAY_SLEEP: bool = R::MAY_SLEEP;
 
     #[inline]
     fn new() -> Self {
@@ -23,10 +24,12 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
     #[inline]
     #[track_caller]
     fn read(&self) {
+        let attempt = Attempt {
+            may_sleep: R::MAY_SLEEP,
+            ..self.attempt(Kind::Shared, Location::caller())
+        };
         self.acquire(
-            Kind::Shared,
-            false,
-            Location::caller(),
+            attempt,
             || self.raw.try_read().then_some(()),
             || self.raw.read(),
         );
@@ -42,17 +45,19 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
 
     #[inline]
     unsafe fn read_unlock(&self) {
-        // SAFETY: passed on.
+        // SAFETY: the caller has a read acquisition of this lock, and so one of `raw`.
         self.release(untimed(), |()| unsafe { self.raw.read_unlock() });
     }
 
     #[inline]
     #[track_caller]
     fn write(&self) {
+        let attempt = Attempt {
+            may_sleep: R::MAY_SLEEP,
+            ..self.attempt(Kind::Exclusive, Location::caller())
+        };
         self.acquire(
-            Kind::Exclusive,
-            false,
-            Location::caller(),
+            attempt,
             || self.raw.try_write().then_some(()),
             || self.raw.write(),
         );
@@ -68,7 +73,7 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
 
     #[inline]
     unsafe fn write_unlock(&self) {
-        // SAFETY: passed on.
+        // SAFETY: the caller has the write acquisition of this lock, and so that of `raw`.
         self.release(untimed(), |()| unsafe { self.raw.write_unlock() });
     }
 

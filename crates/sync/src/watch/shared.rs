@@ -5,8 +5,8 @@ use super::{Kind, LockClass, Observer, Watched};
 use core::panic::Location;
 use machine::Machine;
 
-// SAFETY: locking and unlocking are the inner lock's, one for one; the inner guards
-// are inside ours and can not be had otherwise.
+// SAFETY: locking and unlocking are the inner lock's, one for one; the inner guards are private to
+// ours.
 unsafe impl<M: Machine, R: lock_api::RawRwLock, C: LockClass, O: Observer<M>> lock_api::RawRwLock
     for Watched<M, R, C, O>
 {
@@ -19,9 +19,7 @@ unsafe impl<M: Machine, R: lock_api::RawRwLock, C: LockClass, O: Observer<M>> lo
     #[track_caller]
     fn lock_shared(&self) -> Self::SharedGuard {
         self.acquire(
-            Kind::Shared,
-            false,
-            Location::caller(),
+            self.attempt(Kind::Shared, Location::caller()),
             || self.raw.try_lock_shared(),
             || self.raw.lock_shared(),
         )
@@ -45,9 +43,7 @@ unsafe impl<M: Machine, R: lock_api::RawRwLock, C: LockClass, O: Observer<M>> lo
     #[track_caller]
     fn lock_exclusive(&self) -> Self::ExclusiveGuard {
         self.acquire(
-            Kind::Exclusive,
-            false,
-            Location::caller(),
+            self.attempt(Kind::Exclusive, Location::caller()),
             || self.raw.try_lock_exclusive(),
             || self.raw.lock_exclusive(),
         )
@@ -63,7 +59,7 @@ unsafe impl<M: Machine, R: lock_api::RawRwLock, C: LockClass, O: Observer<M>> lo
 
     #[inline]
     unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
-        // SAFETY: as in `unlock_shared`.
+        // SAFETY: the caller's guard is from this lock, so its inner part is from `raw`.
         self.release(guard, |raw| unsafe { self.raw.unlock_exclusive(raw) });
     }
 

@@ -1,8 +1,8 @@
 //! Call sites of classes, numbered.
 //!
-//! A hash table that only grows: open addressing, one word a slot, an entry is put
-//! there by one compare-and-swap. A look-up of a known site is a hash and, mostly,
-//! one read of a line that nobody writes.
+//! A hash table that only grows: open addressing, one word per slot; one compare-and-swap adds an
+//! entry. A look-up of a known site is a hash and, mostly, one read of a line that is no longer
+//! written.
 
 use super::ClassState;
 use super::class::{MAX_CLASSES, class};
@@ -10,28 +10,28 @@ use core::panic::Location;
 use core::ptr::{from_ref, with_exposed_provenance};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many pairs of class and call site can be told apart. Further sites of a
-/// class are counted together.
+/// How many pairs of class and call site there can be. Further sites of a class are counted
+/// together.
 pub const MAX_SITES: usize = 1024;
 
 /// How many [`Site`]s there can be.
 pub(crate) const SITES: usize = MAX_CLASSES + MAX_SITES;
 
-/// A pair of class and call site: below [`MAX_CLASSES`] the class with this number at
-/// a site not recorded, else [`MAX_CLASSES`] plus a slot of [`SLOTS`].
+/// A pair of class and call site: below [`MAX_CLASSES`] the class with this number at an unrecorded
+/// site, otherwise [`MAX_CLASSES`] plus a slot of [`SLOTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site(pub(crate) u16);
 
 /// `location address << CLASS_BITS | class number`, or 0.
 static SLOTS: [AtomicUsize; MAX_SITES] = [const { AtomicUsize::new(0) }; MAX_SITES];
 
-/// Bits of a slot that hold the class. The address has the rest: 48 bits, sign
-/// extended, which is where x86-64 and AArch64 kernels and processes have their
-/// constants. A site whose address does not fit is not recorded.
+/// Bits of a slot that hold the class. The address has the rest: 48 bits, sign extended, which is
+/// where x86-64 and AArch64 kernels and processes have their constants. A site whose address does
+/// not fit is not recorded.
 const CLASS_BITS: u32 = 16;
 const _: () = assert!(usize::BITS == 64 && MAX_CLASSES <= 1 << CLASS_BITS);
 
-/// Probes before a site is given up; the table is then all but full.
+/// Probes before the search for a site ends; the table is then all but full.
 const PROBES: usize = 64;
 
 impl Site {
@@ -77,8 +77,8 @@ impl Site {
     pub(crate) fn location(self) -> Option<&'static Location<'static>> {
         let slot = (self.0 as usize).checked_sub(MAX_CLASSES)?;
         let key = SLOTS[slot].load(Ordering::Relaxed);
-        // SAFETY: null in a free slot; else the address of a `&'static Location`,
-        // exposed in `of`, and the same in all its bits: `of` has checked that.
+        // SAFETY: null in a free slot; otherwise the address of a `&'static Location`, exposed in
+        // `of`, which has checked that all its bits are recovered.
         unsafe { with_exposed_provenance::<Location<'static>>(address_in(key)).as_ref() }
     }
 }

@@ -1,6 +1,8 @@
 //! Counting instructions of the examples beside a test's own binary.
 #![allow(dead_code)] // each test uses a part of it
 
+pub mod figures;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,6 +10,13 @@ fn binary(example: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("a test knows its binary");
     let profile = exe.ancestors().nth(2).expect("target/PROFILE/deps/test");
     profile.join("examples").join(example)
+}
+
+/// What an example prints to the argument `case`.
+pub fn says(example: &str, case: &str) -> String {
+    let output = Command::new(binary(example)).arg(case).output();
+    let output = output.expect("the example is beside the test: cargo build --examples");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// Instructions of a run, as callgrind counts them: within functions whose name matches

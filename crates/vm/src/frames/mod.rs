@@ -20,15 +20,18 @@
 
 mod block;
 mod cache;
+mod map;
 mod pool;
 mod pools;
 mod reservation;
 
+use crate::error::Error;
 use crate::lock::CacheLock;
 use block::BLOCK;
 use cache::{BATCH, Cache};
 use core::iter;
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+use map::Map;
 use pools::Pools;
 use reservation::Reservations;
 use sync::PerCpu;
@@ -54,23 +57,26 @@ pub struct Frames<M: Platform> {
     /// Free frames that are in no cache.
     pools: Pools<M>,
     reservations: Reservations<M>,
-    total: usize,
+    map: Map,
     /// How many allocations succeed before one fails; 0 means all do. [`FOR_GOOD`]: those
     /// behind it fail, too. Written by tests only, so its line is shared by all CPUs.
     fail_in: M::AtomicU64,
 }
 
 impl<M: Platform> Frames<M> {
-    /// All frames of `machine`, free and of unknown content.
-    pub fn new(machine: &M) -> Self {
-        let (total, cpus) = (machine.frame_count(), machine.cpus());
-        Frames {
-            caches: PerCpu::new(cpus, |_| CacheLock::<M, _>::new(Cache::default())),
-            pools: Pools::new(cpus.len(), total),
-            reservations: Reservations::new(total),
-            total,
+    /// All frames that `machine` hands over, free and of unknown content.
+    ///
+    /// # Errors
+    /// If the kernel's heap has no room, or the machine's memory map is wrong.
+    pub fn new(machine: &M) -> Result<Self, Error> {
+        let (map, cpus) = (Map::of(machine)?, machine.cpus());
+        Ok(Frames {
+            caches: PerCpu::try_new(cpus, |_| CacheLock::<M, _>::new(Cache::default()))?,
+            pools: Pools::new(cpus.len(), &map)?,
+            reservations: Reservations::new(map.end())?,
+            map,
             fail_in: M::AtomicU64::new(0),
-        }
+        })
     }
 
     /// Says what is where, once this stays where it is.
@@ -171,7 +177,17 @@ impl<M: Platform> Frames<M> {
 
     /// How many frames there are.
     pub fn total(&self) -> usize {
-        self.total
+        self.map.total()
+    }
+
+    /// One above the highest frame's number; what lies below may have holes.
+    pub(crate) fn end(&self) -> usize {
+        self.map.end()
+    }
+
+    /// The frame at a place, below [`Frames::total`], among all that there are.
+    pub(crate) fn nth(&self, place: usize) -> Frame {
+        self.map.nth(place)
     }
 
     /// How many are free; exact while nobody allocates or frees. O(CPUs), and O(memory / 2

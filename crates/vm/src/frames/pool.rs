@@ -22,6 +22,8 @@ mod tests;
 
 use super::block::{BLOCK, Block, Kind};
 use super::{BATCH, RUN};
+use crate::error::Error;
+use crate::heap::filled;
 use alloc::boxed::Box;
 use core::ops::Range;
 use machine::Frame;
@@ -36,7 +38,7 @@ const _: () = assert!(BATCH.is_multiple_of(RUN));
 
 /// The blocks, listed by kind. Nothing in it ever grows.
 pub(super) struct Pool {
-    /// The part; frames that do not exist are never free.
+    /// The part; frames that the VM does not have are never free.
     blocks: Box<[Block]>,
     /// The number of the first block.
     base: usize,
@@ -49,25 +51,33 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// All of `frames`, of which the first begins a block.
-    pub(super) fn new(frames: Range<usize>) -> Self {
-        debug_assert!(frames.start.is_multiple_of(BLOCK));
+    /// The frames of `usable`, ascending, which lie in `part`; that begins with a block.
+    pub(super) fn new(
+        part: Range<usize>,
+        usable: impl DoubleEndedIterator<Item = Range<usize>>,
+    ) -> Result<Self, Error> {
+        debug_assert!(part.start.is_multiple_of(BLOCK));
         let mut pool = Pool {
-            blocks: (0..frames.len().div_ceil(BLOCK))
-                .map(|_| Block::EMPTY)
-                .collect(),
-            base: frames.start / BLOCK,
+            blocks: filled(part.len().div_ceil(BLOCK), || Block::EMPTY)?,
+            base: part.start / BLOCK,
             first: [NONE; 3],
             count: 0,
             whole: 0,
         };
         // From the end, so frames go out in ascending order.
-        let whole = frames.end - frames.len() % BLOCK;
-        (whole..frames.end).for_each(|frame| pool.put(Frame(frame as u32)));
-        for first in (frames.start..whole).step_by(BLOCK).rev() {
-            pool.put_block(Frame(first as u32));
+        usable.rev().for_each(|frames| pool.fill(frames));
+        Ok(pool)
+    }
+
+    /// Takes in neighbours, whole blocks at once.
+    fn fill(&mut self, frames: Range<usize>) {
+        let first = frames.start.next_multiple_of(BLOCK).min(frames.end);
+        let past = (frames.end - frames.end % BLOCK).max(first);
+        (past..frames.end).for_each(|frame| self.put(Frame(frame as u32)));
+        for first in (first..past).step_by(BLOCK).rev() {
+            self.put_block(Frame(first as u32));
         }
-        pool
+        (frames.start..first).for_each(|frame| self.put(Frame(frame as u32)));
     }
 
     /// Where the pool keeps what, in bytes.

@@ -1,13 +1,18 @@
 //! Pools, each with a part of memory.
 //!
-//! Frame *f* belongs to one pool for ever, so who frees it needs no look around. CPUs are
+//! Frame *f* belongs to one pool for ever, so freeing it needs no look around. CPUs are
 //! dealt over the pools by their numbers, [`CPUS`] to each; a CPU whose pool is empty goes round
 //! the others. Pools are locked one at a time.
 
 use super::block::BLOCK;
+use super::map::Map;
 use super::pool::Pool;
+use crate::error::Error;
+use crate::heap::push;
 use crate::lock::PoolLock;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
 use machine::{Frame, Platform};
 use sync::Padded;
 
@@ -20,27 +25,29 @@ const LEAST: usize = 8;
 /// The pools. Nothing but what their locks protect changes.
 pub(super) struct Pools<M: Platform> {
     pools: Box<[Padded<PoolLock<M, Pool>>]>,
-    /// Blocks of each but the last, which may have fewer.
-    blocks: usize,
+    /// The first frame of each, the first of a block; it has all until the next one's.
+    starts: Vec<usize>,
 }
 
 impl<M: Platform> Pools<M> {
-    /// All of `frames` frames, for `cpus` CPUs.
-    pub(super) fn new(cpus: usize, frames: usize) -> Self {
-        let all = frames.div_ceil(BLOCK).max(1);
+    /// All frames of `map`, for `cpus` CPUs: each pool has about as many.
+    pub(super) fn new(cpus: usize, map: &Map) -> Result<Self, Error> {
+        let all = map.total().div_ceil(BLOCK).max(1);
         let wanted = cpus.div_ceil(CPUS).min(all / LEAST).max(1);
-        let blocks = all.div_ceil(wanted);
-        let part = |number: usize| {
-            let first = number * blocks * BLOCK;
-            let pool = Pool::new(first..frames.min(first + blocks * BLOCK));
+        let starts = starts(map, all.div_ceil(wanted) * BLOCK)?;
+        let mut pools = Vec::new();
+        pools.try_reserve_exact(starts.len())?;
+        for (number, &start) in starts.iter().enumerate() {
+            let end = starts.get(number + 1).copied().unwrap_or(map.end());
+            let pool = Pool::new(start..end, map.within(start..end))?;
             let (at, bytes) = pool.memory();
             M::label(at, bytes, "Frames.pool");
-            Padded(PoolLock::<M, _>::new(pool))
-        };
-        Pools {
-            pools: (0..all.div_ceil(blocks)).map(part).collect(),
-            blocks,
+            pools.push(Padded(PoolLock::<M, _>::new(pool)));
         }
+        Ok(Pools {
+            pools: pools.into_boxed_slice(),
+            starts,
+        })
     }
 
     /// Says what is where.
@@ -75,7 +82,7 @@ impl<M: Platform> Pools<M> {
         let mut frames = frames.into_iter().peekable();
         while let Some(&first) = frames.peek() {
             let index = self.index_of(first);
-            let part = index * self.frames()..(index + 1) * self.frames();
+            let part = self.part(index);
             let mut pool = self.pools[index].lock();
             while let Some(frame) = frames.next_if(|frame| part.contains(&frame.index())) {
                 pool.put(frame);
@@ -84,11 +91,66 @@ impl<M: Platform> Pools<M> {
     }
 
     fn index_of(&self, frame: Frame) -> usize {
-        frame.index() / self.frames()
+        self.starts.partition_point(|&start| start <= frame.index()) - 1
     }
 
-    /// Frames of each pool but the last.
-    fn frames(&self) -> usize {
-        self.blocks * BLOCK
+    /// The frames of a pool, and what holes there are.
+    fn part(&self, index: usize) -> Range<usize> {
+        let end = self.starts.get(index + 1).copied().unwrap_or(usize::MAX);
+        self.starts[index]..end
+    }
+}
+
+/// Where pools of at least `share` frames begin, but for the last.
+fn starts(map: &Map, share: usize) -> Result<Vec<usize>, Error> {
+    let mut starts = Vec::new();
+    push(&mut starts, 0)?;
+    let mut has = 0;
+    for block in (0..map.end()).step_by(BLOCK) {
+        if has >= share {
+            push(&mut starts, block)?;
+            has = 0;
+        }
+        let frames = map.within(block..block + BLOCK).map(|part| part.len());
+        has += frames.sum::<usize>();
+    }
+    Ok(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hosted::{Hosted, Options};
+    use machine::PAGE_SIZE;
+    use std::vec::Vec;
+
+    /// The free frames of each pool, and the pool of each block.
+    fn pools(cpus: usize, blocks: usize, holes: &[Range<usize>]) -> (Vec<usize>, Vec<usize>) {
+        let frames = |at: usize| (at * BLOCK) as u32;
+        let machine = Hosted::with_options(Options {
+            reserved: holes
+                .iter()
+                .map(|it| frames(it.start)..frames(it.end))
+                .collect(),
+            ..Options::new(1, blocks * BLOCK * PAGE_SIZE)
+        });
+        let map = Map::of(&machine.expect("memory")).expect("a map");
+        let pools = Pools::<Hosted>::new(cpus, &map).expect("room");
+        let of = |block: usize| pools.index_of(Frame(frames(block)));
+        let have = pools.iter().map(|pool| pool.lock().len()).collect();
+        (have, (0..blocks).map(of).collect())
+    }
+
+    #[test]
+    fn pools_have_equal_parts_of_what_there_is() {
+        let (have, of) = pools(16, 64, &[]);
+        assert_eq!(have, [32 * BLOCK; 2]);
+        assert_eq!((of[31], of[32]), (0, 1));
+        // All of one half is a hole, and some of the other.
+        let (have, of) = pools(16, 64, &[0..32, 40..48]);
+        assert_eq!(have, [12 * BLOCK; 2]);
+        assert_eq!((of[0], of[51], of[52], of[63]), (0, 0, 1, 1));
+        let (have, _) = pools(1_000, 64, &[1..32, 32..63]);
+        assert_eq!(have, [2 * BLOCK], "too little for two");
     }
 }

@@ -7,15 +7,17 @@
 //! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
 //!
 //! # Protocol
-//! The lock of a block's reservation protects who has it and what is unused. A word says how
+//! The lock of a block's reservation protects its owner and what is unused. A word says how
 //! many were ever made and how many are live, that is have unused frames; it changes under the lock of the block's
-//! pool when the block is taken, and, if frames go back to the pool, when they do. So who finds
+//! pool when the block is taken, and, if frames go back to the pool, when they do. So a search that finds
 //! nothing live, then one pool after the other empty, and then the word as it was, knows that
 //! there was nothing reserved all the time: none was free in the pools or reserved. (It
 //! may count one for a moment whose last frame has just been used.)
 
 use super::block::BLOCK;
 use super::{Frames, frames_of};
+use crate::error::Error;
+use crate::heap::filled;
 use crate::lock::ReservationLock;
 use alloc::boxed::Box;
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
@@ -41,7 +43,7 @@ pub(super) struct Made {
     ever: u32,
 }
 
-/// Who has a block, and what he has not used of it.
+/// The owner of a block, and what it has not used of it.
 #[derive(Default)]
 struct Reservation {
     /// The leaf table of the slot that has it; none if nothing is unused.
@@ -51,29 +53,30 @@ struct Reservation {
 }
 
 impl Reservation {
-    /// Takes the frame at `index` for `owner`, if it is his and unused.
+    /// Takes the frame at `index` for `owner`, if it has it and has not used it.
     fn take(&mut self, owner: Frame, index: usize) -> bool {
         let bit = 1 << (index % 64);
-        let is_his = self.owner == Some(owner) && self.unused[index / 64] & bit != 0;
-        if is_his {
+        let is_own = self.owner == Some(owner) && self.unused[index / 64] & bit != 0;
+        if is_own {
             self.unused[index / 64] &= !bit;
         }
-        is_his
+        is_own
     }
 }
 
 impl<M: Platform> Reservations<M> {
-    pub(super) fn new(frames: usize) -> Self {
+    /// For the frames below `end`; a block that is not whole is never reserved.
+    pub(super) fn new(end: usize) -> Result<Self, Error> {
         const {
             let plain = size_of::<M::AtomicU8>() == 1;
             assert!(!plain || size_of::<Padded<ReservationLock<M, Reservation>>>() == 128);
         }
-        let new = |_| Padded(ReservationLock::<M, _>::new(Reservation::default()));
-        Reservations {
-            blocks: (0..frames.div_ceil(BLOCK)).map(new).collect(),
+        let new = || Padded(ReservationLock::<M, _>::new(Reservation::default()));
+        Ok(Reservations {
+            blocks: filled(end.div_ceil(BLOCK), new)?,
             made: Padded(M::AtomicU64::new(0)),
             hand: Padded(M::AtomicUsize::new(0)),
-        }
+        })
     }
 
     pub(super) fn label(&self) {
@@ -167,7 +170,7 @@ impl<M: Platform> Frames<M> {
         }
     }
 
-    /// Breaks one reservation up. If none has unused frames, somebody is making or ending one:
+    /// Breaks one reservation up. If none has unused frames, another task is making or ending one:
     /// waits a little, for the `round`th time. O(blocks).
     pub(super) fn break_up_any(&self, round: u32) {
         let Reservations { blocks, hand, .. } = &self.reservations;

@@ -1,10 +1,9 @@
-//! Attachments: who maps an object, and where.
+//! Attachments: where an object is mapped, and by whom.
 
 use super::life::Mapper;
 use super::{Object, life};
 use crate::error::Error;
 use crate::heap::try_box;
-use crate::pmap::Pmap;
 use crate::policy::Policies;
 use alloc::sync::Arc;
 use core::ops::Deref;
@@ -40,7 +39,7 @@ unsafe impl<M: Platform, P: Policies<M>> Send for Links<M, P> {}
 // SAFETY: the object may be used by all CPUs, and the owner is a number here; the rest is
 // written once, atomic, or under a lock.
 unsafe impl<M: Platform, P: Policies<M>> Send for Attachment<M, P> {}
-// SAFETY: as above.
+// SAFETY: what changes is atomic, or is used under the shard's lock.
 unsafe impl<M: Platform, P: Policies<M>> Sync for Attachment<M, P> {}
 
 impl<M: Platform, P: Policies<M>> Attachment<M, P> {
@@ -50,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         unsafe { self.object.as_ref() }
     }
 
-    /// Who maps the object: what [`Object::attach`] was given.
+    /// The mapping's owner: what [`Object::attach`] was given.
     pub fn owner(&self) -> *const () {
         self.owner
     }
@@ -78,20 +77,40 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         inside.then(|| self.range.start + page as usize * PAGE_SIZE)
     }
 
+    /// What of `range`, which it maps, the object reaches to. For an operation that hands on private copies under
+    /// the lock of the slots that get them, with this attachment listed: what is behind must
+    /// stay away, since a truncation may have looked for copies there before.
+    pub(crate) fn reached(&self, range: VaRange) -> VaRange {
+        // Pairs with the publication of the size in `Object::truncate`: this sees the size, or the
+        // truncation sees the attachment and the slots, and waits for their lock.
+        M::fence(Ordering::SeqCst);
+        let left = self
+            .object()
+            .pages()
+            .saturating_sub(self.index(range.start));
+        VaRange::sized(
+            range.start,
+            left.min(range.pages() as u64) as usize * PAGE_SIZE,
+        )
+    }
+
     /// The same mapping in another space: what a fork makes.
     pub fn inherit(&self, owner: *const ()) -> Result<Attached<M, P>, Error> {
         Attached::make(self.object(), owner, self.range, self.delta)
     }
 
-    /// Its pmap, kept, and what it maps where. The pmap is there.
-    pub(super) fn mapper(&self) -> Mapper<M, P> {
-        let pmap = self.owner.cast::<Pmap<M, P>>();
-        // SAFETY: pmaps live in an `Arc`, and this one does.
-        let pmap = unsafe {
-            Arc::increment_strong_count(pmap);
-            Arc::from_raw(pmap)
+    /// Its owner, kept, and what it maps where.
+    ///
+    /// # Safety
+    /// The owner is a `T` in an `Arc`, and it is there.
+    pub(super) unsafe fn mapper<T>(&self) -> Mapper<T> {
+        let owner = self.owner.cast::<T>();
+        // SAFETY: the caller promises that it lives in an `Arc`, and that this is not gone.
+        let owner = unsafe {
+            Arc::increment_strong_count(owner);
+            Arc::from_raw(owner)
         };
-        (pmap, self.range, self.index(self.range.start))
+        (owner, self.range, self.index(self.range.start))
     }
 
     pub(super) fn object_pointer(&self) -> NonNull<Object<M, P>> {
@@ -100,21 +119,13 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
 
     /// Adds a reference unless the last has gone.
     pub(super) fn try_retain(&self) -> bool {
-        let mut now = self.references.load(Ordering::Relaxed);
-        while now != 0 {
-            let more = now.checked_add(1).expect("references to an attachment");
-            // Relaxed: who found it here found it whole under the shard's lock.
-            match self.references.compare_exchange_weak(
-                now,
-                more,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(other) => now = other,
-            }
-        }
-        false
+        let more =
+            |now: u32| (now != 0).then(|| now.checked_add(1).expect("references to an attachment"));
+        // Relaxed: a task that found it here found it whole under the shard's lock.
+        let retained = self
+            .references
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        retained.is_ok()
     }
 }
 
@@ -130,10 +141,21 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         first: u64,
     ) -> Result<Attached<M, P>, Error> {
         let end = first.checked_add(range.pages() as u64);
-        if end.is_none_or(|end| end > super::MAX_SIZE >> PAGE_SHIFT) {
+        if end.is_none_or(|end| end > super::MAX_PAGES) {
             let reason = "the mapping reaches behind what an object can be";
             return Err(Error::Invalid { reason });
         }
+        self.reattach(owner, range, first)
+    }
+
+    /// As [`Object::attach`], for a mapping that has moved or grown. Growth may carry it behind what an
+    /// object can be, as on Linux: touching it there is touching it behind the object's end.
+    pub(crate) fn reattach(
+        &self,
+        owner: *const (),
+        range: VaRange,
+        first: u64,
+    ) -> Result<Attached<M, P>, Error> {
         let delta = first.wrapping_sub((range.start >> PAGE_SHIFT) as u64);
         Attached::make(self, owner, range, delta)
     }
@@ -147,7 +169,7 @@ pub struct Attached<M: Platform, P: Policies<M>>(NonNull<Attachment<M, P>>);
 
 // SAFETY: a counted reference to what is shared between CPUs.
 unsafe impl<M: Platform, P: Policies<M>> Send for Attached<M, P> {}
-// SAFETY: as above.
+// SAFETY: an attachment may be used by all CPUs at once.
 unsafe impl<M: Platform, P: Policies<M>> Sync for Attached<M, P> {}
 
 impl<M: Platform, P: Policies<M>> Attached<M, P> {
@@ -202,7 +224,7 @@ impl<M: Platform, P: Policies<M>> Deref for Attached<M, P> {
     type Target = Attachment<M, P>;
 
     fn deref(&self) -> &Attachment<M, P> {
-        // SAFETY: a counted reference.
+        // SAFETY: a counted reference keeps it.
         unsafe { self.0.as_ref() }
     }
 }
@@ -225,7 +247,7 @@ impl<M: Platform, P: Policies<M>> PartialEq for Attached<M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Attached<M, P> {
     fn drop(&mut self) {
-        // AcqRel: who drops the last one sees what others did before they dropped theirs.
+        // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
         if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: the last reference, and nobody can add one any more.
             unsafe { life::detach(self.0) };

@@ -20,7 +20,7 @@ pub(super) fn zero_from<M: Memory>(machine: &M, frame: Frame, from: usize) {
 }
 
 /// Copies the frame's bytes from `offset` on to `to`.
-pub(super) fn copy_out<M: Memory>(machine: &M, frame: Frame, offset: usize, to: &mut [u8]) {
+pub(crate) fn copy_out<M: Memory>(machine: &M, frame: Frame, offset: usize, to: &mut [u8]) {
     for_each_word(offset, to.len(), |index, from, start, count| {
         let word = machine.word(frame, index).load(Ordering::Relaxed);
         to[start..start + count].copy_from_slice(&word.to_le_bytes()[from..from + count]);

@@ -8,7 +8,7 @@ use crate::vm::Vm;
 use core::mem;
 use machine::{PAGE_SIZE, Platform};
 
-/// What is charged for an object that is to grow; given back unless it is kept.
+/// The charge for an object that is to grow; returned unless it is kept.
 pub(super) struct Growth<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
     pages: u64,

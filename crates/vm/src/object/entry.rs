@@ -2,7 +2,7 @@
 //!
 //! # Protocol
 //! An entry's content is nothing, a frame, or a slot of the swap space. Only its *owner*
-//! changes it: who has set `BUSY`. One task owns an entry while it reads the page in,
+//! changes it: the task that has set `BUSY`. One task owns an entry while it reads the page in,
 //! writes it out or takes it away, and holds no other lock for that, so the pager may
 //! take its time. Others sleep until it is done.
 //!
@@ -11,9 +11,9 @@
 //!
 //! - Own: compare-and-swap of a word without `BUSY`, acquire.
 //! - Release: exchange for a word without flags, release; if the old one has `WAITED`,
-//!   wake all who sleep on the entry's address.
+//!   wake all tasks that sleep on the entry's address.
 //! - Sleep: set `WAITED` beside `BUSY`; then sleep if both are still set. The sleep
-//!   queue looks under its lock, and who cleared them comes to that lock afterwards.
+//!   queue looks under its lock, and the task that cleared them comes to that lock afterwards.
 //!
 //! A task that owns several entries got all but the first by trying, or gets the next
 //! at a higher index: nobody waits in a circle.
@@ -28,9 +28,9 @@ use sync::sleepq::{Hashed, SleepQueue};
 const FRAME: u64 = 1 << 0;
 /// The number is a swap slot's.
 const SLOT: u64 = 1 << 1;
-/// Somebody owns the entry.
+/// A task owns the entry.
 const BUSY: u64 = 1 << 2;
-/// Somebody sleeps until it is released.
+/// A task sleeps until it is released.
 const WAITED: u64 = 1 << 3;
 /// Where the number begins.
 const NUMBER: u32 = 32;
@@ -113,7 +113,7 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// Owns the entry, sleeping while somebody else does.
+    /// Owns the entry, sleeping while another task does.
     pub(super) fn own(&self) -> Owned<'_, M> {
         loop {
             if let Some(owned) = self.try_own(|_| true) {
@@ -123,17 +123,17 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// Sleeps while somebody owns the entry, or for a moment.
+    /// Sleeps while a task owns the entry, or for a moment.
     #[cold]
     pub(super) fn wait(&self) {
         let both = BUSY | WAITED;
         let mut word = self.0.load(Ordering::Relaxed);
         while word & both != both {
             if word & BUSY == 0 {
-                // Or it has just been let go, and we are about to see that.
+                // Or it has just been released, and the next look sees that.
                 return M::relax(0);
             }
-            // Relaxed, here and below: who sleeps looks at the entry again anyway.
+            // Relaxed, here and below: a task that slept looks at the entry again anyway.
             let set = self.0.compare_exchange_weak(
                 word,
                 word | WAITED,

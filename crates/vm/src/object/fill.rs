@@ -13,7 +13,7 @@ use machine::{Frame, Ordering, PAGE_SIZE, Platform};
 
 /// Pages that are read at once, at most.
 const CLUSTER: usize = 16;
-/// Pages below one leaf table of the hardware: who faults elsewhere is left alone.
+/// Pages below one leaf table of the hardware: faults below other tables are left alone.
 const TABLE: u64 = 512;
 
 /// An entry that is being filled and the page it will have. Dropping it leaves the entry
@@ -88,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         page
     }
 
-    /// Brings a page back from the swap space. The slot is free afterwards, so the page
+    /// Pages in from the swap space. The slot is free afterwards, so the page
     /// is dirty: it must not be dropped.
     fn swap_in<'a>(&'a self, slot: u32, owned: Owned<'a, M>) -> Result<PageRef<'a, M, P>, Error> {
         let Backing::Anonymous(Some(slots)) = &self.backing else {

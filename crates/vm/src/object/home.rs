@@ -22,7 +22,7 @@ pub struct Home<'a, M: Platform, P: Policies<M>> {
 const TWO: u32 = 2;
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// The place of the page in its object, if it has one and nobody is busy with it. O(1).
+    /// The place of the page in its object, if it has one and no other task is busy with it. O(1).
     ///
     /// The caller holds no PV lock.
     pub fn home<'a>(&'a self, held: &'a PageRef<'a, M, P>) -> Option<Home<'a, M, P>> {
@@ -61,14 +61,14 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
 
     /// The page's index in the object.
     pub fn index(&self) -> u64 {
-        // SAFETY: as in `object`.
+        // SAFETY: the leaf stays while one of its entries is owned.
         unsafe { (*self.leaf).index_at(self.owned.address()) }
     }
 
     /// Takes the page out of the object, if it is clean, unmapped and held by nobody but
-    /// the caller: then it is his alone, and the frame is free when he drops his hold.
+    /// the caller: then it is the caller's alone, and the frame is free when that hold is dropped.
     ///
-    /// Clean is a page without [`Page::DIRTY`]: who has removed the mappings has put back
+    /// Clean is a page without [`Page::DIRTY`]: the task that removed the mappings has put back
     /// what [`Vm::remove_all`] handed over. An anonymous page that is clean is zero.
     #[must_use = "the page may still be the object's"]
     pub fn evict(self) -> bool {
@@ -92,7 +92,7 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
         if !page.freeze(TWO) {
             return false;
         }
-        // Nobody has the page but us, so the flags are as everybody left them.
+        // Only this caller has the page, so the flags are as all others left them.
         if page.flags() & Page::<M, P::Invalidation>::DIRTY != 0 {
             page.thaw(TWO);
             return false;

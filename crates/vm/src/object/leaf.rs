@@ -61,7 +61,7 @@ impl<M: Machine> Leaf<M> {
     /// # Safety
     /// It is from [`Leaf::allocate`], and nobody uses it any more.
     pub(super) unsafe fn free(leaf: NonNull<Self>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: from `allocate`, and nobody uses it any more, as the caller says.
         unsafe {
             leaf.drop_in_place();
             dealloc(leaf.as_ptr().cast(), Self::LAYOUT);

@@ -4,7 +4,7 @@
 //! An object is kept by its handles ([`ObjectRef`]) and by its attachments. Each CPU that
 //! attaches has a *shard*: a list of attachments under a lock, made when first needed. As
 //! long as there is a handle nothing is counted. When the last goes, the object is *closed*:
-//! from then on a counter says how many shards have attachments (plus one for whoever
+//! from then on a counter says how many shards have attachments (plus one for the task that
 //! closes), as Linux's `percpu_ref` switches to one counter when it is killed. Only
 //! a shard's first attachment and its last touch the counter.
 //!
@@ -13,10 +13,10 @@
 //! - A shard that is made late: publish it, fence, and close it if the object is. Either
 //!   the maker sees that, or the closer sees the shard. Until then the maker's source, an
 //!   attachment that is counted or a handle, keeps the object.
-//! - Who takes the last attachment out of a closed shard counts down; with the last
+//! - The task that takes the last attachment out of a closed shard counts down; with the last
 //!   of all the object goes.
 //!
-//! The shards' locks spin, and are not touched after they are released: who releases one
+//! The shards' locks spin, and are not touched after they are released: a task that releases one
 //! may be the last but one.
 
 use super::Object;
@@ -24,14 +24,12 @@ use super::attachment::{Attached, Attachment};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::ShardLock;
-use crate::pmap::Pmap;
 use crate::policy::Policies;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter;
 use core::marker::PhantomData;
-use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use machine::{
     Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned, Platform, SharedCell, VaRange,
@@ -52,7 +50,7 @@ pub(super) struct Life<M: Platform, P: Policies<M>> {
 struct Counts<M: Machine> {
     /// Handles.
     handles: M::AtomicUsize,
-    /// Closed shards that have attachments, and one for whoever closes.
+    /// Closed shards that have attachments, and one for the task that closes.
     shards: M::AtomicUsize,
 }
 
@@ -118,7 +116,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
         }))))?;
         M::label_value(&*made, "Object.shard");
         let made = Box::into_raw(made);
-        // Release: who finds the shard finds it whole. Another task on this CPU may have
+        // Release: a task that finds the shard finds it whole. Another task on this CPU may have
         // been faster.
         let won = self.shards[index].compare_exchange(
             ptr::null_mut(),
@@ -139,6 +137,27 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
         Ok(shard)
     }
 
+    /// Counts one handle more.
+    pub(super) fn add_handle(&self) {
+        // Relaxed: the caller has one, which keeps the object.
+        self.counts.handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one handle less; whether it was the last.
+    pub(super) fn drop_handle(&self) -> bool {
+        // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
+        self.counts.handles.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Counts from now on what keeps the object: the last handle has gone.
+    pub(super) fn close(&self) {
+        // Then a fence: pairs with that in `make_shard`.
+        self.closed.publish(1);
+        for shard in (0..self.shards.len()).filter_map(|index| self.shard(index)) {
+            self.close_shard(shard);
+        }
+    }
+
     /// Counts the shard from now on.
     fn close_shard(&self, shard: &Shard<M, P>) {
         let mut list = shard.0.lock();
@@ -151,7 +170,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
     /// Adds one to the counter, which is not 0.
     fn count_if(&self, counts: bool) {
         if counts {
-            // Relaxed: who adds keeps the object otherwise.
+            // Relaxed: the caller keeps the object otherwise.
             self.counts.shards.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -219,7 +238,7 @@ impl<M: Platform, P: Policies<M>> List<M, P> {
 /// Takes an attachment whose last reference has gone off its list, and frees it.
 ///
 /// # Safety
-/// It is so, and the caller is the one who dropped that reference.
+/// It is so, and the caller dropped that reference.
 pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachment<M, P>>) {
     // SAFETY: on its list until it is taken off here, with the object.
     let (object, is_last) = unsafe {
@@ -242,10 +261,10 @@ pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachme
 ///
 /// # Safety
 /// The one is the caller's.
-unsafe fn count_down<M: Platform, P: Policies<M>>(object: NonNull<Object<M, P>>) {
+pub(super) unsafe fn count_down<M: Platform, P: Policies<M>>(object: NonNull<Object<M, P>>) {
     // SAFETY: the counter is not 0 yet.
     let counts = unsafe { &object.as_ref().life.counts };
-    // AcqRel: who counts the last one sees what all others did.
+    // AcqRel: the task that counts the last one sees what all others did.
     if counts.shards.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: from `ObjectRef::first`; neither a handle nor an attachment is left.
         drop(unsafe { Box::from_raw(object.as_ptr()) });
@@ -281,12 +300,12 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
-    /// Who maps the object: the pmap, where, and from which page of the object on; all that do
-    /// during the whole call. O(mappings).
+    /// The owners that map the object, each with where, and from which page of the object on: all that
+    /// do during the whole call. O(mappings).
     ///
-    /// An attachment that is listed is some slot's (or a task's of that space), and it goes
-    /// off the list before its pmap can: so under the shard's lock the pmap is there.
-    pub(crate) fn mappers(&self) -> Result<Vec<Mapper<M, P>>, Error> {
+    /// # Safety
+    /// All owners are `T`s, each in an `Arc` that stays while an attachment of its own is listed.
+    pub(crate) unsafe fn mappers<T>(&self) -> Result<Vec<Mapper<T>>, Error> {
         let mut mappers = Vec::new();
         for shard in (0..self.life.shards.len()).filter_map(|index| self.life.shard(index)) {
             loop {
@@ -295,7 +314,9 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 let list = shard.0.lock();
                 let count = list.iter().count();
                 if count <= room {
-                    mappers.extend(list.iter().map(Attachment::mapper));
+                    // SAFETY: the shard's lock keeps them listed, so by the caller's promise the owners
+                    // are there.
+                    mappers.extend(list.iter().map(|at| unsafe { at.mapper() }));
                     break;
                 }
                 drop(list);
@@ -306,62 +327,5 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 }
 
-/// A pmap, where it maps an object, and from which of its pages on.
-pub(crate) type Mapper<M, P> = (Arc<Pmap<M, P>>, VaRange, u64);
-
-/// A handle: what a file's owner has. An object goes when its last handle and its last
-/// attachment have gone; then it writes to its store what is dirty, and lets its pages go.
-///
-/// To be dropped where nothing is locked. Cloning and dropping write a line that all
-/// CPUs share; attachments do not.
-pub struct ObjectRef<M: Platform, P: Policies<M>>(NonNull<Object<M, P>>);
-
-// SAFETY: a counted reference to what is shared between CPUs.
-unsafe impl<M: Platform, P: Policies<M>> Send for ObjectRef<M, P> {}
-// SAFETY: as above.
-unsafe impl<M: Platform, P: Policies<M>> Sync for ObjectRef<M, P> {}
-
-impl<M: Platform, P: Policies<M>> ObjectRef<M, P> {
-    /// The handle that a new object counts.
-    pub(super) fn first(object: Box<Object<M, P>>) -> Self {
-        ObjectRef(NonNull::from(Box::leak(object)))
-    }
-
-    /// Counts from now on what keeps the object, and is gone itself.
-    fn close(&self) {
-        let life = &self.life;
-        // Then a fence: pairs with that in `make_shard`.
-        life.closed.publish(1);
-        for shard in (0..life.shards.len()).filter_map(|index| life.shard(index)) {
-            life.close_shard(shard);
-        }
-    }
-}
-
-impl<M: Platform, P: Policies<M>> Deref for ObjectRef<M, P> {
-    type Target = Object<M, P>;
-
-    fn deref(&self) -> &Object<M, P> {
-        // SAFETY: a counted reference.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl<M: Platform, P: Policies<M>> Clone for ObjectRef<M, P> {
-    fn clone(&self) -> Self {
-        // Relaxed: this one keeps it.
-        self.life.counts.handles.fetch_add(1, Ordering::Relaxed);
-        ObjectRef(self.0)
-    }
-}
-
-impl<M: Platform, P: Policies<M>> Drop for ObjectRef<M, P> {
-    fn drop(&mut self) {
-        // AcqRel: who drops the last one sees what others did before they dropped theirs.
-        if self.life.counts.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.close();
-            // SAFETY: the counter began with one for whoever closes.
-            unsafe { count_down(self.0) };
-        }
-    }
-}
+/// The owner of an attachment, where it maps the object, and from which of its pages on.
+pub(crate) type Mapper<T> = (Arc<T>, VaRange, u64);

@@ -3,35 +3,35 @@
 //! An object is a file's memory, read from and written to a [`Truncate`] store, or shared
 //! anonymous memory: zero where never written, in the swap space ([`Slots`]) where memory
 //! does not keep it. What it has at each page index is in a tree of 8-byte entries
-//! (`entry`, `tree`); [`Attachment`]s say who maps it, and keep it.
+//! (`entry`, `tree`); [`Attachment`]s say where it is mapped, and keep it.
 //!
 //! # Protocol
 //! - **Look up** ([`Object::page`]): read the entry; retain its page unless that has no
 //!   references any more; read the entry again. If it still has that frame, its reference
-//!   kept the page while ours was taken, and the page is the object's; if not, we may have
-//!   retained somebody else's page, and give it back. Nothing is written but the page's
+//!   kept the page while the new one was taken, and the page is the object's; if not, the look-up may have
+//!   retained another page, and releases it. Nothing is written but the page's
 //!   own reference count: faults of different pages share a line only if their
 //!   descriptors do.
 //! - **Fill** (`fill`): own the entry, look at the size again, read, publish.
 //! - **Size**: [`Object::truncate`] writes the size, fences, and then takes the pages
-//!   behind it away, waiting for entries that are owned. Who fills or writes out
-//!   owns the entry, fences, and then reads the size. So either he sees the new size, or
-//!   the truncation waits for him.
+//!   behind it away, waiting for entries that are owned. A task that fills or writes out
+//!   owns the entry, fences, and then reads the size. So either it sees the new size, or
+//!   the truncation waits for it.
 //! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the
 //!   page forgets the object; then all its mappings are removed. A fault lists its
-//!   mapping under the same PV lock and *afterwards*, before it lets its slot go, asks
-//!   [`Object::still_has`], and takes the mapping back if not. Whoever has the PV lock first
+//!   mapping under the same PV lock and *afterwards*, before it releases its slot, asks
+//!   [`Object::still_has`], and takes the mapping back if not. The one that has the PV lock first
 //!   is seen by the other: the removal finds the mapping, or the fault finds
 //!   the entry without the page.
 //! - **Evict** ([`Home`]): own the entry and freeze the page's references if they
 //!   are the entry's and the evicter's: then no mapping is left, no lookup can succeed, and
 //!   the dirty flag is final.
 //! - **Back from a page**: a page's identity is the address of its entry, and leaves are
-//!   aligned to their size. Under the page's PV lock the identity is true: who takes a page
-//!   out changes it under that lock before the entry may go. Who then owns the entry
+//!   aligned to their size. Under the page's PV lock the identity is true: a task that takes a page
+//!   out changes it under that lock before the entry may go. The task that then owns the entry
 //!   keeps the object, since its end must own all entries.
 //!
-//! Nobody waits for an entry while he holds the lock of a slot or a PV lock: its
+//! No task waits for an entry while it holds the lock of a slot or a PV lock: its
 //! owner may need them.
 
 mod attachment;
@@ -39,19 +39,22 @@ mod bytes;
 mod charge;
 mod entry;
 mod fill;
+mod handle;
 mod home;
-mod io;
 mod leaf;
 mod life;
 mod page;
+mod swapped;
 mod tree;
 mod truncate;
 mod write_back;
 
 pub use attachment::{Attached, Attachment};
+pub(crate) use bytes::copy_out;
+pub use handle::ObjectRef;
 pub use home::Home;
-pub use life::ObjectRef;
 pub use page::{Advice, PageRef};
+pub(crate) use truncate::in_page;
 
 use crate::error::{Error, Resource};
 use crate::heap::try_box;
@@ -62,7 +65,9 @@ use alloc::sync::Arc;
 use core::ptr::NonNull;
 use entry::Content;
 use life::Life;
-use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, PagerError, Platform, Truncate};
+use machine::{
+    Atomic, Frame, Memory, Ordering, PAGE_SHIFT, PAGE_SIZE, PagerError, Platform, Truncate,
+};
 use sync::Padded;
 use tree::Tree;
 
@@ -77,6 +82,9 @@ pub trait Slots<M: Memory>: Send + Sync + 'static {
 
 /// The largest size of an object: what a signed 64-bit offset reaches.
 pub const MAX_SIZE: u64 = i64::MAX as u64;
+
+/// Whole pages of the largest object.
+const MAX_PAGES: u64 = MAX_SIZE >> PAGE_SHIFT;
 
 /// A memory object. Made and kept by [`ObjectRef`]s.
 ///
@@ -179,7 +187,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Bytes, a moment ago.
     pub fn size(&self) -> u64 {
-        // Acquire: pairs with the release of who changes it; what grew is zero.
+        // Acquire: pairs with the release of each change; what grew is zero.
         self.size.load(Ordering::Acquire)
     }
 
@@ -204,7 +212,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// The frame at `index`, if it is in memory, as of a moment ago: a hint, unless the
-    /// caller has retained it before he asks [`Object::still_has`].
+    /// caller has retained it before it asks [`Object::still_has`].
     pub fn resident(&self, index: u64) -> Option<Frame> {
         match self.tree.find(index)?.content() {
             Content::Frame(frame) => Some(frame),
@@ -231,10 +239,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
-    /// Writes out what is dirty, as a file's last close does, and lets all pages go.
+    /// Writes out what is dirty, as a file's last close does, and frees all pages.
     fn drop(&mut self) {
         // Nobody maps it any more, or has its locks, so none is waited for, whatever the
-        // caller holds. What can not be written is lost: who must know writes back before.
+        // caller holds. What cannot be written is lost: a caller that must know writes back before.
         if let Some(mut resize) = self.resize.try_lock() {
             let _ = self.settle(&mut resize);
         }

@@ -22,7 +22,7 @@ pub enum Advice {
 
 /// A reference to a page, as [`crate::Hold`]; but it borrows the VM, so that taking one
 /// writes nothing but the page's descriptor.
-#[must_use = "the page is let go when this is dropped"]
+#[must_use = "the page is released when this is dropped"]
 pub struct PageRef<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
     frame: Frame,
@@ -60,7 +60,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
-    /// The page at `index` if it is in memory, retained. Waits for nobody: who holds the
+    /// The page at `index` if it is in memory, retained. Waits for nothing: a caller that holds the
     /// lock of a slot may ask. [`Error::Bus`] behind the object's end.
     pub(crate) fn page_in_memory(&self, index: u64) -> Result<Option<PageRef<'_, M, P>>, Error> {
         if index >= self.pages() {
@@ -79,8 +79,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.page_within(index, advice, || self.pages())
     }
 
-    /// As [`Object::page`], of an object that counts `pages` pages: who changes the size
-    /// knows better than others.
+    /// As [`Object::page`], of an object that counts `pages` pages: a caller that changes the size
+    /// knows it better than others.
     pub(super) fn page_within(
         &self,
         index: u64,
@@ -112,7 +112,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             return None;
         }
         let page = PageRef::new(&self.vm, frame);
-        // Again: it may have become somebody else's page before we retained it.
+        // Again: it may have become another page before it was retained.
         (entry.content() == Content::Frame(frame)).then_some(page)
     }
 }

@@ -4,7 +4,7 @@
 //! Nodes are added by compare-and-swap and stay until the object goes, so a descent
 //! takes no lock and writes nothing: an acquire load for each level. The root's word
 //! says how many levels there are; a taller root takes the old one as its first child,
-//! and who still descends from that finds the same entries.
+//! and a task that still descends from that finds the same entries.
 //!
 //! # Cost
 //! 512 bytes for each 56 pages (224 KiB) ever touched, and for each 64, 4096, … leaves:
@@ -82,7 +82,7 @@ impl<M: Machine> Tree<M> {
             // SAFETY: nodes of this tree are what their level says.
             node = unsafe { self.child(node, number) }?;
         }
-        // SAFETY: as above.
+        // SAFETY: a node of this tree, of level 0 now.
         Some(unsafe { self.leaf(node) }.entry(index))
     }
 
@@ -98,11 +98,11 @@ impl<M: Machine> Tree<M> {
             // SAFETY: nodes of this tree are what their level says.
             node = match unsafe { self.child(node, number) } {
                 Some(child) => child,
-                // SAFETY: as above.
+                // SAFETY: a node of this tree, above level 0.
                 None => unsafe { self.grow(node, number, object) }?,
             };
         }
-        // SAFETY: as above.
+        // SAFETY: a node of this tree, of level 0 now.
         Ok(unsafe { self.leaf(node) }.entry(index))
     }
 
@@ -139,7 +139,7 @@ impl<M: Machine> Tree<M> {
         let first = from.saturating_sub(base) >> span;
         (first..FAN_OUT as u64).find_map(|place| {
             let base = base + (place << span);
-            // SAFETY: as above.
+            // SAFETY: a node of this tree, above level 0.
             self.first_from(unsafe { self.child(node, base) }?, base, from)
         })
     }
@@ -169,7 +169,7 @@ impl<M: Machine> Tree<M> {
     /// # Safety
     /// As [`Tree::link`].
     unsafe fn child(&self, node: Node, number: u64) -> Option<Node> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller says that `node` is one of this tree's, above level 0.
         // Acquire: pairs with the release in `grow`.
         let place = unsafe { self.link(node, number) }.load(Ordering::Acquire);
         let level = node.level - 1;
@@ -195,7 +195,7 @@ impl<M: Machine> Tree<M> {
                 }
             };
             let old = root.map_or(ptr::null_mut(), Node::to_word);
-            // Release: who finds the node finds it whole.
+            // Release: a task that finds the node finds it whole.
             let won = self.root.compare_exchange(
                 old,
                 made.to_word(),
@@ -215,9 +215,9 @@ impl<M: Machine> Tree<M> {
     /// As [`Tree::link`].
     unsafe fn grow(&self, node: Node, number: u64, object: NonNull<()>) -> Result<Node, Error> {
         let made = new_node::<M>(node.level - 1, number, object)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller says that `node` is one of this tree's, above level 0.
         let link = unsafe { self.link(node, number) };
-        // Release: who finds the node finds it whole. Acquire: so do we with theirs.
+        // Release: a task that finds the node finds it whole. Acquire: another task's node is, too.
         match link.compare_exchange(
             ptr::null_mut(),
             made.place,
@@ -253,7 +253,7 @@ fn new_node<M: Machine>(level: u32, number: u64, object: NonNull<()>) -> Result<
 /// # Safety
 /// `node` is from [`new_node`], and nobody uses it any more.
 unsafe fn free_node<M: Machine>(node: Node) {
-    // SAFETY: the caller's promise; the level says what it is.
+    // SAFETY: nobody uses the node any more, as the caller says, and its level says what it is.
     unsafe {
         match node.level {
             0 => Leaf::free(NonNull::new_unchecked(node.place.cast::<Leaf<M>>())),

@@ -1,8 +1,8 @@
-//! Changing an object's size.
+//! Changing an object's size: to one that is asked for, and by writing behind its end.
 
 use super::entry::{Content, Entry};
 use super::page::Advice;
-use super::{Backing, Object, PageRef, Resize, bytes, check_size};
+use super::{Backing, MAX_PAGES, Object, PageRef, Resize, bytes, check_size};
 use crate::error::Error;
 use crate::page::Identity;
 use crate::policy::Policies;
@@ -12,22 +12,13 @@ use core::ops::Range;
 use machine::{Atomic, Ordering, PAGE_SIZE, Platform};
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
-    /// Makes the object `size` bytes large. What it grows by is zero; what is cut off is
-    /// gone when this returns: in no page table if `remove` removes a page's mappings
-    /// ([`crate::Vm::remove_all`]), and zero if the object grows again.
-    ///
-    /// `remove` is called with each page cut off that is in memory, and may lock slots. Private
-    /// copies of such pages are the caller's ([`Object::for_each_attachment`]), after this.
-    ///
-    /// Shrinking a file does not ask the store; that is cut off by the next growth or
-    /// write-back, which may fail for it. An error has changed nothing. O(leaves + pages
-    /// cut off). Sleeps while pages cut off are being read or written.
-    pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<M, P>)) -> Result<(), Error> {
+    /// As [`Object::truncate`], but that want of frames is an error at once.
+    pub(crate) fn try_truncate(
+        &self,
+        size: u64,
+        remove: &mut impl FnMut(&Hold<M, P>),
+    ) -> Result<(), Error> {
         check_size(size)?;
-        self.vm.with_frames(|| self.try_truncate(size, &mut remove))
-    }
-
-    fn try_truncate(&self, size: u64, remove: &mut impl FnMut(&Hold<M, P>)) -> Result<(), Error> {
         let mut resize = self.resize.lock();
         let old = self.size();
         if size >= old {
@@ -44,7 +35,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             // Relaxed: the size is published behind it.
             self.is_cut_due.store(1, Ordering::Relaxed);
         }
-        // Then a fence: whoever owns an entry from here on sees the size, and who owned
+        // Then a fence: a task that owns an entry from here on sees the size, and one that owned
         // one before is seen below. Pairs with those in `fill` and `write_back`.
         self.size.publish(size);
         let cut = size.div_ceil(PAGE_SIZE as u64);
@@ -56,9 +47,40 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(())
     }
 
+    /// Writes `part`, of one page, of which some lies behind the object's end.
+    #[cold]
+    pub(crate) fn append(&self, at: u64, part: &[u8]) -> Result<(), Error> {
+        let mut resize = self.resize.lock();
+        let end = at + part.len() as u64;
+        let grows = end > self.size();
+        let growth = self.charge(end)?;
+        let _tail = if grows {
+            self.prepare_to_grow(&mut resize)?
+        } else {
+            None
+        };
+        // Nobody else changes the size, and nobody finds the page until it is changed.
+        let pages = end.div_ceil(PAGE_SIZE as u64).max(self.pages());
+        let page = self.page_within(at / PAGE_SIZE as u64, Advice::Normal, || pages)?;
+        self.fill_in(&page, at, part);
+        if grows {
+            // Publish: pairs with `Object::size`; what it reaches to is there.
+            self.size.publish(end);
+        }
+        growth.keep();
+        Ok(())
+    }
+
+    /// Copies to a page. It is dirty afterwards, not before: a task that takes it for clean
+    /// in between takes less than there is.
+    pub(crate) fn fill_in(&self, page: &PageRef<'_, M, P>, at: u64, part: &[u8]) {
+        bytes::copy_in(self.vm.machine(), page.frame(), in_page(at), part);
+        self.mark_dirty(page.frame());
+    }
+
     /// Makes the object's `pages` zero. Of anonymous memory those in memory are taken away, as by
-    /// [`Object::truncate`], and so is what is in the swap space; a file's are brought and zeroed,
-    /// since a store can not be told: O(pages).
+    /// [`Object::truncate`], and so is what is in the swap space; a file's are paged in and zeroed,
+    /// since a store cannot be told: O(pages).
     ///
     /// [`Error::Io`] if the store fails; then some of the pages may be zero.
     pub(crate) fn punch(
@@ -67,6 +89,9 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         mut remove: impl FnMut(&Hold<M, P>),
     ) -> Result<(), Error> {
         if let Backing::Store(_) = self.backing {
+            if pages.end > MAX_PAGES {
+                return Err(Error::TooFar { page: MAX_PAGES });
+            }
             return self.blank(pages);
         }
         for (_, entry) in self.tree.entries(pages) {
@@ -80,7 +105,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let blanked = pages.try_for_each(|index| {
             let page = self.page(index, Advice::Random)?;
             bytes::zero_from(self.vm.machine(), page.frame(), 0);
-            // Not before: who takes it for clean in between takes less than there is.
+            // Not before: a task that takes it for clean in between takes less than there is.
             self.mark_dirty(page.frame());
             Ok(())
         });
@@ -163,4 +188,9 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             slots.free(slot);
         }
     }
+}
+
+/// Where in its page the byte `at` is.
+pub(crate) fn in_page(at: u64) -> usize {
+    (at % PAGE_SIZE as u64) as usize
 }

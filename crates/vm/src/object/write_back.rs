@@ -69,7 +69,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 continue;
             }
             let owned = entry.try_own(is_resident).unwrap_or_else(|| {
-                // Nobody waits for this run while it waits for somebody.
+                // No task waits for this run while it waits for another.
                 result = result.and(run.write());
                 entry.own()
             });
@@ -138,7 +138,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         self.len == 0 || (self.len < RUN && index == self.first + self.len as u64)
     }
 
-    /// Takes the page's dirtiness and adds it if there was any; or lets it go.
+    /// Takes the page's dirtiness and adds it if there was any; or releases its entry.
     fn add_if_dirty(
         &mut self,
         index: u64,
@@ -150,7 +150,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         };
         let vm = &self.object.vm;
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
-        // First: what comes to be known as dirty while `clean` waits for those who unmap the
+        // First: what comes to be known as dirty while `clean` waits for the tasks that unmap the
         // page may be written through their translations still.
         let own = {
             let dirty = Page::<M, P::Invalidation>::DIRTY;
@@ -169,7 +169,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         true
     }
 
-    /// Writes the pages and lets them go; what was not written is dirty again.
+    /// Writes the pages and releases their entries; what was not written is dirty again.
     fn write(&mut self) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

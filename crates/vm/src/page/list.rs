@@ -1,8 +1,8 @@
 //! A page's PV list, locked.
 
 use super::Page;
-use crate::pmap::{Pv, PvHead};
 use crate::policy::{Policies, PvLocking};
+use crate::pv::{Pv, PvHead};
 use core::iter;
 use core::mem;
 use machine::{Atomic, Frame, Machine, Memory, Ordering, SharedCell};
@@ -24,7 +24,7 @@ pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(
 
 /// What keeps a list locked.
 enum By<H> {
-    /// The policy's lock, which observers see. It is let go when this is dropped.
+    /// The policy's lock, which observers see. It is released when this is dropped.
     Policy(#[allow(dead_code)] H),
     /// The page's byte, locked with another page's, which observers see.
     Byte,
@@ -41,7 +41,19 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
         PvList { page, by }
     }
 
-    /// As [`PvList::lock`], for who has the list of another page of the run: of a lower one, or whose
+    /// As [`PvList::lock`], if that needs no waiting.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn try_lock(
+        locks: &'a P::PvLocks,
+        frame: Frame,
+        page: &'a Descriptor<M, P>,
+    ) -> Option<Self> {
+        let by = By::Policy(locks.try_lock(frame, &page.pv_lock)?);
+        Some(PvList { page, by })
+    }
+
+    /// As [`PvList::lock`], while the caller has the list of another page of the run: of a lower one, or one whose
     /// holder waits for none. Each page has a lock of its own. Observers see the first, which stands for all.
     pub(crate) fn lock_more(page: &'a Descriptor<M, P>) -> Self {
         page.pv_lock.raw().lock();
@@ -62,10 +74,10 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
         PvList { page, by: By::Byte }
     }
 
-    /// The list of `page`, whose lock somebody has who has locked another page's.
+    /// The list of `page`, whose lock is held with another page's.
     ///
     /// # Safety
-    /// He keeps it as long as this lives, and uses no other list of the page.
+    /// The caller keeps that lock as long as this lives, and uses no other list of the page.
     pub(crate) unsafe fn of_other(page: &'a Descriptor<M, P>) -> Self {
         PvList {
             page,
@@ -99,8 +111,8 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
         self.page.add_flags(flags);
     }
 
-    /// Takes `flags` from the page's; those of them that were set. Whoever takes
-    /// [`Page::DIRTY`] knows that the page was written; nobody else would any more.
+    /// Takes `flags` from the page's; those of them that were set. The task that takes
+    /// [`Page::DIRTY`] knows that the page was written; no other task would any more.
     pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
         let now = self.page.flags.load(Ordering::Relaxed);
         let taken = now & flags;
@@ -127,14 +139,14 @@ impl<M: Machine + Memory, P: Policies<M>> PvList<'_, M, P> {
     /// # Safety
     /// The frame of `pv` is there, and `pv` is on no list.
     pub(crate) unsafe fn insert(&mut self, memory: &M, pv: Pv) {
-        // SAFETY: the PV lock is held; the rest is the caller's promise.
+        // SAFETY: the PV lock is held; the frame is there and `pv` on no list, as the caller says.
         unsafe { (*self.page.pv.write()).insert(memory, pv) }
     }
 
     /// # Safety
     /// `pv` is on this list.
     pub(crate) unsafe fn remove(&mut self, memory: &M, pv: Pv) {
-        // SAFETY: the PV lock is held; the rest is the caller's promise.
+        // SAFETY: the PV lock is held, and `pv` is on this list, as the caller says.
         unsafe { (*self.page.pv.write()).remove(memory, pv) }
     }
 

@@ -5,8 +5,8 @@ mod list;
 pub(crate) use list::{Last, PvList};
 
 use crate::lock::PvLock;
-use crate::pmap::PvHead;
 use crate::policy::Invalidation;
+use crate::pv::PvHead;
 use core::num::NonZeroUsize;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
 use sync::RawLock;
@@ -17,10 +17,10 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     pv: M::Cell<PvHead>,
     /// For whom delayed invalidation must wait. Written under `pv_lock`.
     pub(crate) invalidation: I::Page,
-    /// Who else knows the page, as an [`Identity`]'s bits. Written by whoever has the frame
-    /// to himself, or under `pv_lock`.
+    /// What else refers to the page, as an [`Identity`]'s bits. Written by a task that has the frame
+    /// to itself, or under `pv_lock`.
     identity: M::AtomicU64,
-    /// Who keeps the page from being freed: mappings and holders. 0 for a frame that is
+    /// Mappings and holders, which keep the page from being freed. 0 for a frame that is
     /// free, a table of whatever kind, so that nobody can hold one by mistake.
     references: M::AtomicU32,
     /// The lock of the PV list, unless the policy has another ([`crate::policy::PvLocking`]).
@@ -31,7 +31,7 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     age: M::AtomicU8,
 }
 
-/// Who knows a page beside the tables that map it.
+/// What refers to a page beside the tables that map it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// Nobody: private memory, a copy of nothing.
@@ -68,7 +68,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub const DIRTY: u8 = 1 << 0;
     /// The page has been used since it was last looked at.
     pub const REFERENCED: u8 = 1 << 1;
-    /// Somebody writes the page out, or tries to: one at a time.
+    /// A task writes the page out, or tries to: one at a time.
     pub(crate) const LAUNDRY: u8 = 1 << 2;
     /// The page is known by a slot of the swap space that has not got its content yet.
     pub(crate) const UNWRITTEN: u8 = 1 << 3;
@@ -77,7 +77,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 
     pub(crate) fn new() -> Self {
         const {
-            // A checker's atomics, and policies of the seeds, are larger.
+            // A checker's atomics, and policies of other systems, are larger.
             let plain = size_of::<M::AtomicU8>() == 1 && size_of::<I::Page>() == 8;
             assert!(!plain || size_of::<Self>() == 32);
         }
@@ -107,7 +107,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         dirty | used
     }
 
-    /// Whether somebody has the PV list, a moment ago.
+    /// Whether the PV list is locked, a moment ago.
     #[cfg(test)]
     pub(crate) fn is_pv_locked(&self) -> bool {
         self.pv_lock.is_locked()
@@ -124,25 +124,25 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         self.flags.store(0, Ordering::Relaxed);
         self.age.store(0, Ordering::Relaxed);
         self.set_identity(Identity::Private);
-        // Release: who retains the page through an old hint finds the rest begun.
+        // Release: a task that retains the page through an old hint finds the rest begun.
         self.references.store(1, Ordering::Release);
     }
 
-    /// Who else knows the page, as of a moment ago.
+    /// What else refers to the page, as of a moment ago.
     pub(crate) fn identity(&self) -> Identity {
         // Acquire: pairs with the release in `set_identity`.
         Identity::from_bits(self.identity.load(Ordering::Acquire))
     }
 
-    /// Says who else knows the page. By whoever has the frame to himself, or under the
+    /// Says what else refers to the page. By a task that has the frame to itself, or under the
     /// PV lock.
     pub(crate) fn set_identity(&self, identity: Identity) {
         // Release: what the identity names is there.
         self.identity.store(identity.to_bits(), Ordering::Release);
     }
 
-    /// Adds to what is known of the page. Under the PV lock, or by whoever has the frame
-    /// to himself.
+    /// Adds to what is known of the page. Under the PV lock, or by a task that has the frame
+    /// to itself.
     pub(crate) fn add_flags(&self, flags: u8) {
         if flags != 0 {
             let now = self.flags.load(Ordering::Relaxed);
@@ -162,7 +162,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 
     /// Mappings and holders, a moment ago.
     pub(crate) fn references(&self) -> u32 {
-        // Acquire: pairs with the release of who has gone.
+        // Acquire: pairs with the release of each reference that was dropped.
         self.references.load(Ordering::Acquire)
     }
 
@@ -190,26 +190,18 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 
     /// Adds a reference unless there is none any more.
     pub(crate) fn try_retain(&self) -> bool {
-        let mut now = self.references.load(Ordering::Relaxed);
-        while now != 0 {
-            match self.references.compare_exchange_weak(
-                now,
-                now + 1,
-                // Acquire: pairs with the release in `begin`.
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(other) => now = other,
-            }
-        }
-        false
+        let more = |now: u32| (now != 0).then_some(now + 1);
+        // Acquire: pairs with the release in `begin`.
+        let retained = self
+            .references
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, more);
+        retained.is_ok()
     }
 
     /// Drops a reference; `true` if it was the last, and the frame is the caller's.
     #[must_use]
     pub(crate) fn release(&self) -> bool {
-        // AcqRel: who drops the last one sees all that the others did to the page.
+        // AcqRel: the task that drops the last one sees all that the others did to the page.
         self.references.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

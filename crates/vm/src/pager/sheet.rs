@@ -25,7 +25,7 @@ impl Sheet {
             return;
         };
         for (index, &word) in page.iter().enumerate().filter(|(_, word)| **word != 0) {
-            // Relaxed: the frame is the caller's, who publishes it.
+            // Relaxed: the frame is the caller's, which publishes it.
             machine.word(frame, index).store(word, Ordering::Relaxed);
         }
     }

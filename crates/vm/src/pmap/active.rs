@@ -1,5 +1,8 @@
 //! Which CPUs may have a pmap's translations in their TLB.
 
+#[cfg(test)]
+mod model;
+
 use core::array;
 use machine::{Atomic, AtomicInt, CpuSet, Machine, Ordering};
 

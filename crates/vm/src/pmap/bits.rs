@@ -2,7 +2,7 @@
 //!
 //! Looked at and cleared under the page's PV lock alone: as long as a PV entry is listed, its
 //! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
-//! be about to lock the list; he brings its bits then.
+//! be about to lock the list; it brings the entry's bits then.
 
 use super::Pmap;
 use super::listed::Members;
@@ -20,7 +20,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.test_referenced_at(hold.frame())
     }
 
-    /// As [`Vm::test_referenced`], for who holds the page.
+    /// As [`Vm::test_referenced`], while the caller holds the page.
     pub(crate) fn test_referenced_at(&self, frame: Frame) -> bool {
         let mut list = self.lock_pv(frame);
         let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
@@ -28,10 +28,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
             let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
-            // SAFETY: as above, in this list.
+            // SAFETY: `members` are of an entry on this list, which is locked.
             referenced |= match unsafe { self.superpage_of(&members) } {
                 Some(pmap) => pmap.test_superpage(address, frame),
-                // SAFETY: as above.
+                // SAFETY: the entry is on this list, which is locked.
                 None => take(unsafe { self.word_of(pv) }, frame, pte::ACCESSED),
             };
         }
@@ -53,13 +53,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
             let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
-            // SAFETY: as above, in this list.
+            // SAFETY: `members` are of an entry on this list, which is locked.
             if let Some(pmap) = unsafe { self.superpage_of(&members) } {
                 let bits = pmap.superpage(address).load(Ordering::Relaxed);
                 modified |= bits & pte::DIRTY != 0;
                 continue;
             }
-            // SAFETY: as above.
+            // SAFETY: the entry is on this list, which is locked.
             if take(unsafe { self.word_of(pv) }, frame, pte::DIRTY) {
                 modified = true;
                 for member in members.all() {
@@ -85,7 +85,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// # Safety
     /// The entry is on a list that the caller has locked.
     unsafe fn superpage_of(&self, members: &Members<'_, M>) -> Option<&Pmap<M, P>> {
-        // What several have is no superpage.
+        // A table that several have is no superpage.
         let owner = members.alone()?;
         // SAFETY: a pmap outlives its PV entries, of which one is on the list.
         let (pmap, slot) = unsafe { owner.get() };
@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 pub(super) fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
     let mut old = entry.load(Ordering::Relaxed);
     while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & bit != 0 {
-        // AcqRel: what was written before the bit was set is seen, as in `remove`.
+        // AcqRel: what was written before the bit was set is seen, as in `clear`.
         match entry.compare_exchange_weak(old, old & !bit, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(now) => old = now,

@@ -1,15 +1,19 @@
 //! PV entries from chunks ([`PvChunks`]): what FreeBSD's pmap does with them.
 
-use super::shared::Owner;
-use super::{Entry, Pmap, Pv};
+use super::{Entry, Pmap};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{Policies, PvChunks};
-use crate::tree::{Flags, Kind, Part};
+use crate::policy::{MapLocking, Policies, PvChunks, Victim};
+use crate::pv::{Owner, Pv};
+use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::ptr;
 use machine::{PAGE_SIZE, Platform, VaRange};
+
+/// Addresses that are gathered of one chunk.
+const GATHERED: usize = 168;
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Does all that can fail before a mapping is made at the start of `part`.
@@ -21,7 +25,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let memory = machine.direct_map(frame);
             M::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
             let owner = ptr::from_ref(self).cast();
-            chunks.add(machine, &self.chunks, frame, owner, self.asid);
+            chunks.add(machine, &self.chunks, frame, owner, self.tag);
         }
         Ok(())
     }
@@ -70,9 +74,31 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
+    /// Takes away the mappings whose entries are in the victim's chunk, as far as they can be made
+    /// again; how many went.
+    pub(super) fn empty(&self, victim: Victim) -> usize {
+        let (mut addresses, mut count) = ([0; GATHERED], 0);
+        {
+            let _lock = self.locking.pmap();
+            let see = |address| {
+                if count < GATHERED {
+                    addresses[count] = address;
+                    count += 1;
+                }
+            };
+            let chunks = self.vm.pv_chunks();
+            chunks.mappings_of(self.vm.machine(), &self.chunks, victim, see);
+        }
+        // They may have changed meanwhile: then others that may go do, or none.
+        let gone = addresses[..count]
+            .iter()
+            .filter(|&&at| self.spare_mapping(at));
+        gone.count()
+    }
+
     /// Takes the mapping of an object's page at `address` away, if there is one that is not locked
     /// in memory; whether it did. The page stays with its object.
-    pub(crate) fn spare_mapping(&self, address: usize) -> bool {
+    fn spare_mapping(&self, address: usize) -> bool {
         let range = VaRange::sized(address, PAGE_SIZE);
         let place = self.tree.find(address);
         if place.level > 0 {
@@ -95,11 +121,6 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
         goes
     }
-
-    /// What this pmap keeps of its chunks.
-    pub(crate) fn chunks(&self) -> &<P::PvChunks as PvChunks<M>>::Pmap {
-        &self.chunks
-    }
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
@@ -109,7 +130,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The caller holds the PV lock of the page that lists the entry.
     pub(super) unsafe fn owner_of(&self, pv: Pv) -> Owner {
         let (chunks, machine) = (self.pv_chunks(), self.machine());
-        // SAFETY: as above, so the pmap is there: it outlives its entries.
+        // SAFETY: the caller holds the PV lock, so the entry's pmap is there: it outlives its entries.
         unsafe {
             let pmap: *const Pmap<M, P> = chunks.owner(machine, pv).cast();
             let place = (*pmap).tree.find(chunks.address(machine, pv));

@@ -1,14 +1,14 @@
-//! Making a mapping.
+//! Making a mapping, putting a copy in its place, and taking a single one away.
 
-use super::entry::{self, Entry, USED};
-use super::{Pmap, Table};
+use super::Pmap;
+use super::entry::{self, Entry};
 use crate::error::Error;
 use crate::frames::Content;
 use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
 use crate::prot::Prot;
-use crate::tree::{Kind, Part, Size};
-use core::iter;
-use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use crate::pv::Table;
+use crate::tree::{Kind, Part};
+use machine::{Frame, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Maps the page in `frame` at `address`, and takes a reference to it. The caller
@@ -116,7 +116,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             self.write(part, entry::page(frame, Kind::Object, prot, writable));
             return true;
         }
-        // SAFETY: inserted above, and who removes it otherwise locks the slot, which is held.
+        // SAFETY: inserted above, and any other removal locks the slot, which is held.
         unsafe { self.unlist(&mut self.vm.lock_pv(frame), part, address) };
         false
     }
@@ -130,16 +130,46 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.write(part, bits);
     }
 
-    /// Writes the entry at the start of `part`, which is empty.
-    pub(super) fn write(&self, part: &mut Part<'_, M, P>, bits: u64) {
-        let leaf = part.leaf().get().expect("a mapping has a table");
-        let entry = self.entry(leaf, 0, part.range().start);
-        debug_assert_eq!(entry.load(Ordering::Relaxed), 0);
-        debug_assert!(part.size() != Size::Shared);
-        // Release: a walker that finds the page finds its content.
-        entry.store(bits, Ordering::Release);
-        part.add(entry::kind(bits), 1);
-        self.count_resident(isize::from(bits & pte::PRESENT != 0));
+    /// Puts `frame`, with the content of the page at the start of `part`, in that page's
+    /// place, for tasks to write. The caller's reference becomes the mapping's.
+    ///
+    /// The mapping is gone and flushed before the page is copied, so nothing that tasks of
+    /// this space have written is missing.
+    pub(crate) fn replace(
+        &self,
+        part: &mut Part<'_, M, P>,
+        frame: Frame,
+        prot: Prot,
+    ) -> Result<(), Error> {
+        self.prepare(part)?;
+        let old = self.take_out(part);
+        self.vm.machine().copy(old, frame);
+        self.vm.release_page(old);
+        self.link(part, entry::page(frame, Kind::Private, prot, true));
+        Ok(())
+    }
+
+    /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
+    pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
+        let frame = self.take_out(part);
+        self.vm.release_page(frame);
+    }
+
+    /// Empties the entry at the start of `part`, which names a slot of the swap space; the
+    /// entry's reference of the slot is the caller's.
+    pub(crate) fn forget_slot(&self, part: &mut Part<'_, M, P>) {
+        let address = part.range().start;
+        self.clear(part, address, 0);
+    }
+
+    /// Takes the page at the start of `part` away from it: no CPU of this space reaches it
+    /// any more. The mapping's reference is the caller's. Under the slot's lock.
+    fn take_out(&self, part: &mut Part<'_, M, P>) -> Frame {
+        let Entry::Page { frame, .. } = self.entry_at(part) else {
+            unreachable!("the caller has found a page here");
+        };
+        let mut list = self.vm.lock_pv(frame);
+        self.detach(part, &mut list, 0)
     }
 
     /// The page mapped at `address`, if any.
@@ -155,32 +185,6 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             Entry::Page { frame, .. } => Some(frame),
             Entry::Empty | Entry::Swapped(_) => None,
         }
-    }
-
-    /// The first address of `range`, which is one slot's with this leaf table, that has an
-    /// entry; and the entry.
-    fn next_used(&self, leaf: Table, range: VaRange) -> Option<(usize, u64)> {
-        let leaf = leaf.get()?;
-        if range.start >= range.end {
-            return None;
-        }
-        let first = pte::index(range.start, 0);
-        let past = first + range.pages();
-        let found = self.vm.machine().find_word(leaf, first, past, USED);
-        found.map(|(index, bits)| (range.start + (index - first) * PAGE_SIZE, bits))
-    }
-
-    /// The entries of `range`, which is one slot's with this leaf table, in order.
-    pub(super) fn used(
-        &self,
-        leaf: Table,
-        mut range: VaRange,
-    ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
-        iter::from_fn(move || {
-            let found = self.next_used(leaf, range)?;
-            range.start = found.0 + PAGE_SIZE;
-            Some(found)
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an entry of a leaf table says.
+//! What an entry of a leaf table says, and changing it.
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -10,9 +10,13 @@
 //! A writable entry of private memory says that the page is only this mapping's; where
 //! stores are private, an object's page is never writable.
 
+use super::Pmap;
+use crate::policy::Policies;
 use crate::prot::Prot;
-use crate::tree::Kind;
-use machine::{Frame, PAGE_SHIFT, pte};
+use crate::pv::Table;
+use crate::tree::{Kind, Part, Size};
+use core::iter;
+use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange, pte};
 
 /// A present entry names a page of an object.
 const OBJECT: u64 = 1 << 9;
@@ -95,4 +99,92 @@ pub(super) const fn rights(prot: Prot, writable: bool) -> u64 {
 /// The entry of a page that is in the swap space.
 pub(super) const fn swapped(slot: u32) -> u64 {
     (slot as u64) << PAGE_SHIFT | SWAPPED
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Writes the entry at the start of `part`, which is empty.
+    pub(super) fn write(&self, part: &mut Part<'_, M, P>, bits: u64) {
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let entry = self.entry(leaf, 0, part.range().start);
+        debug_assert_eq!(entry.load(Ordering::Relaxed), 0);
+        debug_assert!(part.size() != Size::Shared);
+        // Release: a walker that finds the page finds its content.
+        entry.store(bits, Ordering::Release);
+        part.add(kind(bits), 1);
+        self.count_resident(isize::from(bits & pte::PRESENT != 0));
+    }
+
+    /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
+    /// which says something and is no superpage's; returns what it was.
+    #[inline]
+    pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
+        // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
+        // the walker's exchange: bits set before are seen, a later one fails.
+        let old = self.to_clear(part, address).swap(next, Ordering::AcqRel);
+        self.count_cleared(part, old);
+        if next != 0 {
+            part.add(Kind::Swapped, 1);
+        }
+        old
+    }
+
+    /// Clears the entry at `address`, which maps a page, unless it is marked dirty; whether it
+    /// did.
+    pub(super) fn clear_clean(&self, part: &mut Part<'_, M, P>, address: usize) -> bool {
+        let entry = self.to_clear(part, address);
+        let mut old = entry.load(Ordering::Relaxed);
+        while old & pte::DIRTY == 0 {
+            // AcqRel: as in `clear`.
+            match entry.compare_exchange_weak(old, 0, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.count_cleared(part, old);
+                    return true;
+                }
+                Err(now) => old = now,
+            }
+        }
+        false
+    }
+
+    /// The entry at `address`, in a slot whose pages are mapped one by one from now on.
+    #[inline]
+    fn to_clear(&self, part: &mut Part<'_, M, P>, address: usize) -> &M::AtomicU64 {
+        debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
+        self.split(part);
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        self.entry(leaf, 0, address)
+    }
+
+    /// Counts an entry less: `old` is what it was.
+    #[inline]
+    fn count_cleared(&self, part: &mut Part<'_, M, P>, old: u64) {
+        part.add(kind(old), -1);
+        self.count_resident(-isize::from(old & pte::PRESENT != 0));
+    }
+
+    /// The first address of `range`, which is one slot's with this leaf table, that has an
+    /// entry; and the entry.
+    fn next_used(&self, leaf: Table, range: VaRange) -> Option<(usize, u64)> {
+        let leaf = leaf.get()?;
+        if range.start >= range.end {
+            return None;
+        }
+        let first = pte::index(range.start, 0);
+        let past = first + range.pages();
+        let found = self.vm.machine().find_word(leaf, first, past, USED);
+        found.map(|(index, bits)| (range.start + (index - first) * PAGE_SIZE, bits))
+    }
+
+    /// The entries of `range`, which is one slot's with this leaf table, in order.
+    pub(super) fn used(
+        &self,
+        leaf: Table,
+        mut range: VaRange,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
+        iter::from_fn(move || {
+            let found = self.next_used(leaf, range)?;
+            range.start = found.0 + PAGE_SIZE;
+            Some(found)
+        })
+    }
 }

@@ -73,10 +73,17 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Flushes what was gathered from all TLBs that may have it, then frees it.
     /// Under the locks of their slots.
     pub(super) fn settle(&self, gather: &mut Gather) {
+        self.settle_after(gather, || {});
+    }
+
+    /// As [`Pmap::settle`]; between flush and freeing, `flushed` is called.
+    #[inline]
+    pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
         let Some(range) = gather.range.take() else {
             return;
         };
         self.flush(Flush::Range(range));
+        flushed();
         for &frame in &gather.pages[..gather.page_count] {
             self.vm.release_page(frame);
         }

@@ -1,10 +1,11 @@
 //! What entries say, told.
 
+use super::Pmap;
 use super::entry;
 use super::shared::Kept;
-use super::{Pmap, Pv};
 use crate::page::Page;
 use crate::policy::Policies;
+use crate::pv::Pv;
 use crate::tree::{Kind, Part};
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 

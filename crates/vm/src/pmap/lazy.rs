@@ -8,13 +8,13 @@
 //! # Protocol
 //! - **give up** ([`Pmap::give_up`]): under the lock of the slot, and the page's PV lock: if the
 //!   mapping has the only reference of a private page, take the dirty marks from entry and page,
-//!   and set the flag. Flush before the slot is let go: a store that comes later marks the entry
+//!   and set the flag. Flush before the slot is released: a store that comes later marks the entry
 //!   anew. (One that comes between is one from before the call has returned, and may be lost.)
 //! - **forget** ([`Pmap::forget`]): under both locks; if nobody else has come to map or hold the
 //!   page, and page and entry are clean, exchange the entry for nothing. A walker that is about to
 //!   mark it finds it gone, and faults.
-//! - The flag goes with the first dirty mark that somebody takes from the page or finds, since
-//!   who takes it knows that the page was written; and when the page gets a slot of the swap space.
+//! - The flag goes with the first dirty mark that a task takes from the page or finds, since
+//!   the task that takes it knows that the page was written; and when the page gets a slot of the swap space.
 //!
 //! A superpage's one dirty mark stands for all its pages, so they can all be given up and stay a
 //! superpage; a reclaimer takes it apart.
@@ -32,14 +32,14 @@ use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, p
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives up the private pages of the locked range that are mapped nowhere else, for
-    /// reclaimers to forget unless somebody writes them; what is in the swap space is gone at
+    /// reclaimers to forget unless a task writes them; what is in the swap space is gone at
     /// once. A table that a fork has shared stays as it is.
     ///
     /// No delayed invalidation: the PV entries stay.
     pub(crate) fn give_up(&self, locked: &mut Locked<'_, M, P>) {
         let mut gather = Gather::new();
         for mut part in locked.parts() {
-            // What others have in the same table is not this space's to give up.
+            // Pages of a shared table are others' too, and not this space's to give up.
             if part.is_vacant() || !self.own_alone(&mut part) {
                 continue;
             }
@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
         let leaf = part.leaf().get().expect("a mapping has a table");
         let marks = pte::ACCESSED | pte::DIRTY;
-        // AcqRel: with the walker's exchange, as in `remove`.
+        // AcqRel: with the walker's exchange, as in `clear`.
         let old = self
             .entry(leaf, 0, address)
             .fetch_and(!marks, Ordering::AcqRel);
@@ -91,7 +91,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes the mapping at the start of `part` away, which is no superpage's and whose page's list
-    /// is locked, if that page is given up and nobody but the caller, who holds it, has written,
+    /// is locked, if that page is given up and nobody but the caller, which holds it, has written,
     /// mapped or held it since. The mapping's reference is the caller's.
     pub(super) fn forget(
         &self,

@@ -1,25 +1,52 @@
 //! Mappings on the lists of their pages: putting them there, taking them off, and what their entries
 //! tell.
 //!
-//! Whether entries stand in tables ([`super::pv`]) or come from chunks
+//! Whether entries stand in tables ([`crate::pv`]) or come from chunks
 //! ([`crate::policy::PvChunks`]) is decided here.
 
-use super::shared::{Family, Owner};
-use super::{Pmap, Pv};
+use super::Pmap;
 use crate::lock::FamilyGuard;
 use crate::page::PvList;
 use crate::policy::{Policies, PvChunks};
-use crate::tree::Part;
+use crate::pv::{Family, Owner, Pv};
+use crate::tree::{Part, Slot};
 use crate::vm::Vm;
+use alloc::sync::Arc;
 use core::slice;
 use machine::{Atomic, Ordering, Platform, pte};
 
-/// Who has a mapping.
+/// The slots that have a mapping.
 pub(super) enum Members<'a, M: Platform> {
     /// The slots that have its table.
     Family(FamilyGuard<'a, M, Family>),
     /// One slot.
     One([Owner; 1]),
+}
+
+impl Owner {
+    /// The pmap and the slot.
+    ///
+    /// # Safety
+    /// It is a member of a family, and stays one, or keeps its pmap otherwise, while they are used.
+    pub(in crate::pmap) unsafe fn get<'a, M: Platform, P: Policies<M>>(
+        self,
+    ) -> (&'a Pmap<M, P>, &'a Slot<M, P>) {
+        // SAFETY: a pmap outlives its membership, and its slots live as long.
+        unsafe { (&*self.pmap.cast(), &*self.slot.cast()) }
+    }
+
+    /// The pmap, kept.
+    ///
+    /// # Safety
+    /// As for [`Owner::get`].
+    pub(super) unsafe fn keep<M: Platform, P: Policies<M>>(self) -> Arc<Pmap<M, P>> {
+        let pmap = self.pmap.cast::<Pmap<M, P>>();
+        // SAFETY: pmaps live in `Arc`s, and this one is there, as the caller says.
+        unsafe {
+            Arc::increment_strong_count(pmap);
+            Arc::from_raw(pmap)
+        }
+    }
 }
 
 impl<M: Platform> Members<'_, M> {
@@ -104,7 +131,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The caller holds the PV lock of the page that lists the entry.
     #[inline]
     pub(super) unsafe fn address_of(&self, pv: Pv) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the PV lock, so the entry's table or chunk is there.
         unsafe {
             match self.pv_chunks().is_used() {
                 true => self.pv_chunks().address(self.machine(), pv),
@@ -113,13 +140,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Who has it.
+    /// The slots that have it.
     ///
     /// # Safety
     /// As for [`Vm::address_of`], as long as the result is used.
     #[inline]
     pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, M> {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the PV lock while it uses the result, so the owners stay.
         unsafe {
             match self.pv_chunks().is_used() {
                 true => Members::One([self.owner_of(pv)]),
@@ -134,7 +161,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// As for [`Vm::address_of`].
     #[inline]
     pub(super) unsafe fn word_of(&self, pv: Pv) -> &M::AtomicU64 {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with it.
         let (leaf, address) = unsafe {
             let address = self.address_of(pv);
             let leaf = match self.pv_chunks().is_used() {

@@ -16,7 +16,7 @@
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
 //!
-//! A fork may have given a slot's tables to other spaces too: [`shared`] says who changes what then.
+//! A fork may have given a slot's tables to other spaces too: [`shared`] says how it is changed then.
 //!
 //! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how it comes to that and
 //! what takes it apart. All of the above then concerns its pages as before.
@@ -27,45 +27,40 @@
 mod active;
 mod bits;
 mod chunks;
-mod copy;
 mod enter;
 mod entry;
 mod flush;
+mod fork;
 mod inspect;
 mod lazy;
 mod listed;
 mod moved;
 mod protect;
-mod pv;
 mod remove;
 mod reverse;
 mod shared;
 mod superpage;
-mod sweep;
 mod tables;
 mod trim;
-mod truncate;
 
-pub(crate) use copy::Forking;
 pub(crate) use entry::Entry;
+pub(crate) use fork::Forking;
 pub(crate) use inspect::{Seen, SeenPage};
-pub use pv::{Links, Pv, links_at};
-pub(crate) use pv::{PvHead, PvTables};
+pub(crate) use remove::Removal;
 pub(crate) use reverse::How;
 pub use reverse::Removed;
-pub(crate) use tables::Table;
 pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
+use crate::policy::{Invalidation, MapLocking, Policies, PvChunks, Victim};
+use crate::pv::Owner;
 use crate::tree::{Slot, Tree};
-use crate::vm::Vm;
+use crate::vm::{Keep, SHARED, Spare, Vm};
 use active::ActiveCpus;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::ptr;
 use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
-use shared::Owner;
 use sync::Padded;
 
 /// An address space as the hardware sees it, and the tree that says what is mapped.
@@ -73,19 +68,22 @@ use sync::Padded;
 /// What stands first is written once or with the first use of a CPU, and read by all.
 #[repr(C)]
 pub struct Pmap<M: Platform, P: Policies<M>> {
-    vm: Arc<Vm<M, P>>,
+    vm: Keep<M, P>,
     root: Frame,
+    /// Whose this is: what the roster knows it by.
+    tag: Asid,
+    /// What its TLB entries are tagged with; [`SHARED`] if the machine has not so many tags.
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<M>,
     pub(crate) tree: Tree<M, P>,
     pub(crate) locking: Padded<P::Locking>,
     /// Pages mapped, if the invalidation asks before each removal; see
-    /// [`Invalidation::EAGER`].
+    /// [`Invalidation::may_sleep`].
     resident: Padded<M::AtomicUsize>,
     /// Forks of this space under way.
     forks: Padded<M::AtomicUsize>,
-    /// Where the next [`Pmap::sweep`] begins; a hint.
+    /// Where the next [`Spare::sweep`] begins; a hint.
     swept: Padded<M::AtomicUsize>,
     /// Its chunks of PV entries: nothing by default.
     chunks: <P::PvChunks as PvChunks<M>>::Pmap,
@@ -94,41 +92,57 @@ pub struct Pmap<M: Platform, P: Policies<M>> {
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// An empty pmap.
     pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Arc<Self>, Error> {
-        let asid = vm.allocate_asid()?;
-        let root = vm.allocate_table().inspect_err(|_| vm.free_asid(asid))?;
+        Self::kept(Keep::new(vm)?)
+    }
+
+    /// An empty pmap of the VM that is kept.
+    pub(crate) fn kept(vm: Keep<M, P>) -> Result<Arc<Self>, Error> {
+        let tag = vm.allocate_tag()?;
+        let root = vm.allocate_root().inspect_err(|_| vm.free_tag(tag))?;
         let pmap = Arc::new(Pmap {
             vm: vm.clone(),
             root,
-            asid,
+            tag,
+            asid: vm.tag_of_entries(tag),
             active: ActiveCpus::new(),
             tree: Tree::new(),
             locking: Padded(P::Locking::new(vm.locking())),
             resident: Padded(M::AtomicUsize::new(0)),
             forks: Padded(M::AtomicUsize::new(0)),
             swept: Padded(M::AtomicUsize::new(0)),
-            chunks: vm.pv_chunks().new_pmap(asid),
+            chunks: vm.pv_chunks().new_pmap(tag),
         });
         pmap.label();
-        vm.roster().enter(asid, &pmap);
+        let known: Weak<Self> = Arc::downgrade(&pmap);
+        vm.roster().enter(tag, known);
         Ok(pmap)
     }
 
     /// Makes the calling CPU translate with this pmap.
+    ///
+    /// The kernel has the CPU leave it again before it drops the pmap, which frees the root table:
+    /// for another pmap, or by [`machine::Mmu::deactivate`].
     pub fn activate(&self) {
-        self.active.insert(M::pin().cpu().index());
-        self.vm.machine().activate(self.root, self.asid);
+        let (pin, machine) = (M::pin(), self.vm.machine());
+        self.active.insert(pin.cpu().index());
+        machine.activate(self.root, self.asid);
+        if self.asid == SHARED {
+            // What is left of other spaces. Behind the change: until it, a TLB may take more of
+            // the last one's in. No task of this space runs before.
+            machine.flush_local(SHARED, Flush::All);
+        }
     }
 
     /// Pages mapped, a moment ago. O(slots with the default invalidation).
     pub fn resident(&self) -> usize {
-        if P::Invalidation::EAGER {
+        if self.vm.invalidation().may_sleep() {
             self.resident.load(Ordering::Relaxed)
         } else {
             self.tree.resident()
         }
     }
 
-    /// Who has the tables of `slot`, one of this pmap's.
+    /// The owner of the tables of `slot`, one of this pmap's.
     fn owner(&self, slot: &Slot<M, P>) -> Owner {
         Owner {
             pmap: ptr::from_ref(self).cast(),
@@ -138,7 +152,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Keeps the count that [`Pmap::resident`] reads, if there is one.
     fn count_resident(&self, delta: isize) {
-        if P::Invalidation::EAGER {
+        if self.vm.invalidation().may_sleep() {
             // Relaxed: a number. Wraps for what is taken away.
             self.resident.fetch_add(delta as usize, Ordering::Relaxed);
         }
@@ -157,6 +171,20 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Takes a frame for a root table, in which the kernel is mapped and nothing else.
+    fn allocate_root(&self) -> Result<Frame, Error> {
+        let root = self.allocate_table()?;
+        if let Some(kernel) = self.kernel() {
+            let word = |table, place| self.machine().word(table, place);
+            for place in kernel.places.clone() {
+                // Relaxed: a CPU that activates the root has come by it in some ordered way.
+                let entry = word(kernel.root, place).load(Ordering::Relaxed);
+                word(root, place).store(entry, Ordering::Relaxed);
+            }
+        }
+        Ok(root)
+    }
+
     /// Takes a frame for a page table.
     fn allocate_table(&self) -> Result<Frame, Error> {
         let frame = self.allocate(Content::Zeroed)?;
@@ -166,12 +194,22 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 }
 
+impl<M: Platform, P: Policies<M>> Spare for Pmap<M, P> {
+    fn sweep(&self, wanted: usize) -> usize {
+        self.sweep_tables(wanted)
+    }
+
+    fn empty_chunk(&self, victim: Victim) -> usize {
+        self.empty(victim)
+    }
+}
+
 impl<M: Platform, P: Policies<M>> Drop for Pmap<M, P> {
     fn drop(&mut self) {
         debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
         self.flush(Flush::All);
         self.trim_chunks();
         self.free_tables();
-        self.vm.free_asid(self.asid);
+        self.vm.free_tag(self.tag);
     }
 }

@@ -1,11 +1,12 @@
 //! Moving pages to other addresses of the space.
 
+use super::Pmap;
 use super::entry::Entry;
 use super::flush::Gather;
-use super::{Pmap, PvTables};
 use crate::error::Error;
 use crate::policy::Policies;
-use crate::tree::{Part, Two};
+use crate::pv::PvTables;
+use crate::tree::{Kind, Part, Two};
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -29,7 +30,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 let page = VaRange::sized(at, PAGE_SIZE);
                 for mut target in self.tree.parts_of(locked, page) {
                     if let Entry::Swapped(_) = Entry::decode(bits) {
-                        // What is in the swap space is on no list.
+                        // A swapped page is on no list.
                         self.prepare_leaf(&mut target)?;
                     } else {
                         self.prepare(&mut target)?;
@@ -77,9 +78,30 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         };
         let mut list = self.vm.lock_pv(frame);
         let old = self.clear(part, address, 0);
-        // SAFETY: the page's list.
+        // SAFETY: `list` is that of the page, which is mapped at `address`.
         unsafe { self.relist(&mut list, (part, address), target) };
         drop(list);
         self.write(target, old);
+    }
+
+    /// Takes away the private pages, swapped ones too, of `range`, which is locked. The slots have
+    /// tables of their own.
+    pub(crate) fn drop_copies(&self, two: &Two<'_, M, P>, range: VaRange) {
+        for mut part in self.tree.parts_of(two, range) {
+            for (address, bits) in self.used(part.leaf(), part.range()) {
+                let mut page = part.cut(VaRange::sized(address, PAGE_SIZE));
+                match Entry::decode(bits) {
+                    Entry::Page {
+                        kind: Kind::Private,
+                        ..
+                    } => self.undo(&mut page),
+                    Entry::Swapped(slot) => {
+                        self.forget_slot(&mut page);
+                        self.vm.release_swapped(slot);
+                    }
+                    Entry::Page { .. } | Entry::Empty => {}
+                }
+            }
+        }
     }
 }

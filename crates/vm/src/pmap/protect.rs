@@ -1,16 +1,18 @@
 //! Changing the rights of what is mapped.
 
+use super::Pmap;
 use super::entry;
 use super::flush::Gather;
-use super::{Pmap, Table};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Flags, Kind, Locked, Part};
+use crate::pv::Table;
+use crate::tree::{Kind, Locked, Part};
 use machine::{Access, Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Gives the pages of `range` the rights `prot`, whoever else has them. Otherwise as
+    /// Gives the pages of `range` the rights `prot`, also if other mappings share them. Otherwise as
     /// `protect_locked`; locks one slot at a time.
     /// An error if there is no memory for tables that a fork has shared.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
@@ -36,7 +38,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// When it returns, no CPU can use a right that was taken away. (A CPU may not know yet of
     /// a right that was given; it faults, and `refresh` settles it.)
     ///
-    /// No delayed invalidation: the PV entries stay, so whoever removes the page takes
+    /// No delayed invalidation: the PV entries stay, so a removal of the page takes
     /// the slot's lock and finds the flush done.
     pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M, P>, prot: Prot) {
         if locked.parts().all(|part| part.is_vacant()) {
@@ -90,7 +92,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let mut old = entry.load(Ordering::Relaxed);
         loop {
             let new = old & !Prot::MASK | rights;
-            // The walker may set accessed and dirty meanwhile. AcqRel: as in `remove`.
+            // The walker may set accessed and dirty meanwhile. AcqRel: as in `clear`.
             match entry.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     let given = pte::USER | pte::WRITABLE;
@@ -113,10 +115,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn used_by_kernel(&self, part: &Part<'_, M, P>, access: Access) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let bits = match access {
-            Access::Read => pte::ACCESSED,
+            Access::Read | Access::Execute => pte::ACCESSED,
             Access::Write => pte::ACCESSED | pte::DIRTY,
         };
-        // Relaxed: who takes the entry away does so under the slot's lock, as we are.
+        // Relaxed: the entry is taken away under the slot's lock, which is held.
         self.mapping(part, leaf).fetch_or(bits, Ordering::Relaxed);
     }
 

@@ -1,15 +1,15 @@
 //! Removing the mappings of a range: munmap's half of the pmap.
 
 use super::Pmap;
-use super::entry::{self, Entry};
+use super::entry::Entry;
 use super::flush::Gather;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Kind, Locked, Mapped, Part, Size};
-use machine::{Atomic, Ordering, Platform, VaRange, pte};
+use machine::{Frame, Platform, VaRange, pte};
 
-pub(super) type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
+type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
 
 /// A range locked so that pages may be taken away from it.
 ///
@@ -18,6 +18,7 @@ pub(crate) struct Removal<'a, M: Platform, P: Policies<M>> {
     pmap: &'a Pmap<M, P>,
     pub(crate) locked: Locked<'a, M, P>,
     _lock: <P::Locking as MapLocking<M>>::Pmap<'a>,
+    /// Open from before the locks if a task may sleep in it, else while pages are taken away.
     block: Option<Block<'a, M, P>>,
 }
 
@@ -33,7 +34,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// As [`Pmap::remove`], where what is mapped is `wanted`.
-    pub(super) fn remove_where(
+    pub(crate) fn remove_where(
         &self,
         range: VaRange,
         wanted: impl Fn(Mapped<'_, M, P>) -> bool,
@@ -48,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     ) -> Result<(), Error> {
         for place in self.tree.places(range) {
             // Also those that look vacant: a page may just be on its way to the swap space, or a
-            // fault under way that has asked for the object's size.
+            // fault under way that copies a page.
             if place.level == 0 {
                 let lock = || Ok(self.tree.lock_small(place, range));
                 remove(&mut self.removal(lock)?);
@@ -68,7 +69,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         &'a self,
         lock: impl Fn() -> Result<Locked<'a, M, P>, Error>,
     ) -> Result<Removal<'a, M, P>, Error> {
-        let eager = P::Invalidation::EAGER;
+        let eager = self.vm.invalidation().may_sleep();
         // As FreeBSD: unsynchronised; what a concurrent fault brings shows below.
         let mut open = eager && self.resident() != 0;
         loop {
@@ -128,21 +129,16 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Takes away the ranges that `choose` gives of each part.
     fn take(&mut self, choose: impl Fn(&Part<'_, M, P>, &mut dyn FnMut(VaRange))) {
-        let Removal {
-            pmap,
-            locked,
-            block,
-            ..
-        } = self;
-        let block = block.get_or_insert_with(|| pmap.vm.invalidation().begin());
-        let mut gather = Gather::new();
-        for part in locked.parts() {
-            choose(&part, &mut |range| {
-                pmap.take_pages(part.again(range), block, &mut gather);
-            });
+        let mut taking = Taking {
+            pmap: self.pmap,
+            block: &mut self.block,
+            gather: Gather::new(),
+        };
+        for part in self.locked.parts() {
+            choose(&part, &mut |range| taking.pages(part.again(range)));
         }
-        pmap.settle(&mut gather);
-        pmap.trim_chunks();
+        taking.settle();
+        self.pmap.trim_chunks();
     }
 
     /// Whether no slot of the range has a page.
@@ -151,108 +147,138 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Clears the entries of `part`, and gathers what must be flushed and freed.
-    fn take_pages(&self, mut part: Part<'_, M, P>, block: &Block<'_, M, P>, gather: &mut Gather) {
+/// Pages on their way out: cleared and unlisted, and not flushed yet.
+///
+/// While something is gathered the block is open. If a task may not sleep in a block
+/// ([`Invalidation::may_sleep`]), what it would have to wait for in one it only tries to get. If
+/// that fails it *settles* first: it flushes, ends the block, frees, and then waits, with
+/// nothing under way that a removal by the reverse map would wait for.
+pub(super) struct Taking<'t, 'a, M: Platform, P: Policies<M>> {
+    pub(super) pmap: &'a Pmap<M, P>,
+    block: &'t mut Option<Block<'a, M, P>>,
+    gather: Gather,
+}
+
+impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
+    /// Clears the entries of `part`.
+    fn pages(&mut self, mut part: Part<'_, M, P>) {
         if part.is_vacant() {
             return;
         }
         if part.size() == Size::Superpage && part.is_all() {
-            self.take_superpage(&mut part, block, gather);
-            return self.settle_if_full(gather);
+            return self.superpage(&mut part);
         }
-        self.split(&mut part);
+        if matches!(part.size(), Size::Run | Size::Superpage) {
+            self.prepare_to_sleep();
+            self.pmap.split(&mut part);
+        }
+        if part.slot().count(Kind::Swapped) > 0 {
+            self.prepare_to_sleep();
+            self.pmap.take_swapped(&mut part);
+        }
         let mut last = None;
-        for (address, bits) in self.used(part.leaf(), part.range()) {
-            if let Entry::Swapped(slot) = Entry::decode(bits) {
-                self.clear(&mut part, address, 0);
-                // The slot may have a page, whose list is locked to let it go.
-                drop(last.take());
-                self.vm.release_swapped(slot);
-                continue;
-            }
-            let (old, list) = self.take_mapping(&mut part, address, block, last.take());
-            let frame = pte::frame(old);
-            gather.page(address, frame);
-            if gather.is_full() {
-                drop(list);
-                self.settle(gather);
-            } else {
-                last = self.vm.keep_pv(list, frame);
-            }
+        for (address, bits) in self.pmap.used(part.leaf(), part.range()) {
+            last = self.page(&mut part, address, pte::frame(bits), last.take());
         }
     }
 
-    fn settle_if_full(&self, gather: &mut Gather) {
-        if gather.is_full() {
-            self.settle(gather);
-        }
-    }
-
-    /// Clears the entry at `address`, which is valid, and takes its PV entry off the
-    /// page's list; returns what the entry was, and the list, still locked. Between this and the flush the page looks
-    /// unmapped and is not: the block has it noted.
-    fn take_mapping<'a>(
-        &'a self,
+    /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
+    /// list. Between this and the flush the page looks unmapped and is not: the block has it noted.
+    /// The list, if it is worth keeping for the next page.
+    fn page(
+        &mut self,
         part: &mut Part<'_, M, P>,
         address: usize,
-        block: &Block<'_, M, P>,
+        frame: Frame,
         last: Option<Last<'a, M, P>>,
-    ) -> (u64, PvList<'a, M, P>) {
-        let old = self.clear(part, address, 0);
-        let frame = pte::frame(old);
-        let page = self.vm.page(frame);
-        let mut list = self.vm.lock_pv_after(last, frame);
+    ) -> Option<Last<'a, M, P>> {
+        let pmap = self.pmap;
+        let mut list = self.lock(last, frame);
+        let old = pmap.clear(part, address, 0);
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-        let invalidation = self.vm.invalidation();
-        invalidation.note(block, frame, &page.invalidation);
+        self.note(frame);
         // SAFETY: the mapping's, so it is on this list.
-        unsafe { self.unlist(&mut list, part, address) };
-        (old, list)
-    }
-
-    /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
-    /// which says something and is no superpage's; returns what it was.
-    pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
-        // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
-        // the walker's exchange: bits set before are seen, a later one fails.
-        let old = self.to_clear(part, address).swap(next, Ordering::AcqRel);
-        self.count_cleared(part, old);
-        if next != 0 {
-            part.add(Kind::Swapped, 1);
+        unsafe { pmap.unlist(&mut list, part, address) };
+        self.gather.page(address, frame);
+        if self.gather.is_full() {
+            drop(list);
+            self.settle();
+            return None;
         }
-        old
+        pmap.vm.keep_pv(list, frame)
     }
 
-    /// Clears the entry at `address`, which maps a page, unless it is marked dirty; whether it
-    /// did.
-    pub(super) fn clear_clean(&self, part: &mut Part<'_, M, P>, address: usize) -> bool {
-        let entry = self.to_clear(part, address);
-        let mut old = entry.load(Ordering::Relaxed);
-        while old & pte::DIRTY == 0 {
-            // AcqRel: as in `clear`.
-            match entry.compare_exchange_weak(old, 0, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => {
-                    self.count_cleared(part, old);
-                    return true;
-                }
-                Err(now) => old = now,
+    /// Locks the list of the page in `frame`.
+    fn lock(&mut self, last: Option<Last<'a, M, P>>, frame: Frame) -> PvList<'a, M, P> {
+        let vm = &self.pmap.vm;
+        let list = vm.pass_pv(last, frame);
+        list.unwrap_or_else(|| self.lock_by(|| vm.try_lock_pv(frame), || vm.lock_pv(frame)))
+    }
+
+    /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or by
+    /// `lock` when it has settled.
+    pub(super) fn lock_by<L>(
+        &mut self,
+        try_lock: impl FnOnce() -> Option<L>,
+        lock: impl FnOnce() -> L,
+    ) -> L {
+        if self.must_not_sleep() {
+            if let Some(locked) = try_lock() {
+                return locked;
+            }
+            self.settle();
+        }
+        lock()
+    }
+
+    /// Settles if the task is in a block in which it may not sleep.
+    fn prepare_to_sleep(&mut self) {
+        if self.must_not_sleep() {
+            self.settle();
+        }
+    }
+
+    /// Whether the task is in a block in which it may not sleep.
+    fn must_not_sleep(&self) -> bool {
+        self.block.is_some() && !self.pmap.vm.invalidation().may_sleep()
+    }
+
+    /// Notes in the block that a mapping of the page in `frame` goes. Under its PV lock.
+    pub(super) fn note(&mut self, frame: Frame) {
+        let vm = &self.pmap.vm;
+        let invalidation = vm.invalidation();
+        let block = self.block.get_or_insert_with(|| invalidation.begin());
+        invalidation.note(block, frame, &vm.page(frame).invalidation);
+    }
+
+    /// Gathers a superpage, by its first frame.
+    pub(super) fn gather_superpage(&mut self, address: usize, first: Frame) {
+        self.gather.superpage(address, first);
+        if self.gather.is_full() {
+            self.settle();
+        }
+    }
+
+    /// Flushes what was gathered, ends the block if a task may not sleep in it, and frees.
+    fn settle(&mut self) {
+        let pmap = self.pmap;
+        pmap.settle_after(&mut self.gather, || {
+            if !pmap.vm.invalidation().may_sleep() {
+                *self.block = None;
+            }
+        });
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Lets go the slots of the swap space that the entries of `part` name.
+    #[cold]
+    fn take_swapped(&self, part: &mut Part<'_, M, P>) {
+        for (address, bits) in self.used(part.leaf(), part.range()) {
+            if let Entry::Swapped(slot) = Entry::decode(bits) {
+                self.clear(part, address, 0);
+                self.vm.release_swapped(slot);
             }
         }
-        false
-    }
-
-    /// The entry at `address`, in a slot whose pages are mapped one by one from now on.
-    fn to_clear(&self, part: &mut Part<'_, M, P>, address: usize) -> &M::AtomicU64 {
-        debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
-        self.split(part);
-        let leaf = part.leaf().get().expect("a mapping has a table");
-        self.entry(leaf, 0, address)
-    }
-
-    /// Counts an entry less: `old` is what it was.
-    fn count_cleared(&self, part: &mut Part<'_, M, P>, old: u64) {
-        part.add(entry::kind(old), -1);
-        self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 }

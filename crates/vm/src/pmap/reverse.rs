@@ -1,13 +1,15 @@
 //! Removing all mappings of a page: what a pageout does.
 
-use super::Pmap;
-use super::entry;
+use super::listed::Members;
+use super::{Pmap, entry};
+use crate::flags::Flags;
 use crate::page::{Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Flags, Locked, Mapped, Part, Size};
+use crate::pv::Pv;
+use crate::tree::{Kind, Locked, Mapped, Part, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
-use machine::{Flush, Frame, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
     /// Whether memory that a task has locked is left alone, and the removal ended there; and
-    /// the page stays dirty if it is: who writes it back beside must see that at any time.
+    /// the page stays dirty if it is: a task that writes it back beside must see that at any time.
     pub(crate) reclaims: bool,
     /// Whether a mapping is left alone, and the removal ended there, unless its page is given up:
     /// [`Pmap::forget`].
@@ -60,7 +62,7 @@ impl How {
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Removes every mapping of a page. When it returns, no page table and no TLB
-    /// translates to it, whoever removed the mapping; the page's dirty and referenced
+    /// translates to it, whichever task removed the mapping; the page's dirty and referenced
     /// bits are handed over (and cleared).
     ///
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
@@ -69,66 +71,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.remove_as(hold.frame(), How::ALL)
     }
 
-    /// As [`Vm::remove_all`], in another way, for who holds the page. If locked memory is
+    /// As [`Vm::remove_all`], in another way; the caller holds the page. If locked memory is
     /// spared, some mappings may be left.
     pub(crate) fn remove_as(&self, frame: Frame, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
         self.walk_regions(frame);
-        let (mut mappings, mut retries, mut is_locked) = (0, 0, false);
-        let mut list = self.lock_pv(frame);
-        while let Some(pv) = list.first()
-            && !is_locked
-        {
-            // SAFETY: the PV lock is held.
-            let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
-            let Some(owner) = members.alone() else {
-                // A page of several is given up by none of them.
-                if how.forgets {
-                    is_locked = true;
-                    continue;
-                }
-                // SAFETY: it is locked, and has several members.
-                mappings += unsafe { self.take_from(&members, &mut list, pv, how) };
-                continue;
-            };
-            let at = VaRange::sized(address, PAGE_SIZE);
-            // SAFETY: a pmap outlives its PV entries, and this one is on the list.
-            let (now, slot) = unsafe { owner.get::<M, P>() };
-            if let Some(_lock) = now.locking.try_pmap()
-                && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
-                && now.is_ready(&mut locked, how)
-            {
-                // Whose slot is locked stays alone, and its tables may go now.
-                drop(members);
-                match now.take_away(&mut locked, &mut list, how) {
-                    true => mappings += 1,
-                    false => is_locked = true,
-                }
-                continue;
-            }
-            // The order is slot first, and the pages of a superpage ascending. Keep the pmap
-            // alive, let the list go, lock all in order, and look again: the mapping may
-            // have gone meanwhile, and others may have come.
-            // SAFETY: pmaps live in an `Arc`, which can not go while it is of a family.
-            let pmap = unsafe {
-                let pmap = owner.pmap.cast::<Pmap<M, P>>();
-                Arc::increment_strong_count(pmap);
-                Arc::from_raw(pmap)
-            };
-            drop(members);
-            drop(list);
-            retries += 1;
-            match pmap.take_at(frame, at, how) {
-                Some(true) => mappings += 1,
-                Some(false) => is_locked = true,
-                None => {}
-            }
-            // The pmap's own locks must be free if this was the last reference to it.
-            drop(pmap);
-            list = self.lock_pv(frame);
-        }
-        drop(list);
+        let mut removed = self.take_all(frame, how);
         // Mappings that others had already taken off the list may still be cached.
         self.invalidation()
             .wait(&reverse, frame, &page.invalidation);
@@ -143,12 +92,113 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
         drop(list);
         drop(reverse);
-        Removed {
-            dirty: flags & dirty != 0,
-            referenced: flags & referenced != 0,
-            mappings,
-            retries,
-            is_locked,
+        removed.dirty = flags & dirty != 0;
+        removed.referenced = flags & referenced != 0;
+        removed
+    }
+
+    /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
+    /// spared; what they knew is not harvested yet.
+    fn take_all(&self, frame: Frame, how: How) -> Removed {
+        let mut removed = Removed {
+            dirty: false,
+            referenced: false,
+            mappings: 0,
+            retries: 0,
+            is_locked: false,
+        };
+        let mut list = self.lock_pv(frame);
+        while let Some(pv) = list.first()
+            && !removed.is_locked
+        {
+            // SAFETY: `list`, whose first entry this is, holds the PV lock.
+            let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
+            let Some(owner) = members.alone() else {
+                // A page of several is given up by none of them.
+                if how.forgets {
+                    removed.is_locked = true;
+                    continue;
+                }
+                // SAFETY: `members` holds the lock of the family, which has several members.
+                removed.mappings += unsafe { self.take_from(&members, &mut list, pv, how) };
+                continue;
+            };
+            let at = VaRange::sized(address, PAGE_SIZE);
+            // SAFETY: a pmap outlives its PV entries, and this one is on the list.
+            let (now, slot) = unsafe { owner.get::<M, P>() };
+            if let Some(_lock) = now.locking.try_pmap()
+                && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
+                && now.is_ready(&mut locked, how)
+            {
+                // The slot is locked, so it stays alone, and its tables may go now.
+                drop(members);
+                removed.count(now.take_away(&mut locked, &mut list, how));
+                continue;
+            }
+            // The order is slot first, and the pages of a superpage ascending. Keep the pmap
+            // alive, release the list, lock all in order, and look again: the mapping may
+            // have gone meanwhile, and others may have come.
+            // SAFETY: a pmap outlives its PV entries, and this one is on the list, which is locked.
+            let pmap: Arc<Pmap<M, P>> = unsafe { owner.keep() };
+            drop(members);
+            drop(list);
+            removed.retries += 1;
+            if let Some(taken) = pmap.take_at(frame, at, how) {
+                removed.count(taken);
+            }
+            // The pmap's own locks must be free if this was the last reference to it.
+            drop(pmap);
+            list = self.lock_pv(frame);
+        }
+        removed
+    }
+
+    /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` have; how
+    /// many mappings that were. The caller's hold keeps the page.
+    ///
+    /// # Safety
+    /// They are those of `pv`, a locked family of several.
+    unsafe fn take_from(
+        &self,
+        members: &Members<'_, M>,
+        list: &mut PvList<'_, M, P>,
+        pv: Pv,
+        how: How,
+    ) -> usize {
+        let machine = self.machine();
+        // SAFETY: `list`, which has the entry, holds the PV lock.
+        let (leaf, address) = unsafe { (pv.leaf(machine), pv.address(machine)) };
+        if let Some(slot) = how.slot {
+            self.retain_swapped(slot);
+        }
+        let next = how.slot.map_or(0, entry::swapped);
+        let entry = machine.word(leaf, pte::index(address, 0));
+        // AcqRel: as in `Pmap::clear`.
+        let old = entry.swap(next, Ordering::AcqRel);
+        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { list.remove(machine, pv) };
+        for member in members.all() {
+            // SAFETY: a member has not left, since the family is locked.
+            let (pmap, slot) = unsafe { member.get::<M, P>() };
+            slot.add(Kind::Private, -1);
+            if next != 0 {
+                slot.add(Kind::Swapped, 1);
+            }
+            pmap.count_resident(-1);
+            pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
+        }
+        self.release_page(pte::frame(old));
+        members.all().len()
+    }
+}
+
+impl Removed {
+    /// Counts a mapping that was taken away, or says that it was spared.
+    fn count(&mut self, taken: bool) {
+        match taken {
+            true => self.mappings += 1,
+            false => self.is_locked = true,
         }
     }
 }

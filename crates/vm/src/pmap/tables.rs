@@ -15,26 +15,6 @@ use machine::{Atomic, Frame, Ordering, Platform, pte};
 /// only read it.
 pub(super) const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::ACCESSED;
 
-/// The frame of a table, or none. 4 bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Table(u32);
-
-impl Table {
-    pub(crate) const NONE: Self = Table(u32::MAX);
-
-    pub(crate) const fn of(frame: Frame) -> Self {
-        Table(frame.0)
-    }
-
-    #[inline]
-    pub(crate) const fn get(self) -> Option<Frame> {
-        match self.0 {
-            u32::MAX => None,
-            frame => Some(Frame(frame)),
-        }
-    }
-}
-
 /// Tables below the root on the way to an address.
 const BELOW: usize = pte::LEVELS as usize - 1;
 
@@ -64,7 +44,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         for level in (lowest + 1..pte::LEVELS).rev() {
             table = self.step(table, level, address, &mut fresh);
         }
-        // Others may have made tables for which we brought frames.
+        // Others may have made tables for which there are frames here.
         self.free_fresh(&fresh);
         Ok(table)
     }
@@ -101,7 +81,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         // Tables never go, so no more are missing now than were counted.
         let next = fresh.iter_mut().find_map(Option::take);
         let next = next.expect("a frame for each missing table");
-        // Release: who finds the table, the walker too, finds it zeroed.
+        // Release: a CPU that finds the table, a walker too, finds it zeroed.
         match self.entry(table, level, address).compare_exchange(
             0,
             next.address() | TABLE,
@@ -126,7 +106,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// mapped, and no TLB or walker knows the tables any more.
     pub(super) fn free_tables(&mut self) {
         self.free_below(self.root, pte::LEVELS - 1, 0);
-        self.vm.free(self.root, true);
+        // The kernel's entries are still in it.
+        let zeroed = self.vm.kernel().is_none();
+        self.vm.free(self.root, zeroed);
     }
 
     /// Frees the PV tables of the slot at `address`.
@@ -139,12 +121,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Frees what is below `table`, of which the first entry is for `start`, and leaves it all
-    /// zero.
+    /// zero, but for what of a root is the kernel's.
     fn free_below(&self, table: Frame, level: u32, start: usize) {
         let mut first = 0;
         let machine = self.vm.machine();
-        while let Some((index, entry)) = machine.find_word(table, first, pte::ENTRIES, pte::PRESENT)
-        {
+        let end = match level + 1 {
+            pte::LEVELS => pte::USER_ENTRIES,
+            _ => pte::ENTRIES,
+        };
+        while let Some((index, entry)) = machine.find_word(table, first, end, pte::PRESENT) {
             let (below, at) = (pte::frame(entry), start + index * pte::span(level));
             match level {
                 1 => self.free_pv_tables_at(at),

@@ -1,5 +1,6 @@
 //! Which lock protects a page's PV list, and where PV entries are kept.
 
+use crate::error::Error;
 use crate::lock::PvLock;
 use crate::pv::Pv;
 use machine::{Asid, CpuRange, Frame, Machine, Memory};
@@ -17,7 +18,9 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
     type Held<'a>;
 
     /// The locks of a machine.
-    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
+    where
+        Self: Sized;
 
     /// Whether one lock is that of all 512 pages of an aligned block, and perhaps of others, which
     /// never changes. If not, `own` is the page's lock, so that the VM may lock some together.
@@ -29,11 +32,14 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
     /// Locks the list of the page in `frame`; `own` is the byte that each page has for it.
     fn lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Self::Held<'a>;
 
+    /// As [`PvLocking::lock`], if that needs no waiting.
+    fn try_lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Option<Self::Held<'a>>;
+
     /// As [`Invalidation::label`](super::Invalidation::label).
     fn label(&self) {}
 }
 
-/// The default: a byte in each page (seed 002).
+/// The default: a byte in each page (case study 002).
 pub struct PvBytes;
 
 /// A page's byte, locked.
@@ -47,8 +53,8 @@ unsafe impl<M: Machine> PvLocking<M> for PvBytes {
     type Config = ();
     type Held<'a> = PvByteHeld<'a, M>;
 
-    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
-        PvBytes
+    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+        Ok(PvBytes)
     }
 
     #[inline(always)]
@@ -69,6 +75,13 @@ unsafe impl<M: Machine> PvLocking<M> for PvBytes {
             held: Some(own.lock()),
         }
     }
+
+    #[inline(always)]
+    #[track_caller]
+    fn try_lock<'a>(&'a self, _frame: Frame, own: &'a PvLock<M>) -> Option<PvByteHeld<'a, M>> {
+        let held = Some(own.try_lock()?);
+        Some(PvByteHeld { lock: own, held })
+    }
 }
 
 impl<M: Machine> Drop for PvByteHeld<'_, M> {
@@ -85,8 +98,10 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
 /// of the tables in which an entry stands where its address says.
 ///
 /// A chunk is a frame that belongs to one pmap. What a pmap keeps of its chunks is changed under
-/// the pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by who has the pmap alone.
+/// the pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by a task that has the pmap to itself.
 /// With chunks, forks copy tables whatever the options say: a table that several have has entries in tables.
+/// Chunks may be locked in blocks of the delayed invalidation, in which a task may sleep therefore
+/// ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
 ///
 /// # Safety
 /// An entry that was taken is nobody else's until it is given back; it stays where it is, with
@@ -98,7 +113,9 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     type Pmap: Send + Sync;
 
     /// A machine's.
-    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
+    where
+        Self: Sized;
 
     /// Whether there are chunks; never changes. If not, nothing else is called but
     /// [`PvChunks::new_pmap`].
@@ -191,8 +208,8 @@ unsafe impl<M: Machine> PvChunks<M> for PvInTables {
     type Config = ();
     type Pmap = ();
 
-    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
-        PvInTables
+    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+        Ok(PvInTables)
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! What a page's coming, use and going takes beside the caches of frames.
 
+use crate::error::Error;
 use machine::{CpuRange, Frame, Machine};
 
 /// Queues of pages that a system's reclaimer works on, and the lock of its free pages.
@@ -12,7 +13,9 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
     type Free<'a>;
 
     /// Empty queues of a machine.
-    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self;
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
+    where
+        Self: Sized;
 
     /// Before a frame is taken from the free ones, or comes back to them. Perhaps under a
     /// slot's lock, or a page's.
@@ -36,8 +39,8 @@ impl<M: Machine> PageQueues<M> for NoQueues {
     type Config = ();
     type Free<'a> = ();
 
-    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Self {
-        NoQueues
+    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+        Ok(NoQueues)
     }
 
     #[inline]

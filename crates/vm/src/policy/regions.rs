@@ -1,5 +1,6 @@
 //! What systems keep of a space's regions beside its page tables.
 
+use crate::error::Error;
 use crate::prot::Prot;
 use machine::{Access, CpuRange, Frame, Machine, VaRange};
 
@@ -12,7 +13,7 @@ use machine::{Access, CpuRange, Frame, Machine, VaRange};
 ///
 /// Methods that change regions are called under the map's lock for writing
 /// ([`MapLocking::write`](super::MapLocking::write)), after the operation has succeeded, with
-/// no slot, page or pmap lock held; so they can not fail.
+/// no slot, page or pmap lock held; so they cannot fail.
 pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// What may be chosen when the VM is made; `()` for most.
     type Config: Default + Clone + Send;
@@ -26,7 +27,7 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     type Fault<'a>;
 
     /// What the spaces of a VM have in common.
-    fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Self::Common;
+    fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self::Common, Error>;
 
     /// An empty space's.
     fn new(common: &Self::Common) -> Self;
@@ -73,8 +74,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     fn took(&self, fault: &Self::Fault<'_>, frame: Frame, page: &Self::Page);
 
     /// Looks for all mappings of a page, as the system does before it removes them, or splits
-    /// the superpage that begins with it. The caller holds no page's PV lock; if he splits,
-    /// he has the slot's lock, so nothing that waits for slots is held when this is called
+    /// the superpage that begins with it. The caller holds no page's PV lock; if it splits,
+    /// it has the slot's lock, so nothing that waits for slots is held when this is called
     /// or has returned.
     fn walk(common: &Self::Common, frame: Frame, page: &Self::Page);
 }
@@ -100,7 +101,9 @@ impl<M: Machine> Regions<M> for NoRegions {
     type Object = ();
     type Fault<'a> = ();
 
-    fn common(_: &(), _cpus: CpuRange, _frames: usize) {}
+    fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<(), Error> {
+        Ok(())
+    }
 
     fn new(_: &()) -> Self {
         NoRegions

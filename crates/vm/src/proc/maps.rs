@@ -1,8 +1,8 @@
 //! `/proc/PID/maps`.
 
 use super::Names;
+use crate::flags::Flags;
 use crate::space::Region;
-use crate::tree::Flags;
 use core::fmt::{self, Write};
 
 /// Where names begin.

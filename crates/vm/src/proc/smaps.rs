@@ -1,8 +1,8 @@
 //! `/proc/PID/smaps`.
 
 use super::{Names, maps};
+use crate::flags::Flags;
 use crate::space::{Footprint, Region};
-use crate::tree::Flags;
 use core::fmt::{self, Write};
 use machine::PAGE_SIZE;
 

@@ -82,8 +82,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Gives new slots to the others, as far as there are some: neighbouring ones, if they
-    /// can be had.
+    /// Gives new slots to the others, as far as there are some: neighbouring ones, if there
+    /// are some.
     fn give_slots(&self, swap: &SwapSpace<M>, pages: &mut [Option<Outgoing<'_, M, P>>]) {
         let mut frames = [Frame(0); CLUSTER];
         let mut new: [usize; CLUSTER] = [0; CLUSTER];
@@ -181,7 +181,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let frame = held.frame();
         let mut evicted = false;
         if let (Some(slot), Some(swap)) = (slot, self.swap_space()) {
-            // The cache's reference and ours.
+            // The cache's reference and this reclaimer's.
             let freeze = || self.page(frame).freeze(2);
             evicted = written && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
         }

@@ -1,4 +1,5 @@
-//! Pages of objects out: to their store, or to the swap space.
+//! Pages that go one by one: those of objects, to their store or to the swap space, and those that their
+//! owner has given up, without being written.
 
 use crate::object::{Home, PageRef};
 use crate::page::Page;
@@ -46,7 +47,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let Some(slot) = swap.reserve() else {
             return false;
         };
-        // Whoever dirties it from here on is seen at the end.
+        // A store that dirties it from here on is seen at the end.
         let dirty = Page::<M, P::Invalidation>::DIRTY;
         self.lock_pv(frame).take_flags(dirty);
         let written = swap.write(self.machine(), slot, &[frame]).is_ok();
@@ -56,5 +57,29 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.lock_pv(frame).set_flags(dirty);
         self.release_swapped(slot);
         false
+    }
+
+    /// Forgets a private page if it is given up and nobody has written it since; how many
+    /// frames that freed. It is marked as laundry, and stays the caller's if it must be written.
+    pub(super) fn forget<'a>(
+        &'a self,
+        held: PageRef<'a, M, P>,
+    ) -> Result<usize, PageRef<'a, M, P>> {
+        let how = How {
+            forgets: true,
+            ..How::RECLAIM
+        };
+        let page = self.page(held.frame());
+        let lazy = Page::<M, P::Invalidation>::LAZY;
+        if page.flags() & lazy == 0 || self.remove_as(held.frame(), how).mappings == 0 {
+            return Err(held);
+        }
+        let frame = held.into_frame();
+        // A task with an old hint may hold it for a moment.
+        let freed = page.release();
+        if freed {
+            self.free_page(frame, false);
+        }
+        Ok(usize::from(freed))
     }
 }

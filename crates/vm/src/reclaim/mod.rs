@@ -18,7 +18,7 @@
 //! 4. If nobody but cache and reclaimer has the page, it goes; otherwise it stays cached,
 //!    and goes the next time without being written.
 //!
-//! Who drops the last reference of a slot takes the page out of its cache, and the page
+//! The task that drops the last reference of a slot takes the page out of its cache, and the page
 //! is private again. A reclaimer that finds [`Identity::Swap`] takes a reference of the
 //! slot only if it still has the page ([`SwapSpace::retain_if`]), and otherwise leaves it alone.
 //!
@@ -39,14 +39,10 @@
 //! [`SwapSpace::retain_if`]: crate::swap::SwapSpace::retain_if
 
 mod batch;
-mod chunks;
 mod evict;
-mod forget;
 mod pressure;
 mod scan;
 mod swap_in;
 mod tables;
 
 pub(crate) use batch::Batch;
-pub use pressure::OutOfMemory;
-pub(crate) use scan::Hand;

@@ -4,7 +4,6 @@ use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
 use crate::policy::{Policies, PvChunks};
 use crate::vm::Vm;
-use alloc::boxed::Box;
 use machine::Platform;
 
 /// Frames that an operation without memory asks to be freed; each time it comes again, twice as
@@ -21,10 +20,6 @@ struct Tries {
     tables: u32,
     chunks: u32,
 }
-
-/// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
-/// the operation is worth another try (by ending a process, say). Called with no lock held.
-pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Does `operation`, which changes nothing if it fails, as often as it fails for want of
@@ -44,7 +39,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Frees frames, or waits for who does; `false` if there is no way. `before` is how many
+    /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how many
     /// were freed before the caller tried.
     #[cold]
     fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
@@ -58,7 +53,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn relieve_of_pages(&self, before: usize, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.pages;
         tries.pages += 1;
-        // What is not to be had may be on its way out already, by others.
+        // What cannot be freed here may be on its way out already, by others.
         tries.pages <= TRIES && (self.reclaim(wanted) > 0 || self.hand().wait(before))
     }
 
@@ -69,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         tries.tables <= ROUNDS && self.reclaim_tables(wanted) > 0
     }
 
-    /// Frees chunks of PV entries, if there are any, unless that was no help before. Who looked for
+    /// Frees chunks of PV entries, if there are any, unless that was no help before. A look for
     /// pages may have emptied some, and freed no page.
     fn relieve_of_chunks(&self, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.chunks;
@@ -79,7 +74,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             && (self.reclaim_chunks(wanted) > 0 || self.frames().free_count() > 0)
     }
 
-    /// What a page daemon does: frees frames until `target` are free, or no more can be;
+    /// Frees frames, as a page daemon does, until `target` are free, or no more can be;
     /// how many it freed.
     pub fn keep_free(&self, target: usize) -> usize {
         let short = target.saturating_sub(self.frames().free_count());

@@ -1,11 +1,11 @@
-//! The hand that looks at pages.
+//! Looking at pages, in rounds.
 
 use super::batch::Batch;
 use crate::object::PageRef;
 use crate::page::Identity;
 use crate::policy::Policies;
 use crate::vm::Vm;
-use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+use machine::{Frame, Platform};
 
 /// Descriptors that a reclaimer looks at before it asks for more.
 const STRIDE: usize = 64;
@@ -17,67 +17,11 @@ const YOUNG: u8 = 2;
 /// lost its age, and once more.
 const ROUNDS: usize = YOUNG as usize + 2;
 
-/// Where the next look is due, and what those who reclaim know of each other.
-pub(crate) struct Hand<M: Platform> {
-    at: M::AtomicUsize,
-    /// Frames freed so far; wraps.
-    freed: M::AtomicUsize,
-    /// Who reclaims now.
-    busy: M::AtomicUsize,
-    /// Whose tables are next, by tag.
-    tag: M::AtomicUsize,
-}
-
-impl<M: Platform> Hand<M> {
-    pub(crate) fn new() -> Self {
-        Hand {
-            at: M::AtomicUsize::new(0),
-            freed: M::AtomicUsize::new(0),
-            busy: M::AtomicUsize::new(0),
-            tag: M::AtomicUsize::new(0),
-        }
-    }
-
-    /// How many frames were freed so far; wraps.
-    pub(super) fn freed(&self) -> usize {
-        self.freed.load(Ordering::Relaxed)
-    }
-
-    /// The tag of the pmap that is the next to give up tables, or one before it.
-    pub(super) fn next_tag(&self) -> usize {
-        // Relaxed, as below: a number.
-        self.tag.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_next_tag(&self, tag: usize) {
-        self.tag.store(tag, Ordering::Relaxed);
-    }
-
-    /// Waits until somebody has freed something, or nobody tries any more; whether there is
-    /// more than `before`.
-    pub(super) fn wait(&self, before: usize) -> bool {
-        // Acquire: pairs with the release of who has ended.
-        M::spin_until(|| self.freed() != before || self.busy.load(Ordering::Acquire) == 0);
-        self.freed() != before
-    }
-}
-
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
     /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
     pub fn reclaim(&self, wanted: usize) -> usize {
-        self.reclaiming(|| self.go_round(wanted))
-    }
-
-    /// Lets others know that the caller frees frames: as many as `free` says in the end.
-    pub(super) fn reclaiming(&self, free: impl FnOnce() -> usize) -> usize {
-        let hand = self.hand();
-        hand.busy.fetch_add(1, Ordering::Relaxed);
-        let freed = free();
-        hand.freed.fetch_add(freed, Ordering::Relaxed);
-        // Release: who finds nobody busy finds what was freed. Pairs with `Hand::wait`.
-        hand.busy.fetch_sub(1, Ordering::Release);
-        freed
+        self.hand().reclaiming(|| self.go_round(wanted))
     }
 
     fn go_round(&self, wanted: usize) -> usize {
@@ -85,10 +29,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let mut batch = Batch::new();
         let total = self.frames().total();
         for _ in 0..(ROUNDS * total).div_ceil(STRIDE) {
-            // Relaxed: a number.
-            let first = self.hand().at.fetch_add(STRIDE, Ordering::Relaxed);
+            let first = self.hand().advance(STRIDE);
             for index in first..first + STRIDE {
-                freed += self.look(Frame((index % total) as u32), &mut batch);
+                freed += self.look(self.frames().nth(index % total), &mut batch);
             }
             if freed + batch.len() >= wanted {
                 freed += self.launder(&mut batch);

@@ -3,7 +3,7 @@
 //! Pages that went out together are neighbours there, and are probably wanted together. So with
 //! a slot those beside it are read, in one call of the pager, as far as they lie in the same
 //! aligned window and nobody has them in memory or is busy with them. They wait in the swap
-//! cache for whoever faults on them; unused as they are, they are the first to go if nobody
+//! cache for the faults on them; unused as they are, they are the first to go if nobody
 //! does, and need not be written. Reading ahead waits for nobody, takes half of the frames at
 //! most that its CPU has at hand, and has none reclaimed; if it fails, the slot that is wanted
 //! is read alone.
@@ -38,7 +38,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The page with the content of a slot that a page-table entry named a moment ago;
     /// `None` if nobody needs the slot any more. May sleep: the caller holds no lock.
     ///
-    /// Whoever maps it locks the entry first, and looks whether it and the slot still say the same.
+    /// A fault that maps it locks the entry first, and looks whether it and the slot still say the same.
     pub(crate) fn swap_in(
         &self,
         slot: u32,
@@ -64,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Adds what can be had beside the slot that is wanted.
+    /// Adds what is available beside the slot that is wanted.
     fn widen<'a>(&'a self, swap: &'a SwapSpace<M>, window: &mut Window<'a, M, P>) {
         let wanted = window.wanted;
         let mut room = self.frames().at_hand() / 2;
@@ -125,29 +125,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.make_private(frame);
         self.release_page(frame);
         None
-    }
-
-    /// One more entry names the slot; by who holds one that does.
-    pub(crate) fn retain_swapped(&self, slot: u32) {
-        self.swap_space()
-            .expect("a slot is of a swap space")
-            .retain(slot);
-    }
-
-    /// One entry less names the slot. With the last the page that its cache has is private.
-    pub(crate) fn release_swapped(&self, slot: u32) {
-        let swap = self.swap_space().expect("a slot is of a swap space");
-        if let Some(frame) = swap.release(slot) {
-            self.make_private(frame);
-            self.release_page(frame);
-        }
-    }
-
-    /// The page in `frame`, whose slot has gone, is nobody's but who has it mapped or held.
-    fn make_private(&self, frame: Frame) {
-        let page = self.page(frame);
-        let _list = self.lock_pv(frame);
-        page.set_identity(Identity::Private);
     }
 }
 

@@ -1,21 +1,25 @@
-//! Tables, when there are no pages to be had.
+//! Tables and chunks of PV entries, when no page can be freed.
 //!
 //! Memory that many map costs each of them tables, and they can fill memory though all of
 //! them could be made again. So before an operation is refused, the pmaps are visited in
-//! rotation: a hand goes round over their tags ([`crate::roster`]), and within each pmap another
+//! rotation: a hand goes round over their tags (the VM's roster), and within each pmap another
 //! one over its slots ([`Pmap::sweep`]). A pmap gives up some tables, and it is the next one's
-//! turn. That is the order of FreeBSD's reclamation of PV entries (seed 002: a list of pmaps,
+//! turn. That is the order of FreeBSD's reclamation of PV entries (case study 002: a list of pmaps,
 //! rotated, so that it approaches the least recently used), without the list.
 //!
 //! An operation that has been refused a frame may leave tables behind that it needs when it is
 //! tried again. So tables alone do not let it try for ever: each time it asks for twice as
 //! many, and after [`ROUNDS`] it is refused.
 //!
-//! [`Pmap::sweep`]: crate::pmap::Pmap::sweep
+//! # Chunks
+//! Where PV entries come from chunks ([`PvChunks`]) mappings can go to free them, as FreeBSD does when
+//! it has no frame for another chunk (`reclaim_pv_chunk`): the policy names whose turn it is, and the
+//! mappings of pages that are found again go.
+//!
+//! [`Pmap::sweep`]: crate::Pmap
 
-use crate::policy::Policies;
-use crate::roster::TAGS;
-use crate::vm::Vm;
+use crate::policy::{Policies, PvChunks};
+use crate::vm::{TAGS, Vm};
 use machine::Platform;
 
 /// Tables that a pmap gives up before it is the next one's turn.
@@ -24,12 +28,15 @@ const SHARE: usize = 8;
 /// How often an operation is tried again with tables.
 pub(super) const ROUNDS: u32 = 8;
 
+/// Chunks that are looked at for one that can be emptied.
+const LOOKS: usize = 256;
+
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Frees about `wanted` leaf tables that can be made again: those without entries, and those
     /// that map pages of objects only, which are not locked in memory. How many it did; 0 says
     /// that there were none. O(slots of all spaces) at most. The caller holds no lock of the VM's.
     pub fn reclaim_tables(&self, wanted: usize) -> usize {
-        self.reclaiming(|| self.visit_pmaps(wanted))
+        self.hand().reclaiming(|| self.visit_pmaps(wanted))
     }
 
     fn visit_pmaps(&self, wanted: usize) -> usize {
@@ -40,11 +47,40 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 && let Some((tag, pmap)) = self.roster().first(tags.clone())
             {
                 tags.start = tag + 1;
-                // Before the visit: who comes meanwhile begins with another.
+                // Before the visit: a task that comes meanwhile begins with another.
                 self.hand().set_next_tag(tag + 1);
                 freed += pmap.sweep(SHARE.min(wanted - freed));
             }
         }
         freed
+    }
+
+    /// Takes mappings away whose entries are in chunks, about `wanted`; how many it did. Only those of
+    /// objects' pages that are not locked in memory: they can be made again. The caller holds no
+    /// lock of the VM's.
+    pub fn reclaim_chunks(&self, wanted: usize) -> usize {
+        if !self.pv_chunks().is_used() {
+            return 0;
+        }
+        self.hand().reclaiming(|| {
+            let (mut looks, mut gone) = (0, 0);
+            while gone < wanted
+                && looks < LOOKS
+                && let Some(found) = self.empty_next_chunk()
+            {
+                looks += 1;
+                gone += found;
+            }
+            gone
+        })
+    }
+
+    /// Empties the chunk whose turn it is as far as that goes; how many mappings went. `None` if
+    /// there are no chunks.
+    fn empty_next_chunk(&self) -> Option<usize> {
+        let victim = self.pv_chunks().next_victim(self.machine())?;
+        let tag = usize::from(victim.tag.0);
+        let found = self.roster().first(tag..tag + 1);
+        Some(found.map_or(0, |(_, pmap)| pmap.empty_chunk(victim)))
     }
 }

@@ -1,9 +1,10 @@
-//! What tasks do with their memory.
+//! Access to a space's memory: by tasks, and by the kernel in a task's place (`copyin`, `copyout`).
 
-use super::Space;
+use super::{HIGHEST, Space};
 use crate::error::Error;
-use crate::policy::Policies;
-use machine::{PageFault, Platform};
+use crate::pmap::Entry;
+use crate::policy::{MapLocking, Policies};
+use machine::{Access, Atomic, Frame, Memory, Ordering, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// A task on this CPU, which runs in this space, reads the aligned word at `address`.
@@ -18,6 +19,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.access(|| self.vm.machine().store(address, value))
     }
 
+    /// A task on this CPU, which runs in this space, executes the aligned word at `address`.
+    #[inline]
+    pub fn fetch(&self, address: usize) -> Result<u64, Error> {
+        self.access(|| self.vm.machine().fetch(address))
+    }
+
     /// Tries an access until it neither faults nor is refused.
     #[inline]
     fn access<R>(&self, access: impl Fn() -> Result<R, PageFault>) -> Result<R, Error> {
@@ -25,6 +32,138 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             match access() {
                 Ok(result) => return Ok(result),
                 Err(fault) => self.fault(fault)?,
+            }
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Fills `bytes` with what a task would read from `address` on, on any CPU, whatever
+    /// space it runs in. Each aligned word is read at once; the whole is not.
+    ///
+    /// # Errors
+    /// What the task's access would give ([`Error::Segv`], …), at the first address that it
+    /// concerns; how much of `bytes` is filled then is undefined.
+    pub fn copy_in(&self, address: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = address.checked_add(done).unwrap_or(HIGHEST);
+            let count = (PAGE_SIZE - at % PAGE_SIZE).min(bytes.len() - done);
+            let part = &mut bytes[done..done + count];
+            self.with_page(at, Access::Read, |machine, frame| {
+                read(machine, frame, at % PAGE_SIZE, part);
+            })?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes` as a task would from `address` on. Otherwise as [`Space::copy_in`];
+    /// what was written before an error stays.
+    pub fn copy_out(&self, address: usize, bytes: &[u8]) -> Result<(), Error> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = address.checked_add(done).unwrap_or(HIGHEST);
+            let count = (PAGE_SIZE - at % PAGE_SIZE).min(bytes.len() - done);
+            let part = &bytes[done..done + count];
+            self.with_page(at, Access::Write, |machine, frame| {
+                write(machine, frame, at % PAGE_SIZE, part);
+            })?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Calls `act` with the frame of the page at `address`, which is there for `access` as
+    /// long as the call lasts.
+    fn with_page(
+        &self,
+        address: usize,
+        access: Access,
+        mut act: impl FnMut(&M, Frame),
+    ) -> Result<(), Error> {
+        let fault = PageFault {
+            address,
+            access,
+            present: false,
+        };
+        loop {
+            if self.try_with_page(address, access, &mut act)? {
+                return Ok(());
+            }
+            self.fault(fault)?;
+        }
+    }
+
+    fn try_with_page(
+        &self,
+        address: usize,
+        access: Access,
+        act: &mut impl FnMut(&M, Frame),
+    ) -> Result<bool, Error> {
+        if address >= HIGHEST {
+            return Ok(false);
+        }
+        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let _pmap = self.pmap.locking.pmap();
+        if self.pmap.tree.is_hole(page) {
+            return Ok(false);
+        }
+        let mut locked = self.pmap.tree.lock(page)?;
+        let Some(part) = locked.parts().next() else {
+            return Ok(false);
+        };
+        let reads = part
+            .first()
+            .is_some_and(|at| at.flags.prot().is_accessible());
+        let _steady = self.pmap.steady(&part);
+        match self.pmap.entry_at(&part) {
+            Entry::Page {
+                frame, writable, ..
+            } if writable || access == Access::Read && reads => {
+                self.pmap.used_by_kernel(&part, access);
+                act(self.vm.machine(), frame);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The words that the bytes `from ..` of a frame touch: for each its index and which of
+/// its bytes are which of the `count` bytes.
+fn words(from: usize, count: usize) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+    (from / 8..(from + count).div_ceil(8)).map(move |index| {
+        let first = from.max(index * 8);
+        let last = (from + count).min(index * 8 + 8);
+        (index, first - index * 8, first - from, last - first)
+    })
+}
+
+fn read<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &mut [u8]) {
+    for (index, within, at, count) in words(from, bytes.len()) {
+        let word = machine
+            .word(frame, index)
+            .load(Ordering::Relaxed)
+            .to_le_bytes();
+        bytes[at..at + count].copy_from_slice(&word[within..within + count]);
+    }
+}
+
+fn write<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &[u8]) {
+    for (index, within, at, count) in words(from, bytes.len()) {
+        let word = machine.word(frame, index);
+        let mut old = word.load(Ordering::Relaxed);
+        loop {
+            let mut new = old.to_le_bytes();
+            new[within..within + count].copy_from_slice(&bytes[at..at + count]);
+            let new = u64::from_le_bytes(new);
+            // Tasks may write the word's other bytes meanwhile.
+            let written =
+                word.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed);
+            match written {
+                Ok(_) => break,
+                Err(now) => old = now,
             }
         }
     }

@@ -1,11 +1,12 @@
 //! What a task says of how it uses its memory (`madvise`).
 
 use super::Space;
-use super::populate::pages;
+use super::lock::pages;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Flags, Usage};
+use crate::usage::Usage;
 use machine::{Access, PAGE_SIZE, Platform, VaRange};
 
 /// An advice.
@@ -17,7 +18,7 @@ pub enum Advice {
     Random,
     /// In their order, once.
     Sequential,
-    /// Soon: pages that are elsewhere are brought.
+    /// Soon: pages that are elsewhere are paged in.
     WillNeed,
     /// Not any more: pages go, and private ones with their content.
     DontNeed,
@@ -44,9 +45,9 @@ pub enum Advice {
     Huge,
     /// Superpages are not wanted.
     NoHuge,
-    /// Pages are brought as if they were read.
+    /// Pages are paged in as if they were read.
     PopulateRead,
-    /// Pages are brought as if they were written.
+    /// Pages are paged in as if they were written.
     PopulateWrite,
 }
 
@@ -95,7 +96,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.covered()?;
             part.make_room()?;
             if more.has(Flags::LOCKED) {
-                // What is locked is in no table that others have.
+                // Locked memory is in no table that others have.
                 self.pmap.own_used(&mut part)?;
             }
             before += part.usage();
@@ -127,7 +128,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Some(part.first()?.flags.prot())
     }
 
-    /// Brings all pages, each as an access would that its rights name; no stack grows.
+    /// Pages in all of `range`, each page as an access would that its rights name; no stack grows.
     fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
         pages(Self::in_pages(range)?).try_for_each(|page| {
             let address = page.start;
@@ -136,6 +137,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let may = match access {
                 Access::Read => prot.reads(),
                 Access::Write => prot.writes(),
+                Access::Execute => prot.executes(),
             };
             if !may {
                 let reason = "the memory may not be used so";

@@ -126,7 +126,7 @@ impl<M: Machine> Arenas<M> {
     fn make(&self, index: usize) -> Result<&Arena<M>, Error> {
         let window = VaRange::sized(MAP_START + index * ARENA, ARENA);
         let made: *mut Padded<Arena<M>> = Box::into_raw(try_box(Padded(Arena::new(window)))?);
-        // Release: who finds the arena finds it whole. Another task on this CPU may have
+        // Release: a task that finds the arena finds it whole. Another task on this CPU may have
         // been faster.
         let won = self.place(index).compare_exchange(
             ptr::null_mut(),

@@ -3,9 +3,9 @@
 use super::map::New;
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Flags;
 use core::cell::Cell;
 use machine::{Platform, VaRange};
 
@@ -28,7 +28,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Moves the heap's end; what it grew by, if that is to be brought.
+    /// Moves the heap's end; what it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         let mut heap_end = self.heap_end.write();

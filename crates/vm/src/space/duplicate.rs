@@ -3,8 +3,10 @@
 use super::Space;
 use super::remap::Move;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::Policies;
-use crate::tree::{Flags, Part, Usage};
+use crate::tree::Part;
+use crate::usage::Usage;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -22,9 +24,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             Move::To(start) => {
                 let to = Self::in_pages_at(start, bytes)?;
                 loop {
-                    self.replace(to, None)?;
-                    self.region_gone(to);
-                    // Somebody may map something there before it is locked again.
+                    self.clear(to)?;
+                    // Another task may map something there before it is locked again.
                     if self.duplicate_to(page, to)? {
                         return Ok(start);
                     }

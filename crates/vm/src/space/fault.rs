@@ -1,30 +1,34 @@
 //! The page fault.
 //!
-//! What may take long (zeroing, waiting for a pager) is done without a lock: a fault looks
-//! under the lock of the page's slot what it needs, lets go, gets it, and looks again. (A
-//! frame to copy to is had at once; without one the fault fails, and is tried again when
-//! there is.) A first touch of private memory needs a page of zeroes, which is brought at
+//! Steps that may take long (zeroing, waiting for a pager) hold no lock: a fault looks
+//! under the lock of the page's slot what it needs, releases the lock, gets it, and looks again. (A
+//! frame to copy to is allocated at once; without one the fault fails, and is tried again when
+//! there is.) A first touch of private memory needs a page of zeroes, which is allocated at
 //! once where the slot looks as if that were so ([`Supply::guess`]); in a slot that is to
 //! become a superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The fault lists its mapping first and then
 //! asks whether the page is still the object's; only then it writes the table. The truncation
-//! changes the object first and then removes mappings. So one of them sees the other. Of
-//! private copies it locks the slots, whatever it sees there.
+//! changes the object first and then removes mappings. So one of them sees the other. Private
+//! copies are found by their slots ([`Object::set_size`]).
 
-use super::supply::{Need, Supply};
+use super::supply::{Need, Supply, advice};
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
-use crate::object::{Advice, Attachment, Object};
+use crate::flags::Flags;
+use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
-use crate::tree::{Flags, Kind, Part, Size};
+use crate::tree::{Kind, Part, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
+/// What is needed before the page can be mapped; nothing if that is done.
+type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
+
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Handles a fault of a task in this space: afterwards the access may be tried
-    /// again, or it was not allowed ([`Error::Segv`]), or its page is not to be had
+    /// again, or it was not allowed ([`Error::Segv`]), or its page is not available
     /// ([`Error::Bus`], [`Error::OutOfMemory`]).
     ///
     /// The page's slot is locked while the mapping is made, so an unmap waits for the
@@ -69,68 +73,27 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Locks the map for a fault.
-    #[inline]
-    fn read_map(&self, fault: PageFault) -> <P::Locking as MapLocking<M>>::Read<'_> {
-        loop {
-            let read = self.pmap.locking.read();
-            if !self.regions.wants_copy(fault.address, fault.access) {
-                return read;
-            }
-            drop(read);
-            let _write = self.pmap.locking.write();
-            self.regions.copy(self.vm.regions(), fault.address);
-        }
-    }
-
-    /// Maps the page, or says what that takes.
+    /// Maps the page, or says what that takes. From the look to the mapping the slot is locked.
     fn resolve(
         &self,
         fault: PageFault,
         page: VaRange,
         region: &<P::Regions as Regions<M>>::Fault<'_>,
         supply: &mut Supply<'_, M, P>,
-    ) -> Result<Option<Need<M, P>>, Error> {
-        let segv = Error::Segv(fault);
+    ) -> Answer<M, P> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(page)?;
-        let address = page.start;
-        let hole = Error::NotMapped { address };
+        let hole = Error::NotMapped {
+            address: page.start,
+        };
         let part = locked.parts().next().ok_or(hole)?;
-        let mapped = part.first().ok_or(hole)?;
-        let flags = mapped.flags;
-        let object = mapped.attachment.map(|at| {
-            let attachment: &Attachment<M, P> = at;
-            (ptr::from_ref(attachment), at.index(page.start))
-        });
-        let writes = fault.access == Access::Write;
-        let allowed = match fault.access {
-            Access::Read => flags.prot().is_accessible(),
-            Access::Write => flags.prot().writes(),
-        };
-        if !allowed {
-            return Err(segv);
-        }
-        let mut place = Faulting {
-            space: self,
-            region,
-            part,
-            flags,
-            writes,
-            object,
-        };
-        let mut entry = self.pmap.entry_at(&place.part);
-        let is_present = matches!(entry, Entry::Page { .. });
-        if place.part.size() == Size::Shared && (writes || !is_present) {
-            self.pmap.own(&mut place.part)?;
-            entry = self.pmap.entry_at(&place.part);
-        }
-        match entry {
+        let mut place = Faulting::look(self, region, part, fault)?.ok_or(hole)?;
+        match place.own_entry()? {
             Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),
             // The entry allows it by now: this CPU's translation is an old one.
-            Entry::Page { writable, .. } if writable || !writes => {
+            Entry::Page { writable, .. } if writable || !place.writes => {
                 self.pmap.refresh(page.start);
                 Ok(None)
             }
@@ -153,9 +116,54 @@ struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
     object: Option<(*const Attachment<M, P>, u64)>,
 }
 
-type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
+impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
+    /// What is mapped at the start of `part`, if anything is and `fault` is allowed there.
+    #[inline(always)]
+    fn look(
+        space: &'a Space<M, P>,
+        region: &'a <P::Regions as Regions<M>>::Fault<'s>,
+        part: Part<'a, M, P>,
+        fault: PageFault,
+    ) -> Result<Option<Self>, Error> {
+        let Some(mapped) = part.first() else {
+            return Ok(None);
+        };
+        let flags = mapped.flags;
+        let allowed = match fault.access {
+            Access::Read => flags.prot().is_accessible(),
+            Access::Write => flags.prot().writes(),
+            Access::Execute => flags.prot().executes(),
+        };
+        if !allowed {
+            return Err(Error::Segv(fault));
+        }
+        let object = mapped.attachment.map(|at| {
+            let attachment: &Attachment<M, P> = at;
+            (ptr::from_ref(attachment), at.index(part.range().start))
+        });
+        Ok(Some(Faulting {
+            space,
+            region,
+            part,
+            flags,
+            writes: fault.access == Access::Write,
+            object,
+        }))
+    }
 
-impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
+    /// What the page's entry says, in a table of the slot's own if it is to change.
+    #[inline(always)]
+    fn own_entry(&mut self) -> Result<Entry, Error> {
+        let pmap = &self.space.pmap;
+        let entry = pmap.entry_at(&self.part);
+        let changes = self.writes || !matches!(entry, Entry::Page { .. });
+        if self.part.size() != Size::Shared || !changes {
+            return Ok(entry);
+        }
+        pmap.own(&mut self.part)?;
+        Ok(pmap.entry_at(&self.part))
+    }
+
     /// The object that is mapped, if there is one, and the index of its page.
     fn mapped_object(&self) -> Option<(&Object<M, P>, u64)> {
         let (attachment, index) = self.object?;
@@ -167,7 +175,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     fn need_object(&self) -> Option<Need<M, P>> {
         let (_, index) = self.object?;
         let attached = self.part.first()?.attachment?.clone();
-        Some(Need::Object(attached, index, self.advice()))
+        Some(Need::Object(attached, index, advice(self.flags)))
     }
 
     /// Maps a page of zeroes.
@@ -209,7 +217,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         vm.queues().activate(page);
         vm.release_page(page);
         self.make(copy, Kind::Private, true);
-        Ok(self.confirm())
+        Ok(None)
     }
 
     /// Maps the object's page of which the caller gives a reference, if it still is the
@@ -246,26 +254,30 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         let replaced = pmap.replace(&mut self.part, copy, prot);
         replaced.inspect_err(|_| self.space.vm.release_page(copy))?;
         self.took(copy);
-        Ok(self.confirm())
+        Ok(None)
     }
 
-    /// Maps the page that is in a slot of the swap space. For writing it takes another fault,
-    /// unless the page is nobody else's.
+    /// Maps the page that is in a slot of the swap space; for writing a copy of it, if it is not
+    /// this mapping's alone. A fault that left the copy to the next one would never be short of
+    /// memory itself, so with one frame left the two would send each other's page out for ever.
     fn swapped(&mut self, slot: u32, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let Some(page) = supply.take_swapped(slot) else {
-            return Ok(Some(Need::Slot(slot, self.advice())));
+            return Ok(Some(Need::Slot(slot, advice(self.flags))));
         };
         let (space, vm) = (self.space, &self.space.vm);
         let frame = page.frame();
         // The entry has a reference of the slot; but the page may have been evicted again.
         if !vm.swap_space().is_some_and(|swap| swap.holds(slot, frame)) {
-            return Ok(Some(Need::Slot(slot, self.advice())));
+            return Ok(Some(Need::Slot(slot, advice(self.flags))));
         }
         space.pmap.prepare(&mut self.part)?;
         space.pmap.forget_slot(&mut self.part);
         page.into_frame();
         self.make(frame, Kind::Private, false);
         vm.release_swapped(slot);
+        if self.writes {
+            return self.write(frame, Kind::Private, supply);
+        }
         if self.flags.prot().writes() && vm.is_exclusive(frame) {
             space.pmap.permit(&mut self.part, self.flags.prot());
         }
@@ -286,26 +298,5 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         vm.queues().activate(frame);
         let page = vm.page_regions(frame);
         self.space.regions.took(self.region, frame, page);
-    }
-
-    /// Takes a private copy back if its place has gone from the object meanwhile.
-    fn confirm(&mut self) -> Option<Need<M, P>> {
-        let mapped = self.mapped_object();
-        let holds = mapped.map(|(object, index)| index < object.pages());
-        if holds.unwrap_or(true) {
-            return None;
-        }
-        self.space.pmap.undo(&mut self.part);
-        Some(Need::Nothing)
-    }
-
-    fn advice(&self) -> Advice {
-        if self.flags.has(Flags::RANDOM) {
-            Advice::Random
-        } else if self.flags.has(Flags::SEQUENTIAL) {
-            Advice::Sequential
-        } else {
-            Advice::Normal
-        }
     }
 }

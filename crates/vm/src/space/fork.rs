@@ -2,15 +2,17 @@
 
 use super::Space;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::object::Attached;
-use crate::pmap::{Forking, Table};
+use crate::pmap::Forking;
 use crate::policy::{MapLocking, Policies, Regions};
-use crate::tree::{Attributes, Flags, Mapped, Part};
+use crate::pv::Table;
+use crate::tree::{Attributes, Mapped, Part};
 use alloc::sync::Arc;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// A space with the same content (`fork`). Private pages are shared until somebody
+    /// A space with the same content (`fork`). Private pages are shared until a task
     /// writes them; shared mappings stay shared. What is advised not to be inherited is
     /// not there, or empty; memory locks are not inherited.
     ///
@@ -26,14 +28,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     fn try_fork(&self) -> Result<Self, Error> {
-        let child = Space::new(&self.vm)?;
+        let child = Space::kept(self.children.keep(&self.vm)?)?;
         let write = self.pmap.locking.write();
         // The heap's end stays where it is while its pages are copied.
         let heap_end = self.heap_end.read();
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
-            // Free, as nobody knows the child yet; but who takes pages away soon finds some of its.
+            // Free, as nobody knows the child yet; but a removal by the reverse map soon finds some of its pages.
             let _child = child.pmap.locking.try_pmap();
             let forking = self.pmap.fork();
             let mut copy = Copy {
@@ -70,7 +72,7 @@ struct Copy<'a, M: Platform, P: Policies<M>> {
 impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     /// Copies a slot, which is locked.
     fn part(&mut self, mut part: Part<'_, M, P>) -> Result<(), Error> {
-        // What is in superpages is one mapping.
+        // A superpage lies in one mapping.
         let first = part.first().map_or(Flags::NONE, |mapped| mapped.flags);
         if !first.has(Flags::DONT_FORK) && !first.has(Flags::WIPE_ON_FORK) {
             self.forking.demote(&mut part);
@@ -107,7 +109,7 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
         };
         self.child.vm.commit(charge)?;
         let pmap = &self.child.pmap;
-        // No slot of the child is anybody's who waits for one of the parent.
+        // No task that holds a slot of the child waits for one of the parent.
         let locked = pmap.tree.lock_more(mapped.range);
         let mut locked = locked.inspect_err(|_| self.child.vm.uncommit(charge))?;
         let room = locked.parts().try_for_each(|mut part| part.make_room());
@@ -119,7 +121,10 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
             return Ok(());
         }
         for mut part in locked.parts() {
-            let range: VaRange = part.range();
+            let range: VaRange = match &attributes.attachment {
+                Some(attached) => attached.reached(part.range()),
+                None => part.range(),
+            };
             self.forking.share(leaf, range, pmap, &mut part)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! # Protocol
 //! Operations on different 2 MiB write no common line, so without a limit nothing is counted.
 //! Setting one locks the whole space, sums what is there, and leaves a counter
-//! ([`sync::counter::Limited`]: a stock of pages a CPU). The [`Rules`] are written with all
+//! ([`sync::counter::Limited`]: a share, or stock, of pages for each CPU). The [`Rules`] are written with all
 //! slots locked and read with one, so every operation is either in the sum or finds the counter.
 //!
 //! An operation counts what it changes under the locks of its slots, by before and after, as
@@ -11,39 +11,14 @@
 
 use super::Space;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::heap::try_box;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Flags, Holding, Locked, Usage};
+use crate::tree::{Holding, Locked};
+use crate::usage::{Limit, Usage};
 use alloc::boxed::Box;
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Platform, SharedCell};
 use sync::counter::Limited;
-
-/// What a space may have of something, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// Memory mapped (`RLIMIT_AS`).
-    AddressSpace,
-    /// Private writable memory, stacks apart (`RLIMIT_DATA`).
-    Data,
-    /// Memory locked (`RLIMIT_MEMLOCK`).
-    Locked,
-    /// How large a stack grows by itself (`RLIMIT_STACK`).
-    Stack,
-}
-
-impl Limit {
-    /// What is counted; a stack's size is known.
-    const COUNTED: [Limit; 3] = [Limit::AddressSpace, Limit::Data, Limit::Locked];
-
-    fn count(self, usage: Usage) -> u64 {
-        match self {
-            Limit::AddressSpace => usage.mapped,
-            Limit::Data => usage.data,
-            Limit::Locked => usage.locked,
-            Limit::Stack => 0,
-        }
-    }
-}
 
 /// How large a stack grows unless something else is said.
 const STACK: usize = 8 << 20;
@@ -52,7 +27,7 @@ const STACK: usize = 8 << 20;
 pub(super) struct Limits<M: Machine> {
     /// Bytes; the largest number is no limit. A number: relaxed.
     stack: M::AtomicUsize,
-    /// 1 if there may be stacks; then who places something looks for them. Stays so. Relaxed: who
+    /// 1 if there may be stacks; then placing something looks for them. Stays so. Relaxed: a task that
     /// knows of a stack knows this.
     stacks: M::AtomicU32,
     /// Written with all slots of the space locked, read with one of them locked.
@@ -172,7 +147,7 @@ impl<M: Machine> Counter<M> {
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Limits what the space may have to `bytes` (whole pages of it count), or lifts the limit.
     ///
-    /// What is more than that already stays; nothing is added until it fits. A limit is exact:
+    /// Memory beyond the limit stays; nothing is added until it fits. A limit is exact:
     /// never passed, and nothing refused that fits. It costs a counter of 128 bytes a CPU;
     /// setting it locks the whole space: O(slots + regions). A limit of stacks counts nothing.
     pub fn set_limit(&self, limit: Limit, bytes: Option<usize>) -> Result<(), Error> {
@@ -214,14 +189,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// The rules, under the lock of a slot of this space.
     pub(super) fn rules<'a>(&'a self, _held: &'a impl Holding) -> &'a Rules<M> {
-        // SAFETY: who writes them has all slots locked, and the caller has one meanwhile.
+        // SAFETY: the caller has a slot locked, and they are written with all slots locked.
         unsafe { &*self.limits.rules.read() }
     }
 
     /// The rules, to change them, with all slots of this space locked.
     pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, M, P>) -> &'a mut Rules<M> {
         debug_assert!(all.is_all());
-        // SAFETY: who reads them has a slot locked, and the caller has all meanwhile.
+        // SAFETY: the caller has all slots locked, and they are read with one locked.
         unsafe { &mut *self.limits.rules.write() }
     }
 }

@@ -1,22 +1,24 @@
-//! Memory that stays (`mlock`, `mlockall`).
+//! Memory that stays (`mlock`, `mlockall`), and paging in before use.
 
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Flags, Locked, Usage};
-use machine::{PageFault, Platform, VaRange};
+use crate::tree::Locked;
+use crate::usage::Usage;
+use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 /// All that says that memory stays.
 const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Keeps the pages of `range` (its end rounded up to pages) in memory, and brings them:
+    /// Keeps the pages of `range` (its end rounded up to pages) in memory, and pages them in:
     /// at once, or with `on_fault` as they are used.
     ///
     /// If part of the range is not mapped, or the limit does not allow it, nothing changes.
     ///
     /// # Errors
-    /// [`Error::NotMapped`] also for a page that can not be brought, since tasks may do nothing
+    /// [`Error::NotMapped`] also for a page that cannot be paged in, since tasks may do nothing
     /// with it, or since it lies behind its object's end; all of the range is locked then,
     /// and what lies before that page is in memory. So it is after [`Error::OutOfMemory`] for want
     /// of frames, and [`Error::Io`].
@@ -42,7 +44,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Keeps the pages of all that is mapped in memory (`current`), and of all that will be
     /// (`future`; `false` ends what an earlier call said), as [`Space::lock`] does. Locks the
-    /// whole space: O(slots + regions), and the pages brought.
+    /// whole space: O(slots + regions), and the pages paged in.
     ///
     /// # Errors
     /// [`Error::Invalid`] if neither is wanted; [`Error::OverLimit`] if the limit does not allow
@@ -63,7 +65,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Brings the pages of all that is mapped; that needs no memory but theirs.
+    /// Pages in all that is mapped; that needs no memory but that of the pages.
     fn populate_all(&self) {
         let mut rest = VaRange {
             start: LOWEST,
@@ -121,4 +123,44 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
 fn locked(on_fault: bool) -> Flags {
     Flags::LOCKED.with_if(on_fault, Flags::ON_FAULT)
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Pages in a new mapping, writable pages for writing; what is not available
+    /// comes when it is used. For want of memory the rest does, too.
+    pub(super) fn populate(&self, range: VaRange) {
+        for page in pages(range) {
+            if let Err(Error::OutOfMemory(_)) = self.bring_usable(page) {
+                return;
+            }
+        }
+    }
+
+    /// Pages in `range`, writable pages for writing, as far as the first that is
+    /// not available.
+    pub(super) fn bring_usable(&self, range: VaRange) -> Result<(), Error> {
+        pages(range).try_for_each(|page| match self.bring(page, Access::Write) {
+            Err(Error::Segv(_)) => self.bring(page, Access::Read),
+            brought => brought,
+        })
+    }
+
+    /// Pages in `range` as an access to each page would.
+    pub(super) fn bring(&self, range: VaRange, access: Access) -> Result<(), Error> {
+        (range.start..range.end)
+            .step_by(PAGE_SIZE)
+            .try_for_each(|address| {
+                self.fault(PageFault {
+                    address,
+                    access,
+                    present: false,
+                })
+            })
+    }
+}
+
+/// The pages of a range, one by one.
+pub(super) fn pages(range: VaRange) -> impl Iterator<Item = VaRange> {
+    let starts = (range.start..range.end).step_by(PAGE_SIZE);
+    starts.map(|start| VaRange::sized(start, PAGE_SIZE))
 }

@@ -1,16 +1,17 @@
 //! Mapping memory.
 
 use super::request::{At, Request};
+use super::unmap::Unmapping;
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
-use crate::heap::push;
-use crate::object::{Attached, ObjectRef};
-use crate::overcommit::Overcommit;
+use crate::flags::Flags;
+use crate::object::ObjectRef;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{ALL, Attributes, Flags, Holding, Part, Usage};
+use crate::tree::{Attributes, Holding, Part};
+use crate::usage::Usage;
+use crate::vm::Overcommit;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::cell::Cell;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
@@ -109,8 +110,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             },
             At::Fixed(at) => {
                 let range = Self::in_pages_at(at, bytes)?;
-                self.replace(range, Some(new))?;
-                self.region_gone(range);
+                self.replace(range, new)?;
                 Ok(at)
             }
             At::Free(at) => {
@@ -144,44 +144,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         map().inspect_err(|_| self.vm.uncommit(charge))
     }
 
-    /// Puts a mapping, or nothing, in the place of all that is in `range`. When it
-    /// returns, no CPU can reach the pages that were there. Says whether tables may be left
-    /// that nobody needs.
-    pub(super) fn replace(
-        &self,
-        range: VaRange,
-        new: Option<&New<'_, M, P>>,
-    ) -> Result<bool, Error> {
-        let mut attributes = new.map(|new| self.attributes(new, range)).transpose()?;
-        // An object may go with its last attachment, and write; so not while slots are locked.
-        let mut gone = Vec::new();
-        let mut removal = self.pmap.lock_to_remove(range)?;
-        let mut before = Usage::NONE;
-        for mut part in removal.locked.parts() {
-            part.make_room()?;
-            let (usage, kept) = keep_attachments(&part, &mut gone);
-            before += usage;
-            // Who clears all can not be refused: then an object may end, which waits for no
-            // lock, while the slots are locked, for which nobody waits any more.
-            if range != ALL {
-                kept?;
-            }
-        }
-        match new.zip(attributes.as_mut()) {
-            Some((new, attributes)) => {
-                self.admit(&removal.locked, new, attributes, before, range)?;
-            }
-            None => self.rules(&removal.locked).count(before, Usage::NONE)?,
-        }
-        removal.pages();
-        let mut leaves = false;
-        for mut part in removal.locked.parts() {
-            part.set(attributes.clone());
-            leaves |= part.is_empty() && part.leaf().get().is_some();
-        }
-        drop(removal);
-        self.vm.uncommit(before.charged);
-        Ok(leaves)
+    /// Maps all of `range`, in the place of whatever is there. When it returns, no CPU can reach
+    /// the pages that were there.
+    fn replace(&self, range: VaRange, new: &New<'_, M, P>) -> Result<(), Error> {
+        let mut attributes = self.attributes(new, range)?;
+        let unmapping = Unmapping::lock(self, range)?;
+        let before = unmapping.usage();
+        self.admit(unmapping.locked(), new, &mut attributes, before, range)?;
+        unmapping.finish(Some(attributes));
+        self.region_gone(range);
+        Ok(())
     }
 
     /// Maps all of `range` if it is free.
@@ -225,26 +197,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// Keeps what `part` is attached to in `kept`, as far as there is room for it; what it
-/// counts as, and whether there was.
-fn keep_attachments<M: Platform, P: Policies<M>>(
-    part: &Part<'_, M, P>,
-    kept: &mut Vec<Attached<M, P>>,
-) -> (Usage, Result<(), Error>) {
-    let (mut usage, mut room) = (Usage::NONE, Ok(()));
-    part.for_each(|mapped| {
-        usage += Usage::of(mapped.flags, mapped.range.pages());
-        if let Some(attached) = mapped.attachment
-            && kept.last() != Some(attached)
-        {
-            room = room.and(push(kept, attached.clone()));
-        }
-    });
-    (usage, room)
-}
-
 impl Flags {
-    /// Whether pages are brought when the mapping is made or locked.
+    /// Whether pages are paged in when the mapping is made or locked.
     pub(super) fn is_brought(self) -> bool {
         self.has(Flags::LOCKED) && !self.has(Flags::ON_FAULT)
     }

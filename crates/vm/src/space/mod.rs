@@ -1,6 +1,6 @@
 //! An address space: which ranges are mapped, and what a task may do there.
 //!
-//! What is mapped is in the pmap's tree of slots ([`crate::tree`]): an operation locks
+//! The pmap's tree of slots ([`crate::tree`]) says what is mapped: an operation locks
 //! the slots of its range and nothing else, so operations on different 2 MiB share no
 //! line. Where a mapping goes is found per CPU ([`arena`]).
 
@@ -8,47 +8,39 @@ mod access;
 mod advise;
 mod arena;
 mod brk;
-mod copy;
-mod discard;
 mod duplicate;
-mod exec;
 mod fault;
 mod footprint;
 mod fork;
-mod incore;
 mod limits;
 mod lock;
 mod map;
 mod moving;
+mod msync;
 mod pages;
-mod pieces;
 mod place;
-mod populate;
 mod protect;
 mod query;
 mod regions;
 mod remap;
 mod request;
 mod stack;
-mod stats;
 mod supply;
 mod unmap;
-mod write_back;
 
 pub use advise::Advice;
-pub use footprint::{Footprint, PagePlace};
-pub use limits::Limit;
+pub use footprint::{Footprint, PagePlace, Stats};
 pub use query::{MappedObject, Region};
 pub use remap::Move;
 pub use request::{At, Request};
-pub use stats::Stats;
 
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::heap::try_box;
 use crate::lock::HeapLock;
 use crate::pmap::Pmap;
-use crate::policy::{Policies, Regions};
-use crate::vm::Vm;
+use crate::policy::{MapLocking, Policies, Regions};
+use crate::vm::{Children, Keep, Vm};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use arena::Arenas;
@@ -69,7 +61,9 @@ pub const MAP_START: usize = 1 << 40;
 ///
 /// The fields are written once; what operations write is elsewhere.
 pub struct Space<M: Platform, P: Policies<M>> {
-    vm: Arc<Vm<M, P>>,
+    vm: Keep<M, P>,
+    /// What keeps the VM for the spaces that are forked from here.
+    children: Children<M, P>,
     pmap: Arc<Pmap<M, P>>,
     arenas: Arenas<M>,
     /// The end of the heap.
@@ -82,6 +76,10 @@ pub struct Space<M: Platform, P: Policies<M>> {
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// An empty space.
     pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+        Self::kept(Keep::new(vm)?)
+    }
+
+    fn kept(vm: Keep<M, P>) -> Result<Self, Error> {
         let arenas = Arenas::new(vm.machine().cpus())?;
         let heap_end = try_box(Padded(HeapLock::<M, _>::new(HEAP_START)))?;
         let at = (&raw const *heap_end).cast();
@@ -89,12 +87,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let limits = try_box(Padded(Limits::new()))?;
         M::label_value(&*limits, "Space.limits");
         Ok(Space {
-            vm: vm.clone(),
-            pmap: vm.with_frames(|| Pmap::new(vm))?,
+            pmap: vm.with_frames(|| Pmap::kept(vm.clone()))?,
+            children: Children::none(),
             arenas,
             heap_end,
             limits,
             regions: P::Regions::new(vm.regions()),
+            vm,
         })
     }
 
@@ -111,6 +110,18 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Makes the calling CPU run in this space.
     pub fn activate(&self) {
         self.pmap.activate();
+    }
+
+    /// Unmaps all, as `exec` does before it maps the new program. When it returns, no CPU
+    /// reaches anything that was there. Limits stay; new memory is not locked any more.
+    /// O(slots + pages).
+    pub fn exec(&self) {
+        let _write = self.pmap.locking.write();
+        let mut heap_end = self.heap_end.write();
+        self.clear_all();
+        let mut all = self.pmap.tree.lock_all();
+        self.rules_mut(&mut all).future = Flags::NONE;
+        *heap_end = HEAP_START;
     }
 
     /// `range` with its end rounded up to pages, if a request may name that.
@@ -145,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
     fn drop(&mut self) {
-        self.clear();
+        self.clear_all();
     }
 }
 

@@ -1,18 +1,20 @@
 //! Moving mappings to other addresses.
 //!
-//! What moves is one mapping, or all that is mapped in a range. The old and the new addresses are
+//! A move takes one mapping, or all mappings in a range. The old and the new addresses are
 //! locked together; what can fail is done; then the pages go over, and what is mapped.
 //!
 //! Slots above 2 MiB have no pages, and are mapped alike. So before anything is locked the new
-//! place is subdivided as the old one is; who finds that somebody has subdivided the old one
+//! place is subdivided as the old one is; a move that finds that another task has subdivided the old one
 //! further meanwhile begins anew.
 
 use super::remap::Move;
 use super::{Space, arena};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Attributes, Flags, Part, Two, Usage};
+use crate::tree::{Attributes, Part, Two};
+use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
@@ -43,19 +45,22 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Ok(false);
         }
         let (before, after) = counted(&runs, place.leaves());
-        // What stays behind is charged as the mapping that has gone, so a move that leaves
+        // A mapping left behind is charged as the one that has gone, so a move that leaves
         // nothing behind is charged for what is new only.
         let more = after.charged - before.charged;
         self.vm.commit(more)?;
         let prepared = self.rules(&two).count_new(before, after).and_then(|()| {
             let prepared = self.pmap.prepare_move(&two, old, target);
-            // Nothing has shrunk, so nothing that others could have taken is to be had back.
+            // Nothing has shrunk, so nothing that others could have taken comes back.
             prepared.inspect_err(|_| {
                 let back = self.rules(&two).count(after, before);
                 debug_assert!(back.is_ok(), "less is within all limits");
             })
         });
         prepared.inspect_err(|_| self.vm.uncommit(more))?;
+        for run in &runs {
+            self.leave_cut(&two, run);
+        }
         self.pmap.move_pages(&two, old, target);
         self.move_runs(&two, &runs, place.leaves());
         drop(two);
@@ -163,7 +168,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             last = Some((run.to.end - 1) / arena::TABLE);
             is_ready &= tree.parts_of(two, run.to).all(|part| part.is_divisible());
             is_ready &= Part::make_room_if_free(tree.parts_of(two, run.to), changes)?;
-            // What is taken out, or changed, is split at the ends of the whole only.
+            // Extents that are taken out, or changed, are split at the ends of the whole only.
             tree.parts_of(two, run.from).try_for_each(|mut part| {
                 part.make_room()?;
                 self.pmap.own_used(&mut part)
@@ -171,6 +176,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             run.attributes = self.moved(&run.attributes, run.from.start, run.to)?;
         }
         Ok(is_ready)
+    }
+
+    /// Takes away the private copies of `run` behind the end of its object: a truncation under way
+    /// may have looked for them where they go.
+    fn leave_cut(&self, two: &Two<'_, M, P>, run: &Run<M, P>) {
+        let Some(attached) = &run.attributes.attachment else {
+            return;
+        };
+        if !run.attributes.flags.has(Flags::SHARED) {
+            let kept = attached.reached(VaRange::sized(run.to.start, run.from.len()));
+            let start = run.from.start + kept.len();
+            let end = run.from.end;
+            self.pmap.drop_copies(two, VaRange { start, end });
+        }
     }
 
     /// Says that `runs` are mapped where they go, and no more where they were, or empty.

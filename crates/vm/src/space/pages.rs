@@ -1,25 +1,64 @@
-//! Advice that concerns pages one by one.
+//! Advice that concerns the pages: dropping their content (`madvise` with `MADV_DONTNEED`), at once or
+//! when memory is short (`MADV_FREE`); paging in, and paging out.
 
 use super::Space;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
 use crate::reclaim::Batch;
-use crate::tree::{Flags, Mapped};
+use crate::tree::Mapped;
 use alloc::vec::Vec;
-use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
+use machine::{PAGE_SIZE, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Brings what is elsewhere; private memory that was never touched stays so.
+    /// Drops the pages of `range` (its end rounded up to pages): the next access finds
+    /// zeroes. When it returns, no CPU can reach the old pages. The regions stay.
+    ///
+    /// If part of the range is not mapped, or locked in memory, nothing changes.
+    pub fn discard(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        self.vm.with_frames(|| self.discard_pages(range))
+    }
+
+    fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut removal = self.pmap.lock_to_remove(range)?;
+        removal.locked.visit(|mapped| refuse_locked(&mapped))?;
+        removal.pages();
+        Ok(())
+    }
+
+    /// Gives the pages of `range` up: each may go until it is written again, and an access finds
+    /// what it had, or zeroes. Private anonymous memory only; otherwise as [`Space::discard`].
+    pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let _pmap = self.pmap.locking.pmap();
+        let mut locked = self.pmap.tree.lock(range)?;
+        locked.visit(|mapped| {
+            refuse_locked(&mapped)?;
+            match mapped.is_private_anonymous() {
+                true => Ok(()),
+                false => invalid("only private anonymous memory can be freed"),
+            }
+        })?;
+        self.pmap.give_up(&mut locked);
+        Ok(())
+    }
+
+    /// Pages in what is elsewhere; private memory that was never touched stays so.
     pub(super) fn will_need(&self, range: VaRange) -> Result<(), Error> {
         let range = self.mapped(range, |_| Ok(()))?;
         for address in (range.start..range.end).step_by(PAGE_SIZE) {
             match self.whereabouts(address) {
-                Some(Whereabouts::Swapped) => self.fault(PageFault {
-                    address,
-                    access: Access::Read,
-                    present: false,
+                // Only read, whatever the rights: the task that uses it maps it.
+                Some(Whereabouts::Swapped(slot)) => self.vm.with_frames(|| {
+                    let brought = self.vm.swap_in(slot, Advice::Normal);
+                    brought.map(drop)
                 })?,
                 Some(Whereabouts::Object(attached, index)) => {
                     let bring = || attached.object().page(index, Advice::Random).map(drop);
@@ -80,10 +119,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         range: VaRange,
         mut act: impl FnMut(PageRef<'a, M, P>),
     ) -> Result<(), Error> {
-        let range = self.mapped(range, |mapped| match mapped.flags.has(Flags::LOCKED) {
-            true => invalid("the memory is locked"),
-            false => Ok(()),
-        })?;
+        let range = self.mapped(range, refuse_locked)?;
         for address in (range.start..range.end).step_by(PAGE_SIZE) {
             let frame = self.pmap.lookup(address);
             if let Some(page) = frame.and_then(|frame| self.vm.page_ref(frame)) {
@@ -115,7 +151,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let attached = part.first()?.attachment;
         match self.pmap.entry_at(&part) {
             Entry::Page { .. } => None,
-            Entry::Swapped(_) => Some(Whereabouts::Swapped),
+            Entry::Swapped(slot) => Some(Whereabouts::Swapped(slot)),
             Entry::Empty => Some(attached.map_or(Whereabouts::Nowhere, |to| {
                 Whereabouts::Object(to.clone(), to.index(address))
             })),
@@ -126,8 +162,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 /// Where a page is that is not mapped.
 enum Whereabouts<M: Platform, P: Policies<M>> {
     Nowhere,
-    Swapped,
+    Swapped(u32),
     Object(Attached<M, P>, u64),
+}
+
+fn refuse_locked<M: Platform, P: Policies<M>>(mapped: &Mapped<'_, M, P>) -> Result<(), Error> {
+    match mapped.flags.has(Flags::LOCKED) {
+        true => invalid("the memory is locked"),
+        false => Ok(()),
+    }
 }
 
 fn invalid<T>(reason: &'static str) -> Result<T, Error> {

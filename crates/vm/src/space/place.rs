@@ -5,15 +5,15 @@
 //! other CPUs. The last search locks the space, so room is never refused while there is
 //! some.
 //!
-//! What is right below a stack is not room: the stack may want to grow. A stack that is
-//! mapped while somebody looks counts as mapped after what he then maps.
+//! Addresses right below a stack are not room: the stack may want to grow. A stack that is
+//! mapped while a task looks counts as mapped after what that task then maps.
 
 use super::arena::alignment;
 use super::stack::GUARD;
 use super::{HIGHEST, MAP_START, Space};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::Policies;
-use crate::tree::Flags;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// Takes a range if it is free.
@@ -60,7 +60,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         loop {
             let at = self.first_gap(bytes).ok_or(Error::NoAddresses { bytes })?;
-            // Somebody may take it first; then there may be another.
+            // Another task may take it first; then there may be another gap.
             if take(VaRange::sized(at, bytes))? {
                 return Ok(at);
             }
@@ -88,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 // No place that begins before the last obstacle's end avoids it.
                 Some(end) => from = end,
                 None if take(here)? => return Ok(Some(at)),
-                // Somebody was faster: look again, to see what is there now.
+                // Another task was faster: look again, to see what is there now.
                 None => {}
             }
         }

@@ -2,10 +2,11 @@
 
 use super::Space;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Flags, Usage};
+use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
@@ -14,7 +15,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// returns, no CPU can use a right that was taken away.
     ///
     /// Memory that becomes writable for the first time reserves swap space. If part of
-    /// the range is not mapped, nothing changes. Locked memory that becomes writable is brought.
+    /// the range is not mapped, nothing changes. Locked memory that becomes writable is paged in.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let brought = self.vm.with_frames(|| self.protect_whole(range, prot))?;
@@ -24,13 +25,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// As [`Space::protect`], but brings nothing; says what is to be brought.
+    /// As [`Space::protect`], but pages nothing in; returns what is to be paged in.
     fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;
         let pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock(range)?;
-        // What was charged once stays so.
+        // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut brought = Vec::new();
@@ -42,7 +43,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             part.try_for_each(|mapped| {
                 let flags = mapped.flags;
                 denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
-                // What was writable before is left as it is: it may have no copy of its own yet.
+                // A mapping that was writable before is left alone: it may have no copy of its own yet.
                 let becomes = prot.writes() && !flags.prot().writes();
                 match becomes && flags.is_brought() {
                     true => push(&mut brought, mapped.range),

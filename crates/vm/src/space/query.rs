@@ -1,10 +1,13 @@
 //! What is mapped, told.
 
 use super::{HEAP_START, Space, whole_pages};
+use crate::error::Error;
+use crate::flags::Flags;
 use crate::object::{Attached, ObjectId};
+use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Flags, Mapped};
+use crate::tree::Mapped;
 use alloc::vec::Vec;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
@@ -83,6 +86,31 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             });
         }
         regions
+    }
+
+    /// For each page of `range` (its end rounded up to pages) whether an access would find
+    /// it in memory, as of an instant.
+    pub fn incore(&self, range: VaRange) -> Result<Vec<bool>, Error> {
+        let range = Self::in_pages(range)?;
+        let mut incore = Vec::new();
+        incore.try_reserve_exact(range.pages())?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut locked = self.pmap.tree.lock(range)?;
+        for mut part in locked.parts() {
+            part.covered()?;
+            let range = part.range();
+            for address in (range.start..range.end).step_by(PAGE_SIZE) {
+                let page = part.cut(VaRange::sized(address, PAGE_SIZE));
+                let of_object = page.first().and_then(|mapped| {
+                    let attached = mapped.attachment?;
+                    attached.object().resident(attached.index(address))
+                });
+                let mapped = matches!(self.pmap.entry_at(&page), Entry::Page { .. });
+                incore.push(mapped || of_object.is_some());
+            }
+        }
+        Ok(incore)
     }
 
     /// Where the heap is.

@@ -1,12 +1,13 @@
-//! What the policy of regions is told.
+//! What the policy of regions is told and asked.
 
 use super::Space;
 use super::map::New;
+use crate::flags::Flags;
 use crate::object::Attached;
-use crate::policy::{Mapping, Policies, Regions};
+use crate::policy::{MapLocking, Mapping, Policies, Regions};
 use crate::prot::Prot;
-use crate::tree::{Attributes, Flags};
-use machine::{Platform, VaRange};
+use crate::tree::Attributes;
+use machine::{PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// `new` is mapped at `range` now, where nothing was.
@@ -24,6 +25,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             (state, at.index(range.start))
         });
         self.region_mapped(range, attributes.flags, object);
+    }
+
+    /// Locks the map for a fault, when the policy has made what it wants copied the space's own.
+    #[inline]
+    pub(super) fn read_map(&self, fault: PageFault) -> <P::Locking as MapLocking<M>>::Read<'_> {
+        loop {
+            let read = self.pmap.locking.read();
+            if !self.regions.wants_copy(fault.address, fault.access) {
+                return read;
+            }
+            drop(read);
+            let _write = self.pmap.locking.write();
+            self.regions.copy(self.vm.regions(), fault.address);
+        }
     }
 
     fn region_mapped(

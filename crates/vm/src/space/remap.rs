@@ -2,8 +2,10 @@
 
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Attributes, Flags, Part, Two, Usage};
+use crate::tree::{Attributes, Part, Two};
+use crate::usage::Usage;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// Where a mapping may go.
@@ -11,7 +13,7 @@ use machine::{PAGE_SIZE, Platform, VaRange};
 pub enum Move {
     /// Nowhere: it changes its size in place, or nothing happens.
     Never,
-    /// Elsewhere, if it can not stay (`MREMAP_MAYMOVE`).
+    /// Elsewhere, if it cannot stay (`MREMAP_MAYMOVE`).
     IfNeeded,
     /// Here, in the place of whatever is there (`MREMAP_FIXED`).
     To(usize),
@@ -40,7 +42,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// where it is then. Its pages keep their content; what is new is as a new mapping's.
     /// When it returns, no CPU reaches the pages where they were.
     ///
-    /// What goes to a given place as long as it is may be several mappings, with gaps between:
+    /// A range that goes to a given place and keeps its length may have several mappings, with gaps between:
     /// in these stays what is there. What is cut off may be anything. An empty `old` asks for
     /// another mapping of the shared memory that is there.
     ///
@@ -66,7 +68,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         {
             return invalid("the old and the new place overlap");
         }
-        // What no task may map is not mapped.
+        // Nothing is mapped where no task may map.
         if !(LOWEST..HIGHEST).contains(&old.start) {
             return Err(Error::NotOne { address: old.start });
         }
@@ -126,7 +128,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn remap_whole(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         match place {
             Move::To(at) | Move::LeavingTo(at) => self.remap_to(old, at, bytes, place),
-            Move::Leaving => self.remap_elsewhere(old, bytes, place),
+            Move::Leaving => {
+                drop(self.lock_one(old, None)?);
+                self.remap_elsewhere(old, bytes, place)
+            }
             Move::Never | Move::IfNeeded if bytes <= old.len() => {
                 self.shrink(old, bytes)?;
                 Ok(old.start)
@@ -159,7 +164,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Lets `old` be `bytes` long if there is room behind it.
     fn grow_in_place(&self, old: VaRange, bytes: usize) -> Result<bool, Error> {
         let Ok(whole) = Self::in_pages_at(old.start, bytes) else {
-            return Ok(false);
+            // What is not one mapping cannot grow anywhere.
+            return self.lock_one(old, None).map(|_| false);
         };
         let more = VaRange {
             start: old.end,
@@ -194,10 +200,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let to = Self::in_pages_at(at, bytes)?;
         loop {
             for goal in self.goals(old, to, place)? {
-                self.replace(goal, None)?;
-                self.region_gone(goal);
+                self.clear(goal)?;
             }
-            // Somebody may map something there before it is locked again.
+            // Another task may map something there before it is locked again.
             if self.move_to(old, to, place)? {
                 return Ok(at);
             }
@@ -212,7 +217,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         to: VaRange,
     ) -> Result<Attributes<M, P>, Error> {
         let attachment = attributes.attachment.as_ref();
-        let moved = attachment.map(|at| at.object().attach(at.owner(), to, at.index(old)));
+        let moved = attachment.map(|at| at.object().reattach(at.owner(), to, at.index(old)));
         Ok(Attributes {
             flags: attributes.flags,
             attachment: moved.transpose()?,
@@ -243,7 +248,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// Brings the pages of `range` if what begins there is locked in memory.
+    /// Pages in `range` if the mapping that begins there is locked in memory.
     pub(super) fn populate_locked(&self, range: VaRange) {
         let first = VaRange::sized(range.start, PAGE_SIZE);
         let Ok(mut locked) = self.pmap.tree.lock(first) else {

@@ -1,10 +1,10 @@
 //! What a mapping is asked to be.
 
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::object::ObjectRef;
 use crate::policy::Policies;
 use crate::prot::Prot;
-use crate::tree::Flags;
 use machine::{PAGE_SIZE, Platform};
 
 /// Where a mapping shall be.
@@ -63,7 +63,7 @@ impl<'a, M: Platform, P: Policies<M>> Request<'a, M, P> {
         })
     }
 
-    /// Stores are everybody's who maps the same (`MAP_SHARED`).
+    /// Stores reach all that map the same (`MAP_SHARED`).
     pub fn shared(mut self) -> Self {
         self.flags = self.flags | Flags::SHARED;
         self

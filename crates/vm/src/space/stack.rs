@@ -2,8 +2,10 @@
 
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{Attributes, Flags, Locked, Usage};
+use crate::tree::{Attributes, Locked};
+use crate::usage::Usage;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
 /// How far a stack stays away from what is mapped below it, and what is placed from a stack
@@ -82,7 +84,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// What is around a stack that is to grow.
+/// The surroundings of a stack that is to grow.
 enum Surroundings {
     /// Nothing that hinders it.
     Clear,

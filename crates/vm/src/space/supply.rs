@@ -1,6 +1,7 @@
-//! What a fault brings before it locks anything.
+//! What a fault gets before it locks anything.
 
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
 use crate::policy::Policies;
@@ -8,7 +9,7 @@ use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
 use machine::{Access, Frame, Platform};
 
-/// What a fault can not go on without.
+/// What a fault cannot go on without.
 pub(super) enum Need<M: Platform, P: Policies<M>> {
     /// A page of zeroes.
     Zeroes,
@@ -20,7 +21,7 @@ pub(super) enum Need<M: Platform, P: Policies<M>> {
     Nothing,
 }
 
-/// What a fault has brought, and takes back if it was not needed.
+/// What a fault has got, and frees if it was not needed.
 pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
     /// Memory is short: what is read ahead would only go again, and what is needed with it.
@@ -83,7 +84,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         }
     }
 
-    /// Whether there is a page of zeroes; an error if it could not be had.
+    /// Whether there is a page of zeroes; an error if none could be allocated.
     pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
         match self.failed {
             Some(error) => Err(error),
@@ -104,7 +105,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         self.frame.take().map(|(frame, _)| frame)
     }
 
-    /// The content of `slot`, if it was brought.
+    /// The content of `slot`, if it was paged in.
     pub(super) fn take_swapped(&mut self, slot: u32) -> Option<PageRef<'a, M, P>> {
         let (_, page) = self.swapped.take_if(|(of, _)| *of == slot)?;
         Some(page)
@@ -127,5 +128,16 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Supply<'_, M, P> {
     fn drop(&mut self) {
         self.give_back();
+    }
+}
+
+/// What memory mapped with `flags` is read ahead.
+pub(super) fn advice(flags: Flags) -> Advice {
+    if flags.has(Flags::RANDOM) {
+        Advice::Random
+    } else if flags.has(Flags::SEQUENTIAL) {
+        Advice::Sequential
+    } else {
+        Advice::Normal
     }
 }

@@ -1,11 +1,26 @@
-//! Unmapping memory.
+//! Unmapping memory, from the call to the tables that are freed.
+//!
+//! [`Unmapping`] owns the steps that a mapping in the place of others takes, too:
+//!
+//! 1. **Lock** the slots of the range ([`Unmapping::lock`]), in a block of delayed invalidation if
+//!    the policy wants one around them, and get all that the rest needs. Counting against the
+//!    space's limits is the last step that can fail.
+//! 2. **Clear and flush** ([`Removal::pages`]): entries out of the tables, PV entries off their
+//!    pages' lists; flush the TLBs of the CPUs that may have the translations; then free frames.
+//! 3. **Set** what is mapped from now on, and release the slots ([`Unmapping::finish`]).
+//! 4. **Give back**: reserved swap space, objects that nobody maps any more. With nothing mapped
+//!    also the addresses, to be used again first, and tables that are not needed.
 
 use super::Space;
 use super::arena::TABLE;
 use crate::error::Error;
-use crate::pmap::whole_lines;
+use crate::heap::push;
+use crate::object::Attached;
+use crate::pmap::{Removal, whole_lines};
 use crate::policy::{MapLocking, Policies};
-use crate::tree::ALL;
+use crate::tree::{ALL, Attributes, Locked, Part};
+use crate::usage::Usage;
+use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -26,8 +41,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Unmaps `range`. Its addresses are used again first, and tables that are not needed go.
     pub(super) fn give_back(&self, range: VaRange) -> Result<(), Error> {
-        let leaves_tables = self.replace(range, None)?;
-        self.region_gone(range);
+        let leaves_tables = self.clear(range)?;
         self.arenas.unmapped(range);
         if leaves_tables {
             self.trim(range);
@@ -35,7 +49,25 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Frees tables that `range` does not need any more.
+    /// Leaves `range` without a mapping. Says whether tables may be left that are not needed.
+    #[inline]
+    pub(super) fn clear(&self, range: VaRange) -> Result<bool, Error> {
+        let unmapping = Unmapping::lock(self, range)?;
+        let rules = self.rules(unmapping.locked());
+        rules.count(unmapping.usage(), Usage::NONE)?;
+        let leaves_tables = unmapping.finish(None);
+        self.region_gone(range);
+        Ok(leaves_tables)
+    }
+
+    /// Unmaps all.
+    pub(super) fn clear_all(&self) {
+        let cleared = self.clear(ALL);
+        debug_assert!(cleared.is_ok(), "whole slots need no memory");
+    }
+
+    /// Frees tables that `range` does not need any more: those whose entries share no line with
+    /// others', and in place of the others those that this CPU left longest ago.
     pub(super) fn trim(&self, range: VaRange) {
         let whole = whole_lines(range);
         if whole.start < whole.end {
@@ -58,11 +90,84 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
         }
     }
+}
 
-    /// Unmaps all.
-    pub(super) fn clear(&self) {
-        let cleared = self.replace(ALL, None);
-        debug_assert!(cleared.is_ok(), "whole slots need no memory");
-        self.region_gone(ALL);
+/// A range whose mappings are on their way out: locked, and nothing has changed yet.
+pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
+    space: &'a Space<M, P>,
+    removal: Removal<'a, M, P>,
+    /// What the mappings count as.
+    usage: Usage,
+    /// Keeps their objects. An object may go with its last attachment, and write; so not while
+    /// slots are locked.
+    attached: Vec<Attached<M, P>>,
+}
+
+impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
+    /// Locks `range`, and gets what it takes to change what is mapped there.
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn lock(space: &'a Space<M, P>, range: VaRange) -> Result<Self, Error> {
+        let mut unmapping = Unmapping {
+            space,
+            removal: space.pmap.lock_to_remove(range)?,
+            usage: Usage::NONE,
+            attached: Vec::new(),
+        };
+        for mut part in unmapping.removal.locked.parts() {
+            part.make_room()?;
+            let (of_part, kept) = keep_attachments(&part, &mut unmapping.attached);
+            unmapping.usage += of_part;
+            // Unmapping all must not fail: then an object may end, which waits for no lock, while
+            // the slots are locked, for which nobody waits any more.
+            if range != ALL {
+                kept?;
+            }
+        }
+        Ok(unmapping)
     }
+
+    /// What is locked.
+    pub(super) fn locked(&self) -> &Locked<'a, M, P> {
+        &self.removal.locked
+    }
+
+    /// What the mappings count as.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Takes the mappings away, puts one with `attributes` in their place, or nothing, and gives back
+    /// what they had reserved. When it returns, no CPU can reach the pages that were there.
+    /// Says whether tables may be left that are not needed.
+    #[inline(always)]
+    pub(super) fn finish(mut self, attributes: Option<Attributes<M, P>>) -> bool {
+        self.removal.pages();
+        let mut leaves_tables = false;
+        for mut part in self.removal.locked.parts() {
+            part.set(attributes.clone());
+            leaves_tables |= part.is_empty() && part.leaf().get().is_some();
+        }
+        drop(self.removal);
+        self.space.vm.uncommit(self.usage.charged);
+        leaves_tables
+    }
+}
+
+/// Keeps what `part` is attached to in `kept`, as far as there is room for it; what it
+/// counts as, and whether there was.
+fn keep_attachments<M: Platform, P: Policies<M>>(
+    part: &Part<'_, M, P>,
+    kept: &mut Vec<Attached<M, P>>,
+) -> (Usage, Result<(), Error>) {
+    let (mut usage, mut room) = (Usage::NONE, Ok(()));
+    part.for_each(|mapped| {
+        usage += Usage::of(mapped.flags, mapped.range.pages());
+        if let Some(attached) = mapped.attachment
+            && kept.last() != Some(attached)
+        {
+            room = room.and(push(kept, attached.clone()));
+        }
+    });
+    (usage, room)
 }

@@ -17,7 +17,7 @@
 //! words only went from free to taken meanwhile, but for releases that have not returned: at
 //! the end of the search none was free. Otherwise the search begins anew.
 //!
-//! On weakly ordered CPUs too: who finds a slot taken has acquired what its owner knew when he
+//! On weakly ordered CPUs too: a task that finds a slot taken has acquired what its owner knew when it
 //! took it, so that if its owner knew of a slot freed before, the second count has it.
 
 use super::slot::Word;
@@ -57,8 +57,8 @@ impl<M: Platform> SwapSpace<M> {
         Some(slots)
     }
 
-    /// Takes a slot that has no part in the cache, for an owner who finds his page by himself
-    /// and lets one task at a time read or write it; with one reference, his. Look-ups of
+    /// Takes a slot that has no part in the cache, for an owner that finds its page by itself
+    /// and lets one task at a time read or write it; with one reference, the owner's. Look-ups of
     /// private memory that come by an old number find it gone. `None` if no slot is free; that is
     /// exact. As fast as [`SwapSpace::allocate`].
     pub fn reserve(&self) -> Option<u32> {
@@ -191,12 +191,12 @@ impl<M: Platform> SwapSpace<M> {
 
     /// Where the CPU begins: CPUs begin apart.
     fn home(&self, pin: &M::Pin) -> usize {
-        self.own.index(pin) * self.hints.len() / self.own.cpus().len()
+        self.own.index(pin) * self.regions() / self.own.cpus().len()
     }
 
     /// All regions, beginning with this one.
     fn from(&self, first: usize) -> impl Iterator<Item = usize> + use<M> {
-        let count = self.hints.len();
+        let count = self.regions();
         (first..count).chain(0..first.min(count))
     }
 }

@@ -11,7 +11,7 @@ pub enum SwapIn<'a, M: Platform, H> {
     Cached(H),
     /// It is not, and nobody reads it in: the caller does.
     Load(Loading<'a, M>),
-    /// The slot is free, or somebody's who needs no cache: the page-table entry with its
+    /// The slot is free, or its owner needs no cache: the page-table entry with its
     /// number is gone.
     Gone,
 }
@@ -39,15 +39,15 @@ pub enum Eviction {
 
 impl<M: Platform> SwapSpace<M> {
     /// Begins to bring a slot's content into memory: finds its page in the cache, or gives
-    /// the caller the right to read it in; waits while somebody else does. O(1) but for that.
+    /// the caller the right to read it in; waits while another task does. O(1) but for that.
     ///
     /// `hold` takes a reference of the page in a frame, unless that has none (as
-    /// `Page::try_retain`, with acquire ordering); what it gives lets go when dropped. It may
+    /// `Page::try_retain`, with acquire ordering); what it gives releases the page when dropped. It may
     /// be asked for a frame that has nothing to do with the slot any more.
     ///
-    /// The caller has a reference of the slot; or he looks, when he has locked his page-table
+    /// The caller has a reference of the slot; or it looks, when it has locked its page-table
     /// entry, whether that holds the slot's number still and [`SwapSpace::holds`] says so too.
-    /// He holds no spin lock and is not pinned.
+    /// It holds no spin lock and is not pinned.
     pub fn begin_in<H>(&self, slot: u32, hold: impl Fn(Frame) -> Option<H>) -> SwapIn<'_, M, H> {
         let mut round = 0;
         loop {
@@ -67,15 +67,15 @@ impl<M: Platform> SwapSpace<M> {
             if word.is_busy() {
                 self.wait(slot);
             } else {
-                // The word has changed, and who changed it does not wait for us.
+                // The word has changed, and the task that changed it waits for nothing here.
                 M::relax(round);
                 round += 1;
             }
         }
     }
 
-    /// The right to read a slot in that somebody needs, if its content is not in memory and
-    /// nobody is busy with it: for who expects that it is wanted. Waits for nobody. O(1).
+    /// The right to read a slot in that is still needed, if its content is not in memory and
+    /// nobody is busy with it: for a caller that expects it to be wanted. Waits for nothing. O(1).
     pub fn try_load(&self, slot: u32) -> Option<Loading<'_, M>> {
         let absent = |word: Word| word.is_absent().then(|| word.busy());
         self.change(slot, absent)?;
@@ -125,7 +125,7 @@ impl<M: Platform> Loading<'_, M> {
     }
 
     /// Puts `frame`, which has the slot's content, into the cache, with a reference of its
-    /// page that the caller gives, and wakes who waits. `false` if nobody needs the slot any
+    /// page that the caller gives, and wakes the tasks that wait. `false` if nobody needs the slot any
     /// more: it is free, and the reference is the caller's still.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {

@@ -7,27 +7,27 @@
 //! # What a slot's word says
 //! | field | meaning |
 //! |---|---|
-//! | references | page-table entries that hold the slot's number, and one for whoever writes the page out |
+//! | references | page-table entries that hold the slot's number, and one for the task that writes the page out |
 //! | `CACHED`, frame | a frame in memory has the same content (the *swap cache*), and the cache has one reference of its page |
-//! | `BUSY` | somebody has the slot to himself: he reads it in, or takes it from the cache |
+//! | `BUSY` | a task has the slot to itself: it reads it in, or takes it from the cache |
 //! | `WAITERS` | tasks sleep until `BUSY` goes |
 //!
 //! The word 0 is a free slot. The table is all there is: a slot is allocated by exchanging a 0,
 //! and no other structure has to agree with it.
 //!
 //! # Protocol
-//! Every change of a word is one compare-and-swap; whoever makes a change does what follows
-//! from it: who clears `WAITERS` wakes, who makes the word 0 counts the slot as free, who
+//! Every change of a word is one compare-and-swap; the task that makes a change does what follows
+//! from it: clearing `WAITERS` wakes, making the word 0 counts the slot as free, and the task that
 //! takes a frame out of a word has the cache's reference of its page.
 //!
 //! ```text
 //! allocate:  0 → 1 reference, CACHED(frame)
 //! reserve:   0 → 1 reference, OWNED: no frame, no look-up finds it
-//! retain:    one reference more, by who has one; or by who holds the page in the cache, if
-//!            somebody has one and nobody is busy
+//! retain:    one reference more, by a task that has one; or that holds the page in the cache, if
+//!            a task has one and none is busy
 //! release:   one less; with the last, unless BUSY: → 0
 //! look up:   word is CACHED(frame): hold the page, unless it has no reference; look again:
-//!            word is CACHED(frame): done; else let go, from the top
+//!            word is CACHED(frame): done; else release it, from the top
 //! read in:   word has no frame and is not BUSY: set BUSY; read;
 //!            → CACHED(frame), or no frame if reading failed, without BUSY; no reference left: → 0
 //! evict:     word is CACHED(frame) and not BUSY: set BUSY; freeze the page's references;
@@ -42,23 +42,51 @@
 //! - *A look-up needs no lock*, and writes the page's line only. It may succeed while the slot
 //!   is `BUSY` with an eviction: then the page has one more reference, and freezing fails; or
 //!   freezing came first, there is no reference to add to, and the look-up waits.
-//! - *An evicted page is not freed before the word has changed*: who froze it owns it until
+//! - *An evicted page is not freed before the word has changed*: the task that froze it owns it until
 //!   then, so no look-up finds its frame with another page in it.
-//! - *The slot stays while it is `BUSY`*: the last release leaves no reference, and who clears
+//! - *The slot stays while it is `BUSY`*: the last release leaves no reference, and clearing
 //!   `BUSY` frees the slot. So nobody writes to a slot that is read still.
 //! - *No wake-up is lost*: `WAITERS` is set under the lock of the queue's bucket while the
-//!   word is `BUSY`; who clears it wakes under that lock, after the sleeper is queued.
+//!   word is `BUSY`; clearing it wakes under that lock, after the sleeper is queued.
 //!
 //! Sleeping, not spinning: reading may take milliseconds. Nothing else here waits for anybody.
 
-mod account;
 mod allocate;
 mod load;
-mod object;
 mod slot;
 mod space;
 
-pub use account::PerCpuSwap;
 pub use allocate::CLUSTER;
 pub use load::{Eviction, Loading, SwapIn};
 pub use space::SwapSpace;
+
+use crate::error::Error;
+use crate::policy::Reservation;
+use machine::{CpuRange, Machine};
+use sync::counter::Limited;
+
+/// The next bottleneck of case study 000, taken apart: a reservation that is released on the CPU
+/// it was made on touches that CPU's line only.
+pub struct PerCpuSwap<M: Machine>(Limited<M>);
+
+impl<M: Machine> Reservation<M> for PerCpuSwap<M> {
+    type Config = ();
+
+    fn new(_config: &(), cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+        Ok(PerCpuSwap(Limited::try_new(cpus, limit)?))
+    }
+
+    #[inline]
+    fn reserve(&self, pages: u64) -> bool {
+        self.0.reserve(pages)
+    }
+
+    #[inline]
+    fn release(&self, pages: u64) {
+        self.0.release(pages);
+    }
+
+    fn reserved(&self) -> u64 {
+        self.0.used()
+    }
+}

@@ -13,7 +13,7 @@ const FRAME_SHIFT: u32 = 3;
 const FRAME: u64 = (u32::MAX as u64) << FRAME_SHIFT;
 const REFERENCES_SHIFT: u32 = FRAME_SHIFT + 32;
 const REFERENCE: u64 = 1 << REFERENCES_SHIFT;
-/// Half of what fits: who counts beyond is told, long before a count wraps.
+/// Half of what fits: counting beyond is an error, long before a count wraps.
 const MOST: u32 = 1 << (63 - REFERENCES_SHIFT);
 
 impl Word {
@@ -42,7 +42,7 @@ impl Word {
         self == Word::FREE
     }
 
-    /// Whether whoever has the slot reads and writes it by himself.
+    /// Whether the slot's owner reads and writes it by itself.
     pub(super) fn is_owned(self) -> bool {
         self.0 & FRAME != 0 && self.0 & CACHED == 0
     }
@@ -121,7 +121,7 @@ impl<M: Machine> Slot<M> {
 
     /// Makes the word what `next` says, however often that takes, unless it is `None`; the
     /// word before and after. Acquire and release: see [`Slot::load`]; acquire if it is, too:
-    /// who finds a slot taken knows what its owner knew.
+    /// a task that finds a slot taken knows what its owner knew.
     #[inline]
     pub(super) fn change(&self, next: impl Fn(Word) -> Option<Word>) -> Option<(Word, Word)> {
         let mut old = self.0.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! The table of slots, and who counts what.
+//! The table of slots, and what is counted.
 
 use super::slot::{Slot, Word};
 use crate::error::Error;
@@ -9,8 +9,8 @@ use core::ops::Range;
 use machine::{
     Atomic, AtomicInt, Atomics, CpuRange, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform,
 };
-use sync::PerCpu;
 use sync::sleepq::{Hashed, SleepQueue};
+use sync::{Padded, PerCpu};
 
 /// Slots in a [`Region`]: two full clusters.
 pub(super) const REGION: usize = 64;
@@ -23,10 +23,10 @@ pub struct SwapSpace<M: Platform> {
     pager: Box<dyn Pager<M>>,
     slots: u32,
     table: Box<[Region<M>]>,
-    /// A hint for each region, see [`super::allocate`].
+    /// A hint for each region, see [`super::allocate`], and some for none.
     pub(super) hints: Box<[M::AtomicU8]>,
     pub(super) own: PerCpu<Own<M>, M>,
-    /// Who waits for a slot that is busy.
+    /// Tasks that wait for a slot that is busy.
     waiting: Hashed<M>,
 }
 
@@ -54,18 +54,25 @@ impl<M: Platform> SwapSpace<M> {
     /// If the kernel's heap has no room for the table.
     pub fn new(cpus: CpuRange, pager: Box<dyn Pager<M>>, slots: u32) -> Result<Self, Error> {
         let regions = (slots as usize).div_ceil(REGION);
+        // Whole lines: a smaller block would share its own with what one CPU writes.
+        let hints = regions.next_multiple_of(align_of::<Padded<()>>());
         let space = SwapSpace {
             pager,
             slots,
             table: filled(regions, || Region(array::from_fn(|_| Slot::new())))?,
-            hints: filled(regions, || M::AtomicU8::new(0))?,
-            own: PerCpu::new(cpus, |_| Own::new()),
+            hints: filled(hints, || M::AtomicU8::new(0))?,
+            own: PerCpu::try_new(cpus, |_| Own::new())?,
             waiting: Hashed::new(),
         };
         M::label_value(&*space.table, "SwapSpace.table");
         M::label_value(&*space.hints, "SwapSpace.hints");
         space.own.label("SwapSpace.own");
         Ok(space)
+    }
+
+    /// How many regions they make.
+    pub(super) fn regions(&self) -> usize {
+        self.table.len()
     }
 
     /// How many slots there are.
@@ -95,8 +102,8 @@ impl<M: Platform> SwapSpace<M> {
         self.slot(slot).retain();
     }
 
-    /// Adds a reference if `frame` is in the slot's cache, somebody has a reference, and nobody
-    /// is busy with the slot; by who holds the frame's page.
+    /// Adds a reference if `frame` is in the slot's cache, another has a reference, and nobody
+    /// is busy with the slot; by a caller that holds the frame's page.
     pub fn retain_if(&self, slot: u32, frame: Frame) -> bool {
         let here = |word: Word| {
             let known = word.frame() == Some(frame) && word.references() > 0;
@@ -117,7 +124,7 @@ impl<M: Platform> SwapSpace<M> {
         old.frame().filter(|_| new == Word::FREE)
     }
 
-    /// How many references the slot has, a moment ago; with one, who has it is alone.
+    /// How many references the slot has, a moment ago; with one, its owner is alone.
     pub fn references(&self, slot: u32) -> u32 {
         self.slot(slot).load().references()
     }
@@ -139,7 +146,7 @@ impl<M: Platform> SwapSpace<M> {
         self.pager.write(machine, first.into(), frames, bytes)
     }
 
-    /// Fills `frames` from slots as [`SwapSpace::write`] writes them; by who has the right to read
+    /// Fills `frames` from slots as [`SwapSpace::write`] writes them; by a caller that has the right to read
     /// each of them in ([`super::Loading`]), or owns it.
     pub(crate) fn read(&self, machine: &M, first: u32, frames: &[Frame]) -> Result<(), PagerError> {
         self.check(first, frames.len());
@@ -190,7 +197,7 @@ impl<M: Platform> SwapSpace<M> {
         own.cached.fetch_add(change, Ordering::Relaxed);
         if new == Word::FREE {
             self.has_free(slot as usize / REGION);
-            // Release: pairs with the acquire in `sum`; who sees it counted sees it free.
+            // Release: pairs with the acquire in `sum`; a task that sees it counted sees it free.
             own.freed.fetch_add(1, Ordering::Release);
         }
     }

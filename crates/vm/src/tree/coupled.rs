@@ -6,7 +6,7 @@ use super::{ALL, Place, Tree};
 use crate::policy::Policies;
 use machine::Platform;
 
-/// A walk over a tree that holds one slot, and takes the next before it lets it go.
+/// A walk over a tree that holds one slot, and takes the next before it releases it.
 ///
 /// An operation holds all slots of its range to its end, and takes them in the same order:
 /// so it is either done wherever the walk comes, or nowhere. Operations on ranges apart
@@ -50,7 +50,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
                 self.release(Some((place, held)));
                 return place;
             }
-            // It was subdivided while we waited.
+            // It was subdivided meanwhile.
             unlock(place.slot, held);
         }
     }

@@ -1,6 +1,6 @@
 //! What is mapped: attributes, and runs of addresses that have them.
 
-use super::flags::Flags;
+use crate::flags::Flags;
 use crate::object::Attached;
 use crate::policy::Policies;
 use machine::{Platform, VaRange};

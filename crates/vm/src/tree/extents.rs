@@ -2,7 +2,7 @@
 //!
 //! A sorted vector: a lookup is O(log n), a change O(n) by a memory move (an extent is
 //! 32 bytes, and 512 pages bound their number). Room for a change is made before it
-//! begins, so a change that has begun can not fail.
+//! begins, so a change that has begun cannot fail.
 
 use super::extent::{Attributes, Extent};
 use crate::error::Error;

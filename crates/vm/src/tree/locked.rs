@@ -13,7 +13,7 @@ use sync::RawLock;
 /// What the holder of a slot's lock gives back; `None` if it was taken unwatched.
 pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
-/// Whoever has one has a slot locked, at least.
+/// Its holder has a slot locked, at least.
 pub(crate) trait Holding {}
 
 impl<M: Platform, P: Policies<M>> Holding for Locked<'_, M, P> {}
@@ -90,8 +90,8 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         Ok(Two(low, Some(high)))
     }
 
-    /// As [`Tree::lock`], for who holds slots already: of lower addresses, or of a space
-    /// whose slots nobody waits for who holds one of this.
+    /// As [`Tree::lock`], while the caller holds slots already: of lower addresses, or of a space
+    /// of which no task waits for a slot that holds one of this.
     pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
         self.lock_from(range, false)
     }
@@ -202,7 +202,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
             let place = self.tree.find(self.range.end);
             let held = lock(place.slot, watched);
             if place.slot.child().is_some() {
-                // It was subdivided while we waited.
+                // It was subdivided meanwhile.
                 unlock(place.slot, held);
             } else if place.level == 0 || is_covered(place.range, range) {
                 self.range.end = place.range.end.min(range.end);

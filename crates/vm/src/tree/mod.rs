@@ -9,7 +9,7 @@
 //!   nothing: an acquire load in each slot on the way.
 //! - The slots that have no node tell what is mapped. An operation locks all of these in
 //!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
-//!   atomic, and two of them can not wait for each other.
+//!   atomic, and two of them cannot wait for each other.
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
 //!   released and descended into. That changes no mapping, so an operation may fail
 //!   after it.
@@ -26,21 +26,17 @@
 mod coupled;
 mod extent;
 mod extents;
-mod flags;
 mod locked;
 mod part;
 mod run;
 mod slot;
 mod state;
-mod usage;
 
 pub(crate) use extent::{Attributes, Mapped};
-pub use flags::Flags;
 pub(crate) use locked::{Holding, Locked, Two};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
-pub use usage::Usage;
 
 use crate::policy::Policies;
 use core::{array, iter};

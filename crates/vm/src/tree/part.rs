@@ -1,14 +1,14 @@
 //! A slot that is held, and what an operation wants of it.
 
 use super::extent::{Attributes, Extent, Mapped};
-use super::flags::Flags;
 use super::slot::{Inside, Kind};
 use super::state::{Size, State};
-use super::usage::Usage;
 use super::{Place, Slot};
 use crate::error::Error;
-use crate::pmap::{Pv, PvTables, Table};
+use crate::flags::Flags;
 use crate::policy::Policies;
+use crate::pv::{Pv, PvTables, Table};
+use crate::usage::Usage;
 use machine::{Platform, VaRange};
 
 /// A locked slot and the part of a locked range that lies in it.
@@ -186,7 +186,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         usage
     }
 
-    /// Makes room for one [`Part::set`] or [`Part::update`], which then can not fail.
+    /// Makes room for one [`Part::set`] or [`Part::update`], which then cannot fail.
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
         self.make_room_for(1)
     }

@@ -2,13 +2,13 @@
 
 use super::extent::{Attributes, Mapped};
 use super::extents::Extents;
-use super::flags::Flags;
 use super::state::{ATTACHED, Likely, Size, State};
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::lock::SlotLock;
 use crate::object::Attached;
-use crate::pmap::{PvTables, Table};
 use crate::policy::Policies;
+use crate::pv::{PvTables, Table};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::{array, ptr, slice};
@@ -28,7 +28,7 @@ pub(super) const FAN_OUT_SHIFT: u32 = 6;
 #[repr(C, align(64))]
 pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
-    /// release under `lock`; whoever finds it goes there and leaves this line alone.
+    /// release under `lock`; a walk that finds it goes there and leaves this line alone.
     child: M::AtomicPtr,
     /// A [`State`], a [`Size`] and [`ATTACHED`] as a byte. Written under `lock`; to and from
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
@@ -177,7 +177,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.state.store(rest | bits, Ordering::Release);
     }
 
-    /// Whether somebody has the lock, a moment ago.
+    /// Whether the lock is held, a moment ago.
     #[cfg(test)]
     pub(crate) fn is_locked(&self) -> bool {
         self.lock.is_locked()
@@ -243,7 +243,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         inside.set_whole(None);
         let node = Box::leak(node.into_boxed_slice());
         M::label(node.as_ptr().cast(), size_of_val(node), "Slot");
-        // Release: who finds the node finds it filled. Pairs with the acquire in `child`.
+        // Release: a walk that finds the node finds it filled. Pairs with the acquire in `child`.
         self.child
             .store(node.as_mut_ptr().cast(), Ordering::Release);
         Ok(())

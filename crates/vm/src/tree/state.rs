@@ -24,7 +24,7 @@ impl State {
     }
 }
 
-/// What a first touch in a slot probably finds, as somebody sees it who has no lock.
+/// What a first touch in a slot probably finds, as a task without the lock sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Likely {
     /// Nothing: it needs a page of zeroes.

@@ -74,7 +74,7 @@ impl MapLocking<Hosted> for Reclaiming {
 fn a_page_is_read_once_for_a_fault() {
     let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
     machine.attach(0);
-    let vm: System = Vm::with_options(machine, Options::default());
+    let vm: System = Vm::with_options(machine, Options::default()).expect("memory for the VM");
     let file = Arc::new(store::TestStore::with(1, 7));
     let object = Object::file(&vm, file.clone(), PAGE_SIZE as u64).expect("a file");
     let space = Space::new(&vm).expect("a space");

@@ -17,7 +17,7 @@ type TestSpace = Space<Hosted, Best>;
 fn vm() -> TestVm {
     let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
     machine.attach(0);
-    Vm::new(machine)
+    Vm::new(machine).expect("memory for the VM")
 }
 
 /// What must not change when a call fails.

@@ -48,7 +48,7 @@ fn map() {
     ]);
 }
 
-/// What can not be brought is not, and the mapping is made.
+/// A page that cannot be brought is not, and the mapping is made.
 #[test]
 fn map_and_bring() {
     let request = || Request::anonymous(Mixed::BYTES, Prot::READ_WRITE);
@@ -210,7 +210,7 @@ fn what_is_out_moves_and_goes() {
     world.tear_down("moved");
 }
 
-/// Whoever has no heap at all can still go.
+/// A space can go without any heap.
 #[test]
 fn exit_needs_no_memory() {
     let world = Mixed::new();

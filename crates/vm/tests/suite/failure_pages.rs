@@ -16,7 +16,7 @@ fn moving(calls: &[&Call<'_, Mixed>]) {
 #[test]
 fn faults() {
     let failures = all(Pages::Move, |world: &Mixed| {
-        // One by one; what can not be read with others is read alone.
+        // One by one; what cannot be read with others is read alone.
         let out = pages(world.private, 5, 3);
         world.space.advise(out, Advice::Random)?;
         let mut starts = (out.start..out.end).step_by(PAGE_SIZE);
@@ -88,7 +88,7 @@ fn bringing() {
     ]);
 }
 
-/// A lock stays when a page can not be brought, as on Linux; so it is taken back.
+/// A lock stays when a page cannot be brought, as on Linux; so it is taken back.
 #[test]
 fn locking() {
     let lock = |at: usize, world: &Mixed| {

@@ -1,5 +1,6 @@
 //! Files and shared memory in spaces, on hosted memory.
 
+use crate::system::{System, TestSpace, plain};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
@@ -12,15 +13,6 @@ use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm
 use crate::store;
 
 const MIB: usize = 1 << 20;
-
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
-
-fn system(mib: usize) -> System {
-    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
-    machine.attach(0);
-    Vm::new(machine)
-}
 
 fn space(vm: &System) -> TestSpace {
     Space::new(vm).expect("a space")
@@ -64,7 +56,7 @@ fn word_of(object: &ObjectRef<Hosted, Best>, page: u64) -> u64 {
 
 #[test]
 fn shared_stores_are_the_files_and_private_ones_are_not() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let before = vm.frames().free_count();
     let (_, object) = file(&vm, 4);
     let (one, other) = (space(&vm), space(&vm));
@@ -93,7 +85,7 @@ fn shared_stores_are_the_files_and_private_ones_are_not() {
 
 #[test]
 fn children_share_what_is_shared() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (_, object) = file(&vm, 2);
     let parent = space(&vm);
     let shared = map(&parent, &object, 2, true);
@@ -118,7 +110,7 @@ fn children_share_what_is_shared() {
 
 #[test]
 fn what_lies_behind_the_end_is_a_bus_error() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (_, object) = file(&vm, 4);
     let space = space(&vm);
     let shared = map(&space, &object, 6, true);
@@ -144,7 +136,7 @@ fn what_lies_behind_the_end_is_a_bus_error() {
 
 #[test]
 fn sync_writes_what_tasks_wrote() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (disk, object) = file(&vm, 3);
     let space = space(&vm);
     let at = map(&space, &object, 3, true);
@@ -166,7 +158,7 @@ fn sync_writes_what_tasks_wrote() {
 
 #[test]
 fn rights_are_the_objects_too() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (_, object) = file(&vm, 1);
     let space = space(&vm);
     let request = |prot| Request::object(&object, 0, PAGE_SIZE, prot).expect("a request");
@@ -187,7 +179,7 @@ fn rights_are_the_objects_too() {
 
 #[test]
 fn residency_and_removal() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let request = Request::anonymous(4 * PAGE_SIZE, Prot::READ_WRITE).shared();
     let at = space.map_as(&request).expect("map");
@@ -209,7 +201,7 @@ fn residency_and_removal() {
 
 #[test]
 fn removal_of_a_files_pages_makes_them_zero() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (disk, object) = file(&vm, 3);
     object.set_size(3 * PAGE_SIZE as u64 - 8).expect("set_size");
     let (space, other) = (space(&vm), space(&vm));
@@ -238,7 +230,7 @@ fn removal_of_a_files_pages_makes_them_zero() {
 
 #[test]
 fn locked_memory_that_becomes_writable_is_copied_and_no_other() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (_, object) = file(&vm, 0);
     let space = space(&vm);
     let at = map(&space, &object, 2, false);
@@ -260,7 +252,7 @@ fn locked_memory_that_becomes_writable_is_copied_and_no_other() {
 
 #[test]
 fn what_is_locked_is_not_invalidated() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (_, object) = file(&vm, 3);
     let space = space(&vm);
     let at = map(&space, &object, 3, true);
@@ -278,7 +270,7 @@ fn what_is_locked_is_not_invalidated() {
 
 #[test]
 fn removal_spares_what_another_mapping_hides() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let request = Request::anonymous(3 * PAGE_SIZE, Prot::READ_WRITE).shared();
     let at = space.map_as(&request).expect("map");
@@ -297,7 +289,7 @@ fn removal_spares_what_another_mapping_hides() {
 
 #[test]
 fn the_kernel_reads_and_writes_what_tasks_do() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (_, object) = file(&vm, 2);
     let (one, other) = (space(&vm), space(&vm));
     let shared = map(&one, &object, 2, true);
@@ -319,7 +311,7 @@ fn the_kernel_reads_and_writes_what_tasks_do() {
 
 #[test]
 fn a_shorter_file_spares_what_is_in_front_of_its_end_wherever_it_moved() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let (_, object) = file(&vm, 8);
     let first = map(&space, &object, 1, false);
@@ -341,7 +333,7 @@ fn a_shorter_file_spares_what_is_in_front_of_its_end_wherever_it_moved() {
 
 #[test]
 fn a_shorter_file_takes_copies_of_a_mapping_that_grew() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let (_, object) = file(&vm, 8);
     let at = map(&space, &object, 2, false);
@@ -362,7 +354,7 @@ fn a_shorter_file_takes_copies_of_a_mapping_that_grew() {
 
 #[test]
 fn regions_name_the_object_and_its_page() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let (_, object) = file(&vm, 8);
     let at = map(&space, &object, 4, true);
@@ -377,7 +369,7 @@ fn regions_name_the_object_and_its_page() {
 
 #[test]
 fn locked_memory_is_there_and_is_not_dropped() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let (_, object) = file(&vm, 1);
     let at = map(&space, &object, 2, false);
@@ -402,7 +394,7 @@ fn locked_memory_is_there_and_is_not_dropped() {
 
 #[test]
 fn the_last_addresses_are_nobodys() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     space.activate();
     let last = usize::MAX - 7;
@@ -424,7 +416,7 @@ fn what_is_in_the_swap_space_moves_without_a_page() {
         swap_space: Some(Arc::new(swap)),
         ..Options::default()
     };
-    let vm: System = Vm::with_options(machine, options);
+    let vm: System = Vm::with_options(machine, options).expect("memory for the VM");
     let before = vm.frames().free_count();
     let space = space(&vm);
     space.activate();

@@ -130,7 +130,7 @@ impl Model {
         let in_block = self.blocks.contains(&(frame.0 - frame.0 % BLOCK));
         assert!(frame.0 < self.total && !in_block && self.owned.insert(frame.0));
         let bytes = sim.direct_map(frame);
-        // SAFETY: the frame is ours alone, and its first byte lies in it.
+        // SAFETY: the frame is this test's alone, and its first byte lies in it.
         unsafe {
             assert!(content == Content::Any || bytes.read() == 0, "not zeroed");
             bytes.write(1);
@@ -157,7 +157,7 @@ fn check(total: u32, ops: Vec<(usize, Op)>) {
     })
     .expect("address space");
     let handle = sim.clone();
-    let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle)));
+    let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle).expect("room")));
     let mut model = Model {
         total,
         ..Model::default()
@@ -194,7 +194,7 @@ proptest! {
 fn hosted(cpus: usize, frames: u32) -> (Hosted, Arc<Frames<Hosted>>) {
     let memory = frames as usize * machine::PAGE_SIZE;
     let machine = Hosted::with_memory(cpus, memory).expect("memory");
-    let frames = machine.on_cpu(0, || Frames::new(&machine));
+    let frames = machine.on_cpu(0, || Frames::new(&machine).expect("room"));
     (machine, Arc::new(frames))
 }
 
@@ -316,7 +316,7 @@ fn time_of(cpus: usize) -> u64 {
     })
     .expect("address space");
     let handle = sim.clone();
-    let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle)));
+    let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle).expect("room")));
     let began = sim.time();
     let job = |_| -> Job {
         let (sim, frames) = (sim.clone(), frames.clone());

@@ -1,39 +1,20 @@
 //! `MADV_FREE`: pages stay until memory is short, and are what they were as soon as somebody
 //! writes them.
 
+use crate::system::{self, System, TestSpace, active as space};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, Topology, VaRange};
-use std::sync::Arc;
+use machine::{PAGE_SIZE, VaRange};
 use std::thread;
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
-use vm::swap::SwapSpace;
-use vm::{Advice, Best, Error, Move, Options, Prot, Request, Space, Superpages, Vm};
+use vm::{Advice, Best, Error, Move, Prot, Request, Superpages, Vm};
 
 const MIB: usize = 1 << 20;
 const PAGES: usize = 16;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
-
 /// A machine of two CPUs with memory and swap space, this thread its first CPU.
 fn system(mib: usize, superpages: Superpages) -> System {
-    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
-    machine.attach(0);
-    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 4_096);
-    let options = Options {
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        swap_pages: Some(1 << 30),
-        superpages,
-        ..Options::default()
-    };
-    Vm::with_options(machine, options)
-}
-
-fn space(vm: &System) -> TestSpace {
-    let space = Space::new(vm).expect("a space");
-    space.activate();
-    space
+    system::swapping(2, mib, (MemoryPager::new(), 4_096), superpages)
 }
 
 /// Two words of a page.
@@ -301,7 +282,7 @@ fn a_part_of_a_superpage_is_given_up_alone() {
 fn without_swap_space_they_are_what_can_be_had() {
     let machine = Hosted::with_memory(1, 4 * MIB).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine);
+    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
     let space = space(&vm);
     let pages = 4 * MIB / PAGE_SIZE;
     let at = space

@@ -5,6 +5,8 @@
 //! watches the order of locks has a program of its own.
 
 mod constant_eviction;
+mod embedding;
+mod execute;
 mod failure;
 mod failure_mappings;
 mod failure_pages;
@@ -13,6 +15,7 @@ mod files;
 mod fork;
 mod forks;
 mod frames;
+mod freed_frames;
 mod lazily_freed;
 mod limits;
 mod model;
@@ -46,3 +49,4 @@ mod run;
 mod store;
 #[path = "../swapping/mod.rs"]
 mod swapping;
+mod system;

@@ -151,7 +151,7 @@ fn play(ops: &[Op], mut model: Model) -> Result<(), TestCaseError> {
     let machine = Hosted::with_memory(2, 4 << 20).expect("memory");
     let ops = ops.to_vec();
     machine.clone().on_cpu(0, move || {
-        let vm = Vm::<Hosted, Best>::new(machine);
+        let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
         let free = vm.frames().free_count();
         let space = Space::new(&vm).expect("a space");
         space.activate();

@@ -244,7 +244,7 @@ fn play(ops: &[Op], fork_tables: ForkTables, wrong: bool) -> Result<(), TestCase
             fork_tables,
             ..Options::default()
         };
-        let vm = Vm::with_options(machine, options);
+        let vm = Vm::with_options(machine, options).expect("memory for the VM");
         let free = vm.frames().free_count();
         let first = Space::new(&vm).expect("a space");
         let mut world = World {

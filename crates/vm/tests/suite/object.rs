@@ -19,7 +19,7 @@ type File = ObjectRef<Hosted, Best>;
 fn with_vm(test: impl FnOnce(&TestVm) + Send) {
     let machine = Hosted::with_memory(2, 16 << 20).expect("memory");
     machine.clone().on_cpu(0, || {
-        let vm = Vm::new(machine);
+        let vm = Vm::new(machine).expect("memory for the VM");
         test(&vm);
         assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
     });
@@ -297,7 +297,7 @@ fn what_can_not_be_written_stays_dirty() {
         assert!((0..3).all(|index| object.is_dirty(index)) && !object.is_dirty(40));
         assert_eq!(object.write_back(0..u64::MAX, |_| false), Ok(()));
         assert_eq!(store.bytes(2), vec![1; PAGE_SIZE]);
-        // A store that can not be cut off forbids growth, and nothing else.
+        // A store that cannot be cut off forbids growth, and nothing else.
         object.truncate(PAGE, |_| {}).expect("truncate");
         store.fail_after(1);
         assert!(object.truncate(3 * PAGE, |_| {}).is_err());

@@ -19,7 +19,7 @@ type File = ObjectRef<Hosted, Best>;
 fn vm() -> TestVm {
     let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
     machine.attach(0);
-    Vm::new(machine)
+    Vm::new(machine).expect("memory for the VM")
 }
 
 /// What a failure is injected into.

@@ -32,7 +32,7 @@ impl Numbers {
 
 fn machine(cpus: usize) -> (Hosted, TestVm) {
     let machine = Hosted::with_memory(cpus, 16 << 20).expect("memory");
-    let vm = Vm::new(machine.clone());
+    let vm = Vm::new(machine.clone()).expect("memory for the VM");
     (machine, vm)
 }
 
@@ -159,7 +159,7 @@ fn expected(page: u64, count: u64) -> u64 {
 }
 
 /// One task makes the object smaller and larger; others map its pages, as a fault does.
-/// When a truncation returns no page behind the end is mapped or to be had, and pages that
+/// When a truncation returns no page behind the end is mapped or available, and pages that
 /// come back are zero.
 #[test]
 fn faults_meet_truncations() {

@@ -169,7 +169,7 @@ fn run(first: usize, count: usize) -> VaRange {
 
 impl World {
     fn new(machine: Hosted) -> Self {
-        let vm = Vm::new(machine);
+        let vm = Vm::new(machine).expect("memory for the VM");
         World {
             pages: (0..PAGES).map(|_| vm.new_page().expect("a page")).collect(),
             pmaps: (0..PMAPS)

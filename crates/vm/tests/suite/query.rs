@@ -1,16 +1,13 @@
 //! What a space tells of itself, on hosted memory.
 
+use crate::system::{self, System, TestSpace, active as space};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, Topology, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::object::{Object, ObjectId, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::proc::{self, File, Names};
-use vm::swap::SwapSpace;
-use vm::{
-    Advice, At, Best, Flags, HEAP_START, Options, PagePlace, Prot, Request, Space, Stats,
-    Superpages, Usage, Vm,
-};
+use vm::{Advice, At, Best, Flags, HEAP_START, PagePlace, Prot, Request, Stats, Superpages, Usage};
 
 use crate::store;
 
@@ -18,25 +15,8 @@ const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
 const AT: usize = 1 << 41;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
-
 fn system() -> System {
-    let machine = Hosted::with_memory(2, 32 << 20).expect("memory");
-    machine.attach(0);
-    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 1_000);
-    let options = Options {
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        superpages: Superpages::Advised,
-        ..Options::default()
-    };
-    Vm::with_options(machine, options)
-}
-
-fn space(vm: &System) -> TestSpace {
-    let space = Space::new(vm).expect("a space");
-    space.activate();
-    space
+    system::swapping(2, 32, (MemoryPager::new(), 1_000), Superpages::Advised)
 }
 
 fn file(vm: &System, pages: u64) -> ObjectRef<Hosted, Best> {

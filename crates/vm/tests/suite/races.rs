@@ -23,7 +23,7 @@ struct World {
 
 fn world(cpus: usize) -> Arc<World> {
     let machine = Hosted::with_memory(cpus, 64 << 20).expect("memory");
-    let vm = Vm::<Hosted, Best>::new(machine.clone());
+    let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
     let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
     Arc::new(World { machine, vm, space })
 }

@@ -1,36 +1,19 @@
 //! More memory in use than there is, on hosted memory.
 
+use crate::system::{self, System, active as space};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, Topology, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use vm::pager::MemoryPager;
-use vm::swap::SwapSpace;
-use vm::{Advice, Best, Error, Options, Prot, Request, Resource, Space, Vm};
+use vm::{Advice, Error, Options, Prot, Request, Resource, Superpages, Vm};
 
 const MIB: usize = 1 << 20;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
-
 /// A machine with memory and swap space, this thread its first CPU.
 fn system(cpus: usize, mib: usize, slots: u32) -> System {
-    let machine = Hosted::with_memory(cpus, mib * MIB).expect("memory");
-    machine.attach(0);
-    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), slots);
-    let options = Options {
-        swap_pages: Some(1 << 30),
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        ..Options::default()
-    };
-    Vm::with_options(machine, options)
-}
-
-fn space(vm: &System) -> TestSpace {
-    let space = Space::new(vm).expect("a space");
-    space.activate();
-    space
+    system::swapping(cpus, mib, (MemoryPager::new(), slots), Superpages::Advised)
 }
 
 fn used(vm: &System) -> u64 {
@@ -208,7 +191,7 @@ fn who_knows_a_way_is_asked() {
         out_of_memory: Some(Box::new(move || count.fetch_add(1, Ordering::Relaxed) < 2)),
         ..Options::default()
     };
-    let vm = Vm::with_options(machine, options);
+    let vm = Vm::with_options(machine, options).expect("memory for the VM");
     let space = space(&vm);
     let at = space.map(8 * MIB, Prot::READ_WRITE).expect("map");
     let results = (0..8 * MIB / PAGE_SIZE).map(|page| space.store(at + page * PAGE_SIZE, 1));

@@ -23,7 +23,7 @@ fn space() -> TestSpace {
         swap_pages: Some(1 << 20),
         ..Options::default()
     };
-    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options);
+    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     space
@@ -146,7 +146,7 @@ fn what_is_cut_off_may_be_anything() {
     assert_eq!(mapped(&space, pages(TO, 7)), [(0, 2, Prot::READ_WRITE)]);
     assert_eq!(space.load(TO + P), Ok(1));
     assert_eq!(space.vm().swap().reserved(), 2);
-    // What is to be cut off can not end where nothing can be mapped.
+    // What is to be cut off cannot end where nothing can be mapped.
     let beyond = VaRange {
         start: TO,
         end: usize::MAX,

@@ -4,7 +4,7 @@ use crate::failing;
 
 use failing::{Disk, MIB, TestSpace, check_empty, system};
 use machine::{PAGE_SIZE, VaRange};
-use vm::{At, Move, Prot, Request, Superpages};
+use vm::{At, Error, HIGHEST, Move, Prot, Request, Superpages};
 
 /// What one slot of the second level covers.
 const LARGE: usize = 128 * MIB;
@@ -84,5 +84,29 @@ fn many_pages_move() {
         }
     }
     assert_eq!(space.stats().private, 4);
+    end(space);
+}
+
+/// What is wrong with the old place is said first, however large the new one is to be.
+#[test]
+fn what_is_no_mapping_is_not_too_large_either() {
+    let space = space_of(8 * PAGE_SIZE);
+    let hole = VaRange::sized(AT + LARGE, PAGE_SIZE);
+    let address = hole.start;
+    for place in [Move::Never, Move::IfNeeded] {
+        let refused = space.remap(hole, HIGHEST, place);
+        assert_eq!(refused, Err(Error::NotOne { address }), "{place:?}");
+        let bytes = HIGHEST;
+        let refused = space.remap(VaRange::sized(AT, 8 * PAGE_SIZE), bytes, place);
+        assert_eq!(refused, Err(Error::NoAddresses { bytes }), "{place:?}");
+    }
+    // From here to the end there is more than anywhere else.
+    let rest = VaRange {
+        start: AT,
+        end: HIGHEST,
+    };
+    let refused = space.remap(rest, rest.len(), Move::Leaving);
+    let address = AT + 8 * PAGE_SIZE;
+    assert_eq!(refused, Err(Error::NotOne { address }));
     end(space);
 }

@@ -1,26 +1,16 @@
 //! A page with a hundred thousand mappings, on hosted memory.
 
+use crate::system::{System, TestSpace, active, plain};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
-use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::policy::Reservation;
-use vm::{At, Best, Error, Prot, Request, Space, Vm};
+use vm::{At, Best, Error, Prot, Request};
 
-const MIB: usize = 1 << 20;
 const SPACES: usize = 4;
 /// Mappings in each space.
 const MAPPINGS: usize = 25_000;
 const START: usize = 1 << 42;
-
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
-
-fn system() -> System {
-    let machine = Hosted::with_memory(2, 64 * MIB).expect("memory");
-    machine.attach(0);
-    Vm::new(machine)
-}
 
 /// The `index`th mapping's place.
 fn place(index: usize) -> usize {
@@ -29,8 +19,7 @@ fn place(index: usize) -> usize {
 
 /// A space that has mapped and used the object's page in all places.
 fn sharer(vm: &System, object: &ObjectRef<Hosted, Best>) -> TestSpace {
-    let space = Space::new(vm).expect("a space");
-    space.activate();
+    let space = active(vm);
     let request = || Request::object(object, 0, PAGE_SIZE, Prot::READ_WRITE).expect("a request");
     for index in 0..MAPPINGS {
         let request = request().shared().at(At::Free(place(index)));
@@ -40,7 +29,7 @@ fn sharer(vm: &System, object: &ObjectRef<Hosted, Best>) -> TestSpace {
     space
 }
 
-/// A page with content, and all who share it.
+/// A page with content, and all spaces that share it.
 fn sharers(vm: &System) -> (ObjectRef<Hosted, Best>, Vec<TestSpace>) {
     let object = vm.shared_memory(PAGE_SIZE as u64).expect("an object");
     object.write(0, &7u64.to_le_bytes()).expect("written");
@@ -50,7 +39,7 @@ fn sharers(vm: &System) -> (ObjectRef<Hosted, Best>, Vec<TestSpace>) {
 
 #[test]
 fn all_mappings_are_removed_at_once_and_come_back() {
-    let vm = system();
+    let vm = plain(2, 64);
     let (object, spaces) = sharers(&vm);
     let frame = object.resident(0).expect("in memory");
     let hold = vm.hold(frame).expect("a page");
@@ -69,7 +58,7 @@ fn all_mappings_are_removed_at_once_and_come_back() {
 
 #[test]
 fn the_page_goes_with_the_last_of_them() {
-    let vm = system();
+    let vm = plain(2, 64);
     let before = vm.frames().free_count();
     let (object, spaces) = sharers(&vm);
     let frame = object.resident(0).expect("in memory");
@@ -89,7 +78,7 @@ fn the_page_goes_with_the_last_of_them() {
 
 #[test]
 fn truncation_takes_it_from_all() {
-    let vm = system();
+    let vm = plain(2, 64);
     let (object, spaces) = sharers(&vm);
     object.set_size(0).expect("truncated");
     for space in &spaces {

@@ -3,10 +3,10 @@
 
 use crate::failing;
 
-use failing::{Disk, TestSpace, check_empty, system};
+use failing::{Disk, TestSpace, check_empty, pages, system};
 use machine::PAGE_SIZE;
 use vm::object::Object;
-use vm::{Hold, Prot, Request, Superpages};
+use vm::{Advice, Error, Hold, Prot, Request, Resource, Superpages};
 
 /// Leaves `left` frames free.
 fn withhold(space: &TestSpace, left: usize) -> Vec<Hold<hosted::Hosted, vm::Best>> {
@@ -38,4 +38,37 @@ fn reading_ahead_leaves_room_for_tables() {
     }
     drop(file);
     check_empty(&vm, "read");
+}
+
+/// A store to a page that is out, and another process's too, takes the page and a copy of it. With
+/// room for one of them only it is refused; one must not go for the other, and come back, for ever.
+#[test]
+fn a_store_that_needs_a_page_and_its_copy_is_refused_with_one_frame() {
+    let vm = system(1, Superpages::Never, &Disk::default(), 256);
+    let refused = Err(Error::OutOfMemory(Resource::Frames));
+    for left in 0..4 {
+        let parent = TestSpace::new(&vm).expect("a space");
+        parent.activate();
+        let at = parent.map(2 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
+        parent.store(at, 7).expect("store");
+        // Keeps the tables: it cannot go.
+        parent.store(at + PAGE_SIZE, 8).expect("store");
+        parent.lock(pages(at, 1, 1), false).expect("lock");
+        let child = parent.fork().expect("fork");
+        parent
+            .advise(pages(at, 0, 1), Advice::PageOut)
+            .expect("advise");
+        vm.reclaim(usize::MAX);
+        let withheld = withhold(&parent, left);
+        let expected = if left < 2 { refused } else { Ok(()) };
+        let stored = parent.copy_out(at, &9_u64.to_le_bytes());
+        assert_eq!(stored, expected, "{left} frames, by the kernel");
+        assert_eq!(parent.store(at, 10), expected, "{left} frames");
+        drop(withheld);
+        assert_eq!(parent.load(at), Ok(if left < 2 { 7 } else { 10 }));
+        child.activate();
+        assert_eq!(child.load(at), Ok(7), "{left} frames");
+        drop((parent, child));
+    }
+    check_empty(&vm, "stored");
 }

@@ -1,28 +1,12 @@
 //! What a task sees of its space, operation by operation, on hosted memory.
 
+use crate::system::{active as space, plain};
 use hosted::Hosted;
 use machine::{Access, Mmu, PAGE_SIZE, VaRange};
-use std::sync::Arc;
 use vm::policy::Reservation;
-use vm::{Advice, At, Best, Error, Flags, HEAP_START, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Flags, HEAP_START, Prot, Request, Vm};
 
 const MIB: usize = 1 << 20;
-
-type System = Arc<Vm<Hosted, Best>>;
-
-/// A machine with one CPU, this thread, and `mib` MiB of memory.
-fn system(mib: usize) -> System {
-    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
-    machine.attach(0);
-    Vm::new(machine)
-}
-
-/// A space that this thread's CPU runs in.
-fn space(vm: &System) -> Space<Hosted, Best> {
-    let space = Space::new(vm).expect("a space");
-    space.activate();
-    space
-}
 
 fn segv<T: std::fmt::Debug>(result: Result<T, Error>, access: Access) {
     match result {
@@ -33,7 +17,7 @@ fn segv<T: std::fmt::Debug>(result: Result<T, Error>, access: Access) {
 
 #[test]
 fn memory_is_zero_then_what_was_written() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(3 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     for page in 0..3 {
@@ -50,7 +34,7 @@ fn memory_is_zero_then_what_was_written() {
 
 #[test]
 fn unmapped_memory_is_out_of_reach_and_its_frames_are_free() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let before = vm.frames().free_count();
     let space = space(&vm);
     let at = space.map(8 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
@@ -69,7 +53,7 @@ fn unmapped_memory_is_out_of_reach_and_its_frames_are_free() {
 
 #[test]
 fn unmapping_the_middle_leaves_both_ends() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(4 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     for page in 0..4 {
@@ -91,7 +75,7 @@ fn unmapping_the_middle_leaves_both_ends() {
 
 #[test]
 fn rights_are_enforced_taken_and_given() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(2 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     let range = VaRange::sized(at, 2 * PAGE_SIZE);
@@ -110,7 +94,7 @@ fn rights_are_enforced_taken_and_given() {
 
 #[test]
 fn whatever_may_be_done_memory_can_be_read() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let read = |prot: Prot| (prot.reads(), prot.writes(), prot.executes());
     for bits in 1..8 {
@@ -124,7 +108,7 @@ fn whatever_may_be_done_memory_can_be_read() {
         }
         let region = space.regions().pop().expect("a region");
         assert_eq!(read(region.prot()), rights);
-        // Who wants pages in memory must have named the right.
+        // A task that wants pages in memory must have named the right.
         let page = VaRange::sized(at, PAGE_SIZE);
         let populated = |advice| space.advise(page, advice).is_ok();
         assert_eq!(populated(Advice::PopulateRead), rights.0, "{prot}");
@@ -143,7 +127,7 @@ fn whatever_may_be_done_memory_can_be_read() {
 
 #[test]
 fn protecting_a_hole_changes_nothing() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
     let error = space.protect(VaRange::sized(at, 2 * PAGE_SIZE), Prot::READ);
@@ -158,7 +142,7 @@ fn protecting_a_hole_changes_nothing() {
 
 #[test]
 fn discarded_pages_are_zero_again() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(2 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     space.store(at, 5).expect("store");
@@ -179,7 +163,7 @@ fn discarded_pages_are_zero_again() {
 
 #[test]
 fn a_fixed_mapping_replaces_what_was_there() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(4 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     space.store(at + PAGE_SIZE, 9).expect("store");
@@ -193,7 +177,7 @@ fn a_fixed_mapping_replaces_what_was_there() {
 
 #[test]
 fn the_heap_grows_and_shrinks() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     assert_eq!(space.current_break(), HEAP_START);
     space.set_break(HEAP_START + 5000).expect("grow");
@@ -209,7 +193,7 @@ fn the_heap_grows_and_shrinks() {
 fn swap_space_is_reserved_exactly() {
     let machine = Hosted::with_memory(1, 4 * MIB).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine);
+    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
     let space = space(&vm);
     let limit = 2 * vm.frames().total();
     let at = space
@@ -228,7 +212,7 @@ fn swap_space_is_reserved_exactly() {
 
 #[test]
 fn bad_requests_are_refused_with_the_reason() {
-    let vm = system(4);
+    let vm = plain(2, 4);
     let space = space(&vm);
     let invalid = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
@@ -263,7 +247,7 @@ fn bad_requests_are_refused_with_the_reason() {
 
 #[test]
 fn memory_is_refused_only_when_it_is_out() {
-    let vm = system(4);
+    let vm = plain(2, 4);
     let space = space(&vm);
     let total = vm.frames().total();
     let at = space.map(total * PAGE_SIZE, Prot::READ_WRITE).expect("map");
@@ -287,7 +271,7 @@ fn memory_is_refused_only_when_it_is_out() {
 
 #[test]
 fn zeroed_frames_are_kept_and_made_ahead() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let space = space(&vm);
     let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
     space.store(at, 77).expect("store");
@@ -306,7 +290,7 @@ fn zeroed_frames_are_kept_and_made_ahead() {
 
 #[test]
 fn removal_by_the_reverse_map_takes_every_mapping_and_the_dirty_bit() {
-    let vm = system(16);
+    let vm = plain(2, 16);
     let (a, b) = (space(&vm), space(&vm));
     let page = vm.new_page().expect("a page");
     for space in [&a, &b] {
@@ -342,7 +326,7 @@ fn removal_by_the_reverse_map_takes_every_mapping_and_the_dirty_bit() {
 
 #[test]
 fn no_other_cpu_is_interrupted_for_a_local_mapping() {
-    let vm = system(64);
+    let vm = plain(2, 64);
     let space = space(&vm);
     for _ in 0..10 {
         let at = space.map(MIB, Prot::READ_WRITE).expect("map");

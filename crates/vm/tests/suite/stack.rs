@@ -22,7 +22,7 @@ fn space_with(swap_pages: u64) -> TestSpace {
         swap_pages: Some(swap_pages),
         ..Options::default()
     };
-    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options);
+    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     space
@@ -209,7 +209,7 @@ fn what_is_placed_keeps_its_distance_from_stacks() {
             .unmap(VaRange::sized(stack - 257 * P, P))
             .expect("unmap");
         assert_eq!(hint(stack - 257 * P), Ok(stack - 257 * P));
-        // Who names the place gets it.
+        // A mapping that names the place gets it.
         let free = Request::anonymous(P, Prot::NONE).at(At::Free(stack - P));
         assert_eq!(space.map_as(&free), Ok(stack - P));
         // And hides the stack.
@@ -239,7 +239,7 @@ fn only_private_anonymous_memory_grows_down() {
     let request = |prot| Request::anonymous(P, prot).with(Flags::GROWS_DOWN).shared();
     let refused = space.map_as(&request(Prot::READ));
     assert!(matches!(refused, Err(Error::Invalid { .. })));
-    // What may not be had at all comes first.
+    // What is refused in any case comes first.
     let denied = request(Prot::READ_WRITE).with(Flags::READ_ONLY);
     assert_eq!(space.map_as(&denied), Err(Error::Denied));
 }
@@ -263,7 +263,7 @@ fn a_stack_grows_under_several_tasks() {
     const TASKS: usize = 3;
     const PAGES: usize = 1_500;
     let machine = Hosted::with_memory(TASKS + 1, 32 << 20).expect("memory");
-    let vm = Vm::<Hosted, Best>::new(machine.clone());
+    let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
     let space = machine.on_cpu(0, || {
         let space = Space::new(&vm).expect("a space");
         map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);

@@ -36,7 +36,7 @@ fn world(cpus: usize, mib: usize, slots: u32) -> Arc<World> {
         swap_space: (slots > 0).then(|| swap(slots)),
         ..Options::default()
     };
-    let vm = Vm::<Hosted, Best>::with_options(machine.clone(), options);
+    let vm = Vm::<Hosted, Best>::with_options(machine.clone(), options).expect("memory for the VM");
     let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
     Arc::new(World {
         machine,

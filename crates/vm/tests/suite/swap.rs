@@ -299,7 +299,7 @@ impl Owner<Hosted> for Shared {
     }
 }
 
-/// Who finds a slot being read in sleeps until it is there.
+/// A task that finds a slot being read in sleeps until it is there.
 #[test]
 fn others_wait_for_the_reader() {
     const CPUS: usize = 4;

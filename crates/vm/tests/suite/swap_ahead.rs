@@ -64,7 +64,7 @@ impl World {
             swap_space: Some(Arc::new(swap.expect("a swap space"))),
             ..Options::default()
         };
-        let vm = Vm::with_options(machine, options);
+        let vm = Vm::with_options(machine, options).expect("memory for the VM");
         let space: TestSpace = Space::new(&vm).expect("a space");
         space.activate();
         let at = space.map(PAGES * PAGE_SIZE, Prot::READ_WRITE).expect("map");
@@ -198,5 +198,22 @@ fn a_page_is_read_alone_if_all_are_not_to_be_had() {
     assert!(matches!(failed, Err(vm::Error::Io(_))), "{failed:?}");
     world.disk.refuses.store(usize::MAX, Ordering::Relaxed);
     (0..PAGES).for_each(|page| world.load(page));
+    world.tear_down();
+}
+
+/// Rights say what a task may do; bringing its pages is nothing that it does.
+#[test]
+fn what_is_needed_soon_is_read_whatever_the_rights() {
+    let world = World::new();
+    let range = VaRange::sized(world.at, PAGES * PAGE_SIZE);
+    world.space.protect(range, Prot::NONE).expect("protect");
+    let (_, pages) = world.reads(|| {
+        let advised = world.space.advise(range, Advice::WillNeed);
+        assert_eq!(advised, Ok(()));
+    });
+    assert_eq!((pages, world.cached()), (PAGES as u64, PAGES as u64));
+    world.space.protect(range, Prot::READ).expect("protect");
+    let (reads, _) = world.reads(|| (0..PAGES).for_each(|page| world.load(page)));
+    assert_eq!(reads, 0);
     world.tear_down();
 }

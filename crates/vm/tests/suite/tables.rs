@@ -1,15 +1,15 @@
 //! Memory that is full of page tables which could be made again.
 
+use crate::system::{self, System, TestSpace};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, Topology, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
-use vm::swap::SwapSpace;
-use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Resource, Space, Vm};
+use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Resource, Space, Superpages};
 
 const MIB: usize = 1 << 20;
 /// What a leaf table covers.
@@ -21,34 +21,20 @@ const AT: usize = 1 << 42;
 /// Tables that a space gives up at a time.
 const SHARE: usize = 8;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
 type Memory = ObjectRef<Hosted, Best>;
 
 /// A machine with memory and no swap space, this thread its first CPU.
 fn system(cpus: usize, mib: usize, options: Options<Hosted, Best>) -> System {
-    let machine = Hosted::with_memory(cpus, mib * MIB).expect("memory");
-    machine.attach(0);
-    Vm::with_options(
-        machine,
-        Options {
-            swap_pages: Some(1 << 30),
-            ..options
-        },
-    )
+    let options = Options {
+        swap_pages: Some(1 << 30),
+        ..options
+    };
+    system::with_options(cpus, mib, options)
 }
 
 /// As [`system`], of one CPU and with swap space.
 fn swapping(mib: usize) -> System {
-    let machine = Hosted::with_memory(1, mib * MIB).expect("memory");
-    machine.attach(0);
-    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 64);
-    let options = Options {
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        swap_pages: Some(1 << 30),
-        ..Options::default()
-    };
-    Vm::with_options(machine, options)
+    system::swapping(1, mib, (MemoryPager::new(), 64), Superpages::Advised)
 }
 
 fn shared_memory(vm: &System) -> Memory {
@@ -142,7 +128,7 @@ fn pmaps_take_turns() {
     }
     assert_eq!(vm.reclaim_tables(SHARE), 0);
     spaces.iter().for_each(touch_all);
-    // One who has gone is left out, and more than a turn is everybody's.
+    // A space that has gone is left out, and more than a turn is for all.
     drop(spaces.remove(1));
     assert_eq!(vm.reclaim_tables(usize::MAX), SHARE * spaces.len());
     assert_eq!(resident(&spaces), [TABLES - SHARE; 3]);

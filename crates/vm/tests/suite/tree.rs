@@ -1,6 +1,7 @@
 //! What the tree of slots must get right: the edges of its levels, where new mappings go,
 //! and operations of several threads on overlapping ranges.
 
+use crate::system::plain;
 use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
@@ -10,14 +11,6 @@ use vm::{Best, Error, HIGHEST, MAP_START, Prot, Region, Space, Vm};
 const MIB: usize = 1 << 20;
 const GIB: usize = 1 << 30;
 
-type System = Arc<Vm<Hosted, Best>>;
-
-fn system(cpus: usize) -> System {
-    let machine = Hosted::with_memory(cpus, 64 * MIB).expect("memory");
-    machine.attach(0);
-    Vm::new(machine)
-}
-
 fn ranges(regions: &[Region]) -> Vec<(usize, usize)> {
     let bounds = |region: &Region| (region.range.start, region.range.end);
     regions.iter().map(bounds).collect()
@@ -25,7 +18,7 @@ fn ranges(regions: &[Region]) -> Vec<(usize, usize)> {
 
 #[test]
 fn edges_of_every_level_are_as_any_other_page() {
-    let vm = system(1);
+    let vm = plain(1, 64);
     for edge in [2 * MIB, 128 * MIB, 8 * GIB, 512 * GIB, 32 << 40] {
         let space = Space::new(&vm).expect("a space");
         space.activate();
@@ -57,7 +50,7 @@ fn edges_of_every_level_are_as_any_other_page() {
 
 #[test]
 fn what_was_unmapped_last_is_used_again() {
-    let vm = system(1);
+    let vm = plain(1, 64);
     let space = Space::new(&vm).expect("a space");
     for bytes in [PAGE_SIZE, 2 * MIB, 128 * MIB] {
         let first = space.map(bytes, Prot::READ).expect("map");
@@ -76,7 +69,7 @@ fn what_was_unmapped_last_is_used_again() {
 
 #[test]
 fn room_is_refused_only_when_there_is_none() {
-    let vm = system(2);
+    let vm = plain(2, 64);
     let space = Space::new(&vm).expect("a space");
     // All but a page in the other CPU's arena, and one that is in nobody's.
     let all = VaRange {
@@ -104,7 +97,7 @@ fn room_is_refused_only_when_there_is_none() {
 
 #[test]
 fn cpus_map_apart() {
-    let vm = system(2);
+    let vm = plain(2, 64);
     let space = Space::new(&vm).expect("a space");
     let mine = space.map(PAGE_SIZE, Prot::READ).expect("map");
     let machine = vm.machine().clone();
@@ -115,12 +108,12 @@ fn cpus_map_apart() {
 type Change = fn(&Space<Hosted, Best>, VaRange);
 
 /// Each call is atomic: threads change overlapping ranges, across the edges of slots of
-/// two levels, and whoever looks finds all of a range as one of them left it.
+/// two levels, and a look finds all of a range as one of them left it.
 #[test]
 fn operations_on_overlapping_ranges_are_atomic() {
     const ROUNDS: usize = 200;
     let machine = Hosted::with_memory(4, 64 * MIB).expect("memory");
-    let vm = Vm::<Hosted, Best>::new(machine.clone());
+    let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
     let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
     let space = Arc::new(space);
     let middle = (1 << 45) + 128 * MIB;

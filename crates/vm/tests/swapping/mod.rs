@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 /// References of pages, by frame; as `vm::Page` counts them.
 pub struct Pages<M: Machine>(Box<[M::AtomicU32]>);
 
-/// Who has pages, and does something with the frames of those that are freed.
+/// An owner of pages, which does something with the frames of those that are freed.
 pub trait Owner<M: Machine> {
     fn pages(&self) -> &Pages<M>;
     fn freed(&self, frame: Frame);
@@ -29,7 +29,7 @@ pub trait Owner<M: Machine> {
     }
 }
 
-/// A reference; lets go when dropped.
+/// A reference; released when dropped.
 pub struct Hold<'a, M: Machine, O: Owner<M> + ?Sized> {
     owner: &'a O,
     pub frame: Frame,
@@ -90,7 +90,7 @@ impl<M: Machine> Pages<M> {
     }
 }
 
-/// A pager for those who do not read or write.
+/// A pager for tests that do not read or write.
 pub struct NoPager;
 
 impl<M: Memory> Pager<M> for NoPager {

@@ -12,7 +12,7 @@ pub const FAITHFUL: u8 = 0;
 pub const NO_SECOND_LOOK: u8 = 1;
 /// A task goes to sleep without looking at the word again.
 pub const SLEEPS_BLINDLY: u8 = 2;
-/// Who is done with a slot wakes nobody.
+/// A task that is done with a slot wakes nobody.
 pub const WAKES_NOBODY: u8 = 3;
 /// The last release frees a slot that somebody reads in.
 pub const FREES_BUSY: u8 = 4;
@@ -22,7 +22,7 @@ pub const EVICTS_UNLOCKED: u8 = 5;
 pub const RELAXED: u8 = 6;
 /// A reader that has failed leaves the slot busy.
 pub const KEEPS_BUSY: u8 = 7;
-/// Who is done with a slot leaves it without references.
+/// A task that is done with a slot leaves it without references.
 pub const NEVER_FREES: u8 = 8;
 
 const BUSY: u64 = 1;

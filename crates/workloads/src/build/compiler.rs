@@ -1,15 +1,16 @@
 //! A compiler, from its first instruction to its exit.
 //!
 //! # Sizes
-//! `gcc -O2 -c` (12.2, Debian 12) of 758 lines with 8 headers of the C library, seen by `strace -f` and by the
-//! tracepoint of page faults: the driver, cc1 and as together take 15,900 faults, 122 mmap, 513 brk, 20 mprotect,
-//! 5 munmap. Of cc1's 14,500 faults 9,700 are first writes to mappings, 2,400 to the heap and zeroed
-//! data, 1,200 reads of its program, 820 writes to data of it that had been read; cc1 lies in a file of 33 MB.
-//! Here is a twentieth of the faults in the same proportions, and what a program maps
-//! before `main` in full: 9 files, each in two parts. Memory is given back more often than gcc does, as
-//! compilers with other allocators do. Computing takes 8 ms, where a twentieth were 85: so that a job
-//! lasts some milliseconds, a tenth of them in the VM when it is not held up. (In seed 002 7.7 % of the CPU
-//! time are the system's before its change, 4.3 % after.)
+//! Measured on `gcc -O2 -c` (12.2, Debian 12) of 758 lines with 8 headers of the C library, with
+//! `strace -f` and the tracepoint of page faults: the driver, cc1 and as together take 15,900
+//! faults, 122 mmap, 513 brk, 20 mprotect, 5 munmap. Of cc1's 14,500 faults 9,700 are first writes
+//! to mappings, 2,400 to the heap and zeroed data, 1,200 reads of its program, 820 writes to
+//! program data that had been read; cc1's file has 33 MB. This workload has a twentieth of the
+//! faults in the same proportions, and everything that a program maps before `main`: 9 files, each
+//! in two parts. It frees memory more often than gcc does, like compilers with other allocators.
+//! Computing takes 8 ms, where a twentieth were 85: so that a job lasts some milliseconds, and
+//! spends a tenth of them in the VM when nothing delays it. (In case study 002 the system takes 7.7
+//! % of the CPU time before its change, 4.3 % after.)
 
 use super::OUTPUT;
 use crate::program::{Files, Image, Input, Sizes, expect_input};
@@ -17,38 +18,38 @@ use crate::steps::{expect_bytes, fill, with_mapping};
 use crate::unit::Unit;
 use crate::{Backing, Error, Prot, System};
 
-/// Nanoseconds that a unit takes to compute.
+/// Nanoseconds of computing for a unit.
 const COMPUTING: u64 = 8_000_000;
 /// Parts in which a unit is compiled.
 const PHASES: usize = 8;
-/// Pages of the program that run in each.
+/// Pages of the program that run in each phase.
 const TEXT_PAGES: usize = 6;
-/// Of the program.
+/// The program's sizes.
 const SIZES: Sizes = Sizes {
     data: 1 << 20,
     data_pages: 24,
     stack: 128 << 10,
     stack_pages: 4,
 };
-/// How often a phase asks for more heap, bytes that it asks for, and pages that it writes.
+/// How often a phase grows the heap, by how many bytes, and how many of those pages it writes.
 const HEAP_STEPS: usize = 2;
 const HEAP_STEP: usize = 32 << 10;
 const HEAP_PAGES: usize = 5;
-/// Bytes of an arena, of which each phase has one; pages of it that are written, by up to a half more or fewer; and how
-/// many phases later it is given back.
+/// Bytes of an arena, of which each phase has one; pages of it that are written, by up to a half
+/// more or fewer; and the number of phases after which it is freed.
 const ARENA: usize = 320 << 10;
 const ARENA_PAGES: u64 = 48;
 const ARENA_LIFE: usize = 2;
 
-/// Bytes that are touched at most, those of files included.
+/// The most bytes that are touched, those of files included.
 pub(super) const MEMORY: usize = 8 << 20;
 
-/// What a process does that has become the compiler: compiles unit number `unit` to `output`.
+/// The work of a process that has become the compiler: compiles unit number `unit` to `output`.
 ///
-/// What it maps is left to its exit.
+/// Its exit removes what it has mapped.
 ///
 /// # Errors
-/// The first call that fails, or page that does not hold what it must.
+/// The first call that fails, or page with wrong content.
 pub fn compile<S: System>(
     system: &mut S,
     unit: u64,
@@ -95,7 +96,7 @@ struct Arena {
     start: usize,
     /// Pages that have been written.
     pages: usize,
-    /// What they hold.
+    /// Their content.
     byte: u8,
 }
 
@@ -160,7 +161,7 @@ impl<S: System> Compiler<'_, S> {
     }
 }
 
-/// Where the parts of the heap begin that a phase asks for.
+/// The starts of the heap's parts that a phase asks for.
 fn heap_steps(heap: usize, phase: usize) -> impl Iterator<Item = usize> {
     (phase * HEAP_STEPS..(phase + 1) * HEAP_STEPS).map(move |step| heap + step * HEAP_STEP)
 }

@@ -1,11 +1,11 @@
 //! build: compile one unit after the other, as each of the jobs of `make -jN` does.
 //!
-//! A task is one of the N jobs. As processes, each has a make of its own, as a recursive make has;
-//! as threads, all are one make, which forks its compilers side by side. An iteration: make
-//! forks, the child becomes the compiler ([`compile`]), makes an output file and ends; make waits,
-//! notes that in its memory, and looks whether the output is that of this unit.
+//! A task is one of the N jobs. As processes, each job has a make of its own, as in a recursive
+//! make; as threads, all share one make, which forks its compilers side by side. An iteration: make
+//! forks, the child becomes the compiler ([`compile`]), writes an output file and ends; make waits,
+//! notes that in its memory, and checks that the output is that of this unit.
 //!
-//! Not of will-it-scale: what the seeds measure by building a kernel.
+//! Not from will-it-scale: the case studies measure this by building a kernel.
 
 mod compiler;
 
@@ -15,7 +15,7 @@ use crate::steps::{expect_byte, with_mapping};
 use crate::unit::Unit;
 use crate::{Backing, Call, Counter, Error, Feature, Needs, Program, System, Workload};
 
-/// Bytes of make's own that it has written: what a fork copies. GNU make with a small Makefile takes
+/// Bytes of its own that make has written: a fork copies them. GNU make with a small Makefile takes
 /// 161 faults in all.
 const MAKE: usize = 256 << 10;
 /// Pages of them that make writes after each job; the fork has made them read-only.
@@ -58,14 +58,14 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
 
 /// The process that starts compilers.
 struct Make {
-    /// Where its memory is.
+    /// The address of its memory.
     memory: usize,
-    /// What it has noted last.
+    /// Its last note.
     note: u8,
 }
 
 impl Make {
-    /// Has `unit` compiled.
+    /// Compiles `unit` in a child.
     fn job<S: System>(&mut self, system: &mut S, unit: Unit) -> Result<(), Error> {
         let output = system.file(OUTPUT)?;
         let compiler = system.start(Program::Compiler {
@@ -88,10 +88,10 @@ impl Make {
         )
     }
 
-    /// Writes to make's own memory, which must be as it was.
+    /// Writes to make's own memory, which must be unchanged.
     fn take_note<S: System>(&mut self, system: &mut S) -> Result<(), Error> {
         let before = self.note;
-        self.note = before % u8::MAX + 1; // never 0, what a lost page holds
+        self.note = before % u8::MAX + 1; // never 0, the content of a lost page
         for number in 0..NOTES {
             let address = self.memory + number * system.page_size();
             expect_byte(system, address, before)?;

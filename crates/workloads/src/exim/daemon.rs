@@ -1,44 +1,45 @@
-//! The process that all others of the server are copies of.
+//! The process of which all others of the server are copies.
 
 use super::memory::{Area, NEW};
 use crate::program::{Files, Image, Input, RELOCATED, Sizes};
 use crate::steps::fill;
 use crate::{Backing, Error, Prot, System};
 
-/// Pages of the program that run in it, equally far apart.
+/// Pages of the program that run in it, evenly spaced.
 pub(super) const TEXT_PAGES: usize = 96;
-/// Of the program.
+/// The program's sizes.
 const SIZES: Sizes = Sizes {
     data: 512 << 10,
     data_pages: 104,
     stack: 128 << 10,
     stack_pages: 16,
 };
-/// Bytes of its heap, and pages that it has written.
+/// Bytes of its heap, and pages of it that it has written.
 const HEAP: usize = 512 << 10;
 const HEAP_PAGES: usize = 104;
-/// Bytes of its other memory, and pages that it has written.
+/// Bytes of its other memory, and pages of it that it has written.
 const ANONYMOUS: usize = 256 << 10;
 const ANONYMOUS_PAGES: usize = 56;
 
-/// Bytes that it touches, those of files included.
+/// The bytes that it touches, those of files included.
 pub(super) const MEMORY: usize = 4 << 20;
 
-/// The mail server as it waits for connections: where its memory is.
+/// The addresses of the mail server's memory while it waits for connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Daemon {
     image: Image,
     heap: usize,
     anonymous: usize,
-    /// Where the program break is, of which a process has moved nothing yet.
+    /// The program break, before a process has moved it.
     pub(super) program_break: usize,
 }
 
 impl Daemon {
-    /// Starts it in this process: maps and touches what it has when the first connection comes.
+    /// Starts it in this process: maps and touches the memory that it has when the first connection
+    /// comes.
     ///
     /// # Errors
-    /// The first call that fails. What has been mapped stays then.
+    /// The first call that fails. Earlier mappings then stay.
     pub fn start<S: System>(system: &mut S, files: &Files<S::File>) -> Result<Self, Error> {
         let image = Image::load(system, files, &SIZES)?;
         image.run_text(system, 0..TEXT_PAGES, TEXT_PAGES)?;
@@ -58,7 +59,7 @@ impl Daemon {
         })
     }
 
-    /// Takes its memory away again.
+    /// Unmaps its memory.
     ///
     /// # Errors
     /// The first call that fails.
@@ -80,7 +81,7 @@ impl Daemon {
             Area::Stack => self.image.stack,
             Area::Heap => self.heap,
             Area::Anonymous => self.anonymous,
-            // One of each.
+            // Each library has one such page.
             Area::Libraries => return self.image.library_data[number] + RELOCATED,
         };
         start + number * page

@@ -1,4 +1,4 @@
-//! The processes that a connection takes.
+//! The processes of a connection.
 
 use super::memory::Role;
 use super::{Daemon, MESSAGES};
@@ -6,24 +6,24 @@ use crate::steps::{expect_byte, fill, with_mapping};
 use crate::unit::Unit;
 use crate::{Backing, Call, Counter, Error, Program, System};
 
-/// Nanoseconds that each of a message's three processes computes.
+/// Nanoseconds of computing in each of a message's three processes.
 const COMPUTING: u64 = 800_000 / 3;
-/// Bytes by which a process moves the program break (glibc's step), and pages of them that it writes: the connection
-/// once, the delivery.
+/// Bytes by which a process moves the program break (glibc's step), and pages of them that a
+/// connection and a delivery write.
 const GROWTH: usize = 132 << 10;
 const CONNECTION_GROWN: usize = 11;
 const DELIVERY_GROWN: usize = 1;
-/// Bytes of a spool file that are written.
+/// Bytes written to a spool file.
 const SPOOLED: usize = 640;
 /// Bytes of a buffer through which a spool file is read.
 const BUFFER: usize = 4096;
 /// Bytes of a message in the mailbox, and of the mailbox; when that is full it begins anew.
 const ENTRY: usize = 384;
 pub(super) const MAILBOX: usize = 32 << 10;
-/// Bytes of files that a task has at most.
+/// The most bytes of files that a task has.
 pub(super) const FILES: usize = MAILBOX + SPOOLED.next_multiple_of(4096);
 
-/// What a process of the mail server has to do.
+/// The work of a process of the mail server.
 #[derive(Debug)]
 pub struct Mail<'a, F> {
     daemon: Daemon,
@@ -36,9 +36,9 @@ pub struct Mail<'a, F> {
 enum Step<'a, F> {
     /// Receive messages, and count each that is delivered.
     Connection(u64, &'a Counter),
-    /// Have it delivered that lies in this file.
+    /// Have the message in this file delivered.
     Delivery(&'a F),
-    /// Deliver it.
+    /// Deliver the message in this file.
     Transport(&'a F),
 }
 
@@ -59,10 +59,10 @@ impl<'a, F> Mail<'a, F> {
         }
     }
 
-    /// Does what the process does, until it ends. What it maps is left to its exit.
+    /// Runs the process until it ends. Its exit removes what it maps.
     ///
     /// # Errors
-    /// The first call that fails, or page that does not hold what it must.
+    /// The first call that fails, or page with wrong content.
     pub fn run<S: System<File = F>>(&self, system: &mut S) -> Result<(), Error> {
         match self.step {
             Step::Connection(messages, tick) => self.receive(system, messages, tick),
@@ -119,7 +119,7 @@ impl<'a, F> Mail<'a, F> {
         Error::unless(Call::Write, written as u64, ENTRY as u64)
     }
 
-    /// What the spool file is full of: this message.
+    /// Reads the spool file, all of whose bytes must be of this message.
     fn read_spool<S: System<File = F>>(&self, system: &mut S, spool: &F) -> Result<u8, Error> {
         expect_file(system, spool, 0, [0; SPOOLED], self.message)
     }
@@ -142,7 +142,7 @@ impl<'a, F> Mail<'a, F> {
     }
 }
 
-/// Looks whether `message` is in its place in the mailbox.
+/// Checks that `message` is in its place in the mailbox.
 pub(super) fn expect_delivered<S: System>(
     system: &mut S,
     message: Unit,
@@ -171,7 +171,7 @@ fn expect_file<S: System, const LEN: usize>(
     Ok(expected)
 }
 
-/// Where a message lies in the mailbox.
+/// The position of a message in the mailbox.
 fn place(message: Unit) -> u64 {
     message.number() % (MAILBOX / ENTRY) as u64 * ENTRY as u64
 }
@@ -183,6 +183,6 @@ fn grow<S: System>(system: &mut S, from: usize, pages: usize) -> Result<(), Erro
 }
 
 fn compute<S: System>(system: &mut S, message: Unit, role: Role) {
-    let what = MESSAGES + role as u64; // apart from what bytes are made of
+    let what = MESSAGES + role as u64; // apart from those that make bytes
     system.compute(message.vary(COMPUTING, what));
 }

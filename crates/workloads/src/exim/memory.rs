@@ -1,4 +1,4 @@
-//! What the server's processes do to their copies of its memory.
+//! The accesses of the server's processes to their copies of its memory.
 
 use super::Daemon;
 use crate::program::WRITTEN;
@@ -6,19 +6,19 @@ use crate::steps::expect_byte;
 use crate::unit::Unit;
 use crate::{Error, System};
 
-/// What a page holds that only the daemon has written.
+/// The content of a page that only the daemon has written.
 pub(super) const NEW: u8 = WRITTEN;
 
-/// Memory that is the process's own, of which it writes the first pages.
+/// Memory of the process's own, of which it writes the first pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Area {
-    /// Of the program.
+    /// The program's data.
     Data,
     Stack,
     Heap,
-    /// What else it has mapped.
+    /// Its other mappings.
     Anonymous,
-    /// Data of the libraries, a page of each.
+    /// Data of the libraries, one page per library.
     Libraries,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Role {
     Transport,
 }
 
-/// Bytes that all three copy at most.
+/// The most bytes that all three copy.
 pub(super) const COPIED: usize = 1 << 20;
 
 impl Role {
@@ -59,7 +59,7 @@ impl Role {
         }
     }
 
-    /// What it writes for `message`.
+    /// The byte that it writes for `message`.
     fn byte(self, message: Unit) -> u8 {
         message.output(self as usize)
     }
@@ -69,7 +69,7 @@ impl Role {
         written.any(|(one, pages)| one == area && number < pages)
     }
 
-    /// What a page holds when this process begins with `message`; `last` is the message before
+    /// The content of a page when this process begins with `message`; `last` is the message before
     /// it on the same connection.
     fn found(self, area: Area, number: usize, message: Unit, last: Option<Unit>) -> u8 {
         let connection = Role::Connection;
@@ -85,7 +85,7 @@ impl Role {
         writer.map_or(NEW, |one| one.byte(message))
     }
 
-    /// Writes its pages for `message`, which must be as those before it have left them.
+    /// Writes its pages for `message`; they must be as the earlier processes have left them.
     pub fn work<S: System>(
         self,
         system: &mut S,

@@ -1,22 +1,24 @@
 //! exim: receive and deliver mail, as the mail server of MOSBENCH does.
 //!
-//! A task is one client's share of the server. The daemon, which all processes descend from, forks
-//! a process for each connection; that one receives ten messages, writes each to a spool file, and forks a process
-//! that delivers it, which forks one more that appends it to the mailbox. All of them go on in
-//! their copy of the daemon's memory; nobody calls `exec`. Each waits for its child, so that one
-//! process of a task runs at a time; the next one's work looks whether the memory is as it must be.
+//! A task is one client's share of the server. The daemon, from which all processes descend, forks
+//! a process for each connection; that one receives ten messages, writes each to a spool file, and
+//! forks a process that delivers it, which forks one more that appends it to the mailbox. All of
+//! them continue in their copy of the daemon's memory; none calls `exec`. Each waits for its child,
+//! so that one process of a task runs at a time; the next one's work checks the memory.
 //!
-//! Not of will-it-scale: what seed 004 measures (Boyd-Wickizer et al., An analysis of Linux
-//! scalability to many cores, 2010; exim 4.71 with `deliver_drop_privilege` and ten messages a
-//! connection). What is missing: sockets, names of files and their directories, and looking up names in tables.
+//! Not from will-it-scale: case study 004 measures it (Boyd-Wickizer et al., An analysis of Linux
+//! scalability to many cores, 2010; exim 4.71 with `deliver_drop_privilege` and ten messages per
+//! connection). Missing are sockets, file names and their directories, and look-ups of names in
+//! tables.
 //!
 //! # Sizes
-//! Exim 4.96 of Debian 12 with MOSBENCH's configuration, seen by the tracepoints of page faults,
-//! `strace -f` and a sample each millisecond. A connection takes 49 faults a message, all but a few of them copies of
-//! pages that the last fork has made read-only; its delivery 152, of which 84 are copies and 67 reads of programs;
-//! the transport 184, 103 and 80. Outside of the kernel a message takes 0.8 ms (19 % of its time), which
-//! is here a third for each process. Of 4.96's 28 libraries there are 8, about as many as 4.71 had. What the allocators of
-//! 2010 did, one `brk`, `mmap` and `munmap` a message, is of MOSBENCH's own count.
+//! Measured on Exim 4.96 of Debian 12 with MOSBENCH's configuration, with the tracepoints of page
+//! faults, `strace -f` and a sample per millisecond. A connection takes 49 faults per message, all
+//! but a few of them copies of pages that the last fork has made read-only; its delivery 152, of
+//! which 84 are copies and 67 reads of programs; the transport 184, 103 and 80. Outside the kernel
+//! a message takes 0.8 ms (19 % of its time), which is divided equally among the three processes
+//! here. Of 4.96's 28 libraries there are 8, about as many as 4.71 had. The calls of 2010's
+//! allocators, one `brk`, `mmap` and `munmap` per message, are MOSBENCH's own count.
 
 mod daemon;
 mod mail;
@@ -28,7 +30,7 @@ pub use mail::Mail;
 use crate::unit::Unit;
 use crate::{Call, Counter, Error, Feature, Needs, Program, System, Workload};
 
-/// Messages of a connection.
+/// Messages per connection.
 const MESSAGES: u64 = 10;
 
 pub(crate) const WORKLOAD: Workload = Workload {

@@ -1,19 +1,19 @@
 //! The files that all processes of a program use.
 
-/// Libraries of a program: as cc1 has, without the dynamic linker.
+/// Libraries of a program: cc1's number, without the dynamic linker.
 pub const LIBRARIES: usize = 8;
 
-/// One of each.
+/// One file of each kind.
 pub struct Files<F> {
     /// The program itself.
     pub program: F,
-    /// What it is linked with.
+    /// The libraries that it is linked with.
     pub libraries: [F; LIBRARIES],
-    /// What a compiler reads.
+    /// The input of a compiler.
     pub sources: F,
 }
 
-/// Which file.
+/// Names one of the [`Files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// See [`Files::program`].
@@ -34,7 +34,7 @@ impl Input {
         }
     }
 
-    /// The byte with which each page begins; never 0, what a lost page holds.
+    /// The byte with which each page begins; never 0, the content of a lost page.
     pub const fn byte(self, page: usize) -> u8 {
         let which = match self {
             Input::Program => 0,
@@ -46,7 +46,7 @@ impl Input {
 }
 
 impl<F> Files<F> {
-    /// Each as `make` makes it.
+    /// The files, each made by `make`.
     pub fn try_new<E>(mut make: impl FnMut(Input) -> Result<F, E>) -> Result<Self, E> {
         let mut libraries = [const { None }; LIBRARIES];
         for (number, library) in libraries.iter_mut().enumerate() {

@@ -1,21 +1,20 @@
-//! What a program has in memory before its first instruction.
+//! A program's memory before its first instruction.
 
 use super::{Files, Input, LIBRARIES};
 use crate::steps::{expect_byte, fill};
 use crate::{Backing, Error, Prot, System};
 use core::ops::Range;
 
-/// Bytes of a library that are data, pages of them that are relocated, and bytes that become
-/// read-only then.
+/// Bytes of a library's data, pages of it that are relocated, and bytes that then become read-only.
 const LIBRARY_DATA: usize = 64 << 10;
 const RELOCATED_PAGES: usize = 4;
 pub(crate) const RELOCATED: usize = 32 << 10;
 /// Pages of a library that are read.
 const LIBRARY_PAGES: usize = 4;
 
-/// How large a program is.
+/// The sizes of a program.
 pub(crate) struct Sizes {
-    /// Bytes of it that are data, and pages of them that are written.
+    /// Bytes of its data, and pages of it that are written.
     pub data: usize,
     /// See [`Sizes::data`].
     pub data_pages: usize,
@@ -25,7 +24,7 @@ pub(crate) struct Sizes {
     pub stack_pages: usize,
 }
 
-/// Where what `exec` and the dynamic linker have mapped lies.
+/// The addresses of the mappings made by `exec` and the dynamic linker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Image {
     /// The program, read-only.
@@ -36,11 +35,11 @@ pub(crate) struct Image {
     pub stack: usize,
     /// The libraries, read-only.
     pub libraries: [usize; LIBRARIES],
-    /// Their data; what is relocated and read-only comes first.
+    /// Their data; the relocated, read-only part comes first.
     pub library_data: [usize; LIBRARIES],
 }
 
-/// What a page holds that has been written at the start.
+/// The content of a page written at the start.
 pub(crate) const WRITTEN: u8 = 1;
 
 impl Image {
@@ -71,7 +70,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Takes it away again.
+    /// Unmaps it.
     pub fn unload<S: System>(&self, system: &mut S, sizes: &Sizes) -> Result<(), Error> {
         system.unmap(self.text, Input::Program.size())?;
         system.unmap(self.data, sizes.data)?;
@@ -88,7 +87,7 @@ impl Image {
         Ok(())
     }
 
-    /// Reads pages of the program, of `all` that lie equally far apart.
+    /// Reads pages of the program, of `all` that are evenly spaced.
     pub fn run_text<S: System>(
         &self,
         system: &mut S,
@@ -100,7 +99,7 @@ impl Image {
     }
 }
 
-/// Where a library's text and data are then.
+/// Maps a library and relocates it; returns the addresses of its text and data.
 fn load_library<S: System>(
     system: &mut S,
     library: Input,
@@ -115,8 +114,8 @@ fn load_library<S: System>(
     Ok((text, data))
 }
 
-/// Writes to pages of a file that is mapped privately: they must be as the file has them, and
-/// are this process's own then.
+/// Writes to pages of a file that is mapped privately: they must have the file's content, and
+/// become this process's own.
 fn copy_pages<S: System>(
     system: &mut S,
     start: usize,

@@ -8,16 +8,16 @@ pub(crate) use image::{Image, RELOCATED, Sizes, WRITTEN, expect_input};
 
 use crate::exim::Mail;
 
-/// What a process does that a task has started, see [`System::start`](crate::System::start).
+/// A process that a task starts, see [`System::start`](crate::System::start).
 #[derive(Debug)]
 pub enum Program<'a, F> {
-    /// It becomes the compiler by `exec`, and does [`compile`](crate::compile).
+    /// It becomes the compiler by `exec`, and runs [`compile`](crate::compile).
     Compiler {
-        /// Which unit it compiles.
+        /// The unit that it compiles.
         unit: u64,
-        /// Where to.
+        /// The output file.
         output: &'a F,
     },
-    /// It goes on in its copy of the memory, and does [`Mail::run`].
+    /// It continues in its copy of the memory, and runs [`Mail::run`].
     Mail(Mail<'a, F>),
 }

@@ -1,8 +1,8 @@
-//! A system with as little as there can be.
+//! A system with only the required operations.
 
 use workloads::{Backing, Error, Prot, System};
 
-/// Has what every system must have, and nothing else.
+/// It has the operations that every system must have, and nothing else.
 pub struct Plain;
 
 impl System for Plain {

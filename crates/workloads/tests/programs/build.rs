@@ -1,4 +1,4 @@
-//! A build does the work of compilers, notices what is wrong with it, and leaves nothing behind.
+//! A build does the work of compilers, notices errors in it, and leaves nothing behind.
 
 use super::memory::{ENOMEM, Flaw, Memory, PAGE};
 use super::plain::Plain;
@@ -8,7 +8,7 @@ fn build() -> &'static Workload {
     workloads::find("build").expect("a known workload")
 }
 
-/// How `jobs` jobs end, and what they have done.
+/// How `jobs` jobs end, and the calls they made.
 fn run(jobs: u64, fail_at: Option<usize>, flaw: Option<Flaw>) -> (Result<(), Error>, Memory) {
     let mut make = Memory::new();
     make.spoil(fail_at, flaw);
@@ -27,7 +27,7 @@ fn a_job_is_a_twentieth_of_a_compilers() {
     assert_eq!(calls("fork"), JOBS);
     assert_eq!(calls("wait"), JOBS);
     assert_eq!(calls("file"), JOBS);
-    // Program, stack, libraries, sources, arenas, output; and make's look at the output.
+    // Program, stack, libraries, sources, arenas, output; and make's check of the output.
     assert_eq!(calls("map"), 1 + JOBS * (2 + 1 + 2 * 8 + 8 + 8 + 1 + 1));
     assert_eq!(calls("unmap"), 1 + JOBS * (8 + 6 + 1 + 1));
     assert_eq!(calls("brk"), JOBS * 16);
@@ -75,7 +75,7 @@ fn the_first_failure_ends_the_build() {
             matches!(outcome, Err(Error::Failed(_, ENOMEM))),
             "call {number}: {outcome:?}"
         );
-        // Unmapping may have been what failed.
+        // Unmapping may itself have failed.
         let kernel = make.kernel.borrow();
         let excused = matches!(outcome, Err(Error::Failed(Call::Unmap, _)));
         assert!(excused || make.pages.is_empty(), "call {number}");
@@ -103,7 +103,8 @@ fn writes_that_are_lost_are_noticed() {
     let writes = make.kernel.borrow().writes;
     let noticed = |number| run(1, None, Some(Flaw::LostWrite(number))).0.is_err();
     let noticed = (0..writes).filter(|&number| noticed(number)).count();
-    // All but those to pages that nobody reads again: the rest of make's own, private copies and the stack.
+    // All but those to pages that are not read again: the rest of make's own, private copies and
+    // the stack.
     let unread = (64 - 16) + 16 + 24 + 8 * 4 + 4;
     assert_eq!(writes - noticed, unread);
 }

@@ -1,5 +1,4 @@
-//! The mail server does the work of the real one, notices what is wrong with it, and leaves
-//! nothing behind.
+//! The mail server does the work of the real one, notices errors in it, and leaves nothing behind.
 
 use super::memory::{ENOMEM, Flaw, Memory, PAGE};
 use super::plain::Plain;
@@ -9,7 +8,7 @@ fn exim() -> &'static Workload {
     workloads::find("exim").expect("a known workload")
 }
 
-/// How `messages` messages end, and what they have done.
+/// How `messages` messages end, and the calls they made.
 fn run(messages: u64, fail_at: Option<usize>, flaw: Option<Flaw>) -> (Result<(), Error>, Memory) {
     let mut server = Memory::family();
     server.spoil(fail_at, flaw);
@@ -110,8 +109,8 @@ fn writes_that_are_lost_are_noticed() {
     let writes = run(1, None, None).1.kernel.borrow().writes;
     let noticed = |number| run(1, None, Some(Flaw::LostWrite(number))).0.is_err();
     let noticed = (0..writes).filter(|&number| noticed(number)).count();
-    // All but those to pages that nobody reads again: the transport's, what the processes before it write
-    // beyond its pages, and what the break was moved for.
+    // All but those to pages that are not read again: the transport's, the earlier processes'
+    // writes beyond its pages, and the grown heap.
     let unread = 103 + (2 + 2 + 2) + 3 + (11 + 1);
     assert_eq!(writes - noticed, unread);
 }

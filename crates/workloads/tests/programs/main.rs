@@ -1,5 +1,5 @@
-//! The workloads that start programs do the work of the real ones, notice what is wrong with it,
-//! and leave nothing behind.
+//! The workloads that start programs do the work of the real ones, notice errors in it, and leave
+//! nothing behind.
 
 mod build;
 mod exim;

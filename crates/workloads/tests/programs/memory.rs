@@ -12,7 +12,7 @@ pub const PAGE: usize = 4096;
 pub const ENOMEM: i32 = 12;
 const HEAP: usize = 1 << 32;
 
-/// A file: how long it is, and its bytes by their place; those that are not there are 0.
+/// A file: its length, and its bytes by position; missing ones are 0.
 #[derive(Debug, Default)]
 pub struct Content {
     len: usize,
@@ -28,14 +28,14 @@ impl Content {
     }
 }
 
-/// What one page of memory is.
+/// One page of memory.
 #[derive(Clone)]
 pub struct Mapped {
     prot: Prot,
-    /// Where it is in a file.
+    /// Its place in a file.
     file: Option<(File, usize)>,
     shared: bool,
-    /// What it holds, if that is its own.
+    /// Its content, if it is the process's own.
     own: Option<u8>,
     /// Whether another process may have the same page since a fork.
     forked: bool,
@@ -48,7 +48,7 @@ impl Mapped {
     }
 }
 
-/// What a system does wrong.
+/// A flaw of a system.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// Private copies go to the file.
@@ -63,7 +63,7 @@ pub enum Flaw {
     SharedFork,
 }
 
-/// What all processes have in common.
+/// The state that all processes share.
 #[derive(Default)]
 pub struct Kernel {
     /// How often each call was made.
@@ -124,7 +124,8 @@ impl Memory {
         (kernel.fail_at, kernel.flaw) = (fail_at, flaw);
     }
 
-    /// How `count` of a workload end, and that they have been counted.
+    /// Runs `count` iterations of a workload; returns their result, and checks that they have been
+    /// counted.
     pub fn run(&mut self, workload: &Workload, count: u64) -> Result<(), Error> {
         let tick = Counter::with_limit(count);
         workload.run(self, &tick)?;

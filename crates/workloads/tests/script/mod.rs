@@ -1,5 +1,4 @@
-//! A system that writes down what it is asked, and answers as a kernel would unless told
-//! otherwise.
+//! A system that records its calls, and answers as a kernel would unless told otherwise.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -8,26 +7,26 @@ use workloads::{Backing, Call, Child, Descriptor, Error, Forked, LAST, Prot, Sys
 const PAGE: usize = 4096;
 const ENOMEM: i32 = 12;
 
-/// Descriptors count from 1, in the order they are made; children as well. 0 is the file's.
+/// Descriptors count from 1, in the order of their creation; children as well. 0 is the file's.
 #[derive(Default)]
 pub struct Script {
-    /// What was asked, in order.
+    /// The calls, in order.
     pub calls: Vec<String>,
     fail_at: Option<usize>,
     lie: Option<Call>,
-    /// What each mapped page holds, by its address.
+    /// The content of each mapped page, by address.
     pages: BTreeMap<usize, u8>,
     /// Where the next mapping goes.
     top: usize,
-    /// Where a page may be neither read nor written.
+    /// A page that may be neither read nor written.
     forbidden: Range<usize>,
     descriptors: i32,
-    /// What can be read at each open descriptor.
+    /// The readable bytes at each open descriptor.
     open: BTreeMap<i32, VecDeque<u8>>,
-    /// From where to where the partner copies.
+    /// The partner's source and destination.
     echo: Option<(i32, i32)>,
     children: i32,
-    /// Those that nobody has waited for, and their exit codes.
+    /// Children that were not waited for, and their exit codes.
     running: BTreeMap<i32, u8>,
     signals: u64,
 }
@@ -51,7 +50,7 @@ impl Script {
 
     /// Panics if a mapping, a descriptor or a child is left.
     pub fn assert_nothing_left(&self, name: &str) {
-        // Closing or waiting may have been what failed.
+        // Closing or waiting may itself have failed.
         let failed = self.fail_at.and_then(|number| self.calls.get(number));
         let excused = |what: &str| failed.is_some_and(|call| call.starts_with(what));
         let left = self.pages.len();
@@ -74,7 +73,7 @@ impl Script {
         self.lie == Some(call)
     }
 
-    /// Maps `len` bytes where nothing was yet.
+    /// Maps `len` bytes at a new address.
     fn place(&mut self, len: usize) -> usize {
         let start = self.top + PAGE;
         self.top = start + len;
@@ -268,7 +267,7 @@ impl System for Script {
         let lie = if self.lies(Call::Read) { 128 } else { 0 };
         self.ask(Call::Read, format!("read {}", from.0))?;
         let waiting = self.open.get_mut(&from.0).expect("open");
-        bytes[0] = waiting.pop_front().expect("nobody will write") + lie;
+        bytes[0] = waiting.pop_front().expect("no byte will come") + lie;
         Ok(1)
     }
 

@@ -8,7 +8,7 @@ use vm::pv::{Links, Pv, links_at};
 pub(super) const ENTRIES: usize = 168;
 const WORDS: usize = ENTRIES.div_ceil(64);
 
-/// An entry's place for each index that the VM's links count: its links, and its address.
+/// Indices per entry that the VM's links count: its links, and its address.
 const INDICES: u16 = 2;
 
 /// A frame's number, or none.
@@ -23,11 +23,11 @@ pub(super) struct Chunk<M: Machine> {
     by_age: M::Cell<Neighbours>,
 }
 
-/// Whose a chunk is (`pc_pmap`). Written before it has an entry that is taken, and never again.
+/// The owner of a chunk (`pc_pmap`). Written before any of its entries is taken, and never again.
 struct Header {
     owner: usize,
     tag: Asid,
-    /// In whose list the chunk is.
+    /// The domain whose list holds the chunk.
     domain: u16,
 }
 
@@ -40,15 +40,15 @@ struct Entry<M: Machine> {
     address: M::Cell<Address>,
 }
 
-/// 12 bytes, as many as links.
+/// 12 bytes, like the links.
 #[repr(C, packed(4))]
 struct Address(usize, u32);
 
-/// What the lock of a pmap's chunks protects.
+/// The part that the lock of a pmap's chunks protects.
 pub(super) struct Own {
     /// A bit for each free entry (`pc_map`).
     free: [u64; WORDS],
-    /// Neighbours in the pmap's list (`pc_list`); of an empty one, the next empty one.
+    /// Neighbours in the pmap's list (`pc_list`); in an empty chunk, the next empty one.
     pub(super) list: Neighbours,
 }
 
@@ -109,7 +109,7 @@ impl Own {
         self.free == ALL_FREE
     }
 
-    /// Takes an entry; there is one.
+    /// Takes a free entry; there is one.
     pub(super) fn take(&mut self) -> usize {
         let word = self.free.iter().position(|&bits| bits != 0);
         let word = word.expect("a chunk with room");
@@ -121,12 +121,12 @@ impl Own {
     pub(super) fn give(&mut self, entry: usize) {
         debug_assert!(
             self.free[entry / 64] & 1 << (entry % 64) == 0,
-            "given back twice"
+            "an entry is freed twice"
         );
         self.free[entry / 64] |= 1 << (entry % 64);
     }
 
-    /// The entries that are taken.
+    /// The taken entries.
     pub(super) fn taken(&self) -> impl Iterator<Item = usize> + use<> {
         let free = self.free;
         (0..ENTRIES).filter(move |entry| free[entry / 64] & 1 << (entry % 64) == 0)
@@ -138,14 +138,14 @@ impl<M: Machine + Memory> Chunk<M> {
         machine.direct_map(frame).cast().as_ptr()
     }
 
-    /// Makes `frame`, which nobody else knows, a chunk in which all is free.
+    /// Turns `frame`, which belongs to the caller alone, into a chunk whose entries are all free.
     pub(super) fn make(machine: &M, frame: Frame, owner: *const (), tag: Asid) {
         const {
             // A checker's cells are larger.
             let plain = size_of::<M::Cell<Links>>() == size_of::<Links>();
             assert!(!plain || size_of::<Self>() <= PAGE_SIZE && size_of::<Entry<M>>() == 24);
         }
-        // Known when this is compiled.
+        // Evaluated at compile time.
         assert!(size_of::<Self>() <= PAGE_SIZE, "a chunk is a frame");
         assert!(offset_of!(Self, entries) == links_at::<M>());
         assert!(size_of::<Entry<M>>() == usize::from(INDICES) * size_of::<M::Cell<Links>>());
@@ -156,8 +156,8 @@ impl<M: Machine + Memory> Chunk<M> {
             list,
         };
         let chunk = Self::at(machine, frame);
-        // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are
-        // written when they are taken.
+        // SAFETY: the frame belongs to the caller alone, is page-aligned and large enough; entries
+        // are written when they are taken.
         unsafe {
             (&raw mut (*chunk).header).write(SharedCell::new(Header {
                 owner,
@@ -169,36 +169,36 @@ impl<M: Machine + Memory> Chunk<M> {
         }
     }
 
-    /// What the lock of the pmap's chunks protects.
+    /// The part that the lock of the pmap's chunks protects.
     ///
     /// # Safety
-    /// The frame is a chunk of a pmap whose lock is held, and this the only reference.
+    /// The frame is a chunk of a pmap whose lock is held, and this is the only reference.
     pub(super) unsafe fn own<'a>(machine: &M, frame: Frame) -> &'a mut Own {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the pmap's lock and has no other reference.
         unsafe { &mut *(*Self::at(machine, frame)).own.write() }
     }
 
-    /// As [`Chunk::own`], to look.
+    /// Like [`Chunk::own`], for reading.
     ///
     /// # Safety
-    /// The frame is a chunk of a pmap whose lock is held, and nobody writes it.
+    /// The frame is a chunk of a pmap whose lock is held, and the chunk is not written meanwhile.
     pub(super) unsafe fn look<'a>(machine: &M, frame: Frame) -> &'a Own {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the pmap's lock, so no writer interferes.
         unsafe { &*(*Self::at(machine, frame)).own.read() }
     }
 
     /// The neighbours by age.
     ///
     /// # Safety
-    /// The frame is a chunk of a list whose lock is held, and this the only reference.
+    /// The frame is a chunk of a list whose lock is held, and this is the only reference.
     pub(super) unsafe fn by_age<'a>(machine: &M, frame: Frame) -> &'a mut Neighbours {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the list's lock and has no other reference.
         unsafe { &mut *(*Self::at(machine, frame)).by_age.write() }
     }
 
-    /// The next empty chunk. Of one that is nobody's but the caller's.
+    /// The next empty chunk after one that belongs to the caller alone.
     pub(super) fn next(machine: &M, frame: Frame) -> Name {
-        // SAFETY: the caller's.
+        // SAFETY: the chunk belongs to the caller alone.
         unsafe { Self::look(machine, frame) }.list.next()
     }
 
@@ -207,44 +207,47 @@ impl<M: Machine + Memory> Chunk<M> {
     /// # Safety
     /// The frame is a chunk, and stays one.
     pub(super) unsafe fn tag(machine: &M, frame: Frame) -> Asid {
-        // SAFETY: as above; the header is not written while it is one.
+        // SAFETY: the caller knows that the frame stays a chunk; the header is not written while it
+        // is one.
         unsafe { (*(*Self::at(machine, frame)).header.read()).tag }
     }
 
-    /// In whose list the chunk is.
+    /// The domain whose list holds the chunk.
     ///
     /// # Safety
-    /// As for [`Chunk::tag`].
+    /// See [`Chunk::tag`].
     pub(super) unsafe fn domain(machine: &M, frame: Frame) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the caller knows that the frame stays a chunk; the header is not written while it
+        // is one.
         usize::from(unsafe { (*(*Self::at(machine, frame)).header.read()).domain })
     }
 
-    /// Says in whose list the chunk will be.
+    /// Sets the domain whose list will hold the chunk.
     ///
     /// # Safety
-    /// It was made just now, and nobody else knows it.
+    /// The chunk is new, and only the caller has it.
     pub(super) unsafe fn set_domain(machine: &M, frame: Frame, domain: usize) {
-        // SAFETY: as above.
+        // SAFETY: only the caller has the chunk.
         unsafe { (*(*Self::at(machine, frame)).header.write()).domain = domain as u16 };
     }
 
-    /// The pmap, as [`Chunk::make`] was told.
+    /// The pmap that was passed to [`Chunk::make`].
     ///
     /// # Safety
-    /// As for [`Chunk::tag`].
+    /// See [`Chunk::tag`].
     pub(super) unsafe fn owner(machine: &M, frame: Frame) -> *const () {
-        // SAFETY: as above.
+        // SAFETY: the caller knows that the frame stays a chunk; the header is not written while it
+        // is one.
         let owner = unsafe { (*(*Self::at(machine, frame)).header.read()).owner };
         core::ptr::with_exposed_provenance(owner)
     }
 
-    /// Says that `entry`, which was taken just now, is for `address`.
+    /// Sets the address of `entry`, which was just taken.
     ///
     /// # Safety
     /// The frame is a chunk of a pmap whose lock is held, and the entry on no list.
     pub(super) unsafe fn begin(machine: &M, frame: Frame, entry: usize, address: usize) -> Pv {
-        // SAFETY: the entry is the caller's.
+        // SAFETY: the caller has taken the entry and holds the pmap's lock.
         unsafe {
             let entry = &raw mut (*Self::at(machine, frame)).entries[entry];
             (&raw mut (*entry).links).write(SharedCell::new(Links::NONE));
@@ -267,7 +270,7 @@ impl<M: Machine + Memory> Chunk<M> {
     /// # Safety
     /// The entry is taken, and protected by a lock that is held.
     pub(super) unsafe fn address(machine: &M, pv: Pv) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the lock that protects the taken entry.
         unsafe {
             let entries = &raw const (*Self::at(machine, pv.frame)).entries;
             (*(*entries)[Self::place(pv)].address.read()).0
@@ -275,9 +278,9 @@ impl<M: Machine + Memory> Chunk<M> {
     }
 
     /// # Safety
-    /// As for [`Chunk::address`].
+    /// See [`Chunk::address`].
     pub(super) unsafe fn set_address(machine: &M, pv: Pv, address: usize) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds the lock that protects the taken entry.
         unsafe {
             let entries = &raw const (*Self::at(machine, pv.frame)).entries;
             (*(*entries)[Self::place(pv)].address.write()).0 = address;

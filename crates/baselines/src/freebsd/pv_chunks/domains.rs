@@ -1,4 +1,4 @@
-//! All chunks, by age: a list for each domain, under one mutex each.
+//! All chunks, by age: a list per domain, each under a mutex.
 
 use super::PvChunkList;
 use super::chunk::{Chunk, Name, Neighbours};
@@ -7,14 +7,16 @@ use machine::{Atomic, AtomicInt, CpuRange, Frame, Machine, Memory, Ordering, Pin
 use sync::adaptive::FreebsdMutex;
 use sync::watch::Watched;
 use sync::{Mutex, Padded};
+use vm::Error;
+use vm::heap::filled;
 use vm::policy::Victim;
 
-/// `pv_chunks[]`. A chunk is of the domain of the CPU that made it, as a frame that FreeBSD hands out is
-/// of the memory nearest to the CPU.
+/// `pv_chunks[]`. A chunk belongs to the domain of the CPU that made it, as FreeBSD's frames come
+/// from the memory nearest to the CPU.
 pub struct Domains<M: Machine> {
     lists: Box<[Padded<List<M>>]>,
     cpus: CpuRange,
-    /// In which domain reclaim begins next; a hint.
+    /// The domain in which reclaim begins next; a hint.
     turn: M::AtomicUsize,
 }
 
@@ -28,13 +30,13 @@ struct Ends {
 }
 
 impl<M: Machine> Domains<M> {
-    pub(super) fn new(domains: usize, cpus: CpuRange) -> Self {
-        let list = |_| Padded(Mutex::new(Ends::default()));
-        Domains {
-            lists: (0..domains.max(1)).map(list).collect(),
+    pub(super) fn new(domains: usize, cpus: CpuRange) -> Result<Self, Error> {
+        let list = || Padded(Mutex::new(Ends::default()));
+        Ok(Domains {
+            lists: filled(domains.max(1), list)?,
             cpus,
             turn: M::AtomicUsize::new(0),
-        }
+        })
     }
 
     pub(super) fn label(&self) {
@@ -49,18 +51,18 @@ impl<M: Machine> Domains<M> {
 }
 
 impl<M: Machine + Memory> Domains<M> {
-    /// A new chunk is the newest.
+    /// Enters a new chunk as the newest.
     pub(super) fn enter(&self, machine: &M, frame: Frame) {
         let domain = self.here();
-        // SAFETY: nobody else knows the chunk.
+        // SAFETY: only the caller has the new chunk.
         unsafe { Chunk::set_domain(machine, frame, domain) };
         self.lists[domain].lock().link(machine, frame);
     }
 
-    /// Takes chunks off that nothing is taken of: `first`, and those that it leads to. A list's lock is
-    /// taken once for its neighbours in that order.
+    /// Removes chunks without taken entries: `first`, and those linked from it. Successive chunks
+    /// of one list take its lock once.
     pub(super) fn leave(&self, machine: &M, first: Frame) {
-        // SAFETY: the caller's, and still a chunk.
+        // SAFETY: the frame belongs to the caller, and is still a chunk.
         let domain_of = |frame| unsafe { Chunk::domain(machine, frame) };
         let mut next = Some(first);
         while let Some(frame) = next {
@@ -75,7 +77,7 @@ impl<M: Machine + Memory> Domains<M> {
         }
     }
 
-    /// The oldest chunk, which is the newest from now on; of a domain that has one.
+    /// The oldest chunk, of a domain that has one; it becomes the newest.
     pub(super) fn rotate(&self, machine: &M) -> Option<Victim> {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let count = self.lists.len();
@@ -84,7 +86,7 @@ impl<M: Machine + Memory> Domains<M> {
             let frame = list.oldest?;
             list.unlink(machine, frame);
             list.link(machine, frame);
-            // SAFETY: what is on the list is a chunk as long as the lock is held.
+            // SAFETY: a frame on the list is a chunk as long as the lock is held.
             let tag = unsafe { Chunk::tag(machine, frame) };
             let chunk = Some(frame);
             Some(Victim { tag, chunk })
@@ -94,7 +96,7 @@ impl<M: Machine + Memory> Domains<M> {
 
 impl Ends {
     fn link<M: Machine + Memory>(&mut self, machine: &M, frame: Frame) {
-        // SAFETY: chunks of the list, whose lock is held.
+        // SAFETY: both frames are chunks of the list, whose lock is held.
         unsafe {
             *Chunk::by_age(machine, frame) = Neighbours::of(None, self.newest);
             match self.newest {
@@ -106,7 +108,7 @@ impl Ends {
     }
 
     fn unlink<M: Machine + Memory>(&mut self, machine: &M, frame: Frame) {
-        // SAFETY: as in `link`.
+        // SAFETY: the frame and its neighbours are chunks of the list, whose lock is held.
         unsafe {
             let list = *Chunk::by_age(machine, frame);
             match list.previous() {

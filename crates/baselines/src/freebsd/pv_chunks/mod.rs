@@ -1,27 +1,27 @@
-//! PV entries from chunks, as FreeBSD's pmap has them.
+//! PV entries in chunks, as in FreeBSD's pmap.
 //!
-//! A chunk is a frame of 168 entries of 24 bytes (address, next, previous) that belongs to one pmap,
-//! with a bitmap of those that are free ([`chunk`]). A pmap's chunks form a list, those with room in
-//! front, under the pmap's lock. Whoever unmaps a page searches the page's list for his entry
-//! (`pmap_pvh_remove`).
+//! A chunk is a frame of 168 entries of 24 bytes (address, next, previous) that belongs to one
+//! pmap, with a bitmap of the free ones ([`chunk`]). A pmap's chunks form a list, those with room
+//! in front, under the pmap's lock. To unmap a page, the pmap searches the page's list for its own
+//! entry (`pmap_pvh_remove`).
 //!
 //! # Whose turn it is to lose mappings
-//! When no frame is left for a chunk the mappings of another are taken away. Which one:
+//! When no frame is left for a chunk, another chunk loses its mappings. Which one:
 //! - [`Order::Chunks`]: all chunks stand in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
 //!   oldest first; a kernel built for NUMA has one list for each domain. Each chunk that comes or
 //!   goes takes the mutex; an operation that ends with several empty chunks takes it once
-//!   (`free_pv_chunk_batch`; FreeBSD does so at exit only).
-//! - [`Order::Pmaps`] (seed 002's "after"): pmaps stand in a list, entered once with the first
-//!   use of their tag, as FreeBSD's are by the constructor of their zone; who has gone stays. Reclaim
-//!   rotates that list, and the pmap's own. No chunk takes a common lock.
+//!   (`free_pv_chunk_batch`; FreeBSD does so only at exit).
+//! - [`Order::Pmaps`] (the "after" of case study 002): pmaps stand in a list, entered once with the
+//!   first use of their tag, as the constructor of FreeBSD's zone enters them; they stay after
+//!   their end. Reclaim rotates that list, and the pmap's own. No chunk takes a common lock.
 //!
 //! # Locks
-//! What a pmap keeps is behind a lock of its own, where FreeBSD relies on the pmap's: it is never
-//! waited for, since the VM holds that one. Then the mutex of the order, rank 44.
+//! A pmap's chunks are behind a lock of their own, where FreeBSD relies on the pmap's: it is never
+//! contended, since the VM holds the pmap's lock. After it comes the mutex of the order, rank 44.
 //!
-//! What differs: a frame for a chunk is asked for before the mapping is made, so without one the
-//! whole operation is tried again after reclaim, not the chunk alone; superpages keep an entry for
-//! each page; a chunk stays with its pmap while an operation goes on that has emptied it.
+//! The differences: a frame for a chunk is requested before the mapping is made, so without one the
+//! whole operation is retried after reclaim, not the chunk alone; superpages keep an entry for each
+//! page; a chunk stays with its pmap until the operation that has emptied it ends.
 
 mod chunk;
 mod domains;
@@ -34,6 +34,7 @@ use machine::{Asid, CpuRange, Frame, Machine, Memory};
 use of_pmap::OfPmap;
 use pmaps::Pmaps;
 use sync::{Padded, lock_class};
+use vm::Error;
 use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
 
@@ -46,15 +47,15 @@ lock_class!(
     pub PmapChunks = "pmap chunks", rank 43
 );
 
-/// Whose turn it is.
+/// Which chunk loses its mappings next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The oldest chunk's, of each of so many domains.
+    /// The oldest chunk, of each of so many domains.
     Chunks {
-        /// Lists; at least one.
+        /// The number of lists; at least one.
         domains: usize,
     },
-    /// The pmap's that was not asked for the longest time.
+    /// The first chunk of the pmap that has been spared for the longest time.
     Pmaps,
 }
 
@@ -72,20 +73,20 @@ pub enum Chunks<M: Machine> {
     ByPmap(Pmaps<M>),
 }
 
-/// What a pmap has.
+/// A pmap's chunks, on cache lines of their own.
 pub type PmapState<M> = Padded<OfPmap<M>>;
 
-// SAFETY: an entry is one whose bit was set, and taken, under the lock of its pmap's chunks, until it
-// is given back; a chunk goes only if all its bits are set.
+// SAFETY: an entry is one whose bit was set, and cleared, under the lock of its pmap's chunks,
+// until the entry is returned; a chunk is freed only if all its bits are set.
 unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
     type Config = Order;
     type Pmap = PmapState<M>;
 
-    fn new(order: &Order, cpus: CpuRange, _frames: usize) -> Self {
-        match *order {
-            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, cpus)),
+    fn new(order: &Order, cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+        Ok(match *order {
+            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, cpus)?),
             Order::Pmaps => Chunks::ByPmap(Pmaps::new()),
-        }
+        })
     }
 
     fn is_used(&self) -> bool {
@@ -150,7 +151,8 @@ unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the trait's contract: a lock that protects the taken entry is
+        // held.
         unsafe { Chunk::address(machine, pv) }
     }
 
@@ -158,7 +160,8 @@ unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the trait's contract: a lock that protects the taken entry is
+        // held.
         unsafe { Chunk::set_address(machine, pv, address) }
     }
 
@@ -166,7 +169,7 @@ unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
     where
         M: Memory,
     {
-        // SAFETY: the entry is taken, so its chunk is there.
+        // SAFETY: the entry is taken, so its chunk exists.
         unsafe { Chunk::owner(machine, pv.frame) }
     }
 

@@ -11,7 +11,7 @@ use vm::pv::Pv;
 /// A pmap's chunks (`pm_pvchunk`).
 pub struct OfPmap<M: Machine>(Mutex<M, Watched<M, TestAndSet<M>, PmapChunks>, Lists>);
 
-/// Those with a taken entry, those with room in front; and those without.
+/// The chunks with a taken entry, those with room in front; and the empty ones.
 #[derive(Default)]
 struct Lists {
     first: Name,
@@ -31,7 +31,7 @@ impl<M: Machine + Memory> OfPmap<M> {
         lists.empty.is_some() || lists.first_with_room(machine).is_some()
     }
 
-    /// Adds a chunk in which all is free.
+    /// Adds a chunk whose entries are all free.
     pub(super) fn add(&self, machine: &M, frame: Frame) {
         self.0.lock().link_first(machine, frame);
     }
@@ -48,11 +48,11 @@ impl<M: Machine + Memory> OfPmap<M> {
             lists.unlink(machine, frame);
             lists.link_last(machine, frame);
         }
-        // SAFETY: as above, and the entry was free.
+        // SAFETY: a chunk of this pmap, whose lock is held, and the entry was free.
         unsafe { Chunk::begin(machine, frame, entry, address) }
     }
 
-    /// Gives an entry of this pmap's back.
+    /// Frees an entry of this pmap.
     pub(super) fn give(&self, machine: &M, pv: Pv) {
         let mut lists = self.0.lock();
         let frame = pv.frame;
@@ -69,13 +69,13 @@ impl<M: Machine + Memory> OfPmap<M> {
         }
     }
 
-    /// Takes the chunks in which all is free away: the first, which leads to the others.
+    /// Removes the empty chunks: returns the first, which links to the others.
     pub(super) fn take_empty(&self) -> Name {
         self.0.lock().empty.take()
     }
 
-    /// Calls `see` with the addresses of `chunk`, if it is this pmap's; or of the first one, which is
-    /// the last from now on.
+    /// Calls `see` with the addresses of `chunk`, if it belongs to this pmap; otherwise with those
+    /// of the first chunk, which becomes the last.
     pub(super) fn see(&self, machine: &M, chunk: Name, see: impl FnMut(usize)) {
         let mut lists = self.0.lock();
         let Some(frame) = lists.find(machine, chunk) else {
@@ -85,7 +85,7 @@ impl<M: Machine + Memory> OfPmap<M> {
             lists.unlink(machine, frame);
             lists.link_last(machine, frame);
         }
-        // SAFETY: a chunk of this pmap, whose lock is held; taken entries keep what they say.
+        // SAFETY: a chunk of this pmap, whose lock is held; taken entries keep their addresses.
         unsafe {
             let taken = Chunk::look(machine, frame).taken();
             let index = |entry: usize| Pv {
@@ -100,14 +100,14 @@ impl<M: Machine + Memory> OfPmap<M> {
 }
 
 impl Lists {
-    /// The chunk in front, if it has room. FreeBSD's order: if it has none, none has.
+    /// The first chunk, if it has room. In FreeBSD's order, if the first has none, none has.
     fn first_with_room<M: Machine + Memory>(&self, machine: &M) -> Name {
         // SAFETY: chunks on the list are the pmap's, whose lock is held.
         let has_room = |&frame: &Frame| unsafe { Chunk::look(machine, frame) }.has_room();
         self.first.filter(has_room)
     }
 
-    /// Makes an empty chunk one in use; there is one.
+    /// Puts an empty chunk into use; there is one.
     fn use_empty<M: Machine + Memory>(&mut self, machine: &M) -> Frame {
         let frame = self.empty.expect("a chunk with room");
         self.empty = Chunk::next(machine, frame);
@@ -115,7 +115,7 @@ impl Lists {
         frame
     }
 
-    /// `chunk` if it is on the list; without one, the first.
+    /// `chunk` if it is on the list; if `None`, the first.
     fn find<M: Machine + Memory>(&self, machine: &M, chunk: Name) -> Name {
         let mut at = self.first;
         while at.is_some() && chunk.is_some() && at != chunk {
@@ -137,7 +137,7 @@ impl Lists {
     }
 
     fn link_last<M: Machine + Memory>(&mut self, machine: &M, frame: Frame) {
-        // SAFETY: as in `link_first`.
+        // SAFETY: chunks of the pmap, whose lock is held.
         unsafe {
             Chunk::own(machine, frame).list = Neighbours::of(None, self.last);
             match self.last {
@@ -149,13 +149,13 @@ impl Lists {
     }
 
     fn link_empty<M: Machine + Memory>(&mut self, machine: &M, frame: Frame) {
-        // SAFETY: as in `link_first`.
+        // SAFETY: a chunk of the pmap, whose lock is held.
         unsafe { Chunk::own(machine, frame).list.set_next(self.empty) };
         self.empty = Some(frame);
     }
 
     fn unlink<M: Machine + Memory>(&mut self, machine: &M, frame: Frame) {
-        // SAFETY: as in `link_first`.
+        // SAFETY: chunks of the pmap, whose lock is held.
         unsafe {
             let list = Chunk::look(machine, frame).list;
             match list.previous() {

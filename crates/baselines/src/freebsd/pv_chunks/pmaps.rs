@@ -1,4 +1,4 @@
-//! All pmaps, in the order in which they are asked for their chunks.
+//! All pmaps, in the order in which they lose their chunks.
 
 use super::PvChunkList;
 use alloc::boxed::Box;
@@ -8,17 +8,16 @@ use sync::adaptive::FreebsdMutex;
 use sync::watch::Watched;
 use sync::{Mutex, Padded};
 
-/// Tags that there are.
+/// The number of tags.
 const TAGS: usize = 1 << 16;
 
 /// The list of pmaps, by their tags.
 ///
-/// A tag is entered once, when a pmap has it for the first time, as a `vmspace` is by the
-/// constructor of its zone; it stays when the pmap goes, and the next one with the tag is in the
-/// list already.
+/// A tag is entered once, when a pmap first has it, as the constructor of its zone enters a
+/// `vmspace`; it stays when the pmap goes, and the next pmap with the tag is in the list already.
 pub struct Pmaps<M: Machine> {
     list: Padded<List<M>>,
-    /// Which tags are entered. Written by who has the tag.
+    /// Which tags are entered. Written by the tag's owner.
     entered: Box<[M::AtomicU8]>,
 }
 
@@ -37,18 +36,18 @@ impl<M: Machine> Pmaps<M> {
         M::label_value(&*self.entered, "pmap list");
     }
 
-    /// Enters a tag, whose owner is the caller, unless it has been.
+    /// Enters a tag, which the caller owns, unless it is there.
     pub(super) fn enter(&self, tag: Asid) {
         let entered = &self.entered[usize::from(tag.0)];
-        // Relaxed: who has a tag comes after who had it (`Asids::take`).
+        // Relaxed: the tag's earlier owner happens before the caller (`Asids::take`).
         if entered.load(Ordering::Relaxed) == 0 {
             entered.store(1, Ordering::Relaxed);
-            // Never more than its capacity: each tag once.
+            // Never exceeds its capacity: each tag is entered once.
             self.list.lock().push_back(tag);
         }
     }
 
-    /// The pmap whose turn it is; it is the last from now on.
+    /// The pmap whose turn it is; it becomes the last.
     pub(super) fn rotate(&self) -> Option<Asid> {
         let mut list = self.list.lock();
         let tag = list.pop_front()?;

@@ -2,15 +2,16 @@
 
 use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering};
 use sync::Padded;
+use vm::Error;
 use vm::policy::Reservation;
 
-/// Reservation as FreeBSD has it today: an atomic addition to the system's counter,
-/// and one to the user's.
+/// Reservation as in FreeBSD today: an atomic addition to the system's counter, and one to the
+/// user's.
 ///
-/// FreeBSD adds first and takes the pages back if they were too many, so a large refusal
-/// can make a small reservation beside it fail. The policy forbids that, so the system's
-/// counter is raised by compare-and-swap: one locked instruction while nobody is in the
-/// way, as the addition.
+/// FreeBSD adds first and subtracts the pages again if they were too many, so a large refusal can
+/// make a small reservation beside it fail. The policy forbids that, so the system's counter is
+/// raised by compare-and-swap: one locked instruction while no other CPU interferes, like the
+/// addition.
 pub struct AtomicSwap<M: Machine> {
     limit: u64,
     system: Padded<M::AtomicU64>,
@@ -20,31 +21,25 @@ pub struct AtomicSwap<M: Machine> {
 impl<M: Machine> Reservation<M> for AtomicSwap<M> {
     type Config = ();
 
-    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Self {
-        AtomicSwap {
+    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+        Ok(AtomicSwap {
             limit,
             system: Padded(M::AtomicU64::new(0)),
             user: Padded(M::AtomicU64::new(0)),
-        }
+        })
     }
 
     fn reserve(&self, pages: u64) -> bool {
         // The counters guard no other memory: relaxed throughout.
-        let mut seen = self.system.load(Ordering::Relaxed);
-        loop {
-            let Some(sum) = seen.checked_add(pages).filter(|&sum| sum <= self.limit) else {
-                return false;
-            };
-            match self
-                .system
-                .compare_exchange_weak(seen, sum, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                Ok(_) => break,
-                Err(newer) => seen = newer,
-            }
+        let sum = |seen: u64| seen.checked_add(pages).filter(|&sum| sum <= self.limit);
+        let reserved = self
+            .system
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
+            .is_ok();
+        if reserved {
+            self.user.fetch_add(pages, Ordering::Relaxed);
         }
-        self.user.fetch_add(pages, Ordering::Relaxed);
-        true
+        reserved
     }
 
     fn release(&self, pages: u64) {

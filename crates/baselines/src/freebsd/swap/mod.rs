@@ -1,13 +1,12 @@
 //! Swap reservation by global counters (S5).
 //!
-//! Each private writable mapping reserves the swap space it may come to need. Seed 000
-//! ends here: once delayed invalidation scales, every `mmap` and `munmap` meets in this
-//! account.
+//! Each private writable mapping reserves the swap space it may come to need. Case study 000 ends
+//! here: once delayed invalidation scales, every `mmap` and `munmap` meets in this account.
 //!
-//! FreeBSD counts twice: all of the system against the swap space there is, and each
-//! user's for a resource limit that is off by default. The workloads run as one user,
-//! so both counters are everybody's. Its system-wide limit is off by default too
-//! (overcommit); the counting is not. Here the limit holds, as the policy promises.
+//! FreeBSD counts twice: the system's total against the swap space, and each user's for a resource
+//! limit that is off by default. The workloads run as one user, so all CPUs share both counters.
+//! Its system-wide limit is off by default too (overcommit); the counting is not. Here the limit
+//! holds, as the policy promises.
 
 mod atomic;
 mod mutex;

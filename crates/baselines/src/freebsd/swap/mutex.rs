@@ -4,6 +4,7 @@ use machine::{Atomic, CpuRange, Machine, Ordering};
 use sync::adaptive::FreebsdMutex;
 use sync::watch::{LockClass, Watched};
 use sync::{Padded, RawLock, lock_class};
+use vm::Error;
 use vm::policy::Reservation;
 
 lock_class!(
@@ -15,8 +16,8 @@ lock_class!(
     pub SwapUser = "swap user", rank 35
 );
 
-/// Reservation as FreeBSD had it in May 2018: `sw_dev_mtx`, which also guards the swap
-/// devices, around the system's counter, then the mutex of the user around his.
+/// Reservation as in FreeBSD in May 2018: `sw_dev_mtx`, which also guards the swap devices, around
+/// the system's counter, then the user's mutex around the user's.
 ///
 /// Each reserve and release takes both mutexes, one after the other.
 pub struct MutexSwap<M: Machine> {
@@ -40,20 +41,20 @@ impl<M: Machine, C: LockClass> Counter<M, C> {
         }
     }
 
-    /// Under the mutex, replaces the count by what `change` makes of it, if anything.
+    /// Under the mutex, replaces the count by the result of `change`, if there is one.
     fn update(&self, change: impl FnOnce(u64) -> Option<u64>) -> bool {
         let held = self.mutex.lock();
         let changed = change(self.pages.load(Ordering::Relaxed));
         if let Some(pages) = changed {
             self.pages.store(pages, Ordering::Relaxed);
         }
-        // SAFETY: locked above.
+        // SAFETY: the mutex was locked above, by this call.
         unsafe { self.mutex.unlock(held) };
         changed.is_some()
     }
 
-    /// Takes `pages` off the count; more than are there is the caller's mistake, and
-    /// leaves none, as FreeBSD does for users.
+    /// Subtracts `pages` from the count; more than there are is the caller's mistake, and leaves
+    /// none, as FreeBSD does for users.
     fn lower(&self, pages: u64) {
         self.update(|count| {
             debug_assert!(count >= pages, "released {pages} pages of {count} reserved");
@@ -65,19 +66,19 @@ impl<M: Machine, C: LockClass> Counter<M, C> {
 impl<M: Machine> Reservation<M> for MutexSwap<M> {
     type Config = ();
 
-    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Self {
-        MutexSwap {
+    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+        Ok(MutexSwap {
             limit,
             system: Padded(Counter::new()),
             user: Padded(Counter::new()),
-        }
+        })
     }
 
     fn reserve(&self, pages: u64) -> bool {
         let fits = |count: u64| count.checked_add(pages).filter(|&sum| sum <= self.limit);
         self.system.update(fits) && {
-            // No resource limit is set, so the user's count takes it. It exceeds the
-            // system's by releases under way only.
+            // No resource limit is set, so the user's count accepts it. Only releases under way
+            // make it exceed the system's.
             self.user.update(|count| Some(count.saturating_add(pages)))
         }
     }

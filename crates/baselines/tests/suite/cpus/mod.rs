@@ -1,4 +1,4 @@
-//! CPUs that do as they are told, one step at a time.
+//! CPUs that follow a script, one step at a time.
 
 use hosted::Hosted;
 use machine::{CpuRange, Frame, Topology};

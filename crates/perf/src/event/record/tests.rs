@@ -1,4 +1,4 @@
-//! Records put together by hand.
+//! Hand-made records.
 
 use super::*;
 use crate::event::format::Field;
@@ -31,7 +31,7 @@ fn decoder() -> Decoder {
     }
 }
 
-/// A record in the making.
+/// A record being built.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -52,7 +52,7 @@ impl Bytes {
         self
     }
 
-    /// A sample of `id` at `time` up to the stack.
+    /// A sample of `id` at `time`, up to the stack.
     fn sample(id: u64, time: u64) -> Self {
         Bytes::default().u64(id).u32(7).u32(8).u64(time)
     }
@@ -63,12 +63,19 @@ impl Bytes {
             .fold(self.u64(chain.len() as u64), |bytes, &word| bytes.u64(word))
     }
 
-    /// Two words on top of the user's stack, of three that were asked for.
+    /// Two words on top of the user's stack, of three requested.
     fn top(self, words: [u64; 2]) -> Self {
-        self.u64(24).u64(words[0]).u64(words[1]).u64(99).u64(16)
+        let registers =
+            (0..REGISTERS.len() as u64).fold(self.u64(2), |bytes, at| bytes.u64(60 + at));
+        registers
+            .u64(24)
+            .u64(words[0])
+            .u64(words[1])
+            .u64(99)
+            .u64(16)
     }
 
-    /// What ends a record that is no sample.
+    /// The trailer of records other than samples.
     fn at(self, time: u64) -> Self {
         self.u32(7).u32(8).u64(time).u64(CLOCK)
     }
@@ -88,7 +95,7 @@ fn decode(records: &[u8]) -> Vec<Stamped> {
     events
 }
 
-const WHO: Who = Who { pid: 7, tid: 8 };
+const THREAD: Thread = Thread { pid: 7, tid: 8 };
 
 #[test]
 fn a_sample_has_its_stack() {
@@ -97,9 +104,15 @@ fn a_sample_has_its_stack() {
         .top([77, 78])
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let event = Event::Sample {
-        who: WHO,
+        thread: THREAD,
         chain: Chain {
             addresses: [1, 2, 3].into(),
+            registers: Some(Registers {
+                argument: 60,
+                frame: 61,
+                link: (REGISTERS.len() == 4).then_some(62),
+                stack: 59 + REGISTERS.len() as u64,
+            }),
             top: [77, 78].into(),
         },
     };
@@ -114,6 +127,7 @@ fn tracepoints_have_their_fields() {
         .u64(0)
         .u64(0xabc)
         .u32(33)
+        .u64(0)
         .u64(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let end = Bytes::sample(END, 2).u32(20).u64(0).u64(0xabc).u32(0);
@@ -132,6 +146,7 @@ fn tracepoints_have_their_fields() {
         .u64(0)
         .u32(9)
         .u32(120)
+        .u64(0)
         .u64(0);
     let switch = switch.record(sys::PERF_RECORD_SAMPLE, 0);
     let events: Vec<Event> = decode(&[begin, end, switch].concat())
@@ -140,17 +155,17 @@ fn tracepoints_have_their_fields() {
         .collect();
     let expected = [
         Event::Begin {
-            who: WHO,
+            thread: THREAD,
             lock: 0xabc,
             flags: 33,
             chain: [5].into(),
         },
         Event::End {
-            who: WHO,
+            thread: THREAD,
             lock: 0xabc,
         },
         Event::Switch {
-            who: WHO,
+            thread: THREAD,
             prev: 8,
             state: 0x102,
             next: 9,
@@ -178,7 +193,7 @@ fn tasks_and_their_memory_are_followed() {
         map.at(6).record(sys::PERF_RECORD_MMAP2, 2),
     ]
     .concat();
-    let child = Who { pid: 20, tid: 21 };
+    let child = Thread { pid: 20, tid: 21 };
     let mapping = Mapping {
         start: 0x1000,
         end: 0x1200,
@@ -186,11 +201,17 @@ fn tasks_and_their_memory_are_followed() {
         path: "/bin/sh".into(),
     };
     let expected = [
-        (4, Event::Fork { child, parent: WHO }),
+        (
+            4,
+            Event::Fork {
+                child,
+                parent: THREAD,
+            },
+        ),
         (
             5,
             Event::Comm {
-                who: child,
+                thread: child,
                 name: "sh".into(),
                 exec: true,
             },
@@ -231,6 +252,7 @@ fn what_is_not_understood_is_passed_over() {
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let good = Bytes::sample(CLOCK, 2)
         .chain(&[])
+        .u64(0)
         .u64(0)
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let mut records = [unknown, foreign, liar, good].concat();

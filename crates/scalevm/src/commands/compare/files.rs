@@ -2,30 +2,35 @@
 
 use super::rule;
 use crate::cli::CompareArgs;
-use crate::harness::Failure;
 use crate::output::verdict::{self, Comparison, Series};
-use stats::ministat::{Dataset, MOST, report};
-use stats::record::{self, Run, Subject};
-use stats::verdict::judge;
+use bench::Failure;
+use stats::ministat::{Dataset, MOST};
+use stats::record::{Run, Subject};
+use stats::store::{self, File};
+use stats::verdict::{Better, Rule, judge};
 use stats::{Exit, InputError};
-use std::fs::File;
+use std::fs;
 use std::io::{BufRead, BufReader};
 
 /// Compares each file with the first.
 pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let files = &args.operands;
     let unavailable = |why: &str| Err(Failure::Unavailable(why.to_owned()));
+    if args.lower_is_better && of_results(files)? > 0 {
+        return unavailable("--lower-is-better is for files of numbers; results are rates");
+    }
+    if !args.prepare.is_empty() || !args.cleanup.is_empty() {
+        return unavailable(
+            "--prepare and --cleanup go with --workload and --command: nothing is run here",
+        );
+    }
     if files.len() > MOST {
         return Err(Failure::Unavailable(format!(
             "{} files; at most {MOST} are compared",
             files.len()
         )));
     }
-    let mut of_results = 0;
-    for file in files {
-        of_results += usize::from(holds_results(file)?);
-    }
-    match of_results {
+    match of_results(files)? {
         _ if files.is_empty() => {
             unavailable("what shall be compared? See `scalevm compare --help`")
         }
@@ -34,6 +39,15 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         1 if files.len() == 1 => unavailable("a result file is compared with another; name two"),
         _ => unavailable("some files hold results and some numbers; compare files of one kind"),
     }
+}
+
+/// How many of the files hold results.
+fn of_results(files: &[String]) -> Result<usize, InputError> {
+    let mut count = 0;
+    for file in files {
+        count += usize::from(holds_results(file)?);
+    }
+    Ok(count)
 }
 
 /// Whether the first line that is not blank begins a JSON object. Standard input is read once
@@ -46,7 +60,7 @@ fn holds_results(path: &str) -> Result<bool, InputError> {
         file: path.into(),
         source,
     };
-    let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut reader = BufReader::new(fs::File::open(path).map_err(unreadable)?);
     loop {
         let bytes = reader.fill_buf().map_err(unreadable)?;
         let blank = bytes.iter().take_while(|byte| byte.is_ascii_whitespace());
@@ -58,6 +72,28 @@ fn holds_results(path: &str) -> Result<bool, InputError> {
     }
 }
 
+/// What numbers are of.
+struct Numbers<'a> {
+    about: &'a str,
+    unit: &'a str,
+    simulated: bool,
+    better: Better,
+}
+
+const NUMBERS: Numbers<'static> = Numbers {
+    about: "files of numbers",
+    unit: "",
+    simulated: false,
+    better: Better::Higher,
+};
+
+const NUMBERS_OF_TIME: Numbers<'static> = Numbers {
+    about: "files of times",
+    unit: "s",
+    better: Better::Lower,
+    ..NUMBERS
+};
+
 /// What ministat does; with `--verdict` more.
 fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
     let column = args.table.column();
@@ -67,18 +103,34 @@ fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
         .map(|file| Dataset::read(file, &column))
         .collect();
     let sets = sets?;
+    let times = sets[0].are_times();
+    if let Some(other) = sets.iter().find(|set| set.are_times() != times) {
+        return Err(Failure::Unavailable(format!(
+            "{} and {}: numbers with a unit of time are compared with such only",
+            sets[0].name(),
+            other.name()
+        )));
+    }
+    let kind = match (times, args.lower_is_better) {
+        (true, _) => NUMBERS_OF_TIME,
+        (false, true) => Numbers {
+            better: Better::Lower,
+            ..NUMBERS
+        },
+        (false, false) => NUMBERS,
+    };
     let options = args.table.options();
-    let text = report(&sets, &options).map_err(|error| Failure::Unavailable(error.to_string()))?;
     match args.json {
         true => verdict::print_sets_json(&sets, &options),
-        false => print!("{text}"),
+        false => verdict::print_sets(kind.about, &sets, &options)
+            .map_err(|error| Failure::Unavailable(error.to_string()))?,
     }
     let mut exit = Exit::Success;
     if args.verdict {
         let base = &sets[0];
         for set in &sets[1..] {
             let sides = [base, set].map(|set| (set.name(), set.points()));
-            exit = worse(exit, judged(args, "files of numbers", "", false, sides)?);
+            exit = worse(exit, judged(args, &kind, sides)?);
         }
     }
     Ok(exit.code())
@@ -88,7 +140,11 @@ fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
 fn results(args: &CompareArgs) -> Result<u8, Failure> {
     let mut files = Vec::new();
     for file in &args.operands {
-        let mut runs = record::runs(&record::read(file)?);
+        let store = store::read(&[file])?;
+        for warning in &store.warnings {
+            eprintln!("scalevm: warning: {warning}");
+        }
+        let mut runs: Vec<Run> = store.files.iter().flat_map(File::runs).collect();
         runs.retain(|run| run.complete);
         files.push((file.as_str(), runs));
     }
@@ -165,7 +221,7 @@ fn compare_point(
         let series: Vec<Series<'_>> = series
             .map(|((file, _), rates)| Series::new(file, rates))
             .collect();
-        verdict::print_table(&series, &args.table.options());
+        verdict::print_table(&about, &series, &args.table.options());
     }
     if !judgeable {
         let why = "samples of one run are not independent runs and prove nothing; \
@@ -187,7 +243,13 @@ fn compare_point(
             (sides[0].0, averages[0].as_slice()),
             (*file, runs.as_slice()),
         ];
-        exit = worse(exit, judged(args, &about, &point.unit, simulated, pair)?);
+        let kind = Numbers {
+            about: &about,
+            unit: &point.unit,
+            simulated,
+            better: Better::Higher,
+        };
+        exit = worse(exit, judged(args, &kind, pair)?);
     }
     Ok(exit)
 }
@@ -208,18 +270,20 @@ fn is_simulated(subject: &Subject) -> bool {
 /// Judges B's runs against A's and prints the verdict.
 fn judged(
     args: &CompareArgs,
-    about: &str,
-    unit: &str,
-    simulated: bool,
+    kind: &Numbers<'_>,
     [a, b]: [(&str, &[f64]); 2],
 ) -> Result<Exit, Failure> {
-    let rule = rule(args, simulated);
+    let rule = Rule {
+        better: kind.better,
+        ..rule(args, kind.simulated)
+    };
     let judgement = judge(a.1, b.1, &rule);
     let judgement = judgement
         .map_err(|error| Failure::Unavailable(format!("A is {}, B is {}: {error}", a.0, b.0)))?;
     let comparison = Comparison {
-        about,
-        unit,
+        about: kind.about,
+        unit: kind.unit,
+        better: kind.better,
         a: Series::new(a.0, a.1),
         b: Series::new(b.0, b.1),
         minimum_effect: rule.minimum_effect,

@@ -2,13 +2,13 @@
 
 use super::rule;
 use super::sides::{Kept, Sides};
-use crate::cli::{CompareArgs, On};
+use crate::cli::CompareArgs;
 use crate::commands;
-use crate::harness::{Failure, interrupt};
 use crate::output::json;
 use crate::output::progress::Progress;
 use crate::output::sink::Sink;
 use crate::output::verdict::{self, Comparison, Series};
+use bench::{Failure, On, interrupt};
 use stats::Exit;
 use stats::verdict::{Plan, judge, self_test_of};
 use std::io::Stdout;
@@ -26,15 +26,25 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
             args.operands.len()
         )));
     }
+    if args.prepare.len() > 2 || args.cleanup.len() > 2 {
+        let why = "--prepare and --cleanup are given once, or twice: for A, and for B";
+        return Err(Failure::Unavailable(why.into()));
+    }
     commands::prepare()?;
     let mut sides = Sides::new(args, &args.operands)?;
     warn_if_crowded(args, &sides);
-    let sink = Sink::open(None::<&mut Stdout>, &args.measuring.keep)?;
+    let keep = &args.measuring.keep;
+    let sink = Sink::open(
+        None::<&mut Stdout>,
+        keep.store.as_deref(),
+        keep.label.as_deref(),
+    )?;
     let mut machine = (args.json || sink.is_some()).then(json::machine);
+    let pairs = args.runs.unwrap_or(RUNS);
+    sides.warn_if_noisy(2 * pairs, machine.as_ref());
     let mut kept = sink
         .zip(machine.clone())
         .map(|(sink, machine)| Kept { sink, machine });
-    let pairs = args.runs.unwrap_or(RUNS);
     let rates = alternate(&mut sides, 2 * u64::from(pairs), kept.as_mut())?;
     let stored = kept.map_or(Ok(()), |kept| kept.sink.finish());
     // A run of A that lost its partner does not count.
@@ -51,6 +61,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let comparison = Comparison {
         about: &sides.about,
         unit: sides.unit,
+        better: rule.better,
         a: Series::new(name_a, &a),
         b: Series::new(name_b, &b),
         minimum_effect: rule.minimum_effect,
@@ -63,7 +74,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     } else {
         println!("{}, A and B in turn", comparison.about);
         let series = [Series::new(name_a, &a), Series::new(name_b, &b)];
-        verdict::print_table(&series, &args.table.options());
+        verdict::print_table(comparison.about, &series, &args.table.options());
         verdict::print(&comparison);
     }
     stored?;
@@ -92,6 +103,7 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
         runs: args.runs.unwrap_or(SELF_TEST_RUNS) as usize,
     };
     let total = 2 * (plan.comparisons * plan.runs) as u64;
+    sides.warn_if_noisy(total.try_into().unwrap_or(u32::MAX), machine.as_ref());
     let found = self_test_of(plan, alternate(&mut sides, total, None)?);
     if found.rank.of == 0 {
         return Ok(commands::finished()); // cut short before the first comparison

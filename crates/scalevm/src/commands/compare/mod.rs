@@ -5,12 +5,14 @@ mod interleaved;
 mod sides;
 
 use crate::cli::CompareArgs;
-use crate::harness::Failure;
+use crate::output::format;
+use bench::Failure;
 use stats::verdict::Rule;
 
 /// Compares what the operands name: files, or with `--workload` systems, or with
 /// `--command` commands.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    format::choose(args.format.format);
     let kept = args.measuring.keep.store.is_some() || args.measuring.keep.label.is_some();
     if kept && (args.self_test || args.workload.is_none()) {
         let why = "--store and --label go with --workload: other comparisons make no runs to keep";
@@ -36,7 +38,7 @@ fn is_file(name: &str) -> bool {
 }
 
 /// What matters, if nothing is said: on a real machine, and between simulated results,
-/// whose model can not rank what lies closer.
+/// whose model cannot rank what lies closer.
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 

@@ -1,14 +1,15 @@
 //! What can be run in turn: a workload on a system, or a command.
 
-use crate::catalog::{PRESETS, SYSTEMS};
-use crate::cli::{CompareArgs, On};
+use crate::cli::{CommonArgs, CompareArgs};
 use crate::commands;
-use crate::harness::{Failure, Job, Plan, Schedule, Target, Together, interrupt, measure};
 use crate::output::json;
 use crate::output::sink::Sink;
-use crate::own::Opened;
-use crate::simulated::Simulated;
-use clap::ValueEnum;
+use baselines::selected::Preset;
+use bench::own::Opened;
+use bench::simulated::Simulated;
+use bench::{
+    COMPLETIONS, Failure, Job, OPERATIONS, On, Plan, Schedule, System, Together, interrupt, measure,
+};
 use stats::environment::Environment;
 use stats::record::{Measurement, Subject};
 use std::process::{Command, Stdio};
@@ -38,6 +39,8 @@ pub struct Sides {
     pub names: Vec<String>,
     /// Those who run, in the same order.
     pub runners: Vec<Box<dyn Side>>,
+    /// How long a run is.
+    duration: Duration,
     /// Whether all of them are simulated.
     pub simulated: bool,
     /// What they run, if that is no command.
@@ -45,35 +48,55 @@ pub struct Sides {
 }
 
 impl Sides {
+    /// Says so if this computer is not quiet, and the runs are made on it.
+    pub fn warn_if_noisy(&self, runs: u32, machine: Option<&Environment>) {
+        if !self.simulated {
+            commands::warn_if_noisy(self.duration.saturating_mul(runs), machine);
+        }
+    }
+
     /// The sides that `names` stand for: commands if `args` say so, else systems.
     pub fn new(args: &CompareArgs, names: &[String]) -> Result<Self, Failure> {
         let common = args.measuring.common();
-        let simulated = commands::system(&common, true)? == On::Sim;
+        let places = names.iter().map(|name| place(args, &common, name));
+        let places: Vec<Place> = match args.command {
+            true => Vec::new(),
+            false => places.collect::<Result<_, _>>()?,
+        };
+        let on_sim = |place: &Place| place.0 == On::Sim;
+        commands::simulated_only(&common.sim, places.iter().any(on_sim))?;
+        let simulated = !places.is_empty() && places.iter().all(on_sim);
         let on = if simulated { On::Sim } else { On::Hosted };
         let duration = common.schedule(on).duration;
         let seconds = duration.as_secs_f64();
         let mut sides = Sides {
             about: format!("commands, again and again for {seconds} s a run"),
-            unit: json::COMPLETIONS,
+            unit: COMPLETIONS,
             names: names.to_vec(),
             runners: Vec::new(),
+            duration,
             simulated,
             _workload: None,
         };
         if args.command {
-            sides.runners.extend(names.iter().map(|command| {
-                Box::new(Shell {
-                    command: command.clone(),
-                    warmup: args.measuring.warmup.unwrap_or(1),
-                    duration,
-                }) as Box<dyn Side>
-            }));
+            sides
+                .runners
+                .extend(names.iter().enumerate().map(|(index, command)| {
+                    Box::new(Shell {
+                        command: command.clone(),
+                        around: Around::of(args, index),
+                        warmup: args.measuring.warmup.unwrap_or(1),
+                        duration,
+                    }) as Box<dyn Side>
+                }));
             return Ok(sides);
         }
         let workload = workload(args, names)?;
         let job = workload.job;
-        for name in names {
-            sides.runners.push(system(args, job, name)?);
+        for (index, place) in places.into_iter().enumerate() {
+            let side = system(args, job, place)?;
+            let around = Around::of(args, index);
+            sides.runners.push(Box::new(Prepared { side, around }));
         }
         let mode = common.mode();
         sides.about = format!(
@@ -82,7 +105,7 @@ impl Sides {
             job.description(),
             mode.count(args.measuring.tasks as usize)
         );
-        sides.unit = json::UNIT;
+        sides.unit = OPERATIONS;
         sides._workload = Some(workload);
         Ok(sides)
     }
@@ -94,40 +117,54 @@ fn workload(args: &CompareArgs, names: &[String]) -> Result<Opened, Failure> {
         let default = workloads::find("mmap1").expect("mmap1 is a workload");
         return Ok(Job::Known(default).into());
     };
-    let os = On::Os.entry().name;
+    let os = On::Os.name();
     let other = names.iter().any(|name| name != os);
     commands::chosen(choice, if other { On::Hosted } else { On::Os })
 }
 
 /// Whether `name` is a system or a preset.
 pub fn is_system(name: &str) -> bool {
-    SYSTEMS
-        .iter()
-        .chain(PRESETS)
-        .any(|entry| entry.name == name)
+    On::named(name).is_some() || name.parse::<Preset>().is_ok()
 }
 
-/// A workload on the system or preset called `name`.
-fn system(args: &CompareArgs, workload: Job, name: &str) -> Result<Box<dyn Side>, Failure> {
-    let common = args.measuring.common();
-    let systems = On::value_variants();
-    let (on, vm) = match systems.iter().find(|on| on.entry().name == name) {
-        Some(&on) => (on, None),
-        None if is_system(name) => (commands::system(&common, true)?, Some(name)),
-        None => {
-            let known = SYSTEMS.iter().chain(PRESETS).map(|entry| entry.name);
+/// A system, and the preset of our VM if it is one of those.
+type Place = (On, Option<Preset>);
+
+/// The system or preset called `name`.
+fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, Failure> {
+    let place = match (On::named(name), name.parse()) {
+        (Some(on), _) => (on, None),
+        (None, Ok(preset)) => {
+            let implied = match common.sim.machine.is_chosen() {
+                true => On::Sim,
+                false => On::Hosted,
+            };
+            let asked = args.measuring.on.filter(|on| *on != On::Os);
+            (asked.unwrap_or(implied), Some(preset))
+        }
+        (None, Err(_)) => {
+            let known = On::ALL.map(On::name).into_iter();
+            let known = known.chain(Preset::ALL.map(Preset::name));
             return Err(Failure::Unavailable(format!(
                 "no system or preset is called `{name}`; there are {}",
                 known.collect::<Vec<_>>().join(", ")
             )));
         }
     };
-    if let Some(asked) = args.measuring.on.filter(|asked| *asked != on) {
-        let (asked, is) = (asked.entry().name, on.entry().name);
-        return Err(Failure::Unavailable(format!(
-            "--on {asked} does not go with `{name}`, which is {is}"
-        )));
+    match args.measuring.on.filter(|asked| *asked != place.0) {
+        None => Ok(place),
+        Some(asked) => {
+            let (asked, is) = (asked.name(), place.0.name());
+            Err(Failure::Unavailable(format!(
+                "--on {asked} does not go with `{name}`, which runs on {is}"
+            )))
+        }
     }
+}
+
+/// A workload on a system.
+fn system(args: &CompareArgs, workload: Job, (on, vm): Place) -> Result<Box<dyn Side>, Failure> {
+    let common = args.measuring.common();
     let plan = Plan {
         workload,
         tasks: args.measuring.tasks as usize,
@@ -135,24 +172,24 @@ fn system(args: &CompareArgs, workload: Job, name: &str) -> Result<Box<dyn Side>
         count: None,
     };
     let schedule = common.schedule(on);
-    if on == On::Sim {
-        return Ok(Box::new(OnSimulated {
-            target: commands::simulated(vm, &common)?,
+    Ok(match commands::system(on, vm, &common)? {
+        System::Sim(target) => Box::new(OnSimulated {
+            target,
             plan,
             span: schedule.duration,
-        }));
-    }
-    Ok(Box::new(OnSystem {
-        target: commands::target(on, vm, &common)?,
-        subject: json::subject(&plan, on, vm, None),
-        plan,
-        schedule,
-    }))
+        }),
+        system => Box::new(OnSystem {
+            subject: system.subject(&plan),
+            system,
+            plan,
+            schedule,
+        }),
+    })
 }
 
 /// A workload; each run starts its tasks anew.
 struct OnSystem {
-    target: Box<dyn Target>,
+    system: System,
     subject: Subject,
     plan: Plan,
     schedule: Schedule,
@@ -164,7 +201,7 @@ impl Side for OnSystem {
         let mut records = sink.map(|sink| json::Records::new(&self.subject, sink, None));
         // Runs are told of as a whole, so nobody else watches.
         let mut watch = Together::default().with(&mut records);
-        let outcome = measure(&*self.target, &self.plan, &self.schedule, &mut watch)?;
+        let outcome = measure(self.system.target(), &self.plan, &self.schedule, &mut watch)?;
         if outcome.interrupted {
             return Ok(None);
         }
@@ -177,7 +214,7 @@ impl Side for OnSystem {
 
 /// A workload on a simulated machine; each run has the next seed, the same for all sides.
 struct OnSimulated {
-    target: Simulated,
+    target: Box<Simulated>,
     plan: Plan,
     span: Duration,
 }
@@ -187,9 +224,7 @@ impl Side for OnSimulated {
         let done = self.target.sample(&self.plan, self.span)?;
         let seconds = self.span.as_secs_f64();
         if let Some(kept) = kept {
-            let machine = Some(self.target.machine());
-            let vm = Some(self.target.preset.name());
-            let subject = json::subject(&self.plan, On::Sim, vm, machine);
+            let subject = self.target.subject(&self.plan);
             let sample = Measurement::of_counts(&subject, 1, &done, seconds);
             json::Records::new(&subject, &mut kept.sink, None).whole(sample, &kept.machine);
         }
@@ -201,55 +236,110 @@ impl Side for OnSimulated {
 
 /// A shell command. A run starts it again and again, one after the other, until
 /// `duration` has passed, and lets the last one end: completions over the time they
-/// really took.
+/// really took, and what is done around them left out.
 struct Shell {
     command: String,
+    around: Around,
     warmup: u32,
     duration: Duration,
 }
 
 impl Shell {
-    /// Runs the command once; false if the user cut it short. Its output is dropped, its
-    /// complaints are not.
-    fn complete(&self) -> Result<bool, Failure> {
-        let status = Command::new("/bin/sh")
-            .args(["-c", &self.command])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status()
-            .map_err(Failure::start("/bin/sh"))?;
-        // The signal has probably reached the command as well, so ask about it first.
-        if interrupt::pending().is_some() {
-            return Ok(false);
+    /// Runs the command once, between what is to be done before and after; the time it took, and none if
+    /// the user cut it short.
+    fn complete(&self) -> Result<Option<Duration>, Failure> {
+        if !self.around.before()? {
+            return Ok(None);
         }
-        match status.success() {
-            true => Ok(true),
-            false => Err(Failure::Command {
-                command: self.command.clone(),
-                status,
-            }),
-        }
+        let start = Instant::now();
+        let whole = shell(&self.command);
+        let taken = start.elapsed();
+        // What was prepared is cleaned up whatever came of it.
+        let cleaned = self.around.after();
+        Ok((whole? && cleaned?).then_some(taken))
     }
 }
 
 impl Side for Shell {
     fn run(&mut self, _: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
         for _ in 0..std::mem::take(&mut self.warmup) {
-            if !self.complete()? {
+            if self.complete()?.is_none() {
                 return Ok(None);
             }
         }
-        let start = Instant::now();
-        let mut completions = 0.0;
-        loop {
-            if !self.complete()? {
-                return Ok(None);
+        let (mut completions, mut taken) = (0.0, Duration::ZERO);
+        while taken < self.duration {
+            match self.complete()? {
+                None => return Ok(None),
+                Some(time) => taken += time,
             }
             completions += 1.0;
-            let elapsed = start.elapsed();
-            if elapsed >= self.duration {
-                return Ok(Some(completions / elapsed.as_secs_f64()));
-            }
         }
+        Ok(Some(completions / taken.as_secs_f64()))
+    }
+}
+
+/// A system, and what is to be done before and after each of its runs.
+struct Prepared {
+    side: Box<dyn Side>,
+    around: Around,
+}
+
+impl Side for Prepared {
+    fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
+        if !self.around.before()? {
+            return Ok(None);
+        }
+        let rate = self.side.run(kept);
+        let whole = self.around.after();
+        let (rate, whole) = (rate?, whole?);
+        Ok(rate.filter(|_| whole))
+    }
+}
+
+/// Shell commands before and after what is measured.
+struct Around {
+    before: Option<String>,
+    after: Option<String>,
+}
+
+impl Around {
+    /// Those of side number `index`: its own, or the only one.
+    fn of(args: &CompareArgs, index: usize) -> Self {
+        let of = |all: &[String]| all.get(index).or_else(|| all.last()).cloned();
+        Around {
+            before: of(&args.prepare),
+            after: of(&args.cleanup),
+        }
+    }
+
+    fn before(&self) -> Result<bool, Failure> {
+        self.before.as_deref().map_or(Ok(true), shell)
+    }
+
+    fn after(&self) -> Result<bool, Failure> {
+        self.after.as_deref().map_or(Ok(true), shell)
+    }
+}
+
+/// Runs a command by a shell; false if the user cut it short. Its output is dropped, its
+/// complaints are not.
+fn shell(command: &str) -> Result<bool, Failure> {
+    let status = Command::new("/bin/sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .map_err(Failure::start("/bin/sh"))?;
+    // The signal has probably reached the command as well, so ask about it first.
+    if interrupt::pending().is_some() {
+        return Ok(false);
+    }
+    match status.success() {
+        true => Ok(true),
+        false => Err(Failure::Command {
+            command: command.to_owned(),
+            status,
+        }),
     }
 }

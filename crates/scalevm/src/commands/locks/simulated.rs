@@ -2,27 +2,18 @@
 
 use crate::cli::LocksArgs;
 use crate::commands::{finished, prepare};
-use crate::harness::{Failure, interrupt};
-use crate::locks::Row;
-use crate::locks::simulated::{self, Point};
+use crate::output::format;
 use crate::output::plot::{self, Curve};
 use crate::output::progress::Progress;
-use crate::output::simulated_locks::{print_json, table};
+use crate::output::simulated_locks::{Figures, print_json, table};
+use bench::{Failure, interrupt};
+use lockbench::Row;
+use lockbench::simulated;
 use sim::profile::Profile;
 use std::ops::Range;
 
 /// Runs of each point, unless another number is asked for.
 const SEEDS: u32 = 5;
-
-/// What was found out of one lock.
-pub struct Figures {
-    /// The lock.
-    pub row: &'static Row,
-    /// Nanoseconds of an operation of one CPU, nothing inside.
-    pub alone: f64,
-    /// The curve, as far as it was finished.
-    pub points: Vec<Point>,
-}
 
 /// Simulates and shows.
 pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
@@ -31,12 +22,12 @@ pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
         return Err(Failure::Unavailable(why.into()));
     }
     let rows = simulated_rows(rows, &args.only)?;
-    let profile = args.sim.profile()?;
+    let profile = args.sim.machine.profile()?;
     let mut counts = args.counts();
     if counts.is_empty() {
         counts = simulated::counts(&profile);
     }
-    let first = args.sim.seed;
+    let first = args.sim.machine.first_seed();
     let seeds = first..first.saturating_add(args.sim.seeds.unwrap_or(SEEDS).into());
     prepare()?;
     let figures = measure(&profile, &rows, &counts, &seeds)?;
@@ -105,30 +96,11 @@ fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: &Range<
         profile.cpus(),
         seeds.end - seeds.start
     );
-    println!("{}", table(figures, counts));
+    format::print(&table(figures, counts));
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
     print!("{}", plot::draw(&curves, "CPUs"));
     println!(
-        "to be trusted: a saturated lock ± 35 %, a drop at a socket boundary ± 25 %, a ranking \
-         from 1.5 times apart; not fairness (docs/simulator/locks.md)"
+        "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary; rankings \
+         hold from a factor of 1.5 on; fairness is not predicted (docs/simulator/locks.md)"
     );
-}
-
-impl Figures {
-    /// What is left of the peak at the last point.
-    pub fn kept(&self) -> Option<f64> {
-        let rates = || self.points.iter().map(|point| point.throughput.median);
-        let peak = rates().fold(0.0, f64::max);
-        Some(rates().next_back()? / peak)
-    }
-
-    fn curve(&self) -> Curve {
-        let points = self.points.iter();
-        Curve {
-            label: self.row.name.to_owned(),
-            points: points
-                .map(|point| (point.cpus, point.throughput.median))
-                .collect(),
-        }
-    }
 }

@@ -1,13 +1,13 @@
 //! Two profiles, compared.
 
+use super::Place;
 use super::files::{self, title};
 use crate::cli::ProfileArgs;
-use crate::harness::Failure;
 use crate::output::profile as output;
+use bench::Failure;
 use profile::flame::{self, Widths};
-use profile::{Difference, Profile};
-use std::fs;
-use std::path::{Path, PathBuf};
+use profile::{Difference, Profile, unlike};
+use std::path::Path;
 
 /// Where the difference goes if nobody says.
 const DIRECTORY: &str = "profile-diff";
@@ -15,8 +15,9 @@ const DIRECTORY: &str = "profile-diff";
 /// Shows what changed from `before` to `after`.
 pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failure> {
     let (before, after) = (files::read(before)?, files::read(after)?);
-    let difference = Difference::of(&before, &after);
     let json = args.common.json;
+    let directory = Place::of(args.out.as_deref(), json)?;
+    let difference = Difference::of(&before, &after);
     match json {
         true => println!("{}", files::difference_line(&before, &after, &difference)),
         false => {
@@ -25,8 +26,14 @@ pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failur
             output::print_difference(&difference);
         }
     }
-    let directory = args.out.clone();
-    if let Some(directory) = directory.or_else(|| (!json).then(|| PathBuf::from(DIRECTORY))) {
+    let unlike = unlike(&before.subject, &after.subject);
+    if !unlike.is_empty() {
+        eprintln!(
+            "scalevm: warning: the profiles are of unlike things ({}): what differs between them need not be a change",
+            unlike.join("; ")
+        );
+    }
+    if let Some(directory) = directory.make(|| DIRECTORY.to_owned())? {
         write(&before, &after, &difference, &directory)?;
         eprintln!(
             "scalevm: differential flame graphs are in {}",
@@ -42,7 +49,6 @@ fn write(
     difference: &Difference,
     directory: &Path,
 ) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(Failure::file(directory))?;
     let title = format!("{} → {}", title(before), title(after));
     let seconds = (before.task_seconds(), after.task_seconds());
     for (name, stacks) in [

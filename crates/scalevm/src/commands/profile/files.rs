@@ -1,9 +1,10 @@
 //! The files of a profile: flame graphs, folded stacks, speedscope, and itself as JSON.
 
-use crate::harness::Failure;
-use profile::{Difference, Profile, flame, speedscope};
+use crate::output::file;
+use bench::Failure;
+use profile::{Difference, Profile, flame, speedscope, unlike};
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 /// The name of the profile itself.
 const ITSELF: &str = "profile.jsonl";
@@ -24,6 +25,7 @@ pub fn difference_line(before: &Profile, after: &Profile, difference: &Differenc
         "bottleneck_before": before.bottleneck,
         "bottleneck_after": after.bottleneck,
         "sentence": difference.sentence,
+        "unlike": unlike(&before.subject, &after.subject),
         "locks": difference.changes,
     })
     .to_string()
@@ -43,11 +45,10 @@ pub fn title(profile: &Profile) -> String {
     )
 }
 
-/// Writes all files into `directory`, which is created if need be.
+/// Writes all files into `directory`.
 pub fn write(profile: &Profile, directory: &Path) -> Result<(), Failure> {
     let title = title(profile);
     let stacks = [("busy", &profile.busy), ("waits", &profile.waits)];
-    fs::create_dir_all(directory).map_err(Failure::file(directory))?;
     for (name, stacks) in stacks {
         let subtitle = format!("{name} ({}): {}", profile.clock, profile.bottleneck);
         let svg = flame::svg(stacks, &title, &subtitle);
@@ -62,8 +63,8 @@ pub fn write(profile: &Profile, directory: &Path) -> Result<(), Failure> {
 /// Writes one file.
 pub fn put(directory: &Path, name: &str, content: io::Result<String>) -> Result<(), Failure> {
     let path = directory.join(name);
-    let written = content.and_then(|content| fs::write(&path, content));
-    written.map_err(Failure::file(&path))
+    let content = content.map_err(Failure::file(&path))?;
+    file::write(&path, content.as_bytes())
 }
 
 /// The profile in a directory that [`write()`] made, or the last one in a file of JSON.

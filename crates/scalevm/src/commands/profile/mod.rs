@@ -4,14 +4,17 @@ mod difference;
 pub mod files;
 
 use crate::cli::{ProfileArgs, WorkloadArgs};
-use crate::harness::{Failure, Plan};
-use crate::output::profile;
-use crate::profiling::Subject;
+use crate::output::{file, format, json, profile, progress};
+use bench::profiling::Subject;
+use bench::{Failure, Plan};
+use stats::record;
 use stats::store::Writer;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Profiles a run, or compares two profiles.
 pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
+    format::choose(args.common.format.format);
     match (&args.what, args.diff.as_slice()) {
         (_, [before, after]) => difference::run(args, before, after),
         (Some(what), _) => one(args, what),
@@ -21,7 +24,8 @@ pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
 
 fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let common = &args.common;
-    let on = super::system(common, args.vm.is_some())?;
+    let on = super::on(common, args.vm.is_some())?;
+    let system = super::system(on, args.vm, common)?;
     super::prepare()?;
     let workload = super::workload(what, on)?;
     let plan = Plan {
@@ -31,13 +35,16 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         count: None,
     };
     super::warn_if_crowded(on, plan.tasks);
+    let directory = Place::of(args.out.as_deref(), common.json)?;
+    let store = common.keep.store.as_deref().map(Writer::create);
+    let store = store.transpose()?;
     let subject = Subject {
-        on,
-        vm: args.vm.as_deref(),
+        system: &system,
         plan,
         schedule: args.schedule(on),
-        frequency: args.frequency,
-        common,
+        options: args.options(),
+        machine: json::machine,
+        bars: progress::bar,
     };
     let Some(seen) = subject.profile()? else {
         return Ok(super::finished());
@@ -47,17 +54,11 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         false => profile::print(&plan, &seen),
     }
     profile::notes(&seen.notes);
-    if let Some(store) = &common.keep.store {
-        let mut kept = Writer::create(store)?;
+    if let Some(mut kept) = store {
         kept.append_aside(&files::line(&seen))?;
         eprintln!("scalevm: kept in {}", kept.path().display());
     }
-    let directory = args.out.clone().or_else(|| {
-        let what = &seen.subject;
-        let name = format!("profile-{}-{}-{}", what.workload, what.on, what.tasks);
-        (!common.json).then(|| PathBuf::from(name))
-    });
-    if let Some(directory) = directory {
+    if let Some(directory) = directory.make(|| name(&seen.subject))? {
         files::write(&seen, &directory)?;
         eprintln!(
             "scalevm: flame graphs and stacks are in {}",
@@ -65,4 +66,58 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         );
     }
     Ok(super::finished())
+}
+
+/// The directory of a profile that nobody gave a name: `profile-mmap1-hosted-freebsd-di-4-threads`.
+fn name(what: &record::Subject) -> String {
+    let vm = what.vm.iter().map(|vm| format!("-{vm}"));
+    let name = format!(
+        "profile-{}-{}{}-{}-{}",
+        what.workload,
+        what.on,
+        vm.collect::<String>(),
+        what.tasks,
+        what.mode.name()
+    );
+    // A workload of the user's own may be called anything.
+    name.replace(['/', '\0'], "_")
+}
+
+/// Where pictures go.
+enum Place {
+    /// Where the user says.
+    Named(PathBuf),
+    /// Into a directory of their own.
+    New,
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Place {
+    /// What was asked for; an error if it cannot be written, before anything is measured.
+    fn of(named: Option<&Path>, json: bool) -> Result<Self, Failure> {
+        let place = match named {
+            Some(path) => Place::Named(path.to_owned()),
+            None if json => Place::Nowhere,
+            None => Place::New,
+        };
+        match &place {
+            Place::Named(path) => file::check_directory(path)?,
+            Place::New => file::check_directory(Path::new("."))?,
+            Place::Nowhere => {}
+        }
+        Ok(place)
+    }
+
+    /// The directory, which is there now; `name` is its name if the user gave none.
+    fn make(self, name: impl FnOnce() -> String) -> Result<Option<PathBuf>, Failure> {
+        match self {
+            Place::Nowhere => Ok(None),
+            Place::New => file::new_directory(&name()).map(Some),
+            Place::Named(path) => {
+                fs::create_dir_all(&path).map_err(Failure::file(&path))?;
+                Ok(Some(path))
+            }
+        }
+    }
 }

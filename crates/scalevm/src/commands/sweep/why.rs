@@ -1,15 +1,16 @@
 //! Why a curve bends: profiles at its peak and at its end, and what changed between.
 
-use super::{Series, Side, Sweep};
+use super::{Side, Sweep};
 use crate::cli::{CommonArgs, watching};
 use crate::commands::profile::files;
-use crate::harness::{Failure, Plan};
-use crate::output::profile as output;
-use crate::profiling::Subject;
+use crate::output::curves::Series;
+use crate::output::{json, profile as output, progress};
+use bench::profiling::Subject;
+use bench::{Failure, Plan};
 use profile::{Difference, Profile};
 
 /// Profiles each curve where it is highest and where it ends, and says what differs.
-pub fn explain(sweep: &Sweep<'_>, series: &[Series], common: &CommonArgs) -> Result<(), Failure> {
+pub fn explain(sweep: &Sweep, series: &[Series], common: &CommonArgs) -> Result<(), Failure> {
     for (side, one) in sweep.sides.iter().zip(series) {
         let mut profiles: Vec<(usize, Profile)> = Vec::new();
         for tasks in peak_and_end(&one.curve()) {
@@ -47,28 +48,23 @@ fn peak_and_end(curve: &[(usize, f64)]) -> Vec<usize> {
     ends
 }
 
-fn subject<'a>(
-    sweep: &Sweep<'_>,
-    side: &Side<'a>,
-    tasks: usize,
-    common: &'a CommonArgs,
-) -> Subject<'a> {
+fn subject<'a>(sweep: &Sweep, side: &'a Side, tasks: usize, common: &CommonArgs) -> Subject<'a> {
     Subject {
-        on: side.on,
-        vm: side.vm,
+        system: &side.system,
         plan: Plan {
             workload: sweep.workload,
             tasks,
             mode: sweep.mode,
             count: None,
         },
-        schedule: watching(common, side.on),
-        frequency: perf::Options::default().frequency,
-        common,
+        schedule: watching(common, side.system.on()),
+        options: perf::Options::default(),
+        machine: json::machine,
+        bars: progress::bar,
     }
 }
 
-fn tell(sweep: &Sweep<'_>, label: &str, tasks: usize, profile: &Profile, json: bool) {
+fn tell(sweep: &Sweep, label: &str, tasks: usize, profile: &Profile, json: bool) {
     match json {
         true => println!("{}", files::line(profile)),
         false => println!(

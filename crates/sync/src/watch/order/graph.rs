@@ -1,4 +1,4 @@
-//! All orders that were ever said: a matrix of class pairs.
+//! All observed lock orders: a matrix of class pairs.
 //!
 //! ```text
 //! say(a, b):  if matrix[a][b] is set: known
@@ -6,13 +6,13 @@
 //!             look for a path b → … → a over set, not bad, pairs
 //!             if there is one: mark matrix[a][b] bad
 //! ```
-//! Whoever closes a cycle finds it without a lock: of the pairs in the cycle one is
-//! set last, and the search that follows it sees all the others. Setting and
-//! searching are sequentially consistent for that: with two CPUs that say `a → b`
-//! and `b → a` at once it is Dekker's pattern. Both may then report.
+//! The CPU that closes a cycle finds it without a lock: one of the pairs in the cycle is set last,
+//! and the search that follows it sees all the others. For that, setting and searching are
+//! sequentially consistent: two CPUs that say `a → b` and `b → a` at once are Dekker's pattern.
+//! Both may then report.
 //!
-//! A bad pair stays known, so it is reported once, but no path leads over it: what
-//! others say later is not blamed on it.
+//! A bad pair stays known, so it is reported once, but no path leads over it: later orders are not
+//! blamed on it.
 
 use crate::watch::ClassState;
 use crate::watch::class::{MAX_CLASSES, class};
@@ -20,28 +20,28 @@ use crate::watch::site::Site;
 use core::panic::Location;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// 0, or [`SET`], perhaps [`BAD`], the site where `from` was held in bits 0–15 and
-/// the one where `to` was taken in bits 16–31.
+/// 0, or [`SET`], perhaps [`BAD`], the site where `from` was acquired in bits 0–15 and the one
+/// where `to` was waited for in bits 16–31.
 static MATRIX: [[AtomicU64; MAX_CLASSES]; MAX_CLASSES] =
     [const { [const { AtomicU64::new(0) }; MAX_CLASSES] }; MAX_CLASSES];
 
 const SET: u64 = 1 << 32;
 const BAD: u64 = 1 << 33;
 
-/// A step in the order: somebody held `from` and waited for `to`.
+/// A step in the order: a task held `from` and waited for `to`.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// The class of the lock held; [`None`] if it has no number.
     pub from: Option<&'static ClassState>,
-    /// Where that was taken; [`None`] if there were more sites than are recorded.
+    /// Where the held lock was acquired; [`None`] if there were more sites than are recorded.
     pub held_at: Option<&'static Location<'static>>,
-    /// The class of the lock waited for.
+    /// The class of the awaited lock.
     pub to: Option<&'static ClassState>,
-    /// Where that was waited for.
+    /// Where the task waited for it.
     pub taken_at: Option<&'static Location<'static>>,
 }
 
-/// Steps, each from where the one before leads to.
+/// Steps, each starting where the previous one ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The classes from the end back to the start.
@@ -57,23 +57,23 @@ impl Path {
     }
 }
 
-/// What comes of saying an order.
+/// The result of recording an order.
 pub(super) enum Verdict {
     Fine,
     /// It breaks the declared order.
     Rank,
-    /// The path is the opposite order, said before.
+    /// The path is the opposite order, recorded before.
     Cycle(Path),
 }
 
-/// Whether this order was said before.
+/// Whether this order is already recorded.
 #[inline]
 pub(super) fn is_known(from: usize, to: usize) -> bool {
-    // Relaxed: nothing is read on the strength of it.
+    // Relaxed: no other read depends on it.
     MATRIX[from][to].load(Ordering::Relaxed) != 0
 }
 
-/// Says that `from`, taken at `held_at`, comes before `to`, waited for at `taken_at`.
+/// Records that `from`, acquired at `held_at`, comes before `to`, waited for at `taken_at`.
 #[cold]
 pub(super) fn say(
     from: usize,
@@ -84,11 +84,11 @@ pub(super) fn say(
 ) -> Verdict {
     let sites = held_at.0 as u64 | (taken_at.0 as u64) << 16;
     let bad = if ranks_kept { 0 } else { BAD };
-    // Sequentially consistent: see above; pairs with the loads in `search`.
+    // Sequentially consistent: see the module docs; pairs with the loads in `search`.
     let said =
         MATRIX[from][to].compare_exchange(0, SET | bad | sites, Ordering::SeqCst, Ordering::SeqCst);
     if said.is_err() {
-        return Verdict::Fine; // somebody said it a moment ago, and answers for it
+        return Verdict::Fine; // another CPU has just recorded it, and reports it
     }
     if !ranks_kept {
         return Verdict::Rank;
@@ -156,8 +156,7 @@ fn recorded(from: usize, to: usize) -> Option<Edge> {
     })
 }
 
-/// The lock order as it was seen so far: each pair of classes, with the sites that
-/// were the first to show it.
+/// The lock order observed so far: each pair of classes, with the sites that first showed it.
 pub fn edges() -> impl Iterator<Item = Edge> {
     let pairs = (1..MAX_CLASSES).flat_map(|from| (1..MAX_CLASSES).map(move |to| (from, to)));
     pairs.filter_map(|(from, to)| recorded(from, to))

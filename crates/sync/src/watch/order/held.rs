@@ -1,7 +1,7 @@
-//! The locks a task holds: a stack in its local words, two words a lock.
+//! The locks that a task holds: a stack in its local words, two words per lock.
 //!
-//! Locks of a class that nests by address, taken one after the other, make one entry
-//! with a count (a run), so that locking all 512 pages of a superpage is one entry.
+//! Locks of a class that nests by address, acquired one after the other, make one entry with a
+//! count (a run), so that locking all 512 pages of a superpage is one entry.
 
 use crate::locals::{HELD_DEPTH, HELD_FIRST, HELD_MAX};
 use crate::watch::MAX_CLASSES;
@@ -12,10 +12,10 @@ use machine::{Locals, Machine};
 /// The calling task's stack.
 pub(super) struct Stack<M>(PhantomData<(*mut (), M)>);
 
-/// A lock held, or a run of them.
+/// A held lock, or a run of them.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// Where it, or the first of the run, was taken.
+    /// Where it, or the first of the run, was acquired.
     pub site: Site,
     /// The number of its class.
     pub class: usize,
@@ -85,8 +85,8 @@ impl<M: Machine> Stack<M> {
         }
     }
 
-    /// Adds a lock; false if there was no room, and none before that has been lost
-    /// (one report is enough).
+    /// Adds a lock; false if there is no room for it, and this is the first one lost (one report is
+    /// enough).
     #[must_use]
     pub(super) fn push(&self, class: usize, site: Site, lock: usize, run: bool) -> bool {
         M::with_locals(|locals| {
@@ -118,13 +118,13 @@ impl<M: Machine> Stack<M> {
         })
     }
 
-    /// Removes a lock; false if it is not there, and none has been lost.
+    /// Removes a lock; false if it is not there, and no lock was lost.
     #[must_use]
     pub(super) fn pop(&self, class: usize, lock: usize) -> bool {
         M::with_locals(|locals| {
             let (entries, lost) = depth(locals);
-            // The latest with this address. A run knows its last lock only, so it has
-            // what no other entry has.
+            // The latest entry with this address. A run knows only its last lock, so any other lock
+            // that no entry has belongs to the run.
             let mut found = None;
             for i in (0..entries).rev() {
                 let entry = Entry::read(locals, i);
@@ -143,7 +143,7 @@ impl<M: Machine> Stack<M> {
             let mut entry = Entry::read(locals, found);
             if entry.more > 0 {
                 entry.more -= 1;
-                // The run does not know its last but one: any may follow from here.
+                // The run does not record its last lock but one: any lock may follow from here.
                 if entry.lock == lock {
                     entry.lock = 0;
                 }

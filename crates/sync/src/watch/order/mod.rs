@@ -1,21 +1,22 @@
 //! The lock-order checker.
 //!
-//! Whoever waits for a lock of class `b` while holding one of class `a` says that
-//! `a` comes before `b`. All that was ever said is a graph of classes, and a cycle
-//! in it is a deadlock that needs only bad luck, so it is reported when first
-//! said, with the call sites of each step, whether or not anybody is stuck.
-//! (FreeBSD's WITNESS, Linux's lockdep.)
+//! A task that waits for a lock of class `b` while holding one of class `a` shows that `a` comes
+//! before `b`. All orders seen so far form a graph of classes. A cycle in it is a deadlock that
+//! needs only bad luck, so the checker reports it when it first appears, with the call sites of
+//! each step, whether or not any task is stuck. (FreeBSD's WITNESS, Linux's lockdep.)
 //!
-//! Also reported: two locks of one class, unless the class or the call allows it; a
-//! lock waited for by its own holder; a declared rank not kept; a lock released by a
-//! task that does not hold it; more locks held than can be kept track of.
+//! It also reports: two locks of one class, unless the class or the call allows it; a lock waited
+//! for by its own holder; a violation of a declared rank; a lock released by a task that does not
+//! hold it; more held locks than it can track; a wait, by a task that holds a pin, for a lock that
+//! may put its waiter to sleep, whether the lock is free or not (on machines that count pins:
+//! [`machine::Cpus::pins`]).
 //!
-//! `try_lock` does not wait, so it says nothing; but what is waited for while a lock
-//! so taken is held comes after it. Readers count as writers: a writer that waits
-//! between two readers makes them deadlock as writers would.
+//! `try_lock` does not wait, so it shows no order; but a lock waited for while one acquired by
+//! `try_lock` is held comes after that one. Readers count as writers: a writer that waits between
+//! two readers makes them deadlock as writers would.
 //!
-//! An acquisition whose pairs are known costs a site look-up and, for each lock held,
-//! one load from a matrix that is hardly ever written.
+//! An acquisition whose pairs are known costs a site look-up and, for each held lock, one load from
+//! a matrix that is hardly ever written.
 
 mod graph;
 mod held;
@@ -33,11 +34,11 @@ use graph::Verdict;
 use held::{Entry, Stack};
 use machine::Machine;
 
-/// Whether anything is checked. Relaxed: it changes while nobody holds a lock.
+/// Whether anything is checked. Relaxed: it changes while no task holds a lock.
 static ON: AtomicBool = AtomicBool::new(true);
 
-/// Switches the checker off, or on again, for the whole process; it is on at first. Off it
-/// costs a load and a branch a call. Call it while no task holds a lock.
+/// Switches the checker off, or on again, for the whole process; it is on at first. Off, it costs a
+/// load and a branch per call. Call it while no task holds a lock.
 pub fn switch(on: bool) {
     ON.store(on, Relaxed);
 }
@@ -47,12 +48,12 @@ fn is_on() -> bool {
     ON.load(Relaxed)
 }
 
-/// Checks the order in which locks are taken.
+/// Checks the order in which tasks acquire locks.
 #[derive(Clone, Copy, Debug)]
 pub enum Order {}
 
-/// How many locks the calling task holds. Locks of a [`Nesting::ByAddress`] class that
-/// were taken one after the other count as one.
+/// How many locks the calling task holds. Locks of a [`Nesting::ByAddress`] class that were
+/// acquired one after the other count as one.
 pub fn held<M: Machine>() -> usize {
     Stack::<M>::new().depth()
 }
@@ -103,10 +104,15 @@ impl<M: Machine> Observer<M> for Order {
     fn released((): ()) {}
 }
 
-// Not inlined, these three: there is a copy of the caller for each lock and each place that
-// takes it.
+// These three are not inlined: each lock and each place that acquires it has a copy of the caller.
 #[inline(never)]
 fn check<M: Machine>(attempt: &Attempt) {
+    if attempt.may_sleep && M::pins() > 0 {
+        violation::report(&Violation::Pinned {
+            class: attempt.class,
+            site: attempt.site,
+        });
+    }
     let stack = Stack::<M>::new();
     let wanted = attempt.class.id();
     if stack.depth() == 0 || wanted == 0 {
@@ -116,7 +122,7 @@ fn check<M: Machine>(attempt: &Attempt) {
         if held.class == wanted {
             check_nesting(attempt, held);
         } else if graph::is_known(held.class, wanted) {
-            // Said before, and checked then.
+            // Recorded before, and checked then.
         } else if let Some(from) = class(held.class) {
             check_pair(from, held, attempt);
         }
@@ -143,7 +149,7 @@ fn pop<M: Machine>(class: &'static ClassState, lock: usize) {
     }
 }
 
-/// Both of one class.
+/// A pair of one class.
 fn check_nesting(attempt: &Attempt, held: Entry) {
     let now = || edge(held, attempt);
     if held.lock == attempt.lock {
@@ -159,7 +165,7 @@ fn check_nesting(attempt: &Attempt, held: Entry) {
     }
 }
 
-/// Of different classes, for the first time.
+/// A new pair of different classes.
 #[cold]
 fn check_pair(from: &'static ClassState, held: Entry, attempt: &Attempt) {
     let to = attempt.class;

@@ -1,4 +1,4 @@
-//! What is reported, and to whom.
+//! Violations of lock order, and how they are reported.
 
 use super::{Edge, Path};
 use crate::watch::ClassState;
@@ -8,18 +8,18 @@ use core::panic::Location;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A rule of lock order that was broken.
+/// A broken rule of lock order.
 #[derive(Clone, Copy, Debug)]
 pub enum Violation<'a> {
     /// The opposite order was seen before. Reported once for each pair of classes.
     Cycle {
         /// What the task is about to do.
         now: Edge,
-        /// What was done before, from `now.to` to `now.from`.
+        /// The earlier steps, from `now.to` to `now.from`.
         before: &'a Path,
     },
-    /// The rank of what is held is not below that of what is wanted. Reported once
-    /// for each pair of classes.
+    /// The held lock's rank is not below that of the wanted one. Reported once for each pair of
+    /// classes.
     Rank {
         /// What the task is about to do.
         now: Edge,
@@ -46,12 +46,19 @@ pub enum Violation<'a> {
         /// The lock's address.
         lock: usize,
     },
-    /// The task holds more locks than can be kept track of; this one and further ones
-    /// are not checked.
+    /// The task waits for a lock that may put it to sleep while it is pinned to its CPU.
+    Pinned {
+        /// The lock's class.
+        class: &'static ClassState,
+        /// Where it is acquired.
+        site: &'static Location<'static>,
+    },
+    /// The task holds more locks than the checker can track; this one and further ones are not
+    /// checked.
     TooDeep {
         /// The lock's class.
         class: &'static ClassState,
-        /// Where it was taken.
+        /// Where it was acquired.
         site: &'static Location<'static>,
     },
 }
@@ -59,11 +66,12 @@ pub enum Violation<'a> {
 /// The handler, a `fn(&Violation)`; null means to panic.
 static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// Has violations reported to `handler`, in the task that commits them; [`None`]
-/// restores the default, which is to panic.
+/// Makes `handler` receive violations, in the task that commits them; [`None`] restores the
+/// default, which is to panic.
 ///
-/// The report comes before the task waits or releases, so a panic leaves the lock as
-/// it was; only [`Violation::TooDeep`] is known after the lock was taken. When the handler returns, the task goes on, be it into a deadlock.
+/// The report comes before the task waits or releases, so a panic leaves the lock as it was; only
+/// [`Violation::TooDeep`] is reported after the lock was acquired. When the handler returns, the
+/// task goes on, even into a deadlock.
 pub fn set_handler(handler: Option<fn(&Violation<'_>)>) {
     let handler = handler.map_or(null_mut(), |f| f as *mut ());
     HANDLER.store(handler, Ordering::Relaxed);
@@ -147,6 +155,13 @@ impl fmt::Display for Violation<'_> {
                 write!(
                     f,
                     "\"{name}\" lock {lock:#x} released, but the task does not hold it"
+                )
+            }
+            Violation::Pinned { class, site } => {
+                let name = class.name();
+                write!(
+                    f,
+                    "a pinned task may sleep: \"{name}\" is waited for at {site}"
                 )
             }
             Violation::TooDeep { class, site } => {

@@ -1,14 +1,14 @@
 //! The lock profile: how often, how long and where locks are waited for.
 //!
-//! Each acquisition adds one to a counter of the acquiring CPU's own. Only an
-//! acquisition that finds the lock taken reads the clock: twice for its wait and
-//! once more at its release, so hold times are those that somebody's waiting shows
-//! to matter, and an uncontended lock is not slowed down by timing it.
+//! Each acquisition adds one to a counter of the acquiring CPU's own. Only an acquisition that
+//! finds the lock taken reads the clock: twice for its wait and once more at its release. So only
+//! those hold times are measured that follow a wait, and timing does not slow down an uncontended
+//! lock.
 //!
 //! A machine has a profile of its own ([`of`] its anchor). Between [`Tables::stop`] and
-//! [`Tables::start`] an operation costs one load of a number that nobody writes, unless
-//! another machine of the process is being profiled; a queue lock then takes its one path,
-//! not a `try_lock` before it.
+//! [`Tables::start`] an operation costs one load of a number that is rarely written, unless another
+//! machine of the process is being profiled; a queue lock then takes its normal path, without a
+//! `try_lock` before it.
 
 mod report;
 mod table;
@@ -25,13 +25,13 @@ use table::Event;
 #[derive(Clone, Copy, Debug)]
 pub enum Profile {}
 
-/// From a contended acquisition to its release: where it was, and since when the
-/// lock has been held. Two words, so that it stays in registers.
+/// Carried from a contended acquisition to its release: the call site, and since when the lock has
+/// been held. Two words, so that it stays in registers.
 #[derive(Default)]
 pub struct Ticket {
-    /// Nowhere, if there was no waiting.
+    /// None if there was no waiting.
     site: Option<Site>,
-    /// When the lock was got; from [`Observer::releasing`] on, how long it was held.
+    /// When the lock was acquired; from [`Observer::releasing`] on, how long it was held.
     time: u64,
 }
 
@@ -50,7 +50,8 @@ impl<M: Machine> Observer<M> for Profile {
 
     #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Ticket {
-        // Unknown: stopped, or only just started; such an acquisition is not counted.
+        // Unknown: profiling is stopped or has only just started; such an acquisition is not
+        // counted.
         if matches!(how, Acquired::Unknown) {
             return Ticket::default();
         }
@@ -91,7 +92,7 @@ impl<M: Machine> Observer<M> for Profile {
     #[inline]
     fn released(ticket: Ticket) {
         if let Some(site) = ticket.site {
-            // Stopped meanwhile or not: the wait has been counted.
+            // Whether or not profiling has stopped meanwhile: the wait has been counted.
             let tables = of(M::anchor());
             count::<M>(tables, site, Event::Held(ticket.time));
         }

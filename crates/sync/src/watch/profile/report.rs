@@ -23,15 +23,15 @@ pub struct Row {
     pub contended: u64,
     /// `try_lock`s that failed.
     pub refused: u64,
-    /// Rounds of spinning in waits, for locks that tell.
+    /// Rounds of spinning in waits, for locks that report them.
     pub spins: u64,
-    /// Sleeps in waits, for locks that tell.
+    /// Sleeps in waits, for locks that report them.
     pub sleeps: u64,
     /// The sum of all waits.
     pub wait: u64,
     /// The longest wait.
     pub max_wait: u64,
-    /// How long the lock was held after acquisitions that had waited, in sum.
+    /// How long the lock was held after acquisitions that had waited, in total.
     pub hold: u64,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn report(tables: &Tables) -> Vec<Row> {
         .map(|site| Row::of(tables, Site(site)))
         .filter(|row| row.acquisitions + row.refused > 0)
         .collect();
-    // A generic function has a copy of its call site for each of its types.
+    // A generic function has a copy of its call site for each instantiation.
     rows.sort_by_key(Row::place);
     rows.dedup_by(|later, first| {
         let same = later.place() == first.place();

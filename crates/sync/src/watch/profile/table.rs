@@ -1,8 +1,7 @@
-//! The counters: a table a CPU, a row a call site.
+//! The counters: a table per CPU, a row per call site.
 //!
-//! A CPU adds to its own table, so profiling makes no line travel between CPUs. The
-//! additions are atomic all the same: CPUs beyond those that [`Tables::start`] was told of
-//! share tables.
+//! A CPU adds to its own table, so profiling moves no cache line between CPUs. The additions are
+//! atomic all the same: CPUs beyond those given to [`Tables::start`] share tables.
 
 use super::report::{self, Row};
 use crate::watch::Wait;
@@ -14,19 +13,19 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 use machine::{Anchor, MAX_CPUS, Machine};
 
-/// Something to count.
+/// A countable event.
 pub(super) enum Event {
-    /// The lock was got without waiting.
+    /// The lock was acquired without waiting.
     Free,
-    /// It was waited for.
+    /// The lock was acquired after a wait.
     Waited(Wait),
-    /// A lock that had been waited for has been released after so many ns.
+    /// A lock that had been waited for was released after so many ns.
     Held(u64),
     /// `try_lock` failed.
     Refused,
 }
 
-/// What is counted at one call site; one cache line.
+/// The counters of one call site; one cache line.
 #[derive(Default)]
 #[repr(align(64))]
 pub(super) struct Counters {
@@ -45,17 +44,17 @@ const _: () = assert!(size_of::<Table>() == SITES * 64 && SITES * 64 == 72 << 10
 
 type Table = [Counters; SITES];
 
-/// How many machines are being profiled: what everybody looks at first.
+/// How many machines are being profiled; every operation reads it first.
 static PROFILED: AtomicUsize = AtomicUsize::new(0);
 
-/// A machine's profile, from its first start on: 8 KiB, and 72 KiB for each CPU.
+/// A machine's profile, from its first start on: 8 KiB, and 72 KiB per CPU.
 ///
 /// It lies in the machine's [`Anchor`]; `of` finds it.
 pub struct Tables {
     running: AtomicBool,
     /// By CPU index. Places fill from the front.
     places: [AtomicPtr<Table>; MAX_CPUS],
-    /// How many there are.
+    /// The number of places in use.
     count: AtomicUsize,
 }
 
@@ -68,10 +67,10 @@ pub fn of(anchor: &Anchor) -> &Tables {
     })
 }
 
-/// The profile of the calling task's machine, if it is being taken.
+/// The profile of the calling task's machine, while it is being taken.
 #[inline]
 pub(super) fn running<M: Machine>() -> Option<&'static Tables> {
-    // Relaxed: who asks while one starts may come too early for it.
+    // Relaxed: a task that asks while a profile starts may miss the start.
     match PROFILED.load(Relaxed) {
         0 => None,
         _ => find::<M>(),
@@ -89,7 +88,7 @@ impl Tables {
     /// these.
     ///
     /// # Errors
-    /// If there is no memory for it; profiling has not been started then.
+    /// If there is no memory for it; profiling is then not started.
     pub fn start(&self, cpus: usize) -> Result<(), TryReserveError> {
         self.make_room(cpus)?;
         if !self.running.swap(true, Relaxed) {
@@ -105,15 +104,15 @@ impl Tables {
         }
     }
 
-    /// What happened since the last [`Tables::reset`]: a row for each call site at which
-    /// something did, the longest total wait first, then the most acquisitions.
+    /// The counts since the last [`Tables::reset`]: a row for each call site that has any, the
+    /// longest total wait first, then the most acquisitions.
     ///
-    /// Counters that move meanwhile are each read at some moment.
+    /// Counters that change meanwhile are each read at some moment.
     pub fn report(&self) -> Vec<Row> {
         report::report(self)
     }
 
-    /// Sets all counters to 0. What is counted meanwhile may or may not stay.
+    /// Sets all counters to 0. Events counted meanwhile may or may not stay.
     pub fn reset(&self) {
         for row in self.all().flatten() {
             let Counters {
@@ -147,12 +146,12 @@ impl Tables {
             rows.resize_with(SITES, Counters::default);
             let rows: Box<Table> = rows.into_boxed_slice().try_into().ok().expect("SITES rows");
             let table = Box::into_raw(rows);
-            // Release: who finds the table sees it zeroed.
+            // Release: a CPU that finds the table sees it zeroed.
             if place
                 .compare_exchange(null_mut(), table, Release, Relaxed)
                 .is_err()
             {
-                // SAFETY: somebody else's table was first, so nobody has seen this one.
+                // SAFETY: another CPU's table was first, so only this CPU has seen this one.
                 drop(unsafe { Box::from_raw(table) });
             }
         }
@@ -164,7 +163,7 @@ impl Tables {
     fn table(&self, index: usize) -> Option<&Table> {
         // Acquire: pairs with the release in `make_room`.
         let table = self.places[index].load(Acquire);
-        // SAFETY: tables are freed with `self` only.
+        // SAFETY: tables are freed only with `self`.
         unsafe { table.as_ref() }
     }
 
@@ -216,7 +215,7 @@ impl Drop for Tables {
         for place in &mut self.places {
             let table = *place.get_mut();
             if !table.is_null() {
-                // SAFETY: published once, and nobody has `self` any more.
+                // SAFETY: the table was published once, and `drop` has `self` exclusively.
                 drop(unsafe { Box::from_raw(table) });
             }
         }

@@ -12,6 +12,12 @@ const BLOCKS: usize = FRAMES / BLOCK;
 /// What `RESERVE` makes of five blocks.
 const KEPT: usize = 1;
 
+/// A pool that has all of `part`.
+fn pool(part: Range<usize>) -> Pool {
+    let all = (!part.is_empty()).then(|| part.clone());
+    Pool::new(part, all.into_iter()).expect("room")
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Take(usize),
@@ -95,7 +101,7 @@ impl Model {
 }
 
 fn check(ops: &[Op]) {
-    let mut pool = Pool::new(BASE..BASE + FRAMES);
+    let mut pool = pool(BASE..BASE + FRAMES);
     let mut model = Model([true; FRAMES].into());
     for op in ops {
         match *op {
@@ -153,7 +159,7 @@ proptest! {
 
 #[test]
 fn fresh_frames_go_out_in_ascending_runs() {
-    let mut pool = Pool::new(0..2 * BLOCK);
+    let mut pool = pool(0..2 * BLOCK);
     let mut given = Vec::new();
     pool.take(BATCH, |frame| given.push(frame.0));
     let runs = [0..8, 8..16, 16..24, 24..32u32];
@@ -163,7 +169,7 @@ fn fresh_frames_go_out_in_ascending_runs() {
 
 #[test]
 fn a_machine_without_memory_has_none() {
-    let mut pool = Pool::new(0..0);
+    let mut pool = pool(0..0);
     assert_eq!(pool.take_block(), None);
     pool.take(BATCH, |frame| panic!("{frame:?}"));
     assert_eq!(pool.len(), 0);

@@ -1,13 +1,14 @@
 //! Leaving without a copy.
 
-use crate::pmap::{Pmap, PvTables, Table, superpage};
+use crate::pmap::{Pmap, superpage};
 use crate::policy::Policies;
+use crate::pv::{PvTables, Table};
 use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Atomic, Flush, Ordering, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Leaves the tables that are shared of slots that are locked as a whole, and of which nothing is
-    /// needed any more; who is alone has the table to himself then. One flush for all.
+    /// needed any more; a member that is alone keeps the table as its own. One flush for all.
     pub(in crate::pmap) fn leave_slots(&self, locked: &mut Locked<'_, M, P>) {
         let mut gone: Option<VaRange> = None;
         for part in locked.parts().filter(is_shared) {

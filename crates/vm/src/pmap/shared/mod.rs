@@ -2,7 +2,7 @@
 //!
 //! A fork need not copy the table of 2 MiB of private memory: parent and child have the
 //! same leaf table and PV tables, and the entry that leads to them forbids writing on both
-//! sides. Who must change what the table says first gets one of his own; who goes, just
+//! sides. A space that must change what the table says first gets one of its own; one that goes, just
 //! goes. (The idea is on-demand-fork's, EuroSys 2021.)
 //!
 //! # What a shared table says
@@ -18,9 +18,9 @@
 //! under a lock of its own (after slots and PV locks). Everybody's tables have one: mostly
 //! of one member.
 //!
-//! - **join** ([`fork`]): under the locks of the parent's slot, the child's and the family.
+//! - **join** ([`super::fork`]): under the locks of the parent's slot, the child's and the family.
 //! - **leave**: under the member's slot lock and then the family's. A member is alone if it
-//!   finds itself so under these: the others can not come back, and only it can bring new
+//!   finds itself so under these: the others cannot come back, and only it can bring new
 //!   ones.
 //! - A member that is alone *takes the table over*: the entry that leads to it allows writing
 //!   again.
@@ -32,10 +32,10 @@
 //!   table apart.
 //! - A member that needs nothing of it any more ([`Pmap::leave_slots`]: unmap, exec, exit)
 //!   clears the entry that leads to the table, flushes, and then leaves: O(1) for 2 MiB.
-//! - **removal by the reverse map** ([`evict`]): who has a page's PV lock, and with it an
+//! - **removal by the reverse map** ([`super::reverse`]): a task has a page's PV lock, and with it an
 //!   entry of a table, locks the family. If there are several members nobody else changes the
-//!   entry: he clears it, counts one less for each, and flushes them all: a member may leave
-//!   only before or after. Of a member that is alone he needs the slot, as ever.
+//!   entry: it clears it, counts one less for each, and flushes them all: a member may leave
+//!   only before or after. Of a member that is alone it needs the slot, as ever.
 //!
 //! So the entries of a shared table are changed under a PV lock and the family's, never
 //! under a slot's lock (the right to write is taken from one under the PV lock alone: nobody
@@ -43,7 +43,7 @@
 //! is just going: it takes the family's lock too ([`Pmap::steady`]), or the page's PV lock
 //! and looks again.
 //!
-//! A flush always comes before leaving, so whoever finds in the family who may have a page
+//! A flush always comes before leaving, so a removal that finds in the family which CPUs may have a page
 //! in a TLB finds all: removals from shared tables need no delayed invalidation.
 //!
 //! # What can fail
@@ -51,25 +51,21 @@
 //! unmap, discard, protect, lock or move of a *part* of a shared slot can be out of memory;
 //! then reclaim is asked, as in a fault. Whole slots need none.
 
-mod evict;
-mod family;
-mod fork;
 mod leave;
 mod own;
-
-pub(crate) use family::{Family, Owner};
 
 use super::{Entry, Pmap};
 use crate::lock::FamilyLock;
 use crate::page::PvList;
 use crate::policy::Policies;
+use crate::pv::{Family, Owner};
 use crate::tree::{Part, Size};
 use machine::{Atomic, Ordering, Platform};
 
 /// What an entry says, and goes on saying.
 pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
     Empty,
-    /// What is out stays out while the table is shared, and its slot with it.
+    /// The page is in this slot of the swap space, and stays there while the table is shared.
     Swapped(u32),
     /// A page is mapped by these bits, as long as its list is locked; but for marks.
     Page(u64, PvList<'a, M, P>),
@@ -99,15 +95,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Who has the tables of `part`, which has some.
-    fn family(&self, part: &Part<'_, M, P>) -> &FamilyLock<M, Family> {
-        // SAFETY: the slot's lock is held, and by whoever uses this.
+    /// The slots that have the tables of `part`, which has some.
+    pub(super) fn family(&self, part: &Part<'_, M, P>) -> &FamilyLock<M, Family> {
+        // SAFETY: the caller has the slot's lock while it uses this, so the tables stay.
         let family = unsafe { part.pv_tables().family(self.vm.machine()) };
         family.expect("a slot with pages has a PV table")
     }
 
     /// The slot of `part` as a member.
-    fn member(&self, part: &Part<'_, M, P>) -> Owner {
+    pub(super) fn member(&self, part: &Part<'_, M, P>) -> Owner {
         self.owner(part.slot())
     }
 }

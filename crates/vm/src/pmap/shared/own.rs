@@ -5,8 +5,9 @@ use crate::error::Error;
 use crate::frames::Content;
 use crate::page::Page;
 use crate::pmap::entry::{self, Entry};
-use crate::pmap::{Pmap, PvTables, Table, superpage};
+use crate::pmap::{Pmap, superpage};
 use crate::policy::Policies;
+use crate::pv::{PvTables, Table};
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, Platform, pte};
 
@@ -59,7 +60,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let counts = self.copy_entries(part, old, new);
         (part.inside().leaf, part.inside().pv) = (Table::of(new.leaf), new.pv);
         let leads = self.superpage(part.slot_range().start);
-        // AcqRel: as where entries are removed; who finds the table finds its entries.
+        // AcqRel: as where entries are removed; a walker that finds the table finds its entries.
         let table = superpage::table(part.leaf());
         leads.swap(table, Ordering::AcqRel);
         self.flush(Flush::Range(part.slot_range()));
@@ -113,7 +114,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             }
             Kept::Page(_, list) => list,
         };
-        // AcqRel: the walker may set accessed, as in `remove`.
+        // AcqRel: the walker may set accessed, as in `clear`.
         let bits = from.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
         self.vm.page(pte::frame(bits)).retain();
         let pv = new.pv.entry(address).expect("tables like the old ones");
@@ -131,7 +132,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         old: Tables,
         (private, swapped): (usize, usize),
     ) {
-        // SAFETY: who is a member keeps the tables.
+        // SAFETY: this slot is a member still, and members keep the tables.
         let family = unsafe { old.pv.family(self.vm.machine()) };
         let mut family = family.expect("a family has a PV table").lock();
         let is_last = family.alone().is_some();

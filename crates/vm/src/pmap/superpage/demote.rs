@@ -24,7 +24,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.put_table_back(part, &run);
     }
 
-    /// As [`Pmap::demote`], for who also has the PV list of the page at the start of `part`;
+    /// As [`Pmap::demote`], while the caller also has the PV list of the page at the start of `part`;
     /// `false` if that would need waiting.
     #[must_use]
     pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, M, P>) -> bool {
@@ -74,7 +74,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 let entry = self.vm.machine().word(leaf, index);
                 entry.store(piece(old, index), Ordering::Relaxed);
             }
-            // Release: who finds the table finds its entries. The walker may have marked the
+            // Release: a walker that finds the table finds its entries. The walker may have marked the
             // superpage meanwhile: then again.
             let table = table(part.leaf());
             match superpage.compare_exchange(old, table, Ordering::AcqRel, Ordering::Relaxed) {

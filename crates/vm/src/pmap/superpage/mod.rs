@@ -7,7 +7,7 @@
 //! ([`demote`]).
 //!
 //! # What stays
-//! The leaf table stays with the slot, so demotion needs no memory and can not fail. It goes
+//! The leaf table stays with the slot, so demotion needs no memory and cannot fail. It goes
 //! on saying which frames are mapped; rights, accessed and dirty bits are the superpage's
 //! alone. Each page keeps its PV entry: promotion saves no memory there, and demotion needs
 //! none. (FreeBSD has one PV entry for a superpage and must find 511 to demote it.) Counts
@@ -15,8 +15,8 @@
 //!
 //! # Protocol
 //! [`Size`] says how a slot is mapped. It is exact under the slot's lock; to and from
-//! [`Size::Superpage`] it changes also under the PV locks of all 512 pages ([`PvRun`], seed
-//! 002), so under any one of them it is known which entry maps a page, and that stays so:
+//! [`Size::Superpage`] it changes also under the PV locks of all 512 pages ([`PvRun`], case
+//! study 002), so under any one of them it is known which entry maps a page, and that stays so:
 //! [`crate::Vm::test_referenced`] needs no slot.
 //!
 //! - **promote**: run locked; exchange the table for the superpage; flush the 2 MiB; what CPUs
@@ -24,11 +24,11 @@
 //!   of it dirty.
 //! - **demote**: run locked; write the table with the superpage's bits in each entry, and
 //!   exchange it for the superpage, again if the walker has marked that meanwhile. No flush:
-//!   the translation stays the same, and who then changes a page flushes its address, which
+//!   the translation stays the same, and an operation that then changes a page flushes its address, which
 //!   forgets the superpage too. What a CPU writes through a superpage it has cached as dirty
 //!   is dirty in the table.
 //! - **removal by the reverse map** has one page's lock and needs the slot's and the run's: it
-//!   tries for them, and if it fails lets go, takes the slot, then the run, demotes, takes
+//!   tries for them, and if it fails releases the page, takes the slot, then the run, demotes, takes
 //!   the page again, and looks anew.
 //!
 //! Changes of the whole slot (unmap, discard, other rights) concern the superpage's entry
@@ -37,16 +37,14 @@
 //! writable again they are promoted again. Moving demotes; what has moved stays so.
 //!
 //! # Lock order
-//! Slots, then the run's pages in ascending order. Who has a page's lock and waits for
-//! another is such a run; who has one and needs a slot only tries.
+//! Slots, then the run's pages in ascending order. A task that has a page's lock and waits for
+//! another has such a run; one that has a single lock and needs a slot only tries.
 
 mod demote;
-mod give_up;
 mod promote;
-mod protect;
-mod remove;
 mod reserve;
 mod run;
+mod whole;
 
 // The checker's stacks are too small for code that is not optimised.
 #[cfg(all(test, not(debug_assertions)))]
@@ -56,9 +54,10 @@ mod tests;
 
 use super::bits;
 use super::tables::TABLE;
-use super::{Entry, Pmap, Table};
+use super::{Entry, Pmap};
 use crate::page::{Page, PvList};
 use crate::policy::{Policies, PvLocking};
+use crate::pv::Table;
 use crate::tree::{Part, Size};
 use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, Platform, pte};
 pub(crate) use run::PvRun;
@@ -122,7 +121,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         superpage.load(Ordering::Relaxed) & pte::ACCESSED != 0
     }
 
-    /// Locks the PV lists of the pages of the block that begins with `first`, for who holds
+    /// Locks the PV lists of the pages of the block that begins with `first`, while the caller holds
     /// the slot that they are mapped in.
     #[track_caller]
     fn lock_run(&self, first: Frame) -> Run<'_, M, P> {
@@ -153,6 +152,11 @@ impl<'a, M: Platform, P: Policies<M>> run::PageAt<'a, M, P> for Pages<'a, M, P> 
     #[track_caller]
     fn lock_first(&self) -> PvList<'a, M, P> {
         self.pmap.vm.lock_pv(self.first)
+    }
+
+    #[track_caller]
+    fn try_lock_first(&self) -> Option<PvList<'a, M, P>> {
+        self.pmap.vm.try_lock_pv(self.first)
     }
 
     fn have_one_lock(&self) -> bool {

@@ -1,13 +1,14 @@
-//! Demotion against who has one page's PV list alone, under all interleavings, with a run of
+//! Demotion against a task that has one page's PV list alone, under all interleavings, with a run of
 //! two pages: the real lists and the real run, and the entries and the size as the protocol says.
 
 extern crate std;
 
 use super::run::{PageAt, PvRun};
 use super::{USED, piece};
+use crate::best::Best;
 use crate::invalidation::Snapshots;
 use crate::page::{Page, PvList};
-use crate::policy::{Best, PvBytes};
+use crate::policy::PvBytes;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -45,6 +46,10 @@ impl<'a> PageAt<'a, Checked, Best> for &'a World {
 
     fn lock_first(&self) -> TestList<'a> {
         World::lock(self, 0)
+    }
+
+    fn try_lock_first(&self) -> Option<TestList<'a>> {
+        PvList::try_lock(&PvBytes, Frame(0), &self.pages[0])
     }
 
     fn have_one_lock(&self) -> bool {

@@ -13,7 +13,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// frame will do. With the last page the slot becomes a superpage.
     ///
     /// The page is zeroed under the slot's lock: its frame is nobody else's to map here, so
-    /// whoever faults on the same page would have to wait for it or spoil the run.
+    /// another fault on the same page would have to wait for it or spoil the run.
     pub(crate) fn fill_in_place(
         &self,
         part: &mut Part<'_, M, P>,

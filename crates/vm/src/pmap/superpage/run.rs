@@ -14,13 +14,16 @@ pub(crate) trait PageAt<'a, M: Machine, P: Policies<M>> {
     /// Locks the list of the first one, for observers to see.
     fn lock_first(&self) -> PvList<'a, M, P>;
 
+    /// As [`PageAt::lock_first`], if that needs no waiting.
+    fn try_lock_first(&self) -> Option<PvList<'a, M, P>>;
+
     /// Whether the lock of one is that of them all.
     fn have_one_lock(&self) -> bool;
 }
 
 /// The PV lists of the pages `0 .. count`, locked, but for one that the caller has.
 ///
-/// Locked one by one in ascending order, so two of the same pages can not wait for each
+/// Locked one by one in ascending order, so two of the same pages cannot wait for each
 /// other. The pages remember that they are locked, so the run is as small for 512 as for
 /// two. If all have one lock, that is all there is to lock; it is held to the end.
 pub(crate) struct PvRun<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> {
@@ -35,7 +38,7 @@ pub(crate) struct PvRun<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> {
 }
 
 impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
-    /// Locks `count` pages, at least one, for who holds the slot that they are mapped in.
+    /// Locks `count` pages, at least one, while the caller holds the slot that they are mapped in.
     #[track_caller]
     pub(super) fn lock(pages: A, count: usize) -> Self {
         let first = Some(pages.lock_first());
@@ -53,6 +56,25 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
             but: None,
             page: PhantomData,
         }
+    }
+
+    /// As [`PvRun::lock`], if that needs no waiting.
+    #[track_caller]
+    pub(super) fn try_lock(pages: A, count: usize) -> Option<Self> {
+        let first = Some(pages.try_lock_first()?);
+        let has_all = pages.have_one_lock();
+        let mut run = PvRun {
+            pages,
+            first,
+            held: if has_all { 0..count } else { 1..1 },
+            but: None,
+            page: PhantomData,
+        };
+        for index in run.held.end..count {
+            PvList::<M, P>::try_lock_more(run.pages.at(index))?.keep();
+            run.held.end = index + 1;
+        }
+        Some(run)
     }
 
     /// Locks `count` pages but for the one at `but`, whose list the caller has, if that needs
@@ -100,7 +122,7 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
 
 impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> Drop for PvRun<'a, M, P, A> {
     fn drop(&mut self) {
-        // SAFETY: gone at once.
+        // SAFETY: the list is dropped at once, before the run is.
         while unsafe { self.pop() }.is_some() {}
     }
 }

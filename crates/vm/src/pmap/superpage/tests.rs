@@ -1,11 +1,11 @@
-//! What must be looked at anew when a demotion has to wait: seed 002's review found these
+//! Looks that must be repeated when a demotion has to wait: the review of case study 002 found these
 //! cases. Each is forced, by holding the lock that it waits for.
 
 extern crate std;
 
 use super::{PvRun, frame_at};
+use crate::best::Best;
 use crate::page::PvList;
-use crate::policy::Best;
 use crate::tree::{Size, Slot};
 use crate::vm::{Hold, Options};
 use crate::{Pmap, Prot, Space, Superpages, Vm};
@@ -41,7 +41,8 @@ impl World {
             superpages: Superpages::Always,
             ..Options::default()
         };
-        let vm = Vm::<Hosted, Best>::with_options(machine.clone(), options);
+        let vm =
+            Vm::<Hosted, Best>::with_options(machine.clone(), options).expect("memory for the VM");
         let space = Space::new(&vm).expect("a space");
         space.activate();
         let range = VaRange::sized(AT, SIZE);
@@ -127,7 +128,7 @@ fn a_demotion_waits_for_the_first_page() {
     race(1, |_| ());
 }
 
-/// The removal has let its page go to demote: somebody else maps that meanwhile.
+/// The removal has released its page to demote: another task maps that meanwhile.
 #[test]
 fn the_list_changes_while_a_demotion_waits() {
     race(2, |world| {
@@ -145,7 +146,7 @@ fn use_is_tested_while_a_demotion_waits() {
     });
 }
 
-/// What could not be locked as a whole is let go as a whole, but for the caller's.
+/// What could not be locked as a whole is released as a whole, but for the caller's.
 #[test]
 fn a_run_that_is_refused_leaves_nothing_locked() {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");

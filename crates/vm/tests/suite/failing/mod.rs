@@ -19,13 +19,12 @@ pub use mixed::Mixed;
 pub use told::Told;
 
 use hosted::Hosted;
-use machine::{PAGE_SIZE, PagerError, Topology, VaRange};
+use machine::{PAGE_SIZE, PagerError, VaRange};
 use std::sync::Arc;
 use std::thread;
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
-use vm::swap::SwapSpace;
-use vm::{Best, Error, Options, Pmap, Resource, Space, Superpages, Vm};
+use vm::{Best, Error, Pmap, Resource, Space, Superpages, Vm};
 
 pub const MIB: usize = 1 << 20;
 
@@ -244,16 +243,7 @@ fn free_tables(vm: &System) {
 
 /// A VM with `mib` MiB of memory and a swap space of `slots` pages in `swap`.
 pub fn system(mib: usize, superpages: Superpages, swap: &Disk, slots: u32) -> System {
-    let machine = Hosted::with_memory(1, mib * MIB).expect("memory");
-    machine.attach(0);
-    let swap = SwapSpace::new(machine.cpus(), Box::new(swap.clone()), slots);
-    let options = Options {
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        swap_pages: Some(1 << 30),
-        superpages,
-        ..Options::default()
-    };
-    Vm::with_options(machine, options)
+    crate::system::swapping(1, mib, (swap.clone(), slots), superpages)
 }
 
 /// Sees that nothing is left of a world.

@@ -15,7 +15,7 @@ fn system(mib: usize) -> System {
         fork_tables: TABLES,
         ..vm::Options::default()
     };
-    Vm::with_options(machine, options)
+    Vm::with_options(machine, options).expect("memory for the VM")
 }
 
 fn space(vm: &System) -> Space<Hosted, vm::Best> {

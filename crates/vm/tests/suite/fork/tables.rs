@@ -162,7 +162,7 @@ fn pages_out_are_out_in_all_and_come_back_to_each() {
             swap_space: Some(Arc::new(swap.expect("a swap space"))),
             ..vm::Options::default()
         },
-    );
+    ).expect("memory for the VM");
     let before = vm.frames().free_count();
     let (parent, at) = touched(&vm, 1);
     let expected = content(&parent, at);
@@ -251,7 +251,7 @@ fn a_family_may_be_larger_than_a_table_has_room_for() {
 fn who_leaves_is_gone_from_all_cpus() {
     let machine = Hosted::with_memory(2, 32 * MIB).expect("memory");
     machine.attach(0);
-    let vm: System = Vm::new(machine.clone());
+    let vm: System = Vm::new(machine.clone()).expect("memory for the VM");
     let (parent, at) = touched(&vm, 1);
     let child = parent.fork().expect("fork");
     let (known, left) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));

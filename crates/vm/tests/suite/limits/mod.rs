@@ -29,7 +29,7 @@ fn system_with(overcommit: Overcommit) -> System {
         overcommit,
         ..Options::default()
     };
-    Vm::with_options(machine, options)
+    Vm::with_options(machine, options).expect("memory for the VM")
 }
 
 fn space() -> TestSpace {

@@ -21,7 +21,7 @@ pub fn refuse_after(nth: u64) {
     REFUSE_IN.set(nth);
 }
 
-/// Never refuses this thread an `Arc` of a `T`, which the standard library can not take.
+/// Never refuses this thread an `Arc` of a `T`, which the standard library cannot take.
 #[allow(dead_code)] // not all tests need it
 pub fn spare_arc<T>() {
     let counts = Layout::new::<[usize; 2]>();
@@ -72,7 +72,7 @@ unsafe impl GlobalAlloc for Refusing {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise is passed on: `System` allocated it with this layout.
         unsafe { System.dealloc(pointer, layout) };
         count(0, layout.size());
     }
@@ -81,7 +81,7 @@ unsafe impl GlobalAlloc for Refusing {
         if refused(size) {
             return std::ptr::null_mut();
         }
-        // SAFETY: as above.
+        // SAFETY: the caller's promise is passed on: `System` allocated it with this layout.
         let place = unsafe { System.realloc(pointer, layout, size) };
         count(size, layout.size());
         place

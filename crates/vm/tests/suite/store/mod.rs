@@ -25,7 +25,7 @@ pub struct TestStore {
     calls: Mutex<Vec<Call>>,
     /// Calls until the one that fails; 0 means none does.
     fail_in: AtomicU64,
-    /// A page that can not be read.
+    /// A page that cannot be read.
     bad: Mutex<Option<u64>>,
     slots: AtomicU64,
 }
@@ -77,7 +77,7 @@ impl TestStore {
         lock(&self.pages).len()
     }
 
-    /// Keeps a frame's content in a new slot, as who swaps out does.
+    /// Keeps a frame's content in a new slot, as swapping out does.
     pub fn slot(&self, machine: &Hosted, frame: Frame) -> u32 {
         let slot = self.slots.fetch_add(1, Ordering::Relaxed);
         lock(&self.pages).insert(slot, copy_of(machine, frame));

@@ -76,7 +76,7 @@ fn rights_of_all_stay_one_entry_and_rights_of_a_part_do_not() {
     end(&vm, space);
 }
 
-/// A page that somebody holds is not his alone who has it mapped.
+/// A page that a task holds is not its mapping's alone.
 #[test]
 fn rights_to_write_need_the_pages_alone() {
     let vm = system(16);

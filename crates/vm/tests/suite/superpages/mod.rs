@@ -29,7 +29,7 @@ fn system_with(mib: usize, superpages: Superpages) -> System {
         superpages,
         ..Options::default()
     };
-    Vm::with_options(machine, options)
+    Vm::with_options(machine, options).expect("memory for the VM")
 }
 
 /// With a swap space of 64 MiB.
@@ -43,7 +43,7 @@ fn system_with_swap(mib: usize) -> System {
         swap_space: Some(Arc::new(swap.expect("a swap space"))),
         ..Options::default()
     };
-    Vm::with_options(machine, options)
+    Vm::with_options(machine, options).expect("memory for the VM")
 }
 
 fn system(mib: usize) -> System {

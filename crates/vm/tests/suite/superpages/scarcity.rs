@@ -52,7 +52,7 @@ fn what_is_reserved_is_given_back_with_the_reason_for_it() {
     });
 }
 
-/// Each allocation on the way to a superpage fails once. A block that can not be had is no
+/// Each allocation on the way to a superpage fails once. A block that is not available is no
 /// failure; whatever is refused leaves all as it was.
 #[test]
 fn failures_leave_all_as_it_was() {

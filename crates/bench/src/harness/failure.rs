@@ -1,0 +1,162 @@
+//! Why there is no measurement.
+
+use stats::InputError;
+use stats::record::Mode;
+use stats::store::StoreError;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use workloads::{Call, Error};
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The target cannot run this; another choice would help.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A file cannot be used.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// What the tasks do cannot be recorded.
+    #[error(transparent)]
+    Recording(perf::Error),
+    /// A file cannot be written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A command under test did not succeed.
+    #[error("`{command}`: {status}")]
+    Command {
+        /// The command, as given.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The tasks could not be started.
+    #[error("{what}: {source}")]
+    Start {
+        /// What was attempted.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A call of the workload failed.
+    #[error("{workload}: task {task}: {}", explained(error))]
+    Task {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0.
+        task: usize,
+        /// What failed.
+        #[source]
+        error: Error,
+    },
+    /// A task ended on its own.
+    #[error("{workload}: task {task} ended on its own{}", ended(status))]
+    Died {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0.
+        task: usize,
+        /// How, if it was a process.
+        status: Option<ExitStatus>,
+    },
+    /// A workload of the user's own does not do what it should.
+    #[error("{}: {why}", named(workload, task))]
+    Own {
+        /// The workload.
+        workload: &'static str,
+        /// Which task, from 0, if it was one.
+        task: Option<usize>,
+        /// What happened.
+        why: String,
+    },
+    /// The user did not want to wait for the beginning.
+    #[error("interrupted")]
+    Interrupted(u8),
+    /// A simulated run came to no end.
+    #[error("{workload}: {why}")]
+    Simulation {
+        /// The workload.
+        workload: &'static str,
+        /// How one can tell.
+        why: String,
+    },
+    /// A system under test cannot be used any more.
+    #[error(transparent)]
+    Broken(Box<dyn std::error::Error + Send + Sync>),
+    /// What was measured does not work.
+    #[error("{name} does not work ({}): {why}", Mode::Threads.count(*threads))]
+    Wrong {
+        /// What was measured.
+        name: &'static str,
+        /// With how many threads.
+        threads: usize,
+        /// How one can tell.
+        why: String,
+    },
+}
+
+impl Failure {
+    /// Names the step that failed.
+    pub fn start(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
+        move |source| Failure::Start { what, source }
+    }
+
+    /// Names the file that cannot be written.
+    pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        move |source| Failure::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Input(InputError::Unreadable {
+            file: error.path.display().to_string(),
+            source: error.source,
+        })
+    }
+}
+
+/// What failed in a task, and where files are if it was one.
+fn explained(error: &Error) -> String {
+    let Error::Failed(call, errno) = *error else {
+        return error.to_string();
+    };
+    let cause = io::Error::from_raw_os_error(errno);
+    let text = format!("{}: {cause}", call.name());
+    match call {
+        Call::File => format!(
+            "{text} (in {}, from TMPDIR)",
+            std::env::temp_dir().display()
+        ),
+        _ => text,
+    }
+}
+
+/// How a task ended, if it was a process.
+fn ended(status: &Option<ExitStatus>) -> String {
+    let Some(status) = status else {
+        return String::new();
+    };
+    match status.signal() {
+        Some(libc::SIGBUS) => format!(": {status}; is the file system of TMPDIR full?"),
+        _ => format!(": {status}"),
+    }
+}
+
+/// A workload, and which task of it if it was one.
+fn named(workload: &str, task: &Option<usize>) -> String {
+    match task {
+        Some(task) => format!("{workload}: task {task}"),
+        None => workload.to_owned(),
+    }
+}

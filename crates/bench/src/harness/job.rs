@@ -1,0 +1,180 @@
+//! What the tasks do.
+
+use super::Failure;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use workloads::{Call, Counter, Error, Feature, Frame, PLAYER, System, Workload};
+
+/// Unit of the rates of workloads.
+pub const OPERATIONS: &str = "operations/s";
+/// Unit of the rates of commands.
+pub const COMPLETIONS: &str = "completions/s";
+
+/// What the tasks do: a workload that every target knows, or one of the user's own.
+#[derive(Clone, Copy, Debug)]
+pub enum Job {
+    /// One of [`workloads::all`].
+    Known(&'static Workload),
+    /// The user's.
+    Own(&'static Own),
+    /// A workload, while the last task plays a film.
+    Film(&'static Film),
+}
+
+/// A workload of the user's own, which only the kernel of this computer can run.
+#[derive(Debug)]
+pub struct Own {
+    /// What it is called in results.
+    pub name: String,
+    /// What it says of itself.
+    pub description: String,
+    /// What is done.
+    pub body: Body,
+}
+
+/// What an own workload does.
+#[derive(Debug)]
+pub enum Body {
+    /// The test case of a shared object.
+    Object(PathBuf),
+    /// A command, again and again.
+    Command(String),
+}
+
+impl Job {
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Job::Known(workload) => workload.name,
+            Job::Film(film) => film.background.name,
+            Job::Own(own) => &own.name,
+        }
+    }
+
+    /// What it says of itself.
+    pub fn description(self) -> &'static str {
+        match self {
+            Job::Known(workload) => workload.description,
+            Job::Film(film) => film.background.description,
+            Job::Own(own) => &own.description,
+        }
+    }
+
+    /// What the counters count, in the plural.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Job::Known(workload) => workload.unit,
+            Job::Film(film) => film.background.unit,
+            Job::Own(own) => match own.body {
+                Body::Object(_) => "iterations",
+                Body::Command(_) => "completions",
+            },
+        }
+    }
+
+    /// Unit of its rates in results.
+    pub fn rate_unit(self) -> &'static str {
+        match self {
+            Job::Own(own) if matches!(own.body, Body::Command(_)) => COMPLETIONS,
+            _ => OPERATIONS,
+        }
+    }
+
+    /// The workload, for those who can run no other.
+    pub fn known(self) -> Result<&'static Workload, Failure> {
+        match self {
+            Job::Known(workload) => Ok(workload),
+            Job::Film(film) => Ok(film.background),
+            Job::Own(own) => Err(needs_os(&own.name)),
+        }
+    }
+
+    /// Whether a task asks this of the system.
+    pub fn uses(self, feature: Feature) -> bool {
+        match self {
+            Job::Known(workload) => workload.needs.features.contains(&feature),
+            Job::Film(film) => {
+                PLAYER.contains(&feature) || film.background.needs.features.contains(&feature)
+            }
+            Job::Own(_) => false,
+        }
+    }
+
+    /// Does what one of the tasks does that run a known workload, on its handle of the system; `is_last` says
+    /// whether it is the last of them.
+    pub fn run<S: System>(
+        self,
+        is_last: bool,
+        system: &mut S,
+        tick: &Counter,
+    ) -> Result<(), Error> {
+        match self {
+            Job::Known(workload) => workload.run(system, tick),
+            Job::Film(film) if is_last => film.play(system, tick),
+            Job::Film(film) => film.background.run(system, tick),
+            Job::Own(_) => Err(Error::Unsupported(Call::Exec)),
+        }
+    }
+}
+
+/// Why a workload of the user's own, of this name, cannot run.
+pub fn needs_os(name: &str) -> Failure {
+    Failure::Unavailable(format!(
+        "{name}: a workload of your own runs on this computer's kernel only, --on os"
+    ))
+}
+
+impl From<&'static Film> for Job {
+    fn from(film: &'static Film) -> Self {
+        Job::Film(film)
+    }
+}
+
+impl From<&'static Workload> for Job {
+    fn from(workload: &'static Workload) -> Self {
+        Job::Known(workload)
+    }
+}
+
+/// What the last task of a run plays, while the others run a workload.
+#[derive(Debug)]
+pub struct Film {
+    /// What the others do.
+    pub background: &'static Workload,
+    /// How many frames there are.
+    length: usize,
+    /// What became of those that were due. Has room for all: a simulated CPU must not allocate what
+    /// outlives its machine.
+    frames: Mutex<Vec<Frame>>,
+}
+
+impl Film {
+    /// A film of so many frames. It stays as long as the process, as jobs do.
+    pub fn new(background: &'static Workload, length: usize) -> &'static Self {
+        Box::leak(Box::new(Film {
+            background,
+            length,
+            frames: Mutex::new(Vec::with_capacity(length)),
+        }))
+    }
+
+    /// Plays it to its end, or until `tick` says stop.
+    pub fn play<S: System>(&self, system: &mut S, tick: &Counter) -> Result<(), Error> {
+        workloads::play(system, |frame| {
+            let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+            frames.push(frame);
+            tick.add(1) && frames.len() < self.length
+        })
+    }
+
+    /// Whether each frame has been shown or skipped.
+    pub fn is_over(&self) -> bool {
+        self.frames().len() >= self.length
+    }
+
+    /// What became of the frames so far.
+    pub fn frames(&self) -> Vec<Frame> {
+        let frames = self.frames.lock();
+        frames.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

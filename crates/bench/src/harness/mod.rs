@@ -1,0 +1,119 @@
+//! Measuring a workload on a target, as will-it-scale does.
+//!
+//! A [`Target`] starts tasks and hands out a [`Running`]; [`measure()`] reads the
+//! counters of that at intervals. Neither knows what the other is made of, so the
+//! kernel of this computer, scalevm's own VM on threads and a simulated machine in
+//! virtual time are measured by the same code.
+
+mod failure;
+pub mod interrupt;
+mod job;
+mod lateness;
+mod measure;
+mod reading;
+mod watch;
+
+pub use failure::Failure;
+pub use job::{Body, COMPLETIONS, Film, Job, OPERATIONS, Own, needs_os};
+pub use lateness::Lateness;
+pub use measure::{Outcome, Sample, Schedule, measure};
+pub use reading::Reading;
+pub use stats::record::Mode;
+pub use watch::{Bars, Phase, Progress, Together, Watch};
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// The most tasks one measurement may have, as in will-it-scale.
+pub const MAX_TASKS: u32 = 2048;
+
+/// What to run.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// What each of them does.
+    pub workload: Job,
+    /// How many tasks run it.
+    pub tasks: usize,
+    /// Whether they share an address space.
+    pub mode: Mode,
+    /// To how many they count together, if there is an end.
+    pub count: Option<u64>,
+}
+
+impl Plan {
+    /// To how many `task` counts.
+    pub fn limit(&self, task: usize) -> u64 {
+        let tasks = self.tasks as u64;
+        self.count.map_or(u64::MAX, |count| {
+            count / tasks + u64::from((task as u64) < count % tasks)
+        })
+    }
+}
+
+/// What a run with an end took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// From the beginning to the end.
+    pub real: Duration,
+    /// The tasks' time outside of the kernel, of all together.
+    pub user: Duration,
+    /// Their time in it, that in which they waited for its locks included.
+    pub sys: Duration,
+}
+
+/// Something that runs workloads.
+pub trait Target {
+    /// Starts the tasks; when this returns, all of them are in their loops or about
+    /// to enter them.
+    fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure>;
+
+    /// Lets the tasks count to the plan's count, and says what time that took. If chance plays a part, it is
+    /// that of sample number `sample`.
+    fn complete(&self, plan: &Plan, sample: u32) -> Result<Times, Failure>;
+
+    /// Lets the last task of the plan play `film` to its end, which is the plan's job, while the others work.
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure>;
+}
+
+/// Tasks at work. Dropping it ends them.
+pub trait Running {
+    /// What each task has counted so far.
+    fn counts(&self, into: &mut [u64]);
+
+    /// The target's clock, from wherever it began: real, unless the target's time is
+    /// virtual.
+    fn now(&self) -> Duration {
+        static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        BEGAN.elapsed()
+    }
+
+    /// Lets the tasks work for about `span`; shorter if the user interrupts. Real time
+    /// passes by itself.
+    fn advance(&mut self, span: Duration) {
+        interrupt::sleep(span);
+    }
+
+    /// Whether each task is still at work.
+    fn check(&mut self) -> Result<(), Failure>;
+
+    /// The processes that the tasks are, or run in, for those who watch from outside; what
+    /// these start belongs to the tasks too. None if nothing of this computer's is at work.
+    fn pids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Threads in these processes that only drive the tasks, and so are none.
+    fn drivers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Ends the tasks. A task that had failed by then is an error.
+    fn stop(self: Box<Self>) -> Result<(), Failure>;
+}
+
+/// Prints a line on standard error; one that cannot be written is lost.
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,57 @@
+//! The counters at one moment.
+
+use super::Running;
+use std::time::Duration;
+
+/// How often the counters are read at most, until they are read within the time that is wanted.
+const TRIES: usize = 50;
+
+/// What each task has counted at one moment.
+///
+/// The clock is looked at before and after the counters: whoever reads them may lose its CPU in the midst, and
+/// the tasks count on. Such a reading is repeated.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// By task.
+    pub counts: Vec<u64>,
+    /// The middle of the time that reading took, by the target's clock.
+    pub at: Duration,
+    /// That time: each counter was read in it.
+    pub within: Duration,
+}
+
+impl Reading {
+    /// Reads the counters of `tasks` tasks within `wanted`; if that does not succeed in a few tries, in the
+    /// shortest time of those.
+    pub fn of(running: &dyn Running, tasks: usize, wanted: Duration) -> Self {
+        let mut best = Self::once(running, tasks);
+        for _ in 1..TRIES {
+            if best.within <= wanted {
+                break;
+            }
+            let next = Self::once(running, tasks);
+            if next.within < best.within {
+                best = next;
+            }
+        }
+        best
+    }
+
+    fn once(running: &dyn Running, tasks: usize) -> Self {
+        let mut counts = vec![0; tasks];
+        let before = running.now();
+        running.counts(&mut counts);
+        let within = running.now() - before;
+        Reading {
+            counts,
+            at: before + within / 2,
+            within,
+        }
+    }
+
+    /// The first task whose count is less than it was in `earlier`.
+    pub fn backwards(&self, earlier: &Reading) -> Option<usize> {
+        let mut pairs = self.counts.iter().zip(&earlier.counts);
+        pairs.position(|(now, then)| now < then)
+    }
+}

@@ -1,0 +1,70 @@
+//! Those who are told while something is measured.
+
+use super::Sample;
+
+/// Whether a sample counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It does not.
+    Warmup,
+    /// It does.
+    Measurement,
+}
+
+/// Is told while a measurement runs.
+pub trait Watch {
+    /// The samples from here on are of this phase.
+    fn phase(&mut self, phase: Phase);
+    /// A sample was taken; `index` counts from 0 in its phase.
+    fn sample(&mut self, phase: Phase, index: u32, sample: &Sample);
+}
+
+/// Several that are told, in order.
+#[derive(Default)]
+pub struct Together<'a> {
+    members: Vec<&'a mut dyn Watch>,
+}
+
+impl<'a> Together<'a> {
+    /// One more, if it is there.
+    pub fn with<W: Watch>(mut self, member: &'a mut Option<W>) -> Self {
+        self.members
+            .extend(member.as_mut().map(|one| one as &mut dyn Watch));
+        self
+    }
+}
+
+impl Watch for Together<'_> {
+    fn phase(&mut self, phase: Phase) {
+        self.members.iter_mut().for_each(|one| one.phase(phase));
+    }
+
+    fn sample(&mut self, phase: Phase, index: u32, sample: &Sample) {
+        for one in &mut self.members {
+            one.sample(phase, index, sample);
+        }
+    }
+}
+
+/// How far something is, as the caller likes to show it.
+pub trait Progress: Sync {
+    /// The next point begins.
+    fn point(&self, label: &str);
+
+    /// One step is done.
+    fn step(&self);
+
+    /// All is over.
+    fn finish(&self);
+}
+
+/// Shows so many steps, each a `unit`.
+pub type Bars = fn(u64, &str) -> Box<dyn Progress>;
+
+impl Watch for Box<dyn Progress> {
+    fn phase(&mut self, _: Phase) {}
+
+    fn sample(&mut self, _: Phase, _: u32, _: &Sample) {
+        self.step();
+    }
+}

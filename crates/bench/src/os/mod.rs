@@ -1,0 +1,137 @@
+//! The kernel of this computer, through libc.
+//!
+//! Tasks are child processes or threads, pinned round-robin over cores or CPUs.
+//! Their counters and what became of them lie in memory shared by all of them.
+//! Nothing outlives the measurement: children are killed and reaped when it ends in
+//! whatever way, and by the kernel itself should this process be killed.
+
+pub mod compiler;
+mod processes;
+mod system;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use crate::harness::{Failure, Film, Job, Mode, Plan, Running, Target, Times, interrupt};
+use crate::own;
+use crate::tasks::threads::{self, Threads};
+use crate::tasks::{Affinity, Area, Gate, places};
+use processes::Processes;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use system::{Linux, Prepared, spare_cancellation};
+use usage::Usage;
+use workloads::Counter;
+
+/// The kernel of this computer as a target.
+pub struct Os {
+    /// Where tasks run.
+    pub affinity: Affinity,
+}
+
+impl Target for Os {
+    fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
+        match plan.workload {
+            Job::Known(_) | Job::Film(_) => Ok(self.tasks(plan, std::env::temp_dir())?.running()),
+            Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
+        }
+    }
+
+    fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
+        let tasks = self.tasks(plan, std::env::temp_dir())?;
+        let (began, before) = (Instant::now(), Usage::now());
+        match tasks {
+            Tasks::Processes(tasks) => tasks.join(),
+            Tasks::Threads(tasks) => tasks.join(),
+        }?;
+        let Usage { user, sys } = Usage::now();
+        Ok(Times {
+            real: began.elapsed(),
+            user: user.saturating_sub(before.user),
+            sys: sys.saturating_sub(before.sys),
+        })
+    }
+
+    /// The player is a thread of this process, whatever the others are: what it saw must not be lost.
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
+        let others = Plan {
+            workload: film.background.into(),
+            tasks: plan.tasks - 1,
+            ..*plan
+        };
+        let mut running = match others.tasks {
+            0 => None,
+            _ => Some(self.start(&others)?),
+        };
+        let system = Linux::new(std::env::temp_dir(), plan.mode, Prepared::default());
+        let tick = Counter::new();
+        let played = std::thread::scope(|scope| {
+            let player = scope.spawn(|| film.play(&mut system.of_task(others.tasks), &tick));
+            while !player.is_finished() {
+                std::thread::sleep(TURN);
+                let checked = running.as_mut().map_or(Ok(()), |running| running.check());
+                if let Err(failure) = interrupt::check().and(checked) {
+                    tick.stop();
+                    return Err(failure);
+                }
+            }
+            Ok(player.join())
+        })?;
+        let (workload, task) = (film.background.name, others.tasks);
+        match played {
+            Ok(Ok(())) => running.map_or(Ok(()), |running| running.stop()),
+            Ok(Err(error)) => Err(Failure::Task {
+                workload,
+                task,
+                error,
+            }),
+            Err(_) => Err(Failure::Died {
+                workload,
+                task,
+                status: None,
+            }),
+        }
+    }
+}
+
+/// How often one looks whether all is well.
+const TURN: Duration = Duration::from_millis(20);
+
+/// Tasks at work.
+enum Tasks {
+    Processes(Processes),
+    Threads(Threads),
+}
+
+impl Tasks {
+    fn running(self) -> Box<dyn Running> {
+        match self {
+            Tasks::Processes(tasks) => Box::new(tasks),
+            Tasks::Threads(tasks) => Box::new(tasks),
+        }
+    }
+}
+
+impl Os {
+    /// Starts the tasks, with their files in `directory`.
+    fn tasks(&self, plan: &Plan, directory: PathBuf) -> Result<Tasks, Failure> {
+        let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
+        let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
+        let gate = Gate::new().map_err(Failure::start("pipe"))?;
+        let prepared = Prepared::new(plan, &directory)?;
+        let system = Linux::new(directory, plan.mode, prepared);
+        Ok(match plan.mode {
+            Mode::Processes => {
+                Tasks::Processes(processes::start(plan, &places, area, &gate, system)?)
+            }
+            Mode::Threads => {
+                let enter = move |task| {
+                    spare_cancellation();
+                    Ok(system.of_task(task))
+                };
+                Tasks::Threads(threads::start(plan, &places, area, gate, enter)?)
+            }
+        })
+    }
+}

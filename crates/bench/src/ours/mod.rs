@@ -1,0 +1,149 @@
+//! scalevm's own VM as a system that workloads run on, and its hosted machine: threads
+//! of this process.
+//!
+//! Each task is a thread and a CPU of a hosted machine. As processes, tasks have an
+//! address space each, in one physical memory; as threads, they share one.
+
+mod common;
+mod descriptors;
+mod kernel;
+mod process;
+mod services;
+mod stores;
+mod system;
+
+use crate::harness::{Failure, Film, Plan, Running, Target, Times};
+use crate::tasks::threads::{self, Threads};
+use crate::tasks::{Affinity, Area, Gate, places};
+use baselines::selected::{Preset, Selected};
+pub use common::Common;
+use hosted::Hosted;
+pub use kernel::{Account, Ledger, Ledgers};
+use machine::PAGE_SIZE;
+pub use services::Design;
+use std::io;
+use std::time::Instant;
+pub use stores::swap_space;
+use vm::{Options, Vm};
+use workloads::{Feature, Workload};
+
+/// Physical memory for each task beside what its workload touches: page tables, and what
+/// lies in the CPUs' caches. Only what is used costs anything.
+const MEMORY_PER_TASK: usize = 32 << 20;
+
+/// Physical memory for so many tasks that run `workload`. What is mapped from files may
+/// be there twice.
+pub fn memory(workload: &Workload, tasks: usize) -> usize {
+    let copies = if workload.needs.files { 2 } else { 1 };
+    tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)
+}
+
+/// Swap space for each task, in pages: several of the workloads' mappings.
+pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
+
+/// What our VM has beyond memory.
+const FEATURES: &[Feature] = &[
+    Feature::Remap,
+    Feature::PageOut,
+    Feature::Fork,
+    Feature::Exec,
+    Feature::Compiler,
+    Feature::Futexes,
+    Feature::Poll,
+    Feature::Pipes,
+    Feature::Neighbours,
+    Feature::Family,
+];
+
+/// Our VM as a target.
+pub struct Ours {
+    /// How the VM is built.
+    pub preset: Preset,
+    /// Where tasks run.
+    pub affinity: Affinity,
+}
+
+/// The workload, if our VM has all that it needs.
+pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
+    let workload = plan.workload.known()?;
+    let mut features = workload.needs.features.iter();
+    if let Some(lacking) = features.find(|one| !FEATURES.contains(one)) {
+        return Err(Failure::Unavailable(format!(
+            "{} needs {}, which scalevm's own VM does not have; use --on os",
+            workload.name,
+            lacking.name()
+        )));
+    }
+    Ok(workload)
+}
+
+impl Target for Ours {
+    fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
+        Ok(Box::new(self.begin(plan, None)?))
+    }
+
+    fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
+        let ledgers = Ledger::of_tasks(plan.tasks);
+        let tasks = self.begin(plan, Some(ledgers.clone()))?;
+        let began = Instant::now();
+        tasks.join()?;
+        Ok(Ledger::times(&ledgers, began.elapsed()))
+    }
+
+    fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
+        self.begin(plan, None)?.until(|| film.is_over())
+    }
+}
+
+impl Ours {
+    fn begin(&self, plan: &Plan, ledgers: Option<Ledgers>) -> Result<Threads, Failure> {
+        can_run(plan)?;
+        // All presets are chosen at run time, our own too: it is compared with the others at the same
+        // cost of dispatch.
+        let mut options: Options<Hosted, Selected> = Options {
+            swap_pages: Some(SWAP_PER_TASK * plan.tasks as u64),
+            ..self.preset.options()
+        };
+        if plan.tasks > machine::MAX_CPUS {
+            return Err(Failure::Unavailable(format!(
+                "{} tasks: a machine has at most {} CPUs, and each task is one",
+                plan.tasks,
+                machine::MAX_CPUS
+            )));
+        }
+        let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
+        let workload = plan.workload.known()?;
+        let memory = memory(workload, plan.tasks);
+        let machine = Hosted::with_options(hosted::Options {
+            watched: false,
+            ..hosted::Options::new(plan.tasks, memory)
+        });
+        let machine = machine.map_err(Failure::start("physical memory"))?;
+        let swap = swap_space(&machine, workload, plan.tasks);
+        options.swap_space = swap.map_err(Failure::start("swap space"))?;
+        let vm = Vm::with_options(machine, options)
+            .map_err(io::Error::other)
+            .map_err(Failure::start("the VM"))?;
+        let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
+        let gate = Gate::new().map_err(Failure::start("pipe"))?;
+        // Made by a CPU of the machine; the tasks hold it, so that the last of them takes it apart.
+        let common = vm
+            .machine()
+            .on_cpu(0, || Common::new(&vm, plan, self.preset));
+        let common = common.map_err(|error| Failure::Task {
+            workload: workload.name,
+            task: 0,
+            error,
+        })?;
+        let enter = move |task: usize| {
+            vm.machine().attach(task);
+            let account = Account {
+                task,
+                private: 0.0,
+                ledgers: ledgers.clone(),
+            };
+            common.task(&vm, account)
+        };
+        threads::start(plan, &places, area, gate, enter)
+    }
+}

@@ -1,0 +1,91 @@
+//! From a C file to a shared object.
+
+use crate::harness::{Failure, interrupt, say};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs, io};
+
+/// As will-it-scale builds its tests, but as a shared object, and so that stacks can be
+/// followed.
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fPIC",
+    "-shared",
+    "-Wall",
+    "-pthread",
+];
+
+/// Compiles `source` with `$CC` (or `cc`) and `$CFLAGS` into `directory`. What the
+/// compiler says goes to stderr as it is.
+pub fn compile(source: &Path, stem: &str, directory: &Directory) -> Result<PathBuf, Failure> {
+    let object = directory.path().join(format!("{stem}.so"));
+    let compiler = words("CC");
+    let (program, options) = match compiler.split_first() {
+        Some((program, options)) => (program.as_str(), options),
+        None => ("cc", [].as_slice()),
+    };
+    let mut command = Command::new(program);
+    command.args(options).args(FLAGS);
+    command.arg("-o").arg(&object).arg(source);
+    // Behind the file, where `-lm` and its like belong.
+    command.args(words("CFLAGS"));
+    // The compiler's words are notes, never data.
+    let stdout = io::stderr();
+    command.stdin(Stdio::null()).stdout(stdout);
+    let status = command.status();
+    if let Some(signal) = interrupt::pending() {
+        return Err(Failure::Interrupted(signal));
+    }
+    match status {
+        Ok(status) if status.success() => Ok(object),
+        Ok(status) => Err(Failure::Unavailable(format!(
+            "{}: {program} cannot compile it ({status})",
+            source.display()
+        ))),
+        Err(error) => Err(Failure::Unavailable(format!(
+            "{}: a C compiler is needed (CC names it): {program}: {error}",
+            source.display()
+        ))),
+    }
+}
+
+/// The words of an environment variable; none if it is not set.
+fn words(variable: &str) -> Vec<String> {
+    let value = env::var(variable).unwrap_or_default();
+    value.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A directory that only this user may enter; removed when dropped, with what is in it.
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// An empty directory in TMPDIR.
+    pub fn new() -> io::Result<Self> {
+        let template = env::temp_dir().join("scalevm-XXXXXX");
+        let mut name = template.as_os_str().as_bytes().to_vec();
+        name.push(0);
+        // SAFETY: a writable string that ends in XXXXXX and a zero byte.
+        if unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) }.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        name.pop();
+        Ok(Directory(OsString::from_vec(name).into()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            say(format_args!("scalevm: {} stays: {error}", self.0.display()));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Tasks of the user's own at work in their host.
+
+use super::channel::{Channel, Kind, Packet, Received};
+use super::process::{Process, Setting};
+use crate::harness::{Body, Failure, Mode, Own, Plan, Running, interrupt};
+use crate::tasks::{Affinity, Area};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// How long the host may take to clean up, or to end when it has said that it does.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often one asks whether the user has lost his.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Tasks at work in their host; ended and cleaned up when dropped.
+pub struct Guest {
+    workload: &'static str,
+    area: Area,
+    channel: Channel,
+    host: Process,
+    /// Whether its tasks start a command again and again.
+    is_command: bool,
+    /// What the host is doing.
+    stage: &'static str,
+}
+
+/// What a shared object says of itself, if it says something. `name` is what the user
+/// calls it.
+pub fn describe(name: &str, object: &Path) -> Result<Option<String>, Failure> {
+    let setting = Setting {
+        body: &Body::Object(object.to_owned()),
+        tasks: 1,
+        threads: false,
+        affinity: Affinity::None,
+    };
+    let (_area, channel, mut host) = host(&setting)?;
+    loop {
+        match channel.receive(Some(TURN), None) {
+            Received::Packet(packet) if packet.kind == Kind::Loaded => {
+                return Ok(Some(packet.text).filter(|text| !text.is_empty()));
+            }
+            Received::Packet(refusal) => {
+                let why = format!("{name}: {}", refusal.text);
+                return Err(Failure::Unavailable(why));
+            }
+            Received::Nothing => {
+                if let Some(signal) = interrupt::pending() {
+                    return Err(Failure::Interrupted(signal));
+                }
+            }
+            Received::Closed => {
+                let status = host.ended(PATIENCE).unwrap_or_default();
+                let why = format!("{name}: it ends the process that loads it ({status})");
+                return Err(Failure::Unavailable(why));
+            }
+        }
+    }
+}
+
+/// Starts a host that runs the tasks of `plan`, whose workload is `own`.
+pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest, Failure> {
+    let threads = plan.mode == Mode::Threads;
+    if threads && matches!(own.body, Body::Command(_)) {
+        let why = "--command runs in processes; leave out --threads";
+        return Err(Failure::Unavailable(why.into()));
+    }
+    let (area, channel, host) = host(&Setting {
+        body: &own.body,
+        tasks: plan.tasks,
+        threads,
+        affinity,
+    })?;
+    let mut guest = Guest {
+        workload: &own.name,
+        area,
+        channel,
+        host,
+        is_command: matches!(own.body, Body::Command(_)),
+        stage: "loading it",
+    };
+    guest.reach(Kind::Loaded)?;
+    guest.channel.send(&Packet::new(Kind::Begin, ""));
+    guest.stage = "testcase_prepare";
+    guest.reach(Kind::Prepared)?;
+    guest.stage = "starting its tasks";
+    guest.reach(Kind::Running)?;
+    guest.stage = "running";
+    Ok(guest)
+}
+
+fn host(setting: &Setting<'_>) -> Result<(Area, Channel, Process), Failure> {
+    let (area, file) = Area::with_file(setting.tasks).map_err(Failure::start("shared memory"))?;
+    let (ours, theirs) = Channel::pair().map_err(Failure::start("socket"))?;
+    let host = Process::start(setting, &theirs, &file).map_err(Failure::start("host process"))?;
+    Ok((area, ours, host))
+}
+
+impl Guest {
+    /// Waits until the host says `kind`, or the user interrupts.
+    fn reach(&mut self, kind: Kind) -> Result<(), Failure> {
+        while interrupt::pending().is_none() {
+            match self.channel.receive(Some(TURN), None) {
+                Received::Packet(packet) if packet.kind == kind => return Ok(()),
+                Received::Packet(packet) => return Err(self.failure(packet)),
+                Received::Nothing => {}
+                Received::Closed => {
+                    let status = self.host.ended(PATIENCE);
+                    return Err(self.gone(status));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a packet that should not come means.
+    fn failure(&mut self, packet: Packet) -> Failure {
+        let (workload, task) = (self.workload, packet.task as usize);
+        let own = |task, why| Failure::Own {
+            workload,
+            task,
+            why,
+        };
+        let status = ExitStatus::from_raw(packet.status);
+        match packet.kind {
+            Kind::Ended => Failure::Died {
+                workload,
+                task,
+                status: Some(status),
+            },
+            Kind::Ending => Failure::Died {
+                workload,
+                task,
+                status: self.host.ended(PATIENCE),
+            },
+            Kind::Returned => {
+                let why = "testcase has returned; it should go on until it is killed";
+                own(Some(task), why.into())
+            }
+            Kind::Failed if packet.text.is_empty() => own(Some(task), status.to_string()),
+            Kind::Failed => own(Some(task), format!("{status}: {}", packet.text)),
+            _ => own(None, format!("{}: {}", self.stage, packet.text)),
+        }
+    }
+
+    fn gone(&self, status: Option<ExitStatus>) -> Failure {
+        let why = match status {
+            Some(status) => format!("{}: the process ended: {status}", self.stage),
+            None => format!("{}: the process does not answer", self.stage),
+        };
+        Failure::Own {
+            workload: self.workload,
+            task: None,
+            why,
+        }
+    }
+
+    /// Has the host end the tasks and clean up, and waits for that.
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.channel.send(&Packet::new(Kind::End, ""));
+        self.stage = "testcase_cleanup";
+        match self.host.ended(PATIENCE) {
+            Some(status) if status.success() => Ok(()),
+            status => Err(self.gone(status)),
+        }
+    }
+}
+
+impl Running for Guest {
+    fn counts(&self, into: &mut [u64]) {
+        self.area.counts(into);
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        // Asked first: then all it had to say is there.
+        let ended = self.host.ended(Duration::ZERO);
+        match (self.channel.receive(Some(Duration::ZERO), None), ended) {
+            (Received::Packet(packet), _) => Err(self.failure(packet)),
+            (_, Some(status)) => Err(self.gone(Some(status))),
+            _ => Ok(()),
+        }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        vec![self.host.id()]
+    }
+
+    /// The thread of the host that waits for the end, and what starts commands and waits for theirs.
+    fn drivers(&self) -> Vec<u32> {
+        let host = self.host.id();
+        let list = format!("/proc/{host}/task/{host}/children");
+        let tasks = match self.is_command {
+            true => std::fs::read_to_string(list).unwrap_or_default(),
+            false => String::new(),
+        };
+        let tasks = tasks.split_whitespace().filter_map(|pid| pid.parse().ok());
+        tasks.chain([host]).collect()
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), Failure> {
+        self.check()?;
+        self.finish()
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Without effect if the host is gone; what cleaning up fails with comes second
+        // to why there is no measurement.
+        let _ = self.finish();
+    }
+}

@@ -1,0 +1,97 @@
+//! On our own VM on threads: its lock profile, beside what the kernel sees of the threads.
+
+use super::os::{Kernel, recorded};
+use super::watched::{self, Probe, Runs};
+use super::{Subject, own};
+use crate::harness::{Failure, Running};
+use hosted::Hosted;
+use machine::Tasks;
+use perf::Recording;
+use profile::{Kind, Profile};
+use sync::watch::profile::{self as lock_profile, Row, Tables};
+
+/// Profiles a second run of what was measured unwatched.
+pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
+    let probe = |running: &dyn Running| {
+        let (kernel, refused) = match Kernel::new(running, &subject.options) {
+            // Our own locks are seen without it.
+            Err(Failure::Recording(error @ perf::Error::Refused(_))) => (None, Some(error)),
+            kernel => (Some(kernel?), None),
+        };
+        Ok(Both {
+            kernel,
+            refused: refused.map(|error| error.to_string()),
+            tasks: subject.plan.tasks,
+        })
+    };
+    let runs = watched::both(subject, probe)?;
+    Ok(runs.map(|runs| of(subject, &runs)))
+}
+
+fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
+    let Seen {
+        recording,
+        refused,
+        rows,
+    } = &runs.seen;
+    let mut profile = recorded(subject, runs, recording.as_ref());
+    // A task is one thread here; others of the process's, as a reclaim daemon's, are none.
+    profile.lived = None;
+    let task_seconds = profile.task_seconds();
+    profile.notes.extend(refused.clone());
+    profile.locks = own::locks(rows, task_seconds);
+    match recording {
+        Some(recording) => {
+            // The kernel's locks are waited for beside ours, where threads fault or are
+            // created; a futex is how they wait for ours.
+            let kernel = recording.locks(task_seconds).into_iter();
+            let others = kernel.filter(|lock| lock.kind != Kind::Futex);
+            profile.locks.extend(others);
+        }
+        None => profile.waits = own::waits(rows, subject.plan.workload.name()),
+    }
+    profile.locks.sort_by(|a, b| b.share.total_cmp(&a.share));
+    profile.name_bottleneck();
+    profile
+}
+
+/// The kernel's events, if there are any, and our lock profile.
+struct Both {
+    kernel: Option<Kernel>,
+    refused: Option<String>,
+    tasks: usize,
+}
+
+/// What both have seen.
+struct Seen {
+    recording: Option<Recording>,
+    /// Why there is no recording.
+    refused: Option<String>,
+    rows: Vec<Row>,
+}
+
+impl Probe for Both {
+    type Seen = Seen;
+
+    fn start(&mut self) -> Result<(), Failure> {
+        let out_of_memory =
+            |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
+        locks().reset();
+        self.kernel.as_mut().map_or(Ok(()), Kernel::start)?;
+        locks().start(self.tasks).map_err(out_of_memory)
+    }
+
+    fn seen(self) -> Result<Seen, Failure> {
+        locks().stop();
+        Ok(Seen {
+            recording: self.kernel.map(Kernel::seen).transpose()?,
+            refused: self.refused,
+            rows: locks().report(),
+        })
+    }
+}
+
+/// The lock profile of all hosted machines.
+fn locks() -> &'static Tables {
+    lock_profile::of(Hosted::anchor())
+}

@@ -1,0 +1,44 @@
+//! Where the tasks' time goes, on each kind of system.
+//!
+//! Each file makes a [`Profile`] of a run: `os` and `hosted` by watching a second run
+//! of what was measured unwatched, [`simulated`] from the machine's own accounts.
+
+mod hosted;
+mod os;
+mod own;
+pub mod simulated;
+mod watched;
+
+use crate::harness::{Bars, Failure, Plan, Schedule};
+use crate::system::System;
+use profile::Profile;
+use stats::environment::Environment;
+
+/// What to profile.
+pub struct Subject<'a> {
+    /// The system.
+    pub system: &'a System,
+    /// What runs.
+    pub plan: Plan,
+    /// How long, unwatched and watched each.
+    pub schedule: Schedule,
+    /// What is recorded of the kernel.
+    pub options: perf::Options,
+    /// Describes this computer; takes the time to watch its load.
+    pub machine: fn() -> Environment,
+    /// Shows how far it is.
+    pub bars: Bars,
+}
+
+impl Subject<'_> {
+    /// Runs and watches; none if the user interrupts before there is something to see.
+    pub fn profile(&self) -> Result<Option<Profile>, Failure> {
+        match self.system {
+            System::Os(_) => os::profile(self),
+            System::Hosted(_) => hosted::profile(self),
+            System::Sim(target) => {
+                simulated::of(target, &self.plan, self.schedule.duration).map(Some)
+            }
+        }
+    }
+}

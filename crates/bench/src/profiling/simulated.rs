@@ -1,0 +1,158 @@
+//! On a simulated machine: its accounts, the lock profile, and samples in virtual time.
+
+use super::own;
+use crate::harness::{Failure, Plan};
+use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated};
+use profile::{Hidden, Kind, Lock, Profile, Stacks};
+use sim::{SiteName, Spent};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// About how many stacks are taken of a run.
+const SAMPLES: u64 = 50_000;
+
+/// Profiles `span` of one run; watching it costs no simulated time, so there is no other.
+pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Failure> {
+    let tasks = plan.tasks;
+    let period = (tasks as u64 * span.as_nanos() as u64 / SAMPLES).max(1);
+    let seen = target.watch(plan, span, period)?;
+    let seconds = span.as_secs_f64();
+    let task_seconds = seconds * tasks as f64;
+    let mut locks = own::locks(&seen.rows, task_seconds);
+    locks.extend(lines(&seen.attribution, task_seconds));
+    let (busy, waits) = stacks(&seen, plan.workload.name());
+    Ok(Profile {
+        subject: target.subject(plan),
+        seconds,
+        clock: "virtual time".into(),
+        rate: seen.done as f64 / seconds,
+        rate_unwatched: None,
+        lived: None,
+        hidden: Hidden::default(),
+        busy,
+        waits,
+        locks,
+        bottleneck: seen.attribution.bottleneck(),
+        notes: vec![BANDS.into()],
+        machine: None,
+    })
+}
+
+/// The lines that CPUs waited for, as locks: each holds up who wants it.
+fn lines(attribution: &Attribution, task_seconds: f64) -> impl Iterator<Item = Lock> {
+    attribution.lines.iter().map(move |line: &Share| {
+        let mut lock = Lock::new(&line.what, Kind::Line, "");
+        lock.add_waits(line.count, (line.wait + line.hold) * task_seconds, 0.0);
+        lock.spin = line.spin * task_seconds;
+        lock.share_of(task_seconds)
+    })
+}
+
+/// Stacks of all CPU time, and those of all waiting: for lines, spinning and blocked.
+fn stacks(seen: &Seen, workload: &str) -> (Stacks, Stacks) {
+    let (mut busy, mut waits) = (Stacks::default(), Stacks::default());
+    let mut names: HashMap<usize, Vec<String>> = HashMap::new();
+    for sample in &seen.samples {
+        let mut frames = vec![workload.to_owned()];
+        for &address in sample.stack.iter().rev() {
+            let functions = names.entry(address).or_insert_with(|| functions(address));
+            frames.extend(functions.iter().cloned());
+        }
+        if sample.stack.is_empty() {
+            frames.push("[has not come back yet]".into());
+        }
+        let state = match (sample.spent, &sample.line) {
+            (Spent::Working, _) => None,
+            (Spent::Fetching, Some(line)) => {
+                let whole = line.split(" + ").next().unwrap_or(line);
+                Some(format!("[waits for the line of {whole}]"))
+            }
+            (Spent::Fetching, None) => Some("[waits for its stores]".to_owned()),
+            (Spent::Spinning, _) => Some("[spins]".to_owned()),
+            (Spent::Blocked, _) => Some("[blocked]".to_owned()),
+        };
+        let seconds = sample.nanoseconds as f64 / 1e9;
+        let waiting = state.is_some();
+        frames.extend(state);
+        let stack = || frames.iter().map(String::as_str);
+        if waiting {
+            waits.add(stack(), seconds);
+        }
+        if sample.spent != Spent::Blocked {
+            busy.add(stack(), seconds);
+        }
+    }
+    (busy, waits)
+}
+
+/// The functions at an address, the outermost first: those of the workload, the VM and
+/// its locks, by their modules. What runs them, and the simulator's own, is left out.
+fn functions(address: usize) -> Vec<String> {
+    let mut names: Vec<String> = SiteName::resolve(address)
+        .iter()
+        .filter_map(qualified)
+        .collect();
+    names.reverse();
+    names
+}
+
+/// `vm::space::unmap::remove` for a function `remove` in crates/vm/src/space/unmap.rs;
+/// none for what is not simulated.
+fn qualified(name: &SiteName) -> Option<String> {
+    const SIMULATED: [&str; 4] = ["workloads", "vm", "sync", "baselines"];
+    let (_, place) = name.place.rsplit_once("crates/")?;
+    let (file, _) = place.rsplit_once(".rs")?;
+    let (package, file) = file.split_once("/src/")?;
+    let modules = file
+        .split('/')
+        .filter(|part| !["lib", "mod"].contains(part));
+    let path: Vec<&str> = std::iter::once(package).chain(modules).collect();
+    let plain = without_types(&name.function);
+    let function = plain.rsplit("::").next().unwrap_or_default();
+    let known = SIMULATED.contains(&package) && !function.is_empty();
+    known.then(|| format!("{}::{function}", path.join("::")))
+}
+
+/// A path without what stands in angle brackets: which types a function is made for is
+/// seen from who calls it.
+fn without_types(path: &str) -> String {
+    let mut depth = 0;
+    let outside = |&letter: &char| {
+        depth += i32::from(letter == '<');
+        let outside = depth == 0;
+        depth -= i32::from(letter == '>');
+        outside
+    };
+    // The arrow of a function type closes nothing.
+    path.replace("->", "").chars().filter(outside).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_by_their_modules() {
+        let name = |function: &str, place: &str| {
+            qualified(&SiteName {
+                function: function.into(),
+                place: place.into(),
+            })
+        };
+        let unmap = name(
+            "<A<B> as C>::remove<sim::Sim, fn() -> vm::Best>",
+            "/x/crates/vm/src/space/unmap.rs:45",
+        );
+        assert_eq!(unmap.as_deref(), Some("vm::space::unmap::remove"));
+        let run = name("workloads::mmap1::run", "crates/workloads/src/mmap1.rs:9");
+        assert_eq!(run.as_deref(), Some("workloads::mmap1::run"));
+        let top = name("lock", "crates/sync/src/watch/mod.rs:9");
+        assert_eq!(top.as_deref(), Some("sync::watch::lock"));
+        assert_eq!(name("touch", "crates/sim/src/engine/access.rs:1"), None);
+        assert_eq!(
+            name("call_once", "/rustc/1/library/core/src/ops.rs:1"),
+            None
+        );
+        assert_eq!(name("main", ""), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! A run on this computer, unwatched and then watched.
+
+use super::Subject;
+use crate::harness::{Failure, Reading, Running, Sample, interrupt, measure};
+use stats::environment::Environment;
+
+/// What watches a run.
+pub trait Probe {
+    /// What it has seen.
+    type Seen;
+
+    /// Watches from now on.
+    fn start(&mut self) -> Result<(), Failure>;
+
+    /// Stops watching; what was seen. The tasks are still there.
+    fn seen(self) -> Result<Self::Seen, Failure>;
+}
+
+/// Both runs.
+pub struct Runs<T> {
+    /// Operations a second of the unwatched one.
+    pub unwatched: f64,
+    /// And of the watched one.
+    pub watched: f64,
+    /// Seconds it was watched.
+    pub seconds: f64,
+    /// The machine, with the load of others before and after.
+    pub machine: Environment,
+    /// What was seen.
+    pub seen: T,
+}
+
+/// Measures the plan first and watches it then, both by the schedule: watching disturbs what
+/// it sees, and the rates say by how much. None if the user interrupts before there is
+/// something to see.
+pub fn both<P: Probe>(
+    subject: &Subject<'_>,
+    probe: impl FnOnce(&dyn Running) -> Result<P, Failure>,
+) -> Result<Option<Runs<P::Seen>>, Failure> {
+    let Subject { plan, schedule, .. } = subject;
+    let target = subject.system.target();
+    let mut machine = (subject.machine)();
+    let samples = 2 * schedule.total().unwrap_or(0);
+    let mut progress = (subject.bars)(samples, "samples");
+    progress.point(&format!("{}, unwatched", plan.workload.name()));
+    let outcome = measure(target, plan, schedule, &mut progress)?;
+    let Some(unwatched) = outcome.average().filter(|_| !outcome.interrupted) else {
+        progress.finish();
+        return Ok(None);
+    };
+    progress.point(&format!("{}, watched", plan.workload.name()));
+    let mut running = target.start(plan)?;
+    let rest = |running: &mut dyn Running, samples: u32| -> Result<(), Failure> {
+        for _ in 0..samples {
+            running.advance(schedule.duration);
+            progress.step();
+            running.check()?;
+        }
+        Ok(())
+    };
+    rest(&mut *running, schedule.warmup)?;
+    let mut probe = probe(&*running)?;
+    let read = |running: &dyn Running| Reading::of(running, plan.tasks, schedule.exactness());
+    probe.start()?;
+    let before = read(&*running);
+    let checked = rest(&mut *running, schedule.samples);
+    let after = read(&*running);
+    let seen = probe.seen();
+    progress.finish();
+    checked?;
+    let seen = seen?;
+    match interrupt::pending() {
+        Some(_) => drop(running),
+        None => running.stop()?,
+    }
+    let whole = Sample::between(&before, &after);
+    machine.observe_after();
+    Ok(Some(Runs {
+        machine,
+        unwatched,
+        watched: whole.total,
+        seconds: whole.seconds,
+        seen,
+    }))
+}

@@ -1,0 +1,250 @@
+//! One run on one machine.
+
+use super::attribution::Attribution;
+use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
+use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, swap_space};
+use baselines::selected::Preset;
+use machine::Job;
+use sim::profile::Profile;
+use sim::{Options as MachineOptions, Progress, Sim};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use sync::obm::{SlowPaths, slow_paths};
+use sync::watch::profile;
+use vm::{Options, Vm};
+use workloads::{Counter, Error, Workload};
+
+/// Tasks begin within so many nanoseconds of each other.
+const SPREAD: u64 = 2_000;
+/// The warm-up, as a part of the span that is measured, at least.
+const WARM_UP: u64 = 4;
+/// Warm-ups after which the measurement begins in any case.
+const MOST_WARM_UPS: u64 = 16;
+/// Iterations that each task has done when the warm-up is over.
+const FIRST: u64 = 2;
+/// Simulated time between two looks whether a run is over.
+const STEP: u64 = 10_000_000;
+/// Simulated time after which a run is given up.
+const LIMIT: u64 = 60_000_000_000;
+
+/// What a watched run has shown.
+pub struct Seen {
+    /// Operations of all tasks.
+    pub done: u64,
+    /// What they took, if the plan has an end.
+    pub times: Option<Times>,
+    /// Where the time went, in brief.
+    pub attribution: Attribution,
+    /// The lock profile.
+    pub rows: Vec<profile::Row>,
+    /// Stacks, if they were asked for.
+    pub samples: Vec<sim::Sample>,
+    /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an end.
+    pub slow_paths: Option<SlowPaths>,
+}
+
+/// Tasks at work on a simulated machine.
+pub struct Run {
+    workload: &'static Workload,
+    machine: Sim,
+    counters: Arc<[Counter]>,
+    /// If the plan has an end.
+    ledgers: Option<Ledgers>,
+    errors: Arc<Mutex<Option<(usize, Error)>>>,
+}
+
+impl Run {
+    /// Makes the machine and the VM, and starts the tasks.
+    pub fn begin<P: Design<Sim>>(
+        plan: &Plan,
+        machine: &Profile,
+        seed: u64,
+        preset: Preset,
+        mut options: Options<Sim, P>,
+    ) -> Result<Self, Failure> {
+        let workload = plan.workload.known()?;
+        let machine = Sim::new(MachineOptions {
+            memory: memory(workload, plan.tasks),
+            seed,
+            spread: SPREAD,
+            ..MachineOptions::new(machine.clone())
+        })
+        .map_err(Failure::start("simulated machine"))?;
+        let counters = (0..plan.tasks).map(|task| Counter::with_limit(plan.limit(task)));
+        let run = Run {
+            workload,
+            machine,
+            counters: counters.collect(),
+            ledgers: plan.count.map(|_| Ledger::of_tasks(plan.tasks)),
+            errors: Arc::default(),
+        };
+        let (maker, plan) = (run.machine.clone(), *plan);
+        // All that tasks share is made on a CPU, so that it lies in the machine.
+        let made = run.machine.on_cpu(0, move || {
+            options.swap_space = swap_space(&maker, workload, plan.tasks)?;
+            let vm = Vm::with_options(maker, options).expect("memory for the VM");
+            let common = Common::new(&vm, &plan, preset);
+            Ok((vm, common))
+        });
+        let (vm, common) = made.map_err(Failure::start("swap space"))?;
+        let common = common.map_err(|error| run.failure(0, error))?;
+        let job = |task| run.job(plan.workload, task, vm.clone(), common.clone());
+        let jobs = (0..plan.tasks).map(job);
+        run.machine.start(jobs.collect());
+        Ok(run)
+    }
+
+    fn job<P: Design<Sim>>(
+        &self,
+        work: Work,
+        task: usize,
+        vm: Arc<Vm<Sim, P>>,
+        common: Common<Sim, P>,
+    ) -> Job {
+        let (counters, errors) = (self.counters.clone(), self.errors.clone());
+        let is_last = task + 1 == self.counters.len();
+        let account = Account {
+            task,
+            private: super::private(self.workload),
+            ledgers: self.ledgers.clone(),
+        };
+        Box::new(move || {
+            let run = || work.run(is_last, &mut common.task(&vm, account)?, &counters[task]);
+            if let Err(error) = run() {
+                let mut first = errors.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert((task, error));
+            }
+        })
+    }
+
+    /// Runs until all tasks have come to their limits; what time that took.
+    pub fn complete(&mut self) -> Result<Times, Failure> {
+        let began = self.machine.time();
+        self.run_to(LIMIT)?;
+        let times = self.times(began);
+        times.ok_or_else(|| self.stuck("its plan has no end".into()))
+    }
+
+    /// What time tasks that have come to their limits took since `began`.
+    fn times(&self, began: u64) -> Option<Times> {
+        let ledgers = self.ledgers.as_ref()?;
+        let real = Ledger::end(ledgers).saturating_sub(began);
+        Some(Ledger::times(ledgers, Duration::from_nanos(real)))
+    }
+
+    /// Runs until `is_over`.
+    pub fn until(&mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
+        while !is_over() {
+            interrupt::check()?;
+            self.run_to(self.machine.time() + STEP)?;
+        }
+        Ok(())
+    }
+
+    /// Warms up; then what each task does in `span`.
+    pub fn measure(&mut self, span: Duration) -> Result<Vec<u64>, Failure> {
+        let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
+        let from = self.warm_up(span)?;
+        let before = self.counts();
+        self.run_to(from + span)?;
+        let after = self.counts();
+        Ok(after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect())
+    }
+
+    /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the time goes; a
+    /// stack for each `period` nanoseconds, if there is one.
+    pub fn watch(&mut self, span: Duration, period: Option<u64>) -> Result<Seen, Failure> {
+        let out_of_memory =
+            |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
+        let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
+        let (from, to) = match self.ledgers {
+            Some(_) => (self.machine.time(), LIMIT),
+            None => {
+                let from = self.warm_up(span)?;
+                (from, from + span)
+            }
+        };
+        self.machine.clear_accounts();
+        let locks = profile::of(self.machine.own_anchor());
+        locks.reset();
+        locks.start(self.counters.len()).map_err(out_of_memory)?;
+        if let Some(period) = period {
+            self.machine.sample(period);
+        }
+        let before = self.counts().iter().sum::<u64>();
+        let outcome = self.run_to(to);
+        let locks = profile::of(self.machine.own_anchor());
+        locks.stop();
+        outcome?;
+        let rows = locks.report();
+        let times = self.times(from);
+        let lasted = times.map_or(span, |times| times.real.as_nanos() as u64);
+        Ok(Seen {
+            done: self.counts().iter().sum::<u64>() - before,
+            times,
+            attribution: Attribution::of(&self.machine, &rows, self.counters.len(), lasted),
+            rows,
+            samples: self.machine.sampled(),
+            // The machine's own count, and no task is left.
+            slow_paths: times.map(|_| self.machine.on_cpu(0, slow_paths::<Sim>)),
+        })
+    }
+
+    /// Runs until every task is in its loop, and some time more; when that was. A task
+    /// that a lock starves is not waited for endlessly.
+    fn warm_up(&mut self, span: u64) -> Result<u64, Failure> {
+        let step = (span / WARM_UP).max(1);
+        let mut now = self.machine.time();
+        let enough = now + MOST_WARM_UPS * step;
+        loop {
+            now += step;
+            self.run_to(now)?;
+            if now >= enough || self.counts().iter().all(|&count| count >= FIRST) {
+                return Ok(now);
+            }
+        }
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.counters.iter().map(Counter::get).collect()
+    }
+
+    fn run_to(&mut self, time: u64) -> Result<(), Failure> {
+        match self.machine.run(time.min(LIMIT)) {
+            Progress::Deadlock(why) => return Err(self.stuck(format!("deadlock: {why}"))),
+            Progress::Running if time >= LIMIT => {
+                return Err(self.stuck("no end within a simulated minute".into()));
+            }
+            _ => {}
+        }
+        let error = *self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        match error {
+            Some((task, error)) => Err(self.failure(task, error)),
+            None => Ok(()),
+        }
+    }
+
+    fn stuck(&self, why: String) -> Failure {
+        let workload = self.workload.name;
+        Failure::Simulation { workload, why }
+    }
+
+    fn failure(&self, task: usize, error: Error) -> Failure {
+        let workload = self.workload.name;
+        Failure::Task {
+            workload,
+            task,
+            error,
+        }
+    }
+
+    /// Lets the tasks finish what they are doing.
+    pub fn end(mut self) -> Result<(), Failure> {
+        self.counters.iter().for_each(Counter::stop);
+        self.run_to(LIMIT - 1)
+    }
+}

@@ -1,0 +1,109 @@
+//! Which system workloads run on, and how it is built.
+
+use crate::harness::{Plan, Target};
+use crate::os::Os;
+use crate::ours::Ours;
+use crate::simulated::Simulated;
+use baselines::selected::Preset;
+use stats::record::Subject;
+
+/// What workloads run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// The kernel of this computer.
+    Os,
+    /// Our VM on threads.
+    Hosted,
+    /// Our VM on a simulated machine.
+    Sim,
+}
+
+impl On {
+    /// All of them.
+    pub const ALL: [On; 3] = [On::Os, On::Hosted, On::Sim];
+
+    /// Its name in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            On::Os => "os",
+            On::Hosted => "hosted",
+            On::Sim => "sim",
+        }
+    }
+
+    /// One line on it.
+    pub fn about(self) -> &'static str {
+        match self {
+            On::Os => "the kernel of this computer, through libc",
+            On::Hosted => "scalevm's own VM on threads of this process",
+            On::Sim => "scalevm's own VM on a simulated machine (--machine, --topology)",
+        }
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|on| on.name() == name)
+    }
+}
+
+/// A system, ready to run workloads.
+pub enum System {
+    /// The kernel of this computer.
+    Os(Os),
+    /// Our VM on threads.
+    Hosted(Ours),
+    /// Our VM on a simulated machine.
+    Sim(Box<Simulated>),
+}
+
+impl System {
+    /// What it is.
+    pub fn on(&self) -> On {
+        match self {
+            System::Os(_) => On::Os,
+            System::Hosted(_) => On::Hosted,
+            System::Sim(_) => On::Sim,
+        }
+    }
+
+    /// What starts tasks on it.
+    pub fn target(&self) -> &dyn Target {
+        match self {
+            System::Os(target) => target,
+            System::Hosted(target) => target,
+            System::Sim(target) => &**target,
+        }
+    }
+
+    /// The simulated machine, if it is one.
+    pub fn simulated(&self) -> Option<&Simulated> {
+        match self {
+            System::Sim(target) => Some(target),
+            System::Os(_) | System::Hosted(_) => None,
+        }
+    }
+
+    /// Describes `plan` on it.
+    pub fn subject(&self, plan: &Plan) -> Subject {
+        match self {
+            System::Os(_) => subject(plan, On::Os, None),
+            System::Hosted(target) => subject(plan, On::Hosted, Some(target.preset)),
+            System::Sim(target) => target.subject(plan),
+        }
+    }
+}
+
+/// Describes `plan`, but for the machine if one is simulated.
+pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
+    Subject {
+        workload: plan.workload.name().to_owned(),
+        on: on.name().to_owned(),
+        vm: preset.map(|preset| preset.name().to_owned()),
+        tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
+        mode: plan.mode,
+        profile: None,
+        topology: None,
+        seed: None,
+        unit: plan.workload.rate_unit().to_owned(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Which pairs of operations commute, and why.
+
+use super::operation::{Operation, Placement};
+
+/// Whose memory the two CPUs work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// An address space each.
+    Processes,
+    /// Two regions of one address space.
+    Threads,
+    /// An address space each, and the same pages of a file in both.
+    Page,
+}
+
+impl Sharing {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sharing::Processes => "two processes",
+            Sharing::Threads => "two threads",
+            Sharing::Page => "two processes on one page",
+        }
+    }
+}
+
+/// Two operations, each by a CPU of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Comes first in time.
+    pub first: Operation,
+    /// Comes second.
+    pub second: Operation,
+    /// Whose memory.
+    pub sharing: Sharing,
+    /// Where it lies.
+    pub placement: Placement,
+}
+
+/// A rule says of a kind of pairs whether they commute.
+struct Rule {
+    holds: fn(&Pair) -> bool,
+    commutes: bool,
+    why: &'static str,
+}
+
+/// The first that holds decides.
+const RULES: &[Rule] = &[
+    Rule {
+        holds: |pair| {
+            pair.is_of_one_page() && pair.both([Operation::WriteFile, Operation::CopyFile])
+        },
+        commutes: false,
+        why: "a copy has what was written before it was made: it tells the order",
+    },
+    Rule {
+        holds: Pair::is_of_one_page,
+        commutes: true,
+        why: "each changes its own process, or a word of the page that is its own",
+    },
+    Rule {
+        holds: |pair| pair.sharing == Sharing::Processes,
+        commutes: true,
+        why: "the processes share nothing but a file, and use different pages of it",
+    },
+    Rule {
+        holds: |pair| pair.first == Operation::Brk && pair.second == Operation::Brk,
+        commutes: false,
+        why: "both move one break: where it ends tells the order",
+    },
+    Rule {
+        holds: |pair| pair.first == Operation::Brk || pair.second == Operation::Brk,
+        commutes: true,
+        why: "the heap and the other's region are disjoint",
+    },
+    Rule {
+        holds: |pair| {
+            pair.placement == Placement::Allocated
+                && (pair.first == Operation::Map || pair.second == Operation::Map)
+        },
+        commutes: true,
+        why: "the regions are disjoint, and map may return any free address",
+    },
+    Rule {
+        holds: |_| true,
+        commutes: true,
+        why: "the regions are disjoint",
+    },
+];
+
+impl Pair {
+    /// All pairs that there are, in both orders: those that share no page, then those that do.
+    /// What is about a whole process leaves its threads no memory of their own.
+    pub fn all() -> Vec<Pair> {
+        let mut pairs = Pair::apart();
+        for first in Operation::OF_ONE_PAGE {
+            for second in Operation::OF_ONE_PAGE {
+                pairs.push(Pair {
+                    first,
+                    second,
+                    sharing: Sharing::Page,
+                    placement: Placement::Allocated,
+                });
+            }
+        }
+        pairs
+    }
+
+    fn apart() -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for sharing in [Sharing::Processes, Sharing::Threads] {
+            for placement in [Placement::Allocated, Placement::Fixed] {
+                for first in Operation::APART {
+                    for second in Operation::APART {
+                        let whole = first.is_whole() || second.is_whole();
+                        if sharing == Sharing::Threads && whole {
+                            continue;
+                        }
+                        pairs.push(Pair {
+                            first,
+                            second,
+                            sharing,
+                            placement,
+                        });
+                    }
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Whether both use, or have mapped, the same pages.
+    pub fn is_of_one_page(&self) -> bool {
+        self.sharing == Sharing::Page
+    }
+
+    /// Whether it is of these two, in either order.
+    fn both(&self, [one, other]: [Operation; 2]) -> bool {
+        let pair = [self.first, self.second];
+        pair == [one, other] || pair == [other, one]
+    }
+
+    /// Whether the order does not matter.
+    pub fn commutes(&self) -> bool {
+        self.rule().commutes
+    }
+
+    /// The reason.
+    pub fn why(&self) -> &'static str {
+        self.rule().why
+    }
+
+    fn rule(&self) -> &'static Rule {
+        let rule = RULES.iter().find(|rule| (rule.holds)(self));
+        rule.expect("the last rule holds for all")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_a_few_pairs_commute() {
+        let pairs = Pair::all();
+        assert_eq!(pairs.len(), 2 * (25 * 25 + 22 * 22) + 10 * 10);
+        let not: Vec<_> = pairs.iter().filter(|pair| !pair.commutes()).collect();
+        let (page, apart): (Vec<&Pair>, Vec<&Pair>) =
+            not.into_iter().partition(|pair| pair.is_of_one_page());
+        assert_eq!(apart.len(), 2, "two breaks of one space, in each placement");
+        assert!(apart.iter().all(|pair| pair.first == Operation::Brk
+            && pair.second == Operation::Brk
+            && pair.sharing == Sharing::Threads));
+        assert_eq!(page.len(), 2, "a write beside a copy, in both orders");
+    }
+}

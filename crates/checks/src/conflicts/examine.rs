@@ -1,0 +1,186 @@
+//! One pair on a machine of its own.
+//!
+//! Both CPUs repeat their operations until tables exist and caches of frames are filled;
+//! then each does it once more, traced, the second when the first has ended: who touches
+//! a line does not depend on luck. What they write past the machine, such as what an `Arc`
+//! counts, is found by comparing its heap before and after each.
+
+use super::commute::{Pair, Sharing};
+use super::operation::{Operation, Part, Worker};
+use crate::sites::{self, Frame};
+use crate::vms;
+use machine::{Atomic, Atomics, Clock, Job, Ordering, Topology};
+use sim::{Access, Options as MachineOptions, Progress, Sim};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use vm::pager::MemoryPager;
+use vm::swap::SwapSpace;
+use vm::{Options, Policies, Space, Vm};
+
+/// Sockets and cores a socket; the second CPU is the first of the second socket.
+const SOCKETS: usize = 2;
+const CORES: usize = 2;
+const CPUS: [usize; 2] = [0, CORES];
+/// Bytes of physical memory.
+const MEMORY: usize = 64 << 20;
+/// Slots of swap space.
+const SLOTS: u32 = 512;
+/// Repetitions before the one that counts.
+const WARM_UP: usize = 8;
+/// What happens at one time takes less than this, in nanoseconds.
+const PHASE: u64 = 20_000_000;
+/// The first phases of the operations, and of what comes after.
+const PERFORM: u64 = 4;
+const UNDO: u64 = 6;
+const END: u64 = 8;
+
+/// A line that both have touched and one has written.
+pub struct Conflict {
+    /// What lies there.
+    pub what: String,
+    /// How the CPUs have used it, in the order of their operations.
+    pub uses: [Use; 2],
+}
+
+/// How one operation has used a line.
+pub struct Use {
+    /// The operation.
+    pub operation: Operation,
+    /// How often it read the line.
+    pub reads: u64,
+    /// How often it wrote the line; once if that was past the machine.
+    pub writes: u64,
+    /// Where: of the first write, else the first read; the innermost function first.
+    pub sites: Vec<Frame>,
+}
+
+/// The conflicts of `pair` in a VM made as `options` say.
+///
+/// # Errors
+/// If the host has no room for the machine.
+pub fn examine<P: Policies<Sim>>(
+    pair: &Pair,
+    options: Options<Sim, P>,
+) -> io::Result<Vec<Conflict>> {
+    let machine = Sim::new(MachineOptions {
+        memory: MEMORY,
+        ..MachineOptions::new(vms::profile(SOCKETS, CORES, 1))
+    })?;
+    let workers = {
+        let (machine_of_vm, sharing) = (machine.clone(), pair.sharing);
+        machine.on_cpu(0, move || {
+            let pager = Box::new(MemoryPager::new());
+            let swap = SwapSpace::new(machine_of_vm.cpus(), pager, SLOTS);
+            let options = Options {
+                swap_space: Some(Arc::new(swap.expect("a swap space"))),
+                ..options
+            };
+            let vm = Vm::with_options(machine_of_vm, options).expect("memory for the VM");
+            let file = Worker::file(&vm).expect("a file");
+            let space = || Arc::new(Space::new(&vm).expect("a space"));
+            let first = space();
+            let second = match sharing {
+                Sharing::Processes | Sharing::Page => space(),
+                Sharing::Threads => first.clone(),
+            };
+            [(first, file.clone()), (second, file)]
+        })
+    };
+    let begin = machine.time();
+    let operations = [pair.first, pair.second]
+        .into_iter()
+        .zip(workers)
+        .enumerate();
+    let part = match pair.sharing {
+        Sharing::Page => Part::Same,
+        Sharing::Processes | Sharing::Threads => Part::Own,
+    };
+    let jobs = operations.map(|(index, (operation, (space, file)))| {
+        let placement = pair.placement;
+        let job = move || {
+            let worker = Worker::new(operation, space, placement, index, part, file);
+            work(worker, begin, index as u64);
+        };
+        (CPUS[index], Box::new(job) as Job)
+    });
+    machine.start_on(jobs.collect());
+    run(&machine, begin + PERFORM * PHASE);
+    let mut heap = vec![machine.heap_image()];
+    machine.trace();
+    for phase in PERFORM + 1..=PERFORM + 2 {
+        run(&machine, begin + phase * PHASE);
+        heap.push(machine.heap_image());
+    }
+    let traced = machine.traced();
+    run(&machine, begin + END * PHASE);
+    let touched = |index: usize| {
+        let changed = machine.changed(&heap[index], &heap[index + 1]);
+        touched(&traced[CPUS[index]], changed)
+    };
+    Ok(conflicts(pair, &touched(0), &touched(1)))
+}
+
+/// What a CPU has touched, by line: as it was traced, and what else it has changed.
+fn touched(traced: &[Access], changed: Vec<Access>) -> BTreeMap<usize, Access> {
+    let by_line = |access: &Access| (access.line, access.clone());
+    let mut touched: BTreeMap<_, _> = traced.iter().map(by_line).collect();
+    for access in changed {
+        let known = touched.entry(access.line).or_insert_with(|| access.clone());
+        known.writes = known.writes.max(1);
+    }
+    touched
+}
+
+/// What the CPU with this worker does, and when.
+fn work<P: Policies<Sim>>(mut worker: Worker<P>, begin: u64, index: u64) {
+    let turn = <Sim as Atomics>::AtomicU64::new(0);
+    let wait = |phase: u64| {
+        let time = begin + (phase + index) * PHASE;
+        sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
+        // Who computes is ahead of the others until it touches memory. This waits for them, so that
+        // the trace has begun when the operation does.
+        turn.load(Ordering::Relaxed);
+    };
+    let sound = "the memory is there";
+    wait(0);
+    worker.activate();
+    for _ in 0..WARM_UP {
+        worker.cycle().expect(sound);
+    }
+    wait(2);
+    worker.prepare().expect(sound);
+    wait(PERFORM);
+    worker.perform().expect(sound);
+    wait(UNDO);
+    worker.undo().expect(sound);
+}
+
+fn run(machine: &Sim, until: u64) {
+    if let Progress::Deadlock(why) = machine.run(until) {
+        panic!("deadlock: {why}");
+    }
+}
+
+/// What both have touched and one has written.
+fn conflicts(
+    pair: &Pair,
+    first: &BTreeMap<usize, Access>,
+    second: &BTreeMap<usize, Access>,
+) -> Vec<Conflict> {
+    let shared = first
+        .iter()
+        .filter_map(|(line, access)| Some((access, second.get(line)?)));
+    let written = shared.filter(|(one, other)| one.writes + other.writes > 0);
+    let uses = |operation, access: &Access| Use {
+        operation,
+        reads: access.reads,
+        writes: access.writes,
+        sites: sites::frames(&access.sites),
+    };
+    let conflict = |(one, other): (&Access, &Access)| Conflict {
+        what: one.what.clone(),
+        uses: [uses(pair.first, one), uses(pair.second, other)],
+    };
+    written.map(conflict).collect()
+}

@@ -1,0 +1,147 @@
+//! The conflicts that pairs of the default VM are known to have although they commute.
+//!
+//! A pair that conflicts and is not listed is a failure, and so is one that is listed and does not;
+//! then its entry here goes, too.
+
+use super::commute::Pair;
+use super::examine::Conflict;
+use super::operation::Operation::{self, *};
+use std::collections::BTreeSet;
+
+/// Operations of which each two meet, on one page of a file.
+struct Known {
+    /// In what, by label: in one of these lines at least, and in no other.
+    lines: &'static [&'static str],
+    /// Which operations.
+    of: &'static [Operation],
+}
+
+/// The default VM's. A page has one count of its mappings, one PV lock and one list of its mappings,
+/// whose neighbours lie in other processes' PV tables; it names the section that took the last
+/// mapping away, and who takes the next one looks at that. An object counts its handles in one place.
+const KNOWN: &[Known] = &[
+    Known {
+        lines: &["Page", "PV table", "epoch::Record"],
+        of: &[ReadFile, WriteFile, CopyFile, UnmapFile, Exec, Exit],
+    },
+    Known {
+        lines: &["Object.counts"],
+        of: &[Open, Close],
+    },
+];
+
+impl Known {
+    fn is_of(&self, pair: &Pair) -> bool {
+        pair.is_of_one_page() && self.of.contains(&pair.first) && self.of.contains(&pair.second)
+    }
+}
+
+/// What a pair's conflicts are beside what is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Lines that are known.
+    pub known: BTreeSet<String>,
+    /// Lines that are not.
+    pub unknown: BTreeSet<String>,
+    /// Lines that are known, where none of them was met.
+    pub gone: BTreeSet<String>,
+}
+
+impl Compared {
+    /// Whether all is as the list says.
+    pub fn is_as_known(&self) -> bool {
+        self.unknown.is_empty() && self.gone.is_empty()
+    }
+
+    /// Compares what `pair`, which commutes, has shown.
+    pub fn of(pair: &Pair, conflicts: &[Conflict]) -> Self {
+        Self::with(pair, conflicts, KNOWN)
+    }
+
+    fn with(pair: &Pair, conflicts: &[Conflict], known: &[Known]) -> Self {
+        let met = conflicts.iter().map(|one| class(&one.what).to_owned());
+        let met: BTreeSet<String> = met.collect();
+        let listed = known.iter().filter(|known| known.is_of(pair));
+        let listed = listed.flat_map(|known| known.lines);
+        let listed: BTreeSet<String> = listed.map(|&line| line.to_owned()).collect();
+        let known: BTreeSet<String> = met.intersection(&listed).cloned().collect();
+        let gone = match known.is_empty() {
+            true => listed.clone(),
+            false => BTreeSet::new(),
+        };
+        Compared {
+            unknown: met.difference(&listed).cloned().collect(),
+            known,
+            gone,
+        }
+    }
+}
+
+/// The lines of the list that none of some pairs has met: an entry is longer than it should be.
+pub fn never_met<'a>(all: impl IntoIterator<Item = &'a Compared>) -> Vec<&'static str> {
+    let met: BTreeSet<&str> = all
+        .into_iter()
+        .flat_map(|one| one.known.iter().map(String::as_str))
+        .collect();
+    let lines = KNOWN.iter().flat_map(|known| known.lines).copied();
+    lines.filter(|line| !met.contains(line)).collect()
+}
+
+/// A line's label without the place inside of what is labelled.
+pub fn class(what: &str) -> &str {
+    what.split(" + ").next().unwrap_or(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::commute::Sharing;
+    use super::super::examine::Use;
+    use super::super::operation::Placement;
+    use super::*;
+
+    #[test]
+    fn what_is_not_listed_and_what_is_gone_is_told() {
+        let pair = |first, second, sharing| Pair {
+            first,
+            second,
+            sharing,
+            placement: Placement::Allocated,
+        };
+        let meets = |what: &str| {
+            let used = |operation| Use {
+                operation,
+                reads: 1,
+                writes: 1,
+                sites: Vec::new(),
+            };
+            let what = what.to_owned();
+            let uses = [used(ReadFile), used(MapFile)];
+            vec![Conflict { what, uses }]
+        };
+        let known = [Known {
+            lines: &["Page", "PV table"],
+            of: &[ReadFile, UnmapFile],
+        }];
+        let compare = |pair: &Pair, met: &[Conflict]| Compared::with(pair, met, &known);
+        let listed = pair(UnmapFile, ReadFile, Sharing::Page);
+        assert!(compare(&listed, &meets("Page + 128")).is_as_known());
+        let gone = compare(&listed, &[]);
+        assert_eq!(Vec::from_iter(gone.gone), ["PV table", "Page"]);
+        let other = compare(&listed, &meets("Object"));
+        assert_eq!(Vec::from_iter(other.unknown), ["Object"]);
+        // One of them is not listed, or they share no page.
+        for pair in [
+            pair(UnmapFile, MapFile, Sharing::Page),
+            pair(UnmapFile, ReadFile, Sharing::Processes),
+        ] {
+            assert!(compare(&pair, &[]).is_as_known());
+            assert!(!compare(&pair, &meets("Page")).is_as_known());
+        }
+        // Of what nobody has met, an entry is too much.
+        let met = compare(&listed, &meets("Page"));
+        assert_eq!(
+            never_met([&met]),
+            ["PV table", "epoch::Record", "Object.counts"]
+        );
+    }
+}

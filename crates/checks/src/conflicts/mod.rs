@@ -1,0 +1,32 @@
+//! Do operations that commute share cache lines?
+//!
+//! Operations commute if neither's result tells in which order they came. Then an
+//! implementation exists in which they share no line that one of them writes, and scale
+//! (Clements et al., "The scalable commutativity rule", SOSP 2013). For each pair this
+//! asks whether ours is one. Where it is known not to be (`known.rs`), the conflicts must be
+//! those that are listed, all of them and no other.
+
+mod commute;
+mod examine;
+mod known;
+mod operation;
+mod results;
+
+use baselines::selected::{Preset, Selected};
+pub use commute::Pair;
+use examine::examine;
+pub use examine::{Conflict, Use};
+pub use known::Compared;
+pub use results::{Examined, Results};
+use vm::{Best, Options};
+
+/// The lines in which a pair meets in the VM of `preset`.
+///
+/// # Errors
+/// There is no memory for the simulated machine.
+pub fn conflicts_of(preset: Preset, pair: &Pair) -> std::io::Result<Vec<Conflict>> {
+    match preset {
+        Preset::Scalevm => examine::<Best>(pair, Options::default()),
+        preset => examine::<Selected>(pair, preset.options()),
+    }
+}

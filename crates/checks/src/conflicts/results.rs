@@ -1,0 +1,82 @@
+//! What one VM's pairs have shown.
+
+use super::commute::Pair;
+use super::examine::Conflict;
+use super::known::{Compared, class, never_met};
+use baselines::selected::Preset;
+use std::collections::BTreeMap;
+
+/// One pair's result.
+pub struct Examined {
+    /// The pair.
+    pub pair: Pair,
+    /// The lines it meets in.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// All pairs of one VM.
+pub struct Results {
+    /// How it is built.
+    pub preset: Preset,
+    /// By pair.
+    pub pairs: Vec<Examined>,
+}
+
+impl Results {
+    /// Whether the pairs that commute have the conflicts that are known, and no other.
+    pub fn is_as_known(&self) -> bool {
+        let mut all = self.commutative();
+        all.all(|one| self.compared(one).is_as_known()) && self.never_met().is_empty()
+    }
+
+    /// What is known is so of the default VM.
+    pub fn compared(&self, result: &Examined) -> Compared {
+        match self.preset {
+            Preset::Scalevm => Compared::of(&result.pair, &result.conflicts),
+            _ => Compared::default(),
+        }
+    }
+
+    /// Lines that are known to be shared by some pair, and that none meets any more.
+    pub fn never_met(&self) -> Vec<&'static str> {
+        if self.preset != Preset::Scalevm {
+            return Vec::new();
+        }
+        let all: Vec<Compared> = self.commutative().map(|one| self.compared(one)).collect();
+        never_met(&all)
+    }
+
+    /// The pairs that commute.
+    pub fn commutative(&self) -> impl Iterator<Item = &Examined> {
+        self.pairs.iter().filter(|result| result.pair.commutes())
+    }
+
+    /// Pairs that commute, and those of them without a conflict; of those that use one page or
+    /// those that do not.
+    pub fn counts(&self, of_one_page: bool) -> (usize, usize) {
+        let of = |result: &&Examined| result.pair.is_of_one_page() == of_one_page;
+        let pairs = || self.commutative().filter(of);
+        let free = pairs().filter(|result| result.conflicts.is_empty());
+        (pairs().count(), free.count())
+    }
+
+    /// In how many pairs each kind of line is met, the commonest first.
+    pub fn lines(&self) -> Vec<(&str, usize)> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for result in self.commutative() {
+            let mut names: Vec<_> = result
+                .conflicts
+                .iter()
+                .map(|one| class(&one.what))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+                .into_iter()
+                .for_each(|name| *counts.entry(name).or_default() += 1);
+        }
+        let mut lines: Vec<_> = counts.into_iter().collect();
+        lines.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        lines
+    }
+}

@@ -1,0 +1,286 @@
+//! Steps as calls of the VM. Addresses are real ones.
+
+use super::arguments::{Early, Errors, fails, range};
+use super::files::Files;
+use super::map::{map, remap};
+use hosted::Hosted;
+use machine::PAGE_SIZE;
+use oracle::Call;
+use oracle::address::{Address, Range, USER_END};
+use oracle::flags::Flags;
+use oracle::outcome::{Content, Core, Outcome, Region};
+use oracle::step::{self, LockFlag, SyncFlag, Transfer, Width};
+use vm::{Advice, Best, Error, HEAP_START, Prot};
+
+/// A process.
+pub type Space = vm::Space<Hosted, Best>;
+
+/// What came of a call.
+pub enum Said {
+    /// A mapping is at this address.
+    At(u64),
+    /// All else.
+    Outcome(Outcome),
+}
+
+/// Rights as the VM has them.
+pub fn rights(prot: step::Prot) -> Prot {
+    Prot::new(prot.read, prot.write, prot.execute)
+}
+
+/// Performs a call of the process.
+pub fn perform(space: &Space, files: &Files, call: &Call) -> Said {
+    let said = match call {
+        Call::Map(asked) => map(space, files, asked).map(Said::At),
+        Call::Remap(asked) => remap(space, asked).map(Said::At),
+        _ => answer(space, files, call).map(Said::Outcome),
+    };
+    said.unwrap_or_else(Said::Outcome)
+}
+
+fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
+    match *call {
+        Call::Unmap(it) => {
+            if it.bytes == 0 {
+                return fails(libc::EINVAL);
+            }
+            let errors = Errors {
+                wraps: libc::EINVAL,
+                beyond: libc::EINVAL,
+                below: Outcome::Done,
+            };
+            done(space.unmap(range(it.start.offset, it.bytes, &errors)?))
+        }
+        Call::Protect(it, prot) => {
+            done(space.protect(pages(it, libc::ENOMEM, libc::ENOMEM)?, rights(prot)))
+        }
+        Call::Advise(it, advice) => {
+            done(space.advise(pages(it, libc::EINVAL, libc::ENOMEM)?, known(advice)))
+        }
+        Call::Sync(it, flags) => sync(space, it, flags),
+        Call::Lock(it) => done(space.lock(touched(it)?, false)),
+        Call::LockOnFault(it) => done(space.lock(touched(it)?, true)),
+        Call::Unlock(it) => done(space.unlock(touched(it)?)),
+        Call::LockAll(flags) => {
+            let has = |flag| flags.has(flag);
+            let (now, later) = (has(LockFlag::Current), has(LockFlag::Future));
+            done(space.lock_all(now, later, has(LockFlag::OnFault)))
+        }
+        Call::UnlockAll => {
+            space.unlock_all();
+            Ok(Outcome::Done)
+        }
+        Call::InCore(it) => in_core(space, it),
+        Call::Break(bytes) => {
+            let moved = space.set_break(HEAP_START + bytes as usize);
+            moved.map_err(said).map(|()| Outcome::Value(bytes))
+        }
+        Call::Replace => {
+            space.exec();
+            Ok(Outcome::Done)
+        }
+        Call::Load(address, Width::Word) => accessed(space.load(address.offset as usize)),
+        Call::Load(address, Width::Byte) => {
+            let mut byte = [0];
+            let copied = space.copy_in(address.offset as usize, &mut byte);
+            accessed(copied.map(|()| byte[0].into()))
+        }
+        Call::Store(address, Width::Word, value) => {
+            stored(space.store(address.offset as usize, value))
+        }
+        Call::Store(address, Width::Byte, value) => {
+            stored(space.copy_out(address.offset as usize, &[value as u8]))
+        }
+        Call::Truncate(file, bytes) => done(files.file(file).set_size(bytes)),
+        Call::Read(transfer) => read(files, transfer),
+        Call::Write(transfer, byte) => {
+            let Transfer {
+                file,
+                offset,
+                bytes,
+            } = transfer;
+            let written = files.file(file).write(offset, &vec![byte; bytes as usize]);
+            value(written.map(|bytes| bytes as u64))
+        }
+        Call::Regions(it) => Ok(Outcome::Regions(regions(space, files, it))),
+        Call::Dump(it) => dump(space, it).map(Outcome::Pages),
+        Call::Map(_) | Call::Remap(_) | Call::Fork(_) | Call::Exit | Call::Scarce(_) => {
+            fails(libc::ENOSYS)
+        }
+    }
+}
+
+/// The range of a call that takes whole pages.
+fn pages(asked: Range, wraps: i32, beyond: i32) -> Early<machine::VaRange> {
+    let errors = Errors {
+        wraps,
+        beyond,
+        below: Outcome::Errno(libc::ENOMEM),
+    };
+    range(asked.start.offset, asked.bytes, &errors)
+}
+
+/// The range of a call that takes all pages that bytes of it lie in.
+fn touched(asked: Range) -> Early<machine::VaRange> {
+    let within = asked.start.offset % PAGE_SIZE as u64;
+    let bytes = asked.bytes.wrapping_add(within);
+    if rounds_to_nothing(bytes) {
+        return Err(Outcome::Done);
+    }
+    let errors = Errors {
+        wraps: libc::EINVAL,
+        beyond: libc::ENOMEM,
+        below: Outcome::Errno(libc::ENOMEM),
+    };
+    range(asked.start.offset - within, bytes, &errors)
+}
+
+/// Whether a length is so long that it is nothing when it is rounded up as kernels do.
+fn rounds_to_nothing(bytes: u64) -> bool {
+    bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none()
+}
+
+fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
+    if flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync) {
+        return fails(libc::EINVAL);
+    }
+    if rounds_to_nothing(asked.bytes) && asked.start.offset.is_multiple_of(PAGE_SIZE as u64) {
+        return Ok(Outcome::Done);
+    }
+    let range = pages(asked, libc::ENOMEM, libc::ENOMEM)?;
+    if flags.has(SyncFlag::Invalidate) {
+        space.invalidate(range).map_err(said)?;
+    }
+    done(space.sync(range))
+}
+
+fn in_core(space: &Space, asked: Range) -> Early<Outcome> {
+    let range = match pages(asked, libc::ENOMEM, libc::ENOMEM) {
+        // No pages; but Linux looks at the address all the same.
+        Err(Outcome::Done) if asked.start.offset > USER_END => return fails(libc::ENOMEM),
+        Err(Outcome::Done) => return Ok(Outcome::Core(vec![])),
+        range => range?,
+    };
+    let core = |here| if here { Core::In } else { Core::Out };
+    let pages = space.incore(range).map_err(said)?;
+    Ok(Outcome::Core(pages.into_iter().map(core).collect()))
+}
+
+fn read(files: &Files, transfer: Transfer) -> Early<Outcome> {
+    let mut bytes = vec![0; transfer.bytes as usize];
+    let read = files.file(transfer.file).read(transfer.offset, &mut bytes);
+    bytes.truncate(read.map_err(said)?);
+    Ok(Outcome::Bytes(bytes))
+}
+
+/// What is mapped in the pages that a range touches; by real addresses.
+fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
+    let page = PAGE_SIZE as u64;
+    let first = asked.start.offset / page * page;
+    let end = (asked.start.offset + asked.bytes).next_multiple_of(page);
+    let mut regions: Vec<Region> = Vec::new();
+    for mapped in space.regions() {
+        let start = (mapped.range.start as u64).max(first);
+        let end = (mapped.range.end as u64).min(end);
+        if start >= end {
+            continue;
+        }
+        let cut = (start - mapped.range.start as u64) / page;
+        let file = mapped.object.and_then(|object| {
+            let first = object.offset / page;
+            Some((files.named(object.id)?, first + cut))
+        });
+        let (prot, offset) = (mapped.prot(), start);
+        let next = Region {
+            start: Address {
+                offset,
+                ..asked.start
+            },
+            pages: (end - start) / page,
+            prot: step::Prot::new(prot.reads(), prot.writes(), prot.executes()),
+            shared: mapped.flags.has(vm::Flags::SHARED),
+            file,
+        };
+        let last = regions.last_mut();
+        if !last.is_some_and(|last| last.absorb(&next)) {
+            regions.push(next);
+        }
+    }
+    regions
+}
+
+/// Reads pages word by word.
+fn dump(space: &Space, asked: Range) -> Early<Vec<Content>> {
+    let start = asked.start.offset as usize;
+    let page = |page: usize| {
+        let words = (0..PAGE_SIZE).step_by(size_of::<u64>());
+        let words = words.map(|at| space.load(start + page * PAGE_SIZE + at));
+        match words.collect::<Result<Vec<_>, _>>() {
+            Ok(words) => {
+                let bytes: Vec<_> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+                Ok(Content::Bytes(Content::of_page(&bytes)))
+            }
+            Err(Error::Bus { .. }) => Ok(Content::Bus),
+            Err(Error::Segv(_)) => Ok(Content::Segv),
+            Err(error) => Err(raised(error)),
+        }
+    };
+    // All are read, also behind one that is not to be had: stacks may grow.
+    let pages: Vec<_> = (0..asked.bytes as usize / PAGE_SIZE).map(page).collect();
+    pages.into_iter().collect()
+}
+
+fn done(result: Result<(), Error>) -> Early<Outcome> {
+    result.map_err(said).map(|()| Outcome::Done)
+}
+
+fn value(result: Result<u64, Error>) -> Early<Outcome> {
+    result.map_err(said).map(Outcome::Value)
+}
+
+/// What a kernel makes of the error of a call.
+pub fn said(error: Error) -> Outcome {
+    match error {
+        Error::OutOfMemory(_) | Error::Io(_) => Outcome::Refused(error.to_string()),
+        error => Outcome::Errno(error.errno()),
+    }
+}
+
+fn stored(result: Result<(), Error>) -> Early<Outcome> {
+    result.map_err(raised).map(|()| Outcome::Done)
+}
+
+fn accessed(result: Result<u64, Error>) -> Early<Outcome> {
+    result.map_err(raised).map(Outcome::Value)
+}
+
+/// What a kernel makes of the error of an access: a signal.
+fn raised(error: Error) -> Outcome {
+    match error {
+        Error::Segv(_) => Outcome::Segv,
+        Error::Bus { .. } => Outcome::Bus,
+        error => said(error),
+    }
+}
+
+fn known(advice: step::Advice) -> Advice {
+    match advice {
+        step::Advice::Normal => Advice::Normal,
+        step::Advice::Random => Advice::Random,
+        step::Advice::Sequential => Advice::Sequential,
+        step::Advice::WillNeed => Advice::WillNeed,
+        step::Advice::DontNeed => Advice::DontNeed,
+        step::Advice::Free => Advice::Free,
+        step::Advice::Remove => Advice::Remove,
+        step::Advice::DontFork => Advice::DontFork,
+        step::Advice::DoFork => Advice::DoFork,
+        step::Advice::WipeOnFork => Advice::WipeOnFork,
+        step::Advice::KeepOnFork => Advice::KeepOnFork,
+        step::Advice::HugePage => Advice::Huge,
+        step::Advice::NoHugePage => Advice::NoHuge,
+        step::Advice::Cold => Advice::Cold,
+        step::Advice::PageOut => Advice::PageOut,
+        step::Advice::PopulateRead => Advice::PopulateRead,
+        step::Advice::PopulateWrite => Advice::PopulateWrite,
+    }
+}

@@ -1,0 +1,129 @@
+//! `mmap` and `mremap` as calls of the VM.
+
+use super::arguments::{Early, fails};
+use super::calls::{Space, rights, said};
+use super::files::Files;
+use machine::{PAGE_SIZE, VaRange};
+use oracle::address::USER_END;
+use oracle::step::{Backing, Map, MapFlag, Remap, RemapFlag, Where};
+use vm::{At, Flags, Move, Request};
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
+    let offset = match asked.backing {
+        Backing::File { offset, .. } => offset,
+        Backing::Anonymous => 0,
+    };
+    if !offset.is_multiple_of(PAGE) {
+        return fails(libc::EINVAL);
+    }
+    if asked.bytes == 0 {
+        return fails(libc::EINVAL);
+    }
+    let Some(bytes) = whole(asked.bytes).filter(|&bytes| bytes <= USER_END) else {
+        return fails(libc::ENOMEM);
+    };
+    let at = match asked.at {
+        Where::Fixed(at) => At::Fixed(at.offset as usize),
+        Where::FixedNoReplace(at) => At::Free(at.offset as usize),
+        Where::Hint(at, _) => At::Hint(at.offset as usize),
+        Where::Anywhere(_) => At::Anywhere,
+    };
+    if let At::Fixed(at) | At::Free(at) = at
+        && (at as u64)
+            .checked_add(bytes)
+            .is_none_or(|end| end > USER_END)
+    {
+        return fails(libc::ENOMEM);
+    }
+    let prot = rights(asked.prot);
+    let length = asked.bytes as usize;
+    let memory = match asked.backing {
+        Backing::File { file, .. } => Some(files.file(file).clone()),
+        Backing::Anonymous if asked.shared => Some(files.shared(bytes).map_err(said)?),
+        Backing::Anonymous => None,
+    };
+    let is_file = asked.backing != Backing::Anonymous;
+    if is_file && too_far(offset, bytes) {
+        return fails(libc::EOVERFLOW);
+    }
+    let request = match &memory {
+        Some(memory) => Request::object(memory, offset, length, prot).map_err(said)?,
+        None => Request::anonymous(length, prot),
+    };
+    let mut request = request.at(at).with(flags(asked));
+    if asked.shared {
+        request = request.shared();
+    }
+    if asked.flags.has(MapFlag::Populate) {
+        request = request.populated();
+    }
+    space.map_as(&request).map(|at| at as u64).map_err(said)
+}
+
+fn flags(asked: &Map) -> Flags {
+    let read_only = matches!(
+        asked.backing,
+        Backing::File {
+            read_only: true,
+            ..
+        }
+    );
+    Flags::NONE
+        .with_if(asked.flags.has(MapFlag::NoReserve), Flags::NO_RESERVE)
+        .with_if(asked.flags.has(MapFlag::GrowsDown), Flags::GROWS_DOWN)
+        .with_if(asked.flags.has(MapFlag::Locked), Flags::LOCKED)
+        .with_if(read_only && asked.shared, Flags::READ_ONLY)
+}
+
+/// Whether no file can be so long.
+fn too_far(offset: u64, bytes: u64) -> bool {
+    let end = offset.checked_add(bytes);
+    end.is_none_or(|end| end > i64::MAX as u64)
+}
+
+pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
+    let start = asked.old.start.offset;
+    let bytes = whole(asked.bytes).unwrap_or(0);
+    if bytes == 0 || bytes > USER_END {
+        return fails(libc::EINVAL);
+    }
+    let may_move = asked.flags.has(RemapFlag::MayMove);
+    let leaves = asked.flags.has(RemapFlag::DontUnmap);
+    if !may_move && (leaves || asked.fixed.is_some()) {
+        return fails(libc::EINVAL);
+    }
+    let place = match asked.fixed.map(|at| at.offset as usize) {
+        Some(at) if leaves => Move::LeavingTo(at),
+        Some(at) => Move::To(at),
+        None if leaves => Move::Leaving,
+        None if may_move => Move::IfNeeded,
+        None => Move::Never,
+    };
+    let target = asked.fixed.map_or(0, |at| at.offset);
+    let beyond = target.checked_add(bytes).is_none_or(|end| end > USER_END);
+    let resizes = leaves && whole(asked.old.bytes) != Some(bytes);
+    if beyond || resizes || !target.is_multiple_of(PAGE) {
+        return fails(libc::EINVAL);
+    }
+    // Before anything is known of what is mapped; a length that wraps around may be too long for it.
+    let old_end = start.wrapping_add(whole(asked.old.bytes).unwrap_or(0));
+    // What is left mapped is asked so, too: its place is 0 if none is given.
+    let has_target = leaves || asked.fixed.is_some();
+    if has_target && old_end > target && target + bytes > start {
+        return fails(libc::EINVAL);
+    }
+    let end = whole(asked.old.bytes).and_then(|bytes| start.checked_add(bytes));
+    let old = VaRange {
+        start: start as usize,
+        end: end.map_or(usize::MAX, |end| end as usize),
+    };
+    let remapped = space.remap(old, bytes as usize, place);
+    remapped.map(|at| at as u64).map_err(said)
+}
+
+/// `bytes` in whole pages.
+fn whole(bytes: u64) -> Option<u64> {
+    bytes.checked_next_multiple_of(PAGE)
+}

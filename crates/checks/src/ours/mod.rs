@@ -1,0 +1,382 @@
+//! scalevm's own VM as a system that plays sequences.
+//!
+//! Each process is a space. Steps come one at a time, but on the CPUs in turn, so
+//! that what one has in its TLB another must take away.
+
+mod arguments;
+mod calls;
+mod crew;
+mod files;
+mod map;
+mod scarcity;
+
+use calls::{Said, Space};
+pub use crew::quieten;
+
+use crew::Crew;
+use files::Files;
+use hosted::Hosted;
+use machine::{PAGE_SIZE, Topology};
+use oracle::outcome::Outcome;
+use oracle::places::Places;
+use oracle::step::Scarcity;
+use oracle::{Broken, Call, Halfway, Step, System};
+use scarcity::{Promised, Store, Supplies};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vm::policy::Reservation;
+use vm::swap::SwapSpace;
+use vm::{Best, HEAP_START, Options, Overcommit, Vm};
+
+/// Bytes of memory: more than any sequence needs.
+const MEMORY: usize = 256 << 20;
+/// Bytes of memory of a machine where it is to be scarce.
+const LITTLE: usize = 16 << 20;
+/// Pages that may be committed, however little memory there is.
+const COMMITTED: u64 = 2 * (MEMORY / PAGE_SIZE) as u64;
+/// How long anything but a sequence may take: its beginning and its end.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Pages of swap space.
+const SWAP: u32 = 1 << 14;
+
+/// The VM, its machine, and what a sequence has in it.
+pub struct Ours {
+    cpus: usize,
+    /// Made anew if it broke.
+    running: Option<Running>,
+    processes: BTreeMap<u8, Arc<Space>>,
+    places: Places,
+    /// Steps since the sequence began.
+    steps: usize,
+    /// Whether things may be scarce; and what will be in the next step.
+    may_be_scarce: bool,
+    scarce: Option<Scarcity>,
+    /// Whether frames are withheld.
+    is_short: bool,
+    /// How long a sequence may take, and when that is over.
+    limit: Duration,
+    deadline: Instant,
+}
+
+/// A machine with a VM on it.
+struct Running {
+    crew: Crew,
+    vm: Arc<Vm<Hosted, Best>>,
+    files: Arc<Files>,
+    supplies: Supplies,
+}
+
+impl Ours {
+    /// A VM on a machine of `cpus` CPUs, which gives up sequences that take longer than `limit`.
+    pub fn new(cpus: usize, limit: Duration) -> Self {
+        Ours {
+            cpus,
+            running: None,
+            processes: BTreeMap::new(),
+            places: Places::default(),
+            steps: 0,
+            may_be_scarce: false,
+            scarce: None,
+            is_short: false,
+            limit,
+            deadline: Instant::now() + PATIENCE,
+        }
+    }
+
+    /// A VM that can be made to run out of things.
+    pub fn scarce(cpus: usize, limit: Duration) -> Self {
+        let mut ours = Ours::new(cpus, limit);
+        ours.may_be_scarce = true;
+        ours
+    }
+
+    /// Does something on the CPU whose turn it is. If that fails, nothing of the VM is
+    /// touched any more: its locks may be held.
+    fn on_cpu<R: Send + 'static>(
+        &mut self,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, Outcome> {
+        let Some(running) = &self.running else {
+            return Err(Outcome::Crashed("it has crashed before".into()));
+        };
+        // No CPU twice in a row, and not always in the same order.
+        let cpu = (self.steps + self.steps / 3) % self.cpus;
+        let scarce = self.scarce.take();
+        let failing = scarce.map(|scarcity| (running.supplies.clone(), scarcity));
+        let job = move || {
+            let _failing = failing.map(|(supplies, scarcity)| supplies.fail(scarcity));
+            job()
+        };
+        let done = running.crew.run(cpu, self.deadline, job);
+        done.inspect_err(|_| self.abandon())
+    }
+
+    fn abandon(&mut self) {
+        let processes = std::mem::take(&mut self.processes);
+        processes.into_values().for_each(std::mem::forget);
+        if let Some(running) = self.running.take() {
+            std::mem::forget((running.vm, running.files, running.supplies));
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<Outcome, Outcome> {
+        let id = step.process;
+        match step.call {
+            Call::Fork(child) => {
+                let parent = self.processes[&id].clone();
+                let forked = self.on_cpu(move || {
+                    parent.activate();
+                    parent.fork()
+                })?;
+                self.places.fork(id, child);
+                let forked = forked.map_err(calls::said)?;
+                self.processes.insert(child, Arc::new(forked));
+                Ok(Outcome::Done)
+            }
+            Call::Exit => {
+                let space = self.processes.remove(&id);
+                self.places.forget(id);
+                self.on_cpu(move || drop(space))?;
+                Ok(Outcome::Done)
+            }
+            _ => self.call(step),
+        }
+    }
+
+    /// What is scarce from now on, or in the next step.
+    fn make_scarce(&mut self, scarcity: Scarcity) -> Result<Outcome, Outcome> {
+        let Scarcity::Left(left) = scarcity else {
+            self.scarce = Some(scarcity);
+            return Ok(Outcome::Done);
+        };
+        let supplies = self
+            .running
+            .as_ref()
+            .map(|running| running.supplies.clone());
+        self.is_short = true;
+        self.on_cpu(move || supplies.map(|supplies| supplies.leave(left as usize)))?;
+        Ok(Outcome::Done)
+    }
+
+    /// As [`Ours::step`]; a step is refused only if something is scarce, and then changes nothing.
+    fn step_in_need(&mut self, step: &Step) -> Result<Outcome, Outcome> {
+        let scarce = self.scarce.take();
+        let space = self.processes[&step.process].clone();
+        let promised = move || Promised::by(&space);
+        let before = self.on_cpu(promised.clone())?;
+        self.scarce = scarce;
+        let outcome = self.step(step).unwrap_or_else(|outcome| outcome);
+        self.scarce = None;
+        if !matches!(outcome, Outcome::Refused(_)) {
+            return Ok(outcome);
+        }
+        let after = self.on_cpu(promised)?;
+        let crashed = |how: &str| Outcome::Crashed(format!("{outcome}, {how}"));
+        if scarce.is_none() && !self.is_short {
+            return Err(crashed("though memory is not short"));
+        }
+        match after == before || scarcity::may_change(&step.call) {
+            true => Ok(outcome),
+            false => Err(crashed("but something has changed")),
+        }
+    }
+
+    /// Whether it is undefined what the step does when memory is short.
+    fn makes_copies(&self, step: &Step) -> bool {
+        let space = self.processes.get(&step.process).cloned();
+        let Some((space, running)) = space.zip(self.running.as_ref()) else {
+            return false;
+        };
+        let call = match step.call {
+            Call::Lock(range) | Call::Protect(range, _) | Call::Advise(range, _) => {
+                if !self.places.knows(step.process, range.start) {
+                    return false;
+                }
+                self.places.resolved(step.process, &step.call)
+            }
+            call => call,
+        };
+        let copies = move || scarcity::makes_copies(&space, &call);
+        let copied = running.crew.run(0, self.deadline, copies);
+        copied.unwrap_or(false)
+    }
+
+    fn call(&mut self, step: &Step) -> Result<Outcome, Outcome> {
+        let space = self.processes[&step.process].clone();
+        let Some(files) = self.running.as_ref().map(|running| running.files.clone()) else {
+            return Err(Outcome::Crashed("it has crashed before".into()));
+        };
+        let call = self.places.resolved(step.process, &step.call);
+        let said = self.on_cpu(move || {
+            space.activate();
+            calls::perform(&space, &files, &call)
+        })?;
+        Ok(match said {
+            Said::At(address) => self.places.placed(step.process, &step.call, address),
+            Said::Outcome(outcome) => self.places.named(&step.call, &call, outcome),
+        })
+    }
+
+    fn start(&self) -> Result<Running, Broken> {
+        let memory = if self.may_be_scarce { LITTLE } else { MEMORY };
+        let machine = Hosted::with_memory(self.cpus, memory);
+        let machine = machine.map_err(Broken::host("memory of a machine"))?;
+        let crew = Crew::new(&machine, self.cpus);
+        let cpus = machine.cpus();
+        let made = crew.run(0, self.deadline, move || {
+            let store = Store::default();
+            let swap = SwapSpace::new(cpus, Box::new(store.clone()), SWAP)?;
+            let options = Options {
+                swap_space: Some(Arc::new(swap)),
+                swap_pages: Some(COMMITTED),
+                // As kernels are unless they are told: MAP_NORESERVE makes a difference.
+                overcommit: Overcommit::Heuristic,
+                ..Options::default()
+            };
+            let vm = Vm::with_options(machine, options).expect("memory for the VM");
+            let files = Files::new(&vm)?;
+            let supplies = Supplies {
+                vm: vm.clone(),
+                files: files.stores().to_vec(),
+                swap: store,
+                withheld: Arc::default(),
+            };
+            Ok((vm, Arc::new(files), supplies))
+        });
+        let made = made.map_err(|how| Broken::Own(how.to_string()))?;
+        let failed = |error: vm::Error| Broken::Own(format!("the VM does not start: {error}"));
+        let (vm, files, supplies) = made.map_err(failed)?;
+        Ok(Running {
+            crew,
+            vm,
+            files,
+            supplies,
+        })
+    }
+}
+
+impl System for Ours {
+    fn name(&self) -> &str {
+        "scalevm"
+    }
+
+    fn supports(&self, step: &Step) -> bool {
+        match step.call {
+            Call::Scarce(_) => self.may_be_scarce,
+            // Reclaiming may take any page.
+            Call::InCore(_) => !self.may_be_scarce,
+            _ => !self.may_be_scarce || !self.makes_copies(step),
+        }
+    }
+
+    fn may_refuse(&self) -> bool {
+        self.may_be_scarce
+    }
+
+    fn halfway(&self) -> Halfway {
+        Halfway::Undone
+    }
+
+    fn reset(&mut self) -> Result<(), Broken> {
+        self.deadline = Instant::now() + PATIENCE;
+        // What is left was looked at when the last sequence ended, unless that was cut short.
+        if self.finish()?.is_some() {
+            self.abandon();
+        }
+        if self.running.is_none() {
+            self.running = Some(self.start()?);
+        }
+        self.places = Places::new(HEAP_START as u64);
+        self.steps = 0;
+        (self.scarce, self.is_short) = (None, false);
+        let vm = self.running.as_ref().map(|running| running.vm.clone());
+        let space = self.on_cpu(move || vm.map(|vm| Space::new(&vm)));
+        match space {
+            Ok(Some(Ok(space))) => {
+                self.processes.insert(0, Arc::new(space));
+                self.deadline = Instant::now() + self.limit;
+                Ok(())
+            }
+            Ok(Some(Err(error))) => Err(Broken::Own(format!("no space: {error}"))),
+            Ok(None) => Err(Broken::Own("no VM".into())),
+            Err(outcome) => Err(Broken::Own(outcome.to_string())),
+        }
+    }
+
+    fn perform(&mut self, step: &Step) -> Result<Outcome, Broken> {
+        self.steps += 1;
+        let outcome = match step.call {
+            Call::Scarce(scarcity) => self.make_scarce(scarcity),
+            // A space that ends is never refused, and nobody else may keep it.
+            _ if self.may_be_scarce && step.call != Call::Exit => self.step_in_need(step),
+            _ => self.step(step),
+        };
+        Ok(outcome.unwrap_or_else(|outcome| outcome))
+    }
+
+    /// Frames and swap space must be free when all processes have ended and the files are
+    /// empty.
+    fn finish(&mut self) -> Result<Option<String>, Broken> {
+        let Some(running) = &self.running else {
+            return Ok(None);
+        };
+        let (vm, files) = (running.vm.clone(), running.files.clone());
+        let supplies = running.supplies.clone();
+        let processes = std::mem::take(&mut self.processes);
+        self.scarce = None;
+        let wrong = self.on_cpu(move || {
+            supplies.leave(usize::MAX);
+            drop(processes);
+            files.clear()?;
+            let frames = vm.frames();
+            let leaked = frames.total() - frames.free_count();
+            let reserved = vm.swap().reserved();
+            let slots = vm.swap_space().map_or(0, |swap| swap.used());
+            let lost = leaked > 0 || reserved > 0 || slots > 0;
+            Ok(lost.then(|| {
+                format!(
+                    "{leaked} frames, {reserved} reserved pages of swap space and {slots} slots \
+                     of it are lost"
+                )
+            }))
+        });
+        match wrong {
+            Ok(Ok(wrong)) => Ok(wrong),
+            Ok(Err(error)) => Ok(Some(vm::Error::to_string(&error))),
+            Err(outcome) => Ok(Some(outcome.to_string())),
+        }
+    }
+}
+
+/// Spaces and files end on a CPU, as they began; this thread is none.
+impl Drop for Ours {
+    fn drop(&mut self) {
+        self.deadline = Instant::now() + PATIENCE;
+        if !matches!(self.finish(), Ok(None)) {
+            self.abandon();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oracle::text;
+
+    /// As where a difference is found: the sequence is not played to its end.
+    #[test]
+    fn it_can_be_dropped_in_the_midst_of_a_sequence() {
+        let steps = "0: map fixed w10 2p rw- private anonymous
+            0: map anywhere 1p rw- shared file 0 @0 as h1
+            0: store word w10 0x1
+            0: fork 1";
+        let mut ours = Ours::new(2, PATIENCE);
+        ours.reset().expect("it begins");
+        for step in text::parse(steps).expect("steps") {
+            let outcome = ours.perform(&step).expect("it goes on");
+            assert!(!matches!(outcome, Outcome::Crashed(_)), "{outcome}");
+        }
+        drop(ours);
+    }
+}

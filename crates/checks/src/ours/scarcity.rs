@@ -1,0 +1,115 @@
+//! A VM that has too little: frames that are withheld, refusals, stores that fail.
+
+use super::calls::Space;
+use hosted::Hosted;
+use machine::Frame;
+use oracle::address::Range;
+use oracle::step::{Advice, Backing, Call, LockFlag, MapFlag, Scarcity};
+use std::sync::{Arc, Mutex, PoisonError};
+use vm::pager::MemoryPager;
+use vm::policy::Reservation;
+use vm::{Best, Content, Flags, Region, Usage, Vm};
+
+/// A store that keeps pages in this process's memory.
+pub type Store = Arc<MemoryPager<Hosted>>;
+
+/// What can be made scarce.
+#[derive(Clone)]
+pub struct Supplies {
+    pub vm: Arc<Vm<Hosted, Best>>,
+    pub files: Vec<Store>,
+    pub swap: Store,
+    /// Frames that nobody else is to have. They are no pages, which reclaiming would look at.
+    pub withheld: Arc<Mutex<Vec<Frame>>>,
+}
+
+impl Supplies {
+    /// Sees to it that so many frames are free, if there are so many; nothing is withheld with
+    /// [`usize::MAX`].
+    pub fn leave(&self, left: usize) {
+        let withheld = self.withheld.lock();
+        let mut withheld = withheld.unwrap_or_else(PoisonError::into_inner);
+        let (machine, frames) = (self.vm.machine(), self.vm.frames());
+        withheld
+            .drain(..)
+            .for_each(|frame| frames.free(machine, frame, false));
+        let surplus = frames.free_count().saturating_sub(left);
+        withheld.extend((0..surplus).map_while(|_| frames.allocate(machine, Content::Any)));
+    }
+
+    /// Lets something fail until the answer is dropped.
+    pub fn fail(self, scarcity: Scarcity) -> Failing {
+        match scarcity {
+            Scarcity::Frame(nth) => self.vm.frames().fail_from(nth),
+            Scarcity::File(nth) => self.files.iter().for_each(|file| file.fail_after(nth)),
+            Scarcity::Swap(nth) => self.swap.fail_after(nth),
+            Scarcity::Left(_) => {}
+        }
+        Failing(self)
+    }
+}
+
+/// Something fails now.
+pub struct Failing(Supplies);
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        let Failing(supplies) = self;
+        supplies.vm.frames().fail_after(0);
+        supplies.files.iter().for_each(|file| file.fail_after(0));
+        supplies.swap.fail_after(0);
+    }
+}
+
+/// What a call that is refused must leave as it was.
+#[derive(PartialEq)]
+pub struct Promised {
+    regions: Vec<Region>,
+    usage: Usage,
+    reserved: u64,
+}
+
+impl Promised {
+    pub fn by(space: &Space) -> Self {
+        Promised {
+            regions: space.regions(),
+            usage: space.stats().usage,
+            reserved: space.vm().swap().reserved(),
+        }
+    }
+}
+
+/// Whether a call that was refused may have changed what is promised.
+pub fn may_change(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::Lock(_) | Call::Remap(_) | Call::Load(..) | Call::Store(..) | Call::Dump(_)
+    )
+}
+
+/// Whether it is undefined what a call (by real addresses) has done when memory is short: of
+/// which pages of files it has made private copies.
+pub fn makes_copies(space: &Space, call: &Call) -> bool {
+    let is_copied = |region: &Region| region.object.is_some() && !region.flags.has(Flags::SHARED);
+    let copied_in = |range: Range| {
+        let start = range.start.offset;
+        let end = start.saturating_add(range.bytes);
+        let mut regions = space.regions().into_iter();
+        regions.any(|region| {
+            let (from, to) = (region.range.start as u64, region.range.end as u64);
+            is_copied(&region) && from < end && start < to
+        })
+    };
+    match call {
+        Call::Map(map) => {
+            let brings = map.flags.has(MapFlag::Populate) || map.flags.has(MapFlag::Locked);
+            brings && !map.shared && map.backing != Backing::Anonymous
+        }
+        Call::Lock(range) | Call::Advise(range, Advice::PopulateWrite) => copied_in(*range),
+        Call::Protect(range, prot) => prot.write && copied_in(*range),
+        Call::LockAll(flags) => {
+            flags.has(LockFlag::Future) || space.regions().iter().any(is_copied)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,220 @@
+//! The simulated machine with one flaw: what it does is what a VM would that forgets something.
+
+use machine::{
+    Anchor, Asid, Atomics, Clock, CpuRange, CpuSet, Cpus, Flush, Frame, KernelEntries, Locals,
+    Memory, Mmu, Ordering, PageFault, Pinned, Tasks, Topology,
+};
+use sim::{Pin, Sim, Task};
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+/// What is wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// Flushes of whole spaces spare other CPUs: a fork's, and that of a space's end.
+    ForgetsFlush,
+    /// A copy is made before the shootdown that was asked for just before it. Other shootdowns
+    /// of ranges come when their CPU next asks the machine for something.
+    CopiesEarly,
+}
+
+/// A shootdown that was put off.
+type Due = (CpuSet, Asid, Flush);
+
+/// The machine, and what each CPU has put off.
+pub struct Flawed {
+    sim: Sim,
+    flaw: Flaw,
+    /// Held between accesses of the machine only.
+    due: Mutex<Box<[Option<Due>]>>,
+}
+
+impl Flawed {
+    /// The machine, with this flaw.
+    pub fn new(sim: Sim, flaw: Flaw) -> Self {
+        let due = vec![None; sim.cpus().len()];
+        Flawed {
+            sim,
+            flaw,
+            due: Mutex::new(due.into()),
+        }
+    }
+
+    /// The calling CPU puts off `due` from now on; what it had put off before.
+    fn put_off(&self, due: Option<Due>) -> Option<Due> {
+        let cpu = self.sim.cpus().index_of(Sim::pin().cpu());
+        let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut all[cpu], due)
+    }
+
+    /// Does what was put off.
+    fn catch_up(&self) {
+        if self.flaw == Flaw::CopiesEarly
+            && let Some((targets, asid, what)) = self.put_off(None)
+        {
+            self.sim.shootdown(&targets, asid, what);
+        }
+    }
+}
+
+impl Atomics for Flawed {
+    type AtomicU8 = <Sim as Atomics>::AtomicU8;
+    type AtomicU16 = <Sim as Atomics>::AtomicU16;
+    type AtomicU32 = <Sim as Atomics>::AtomicU32;
+    type AtomicU64 = <Sim as Atomics>::AtomicU64;
+    type AtomicUsize = <Sim as Atomics>::AtomicUsize;
+    type AtomicPtr = <Sim as Atomics>::AtomicPtr;
+    type AtomicPair = <Sim as Atomics>::AtomicPair;
+    type Cell<T: Send> = <Sim as Atomics>::Cell<T>;
+
+    fn fence(order: Ordering) {
+        Sim::fence(order);
+    }
+
+    fn key(address: usize) -> usize {
+        Sim::key(address)
+    }
+}
+
+// SAFETY: the simulated machine's own.
+unsafe impl Cpus for Flawed {
+    type Pin = Pin;
+
+    fn pin() -> Pin {
+        Sim::pin()
+    }
+
+    fn pins() -> u32 {
+        Sim::pins()
+    }
+    fn relax(round: u32) {
+        Sim::relax(round);
+    }
+    fn delay(pauses: u32) {
+        Sim::delay(pauses);
+    }
+}
+
+impl Tasks for Flawed {
+    type Task = Task;
+
+    fn current_task() -> Task {
+        Sim::current_task()
+    }
+    fn park() {
+        Sim::park();
+    }
+    fn unpark(task: Task) {
+        Sim::unpark(task);
+    }
+    fn yield_now() {
+        Sim::yield_now();
+    }
+    fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
+        Sim::with_locals(f)
+    }
+    fn anchor() -> &'static Anchor {
+        Sim::anchor()
+    }
+}
+
+impl Clock for Flawed {
+    fn now() -> u64 {
+        Sim::now()
+    }
+
+    fn sleep_until(time: u64) {
+        Sim::sleep_until(time);
+    }
+}
+
+impl Topology for Flawed {
+    fn cpus(&self) -> CpuRange {
+        self.sim.cpus()
+    }
+}
+
+// SAFETY: the simulated machine's own frames and words.
+unsafe impl Memory for Flawed {
+    fn frame_end(&self) -> usize {
+        self.sim.frame_end()
+    }
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
+        self.sim.usable(each);
+    }
+    fn direct_map(&self, frame: Frame) -> NonNull<u8> {
+        self.sim.direct_map(frame)
+    }
+    fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64 {
+        self.sim.word(frame, index)
+    }
+    fn zero(&self, frame: Frame) {
+        self.catch_up();
+        self.sim.zero(frame);
+    }
+    fn copy(&self, from: Frame, to: Frame) {
+        self.sim.copy(from, to);
+        self.catch_up();
+    }
+    fn allocated(&self, frame: Frame) {
+        self.catch_up();
+        self.sim.allocated(frame);
+    }
+    fn freed(&self, frame: Frame) {
+        self.catch_up();
+        self.sim.freed(frame);
+    }
+}
+
+// SAFETY: the simulated machine's own, but for the planted flaw, which is on simulated memory only.
+unsafe impl Mmu for Flawed {
+    fn asids(&self) -> usize {
+        self.sim.asids()
+    }
+
+    fn kernel_entries(&self) -> Option<KernelEntries> {
+        self.sim.kernel_entries()
+    }
+
+    fn activate(&self, root: Frame, asid: Asid) {
+        self.catch_up();
+        self.sim.activate(root, asid);
+    }
+
+    fn deactivate(&self) {
+        self.catch_up();
+        self.sim.deactivate();
+    }
+
+    fn flush_local(&self, asid: Asid, what: Flush) {
+        self.catch_up();
+        self.sim.flush_local(asid, what);
+    }
+
+    fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
+        self.catch_up();
+        match what {
+            Flush::All if self.flaw == Flaw::ForgetsFlush => {}
+            Flush::Range(_) if self.flaw == Flaw::CopiesEarly => {
+                self.put_off(Some((*targets, asid, what)));
+            }
+            what => self.sim.shootdown(targets, asid, what),
+        }
+    }
+
+    fn load(&self, address: usize) -> Result<u64, PageFault> {
+        self.catch_up();
+        self.sim.load(address)
+    }
+
+    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+        self.catch_up();
+        self.sim.store(address, value)
+    }
+
+    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        self.catch_up();
+        self.sim.fetch(address)
+    }
+}

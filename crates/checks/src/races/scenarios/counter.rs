@@ -1,0 +1,111 @@
+//! The exact counter: never above the limit, and nothing refused that fits.
+
+use super::pause;
+use crate::races::play::{Play, Scenario};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, Topology};
+use sim::Sim;
+use sync::counter::Limited;
+
+/// What each CPU does, times.
+const ROUNDS: u64 = 16;
+/// Units where everything fits: few, so that they are looked for everywhere.
+const FEW: u64 = 2;
+/// Units where not everything fits.
+const LIMIT: u64 = 6;
+
+/// Both sides of exactness.
+pub fn all() -> Vec<Scenario> {
+    vec![
+        fits::<2>("counter.fits"),
+        Scenario::new("counter.limit", over_limit).on(2..=6),
+    ]
+}
+
+/// What always fits is never refused, with a counter that looks `LOOKS` times.
+pub fn fits<const LOOKS: usize>(name: &str) -> Scenario {
+    Scenario::new(name, within_limit::<LOOKS>).on(3..=6)
+}
+
+/// A unit may be reserved for it, by whoever has made it busy; any CPU releases it.
+struct Slot(<Sim as Atomics>::AtomicU32);
+
+const EMPTY: u32 = 0;
+const FULL: u32 = 1;
+const BUSY: u32 = 2;
+
+struct Slots<const LOOKS: usize> {
+    counter: Limited<Sim, LOOKS>,
+    slots: [Slot; FEW as usize],
+}
+
+/// As many slots as units, so that a unit is free for each that is empty.
+fn within_limit<const LOOKS: usize>(machine: &Sim) -> Play {
+    let world = Slots::<LOOKS> {
+        counter: Limited::with_rounds(machine.cpus(), FEW, FEW),
+        slots: std::array::from_fn(|_| Slot(Atomic::new(EMPTY))),
+    };
+    let job = |world: &Slots<LOOKS>, _cpu: usize| {
+        for _ in 0..2 * ROUNDS {
+            let slot = &world.slots[sim::dice(FEW) as usize];
+            slot.change(EMPTY, FULL, || {
+                assert!(world.counter.reserve(1), "refused, though it fits");
+            });
+            slot.change(FULL, EMPTY, || world.counter.release(1));
+            pause(200);
+        }
+    };
+    Play::new(machine, world, job, |world| {
+        for slot in &world.slots {
+            slot.change(FULL, EMPTY, || world.counter.release(1));
+        }
+        assert_all_free(&world.counter);
+    })
+}
+
+impl Slot {
+    /// If it is `from`, does `what` and makes it `to`.
+    fn change(&self, from: u32, to: u32, what: impl FnOnce()) {
+        let taken = self
+            .0
+            .compare_exchange(from, BUSY, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_ok() {
+            what();
+            self.0.store(to, Ordering::Release);
+        }
+    }
+}
+
+struct World {
+    counter: Limited<Sim>,
+    /// What the CPUs know to have.
+    held: <Sim as Atomics>::AtomicU64,
+}
+
+fn over_limit(machine: &Sim) -> Play {
+    let world = World {
+        counter: Limited::with_stock(machine.cpus(), LIMIT, 3),
+        held: Atomic::new(0),
+    };
+    let job = |world: &World, _cpu: usize| {
+        for _ in 0..ROUNDS {
+            let units = 1 + sim::dice(LIMIT);
+            if world.counter.reserve(units) {
+                let held = world.held.fetch_add(units, Ordering::Relaxed) + units;
+                assert!(held <= LIMIT, "above the limit");
+                pause(400);
+                world.held.fetch_sub(units, Ordering::Relaxed);
+                let first = sim::dice(units + 1);
+                world.counter.release(first);
+                world.counter.release(units - first);
+            }
+        }
+    };
+    Play::new(machine, world, job, |world| assert_all_free(&world.counter))
+}
+
+/// All units can be reserved, and no more.
+fn assert_all_free<const LOOKS: usize>(counter: &Limited<Sim, LOOKS>) {
+    assert_eq!(counter.used(), 0, "units were lost");
+    assert!(counter.reserve(counter.limit()), "all units are free");
+    assert!(!counter.reserve(1), "above the limit");
+}

@@ -1,0 +1,149 @@
+//! Epochs: nobody is inside after a wait, callbacks run once and not early.
+
+use super::pause;
+use crate::races::play::{Play, Scenario};
+use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, SharedCell, Topology};
+use sim::Sim;
+use sync::Padded;
+use sync::epoch::{Deferred, Domain, Options, Protocol, Standard};
+
+/// What each CPU does, times; at most so many objects it retires.
+const ROUNDS: usize = 16;
+/// Callbacks that may be pending on a CPU.
+const PENDING: usize = 3;
+/// Lines of noise.
+const NOISE: usize = 4;
+
+/// The sound protocol.
+pub fn all() -> Vec<Scenario> {
+    vec![named::<Standard>("epoch.retire")]
+}
+
+/// Objects come and go, with the protocol `P`.
+pub fn named<P: Protocol>(name: &str) -> Scenario {
+    Scenario::new(name, build::<P>).on(2..=6)
+}
+
+/// One object is in place; readers use it in sections, and whoever replaces it retires
+/// the old one.
+struct World<P: Protocol> {
+    domain: Domain<Sim, P>,
+    /// Which one is in place.
+    current: <Sim as Atomics>::AtomicUsize,
+    objects: Box<[Object]>,
+    /// Lines that everybody stores to. Where nobody else wants its line a store is soon
+    /// visible; a section's is not if it stands behind these.
+    noise: [Padded<<Sim as Atomics>::AtomicU64>; NOISE],
+}
+
+#[repr(C)]
+struct Object {
+    /// First, so that a pointer to it is one to the object.
+    node: Deferred<Sim>,
+    /// How often it has been retired: a plain word, read by readers.
+    retired: <Sim as Atomics>::Cell<u32>,
+    /// Its callback has been called for.
+    called: <Sim as Atomics>::AtomicU32,
+}
+
+fn build<P: Protocol>(machine: &Sim) -> Play {
+    let object = |_| Object {
+        node: Deferred::new(),
+        retired: SharedCell::new(0),
+        called: Atomic::new(0),
+    };
+    let options = Options {
+        limit: PENDING,
+        on_stall: None,
+    };
+    let cpus = machine.cpus();
+    let world = World::<P> {
+        domain: Domain::with_protocol(cpus, options),
+        current: Atomic::new(cpus.len() * ROUNDS),
+        objects: (0..=cpus.len() * ROUNDS).map(object).collect(),
+        noise: std::array::from_fn(|_| Padded(Atomic::new(0))),
+    };
+    Play::new(machine, world, job::<P>, |world| {
+        world.domain.barrier();
+        for object in &world.objects {
+            // SAFETY: all CPUs but this have ended.
+            let retired = unsafe { *object.retired.read() };
+            let called = object.called.load(Ordering::Relaxed);
+            assert!(retired >= called, "a callback has not run");
+        }
+    })
+}
+
+fn job<P: Protocol>(world: &World<P>, cpu: usize) {
+    for round in 0..ROUNDS {
+        match sim::dice(5) {
+            0 => world.retire(cpu * ROUNDS + round, World::wait),
+            1 => world.retire(cpu * ROUNDS + round, World::poll),
+            2 => world.retire(cpu * ROUNDS + round, World::call),
+            3 => {
+                let _outer = world.domain.enter();
+                world.read();
+                world.read();
+            }
+            _ => world.read(),
+        }
+    }
+}
+
+impl<P: Protocol> World<P> {
+    /// Uses the object that is in place, for a while.
+    fn read(&self) {
+        let noise = &self.noise[..sim::dice(1 + NOISE as u64) as usize];
+        noise
+            .iter()
+            .for_each(|line| line.store(1, Ordering::Relaxed));
+        let _section = self.domain.enter();
+        let object = &self.objects[self.current.load(Ordering::Acquire)];
+        for _ in 0..=sim::dice(3) {
+            // SAFETY: the machine runs one CPU at a time, so this is a read of its own.
+            let retired = unsafe { *object.retired.read() };
+            assert_eq!(retired, 0, "retired while a reader was inside");
+            pause(300);
+        }
+    }
+
+    /// Puts `new` in place; the old one is given to `how`.
+    fn retire(&self, new: usize, how: fn(&Self, &Object)) {
+        let old = self.current.swap(new, Ordering::AcqRel);
+        how(self, &self.objects[old]);
+    }
+
+    fn wait(&self, object: &Object) {
+        self.domain.wait();
+        object.retire();
+    }
+
+    fn poll(&self, object: &Object) {
+        let snapshot = self.domain.snapshot();
+        Sim::spin_until(|| self.domain.has_passed(&snapshot));
+        object.retire();
+    }
+
+    fn call(&self, object: &Object) {
+        unsafe fn run(node: *mut Deferred<Sim>) {
+            // SAFETY: the node is an object's first field, and the objects stay.
+            unsafe { &*node.cast::<Object>() }.retire();
+        }
+        object.called.fetch_add(1, Ordering::Relaxed);
+        let node = std::ptr::from_ref(object).cast_mut().cast();
+        // SAFETY: nobody finds the object any more, this is its only call, and it
+        // stays until the world goes, after the barrier.
+        unsafe { self.domain.call(node, run) };
+    }
+}
+
+impl Object {
+    fn retire(&self) {
+        let retired = self.retired.write();
+        // SAFETY: as in `World::read`.
+        unsafe {
+            assert_eq!(*retired, 0, "retired twice");
+            *retired += 1;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The reverse map: a page of five generations goes while they use it.
+//!
+//! Private pages go to the swap space, by way of any member that has them; shared ones are
+//! removed from all tables, and stay. Every member finds what it must.
+
+use super::pause;
+use super::store::{presets, sharing, with_swap};
+use crate::races::play::{Play, Scenario};
+use crate::vms;
+use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
+use sim::Sim;
+use std::sync::Arc;
+use vm::{Advice, At, Best, Options, Policies, Prot, Request, Space, Vm};
+
+/// Generations after the first process, and children of one in each.
+const LEVELS: usize = 5;
+const CHILDREN: usize = 2;
+/// What each CPU does, times.
+const ROUNDS: u64 = 24;
+/// Pages of private memory, and of shared.
+const PAGES: usize = 2;
+const BYTES: usize = PAGES * PAGE_SIZE;
+/// Where they are: private memory at a table's end.
+const PRIVATE: usize = (1 << 42) + (2 << 20) - BYTES / 2;
+const SHARED: usize = 1 << 43;
+/// Physical memory of a machine.
+const MEMORY: usize = 8 << 20;
+
+/// Every preset.
+pub fn all() -> Vec<Scenario> {
+    let all = presets("family", build::<Best>, build::<_>).into_iter();
+    let all = all.chain([sharing("family", build::<_>)]);
+    all.map(|one| one.with_memory(MEMORY)).collect()
+}
+
+struct World<P: Policies<Sim>> {
+    vm: Arc<Vm<Sim, P>>,
+    members: Vec<Member<P>>,
+}
+
+/// A process, which one CPU runs, and what its pages begin with.
+struct Member<P: Policies<Sim>> {
+    space: Space<Sim, P>,
+    words: [<Sim as Atomics>::AtomicU64; PAGES],
+}
+
+fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+    let vm = with_swap(machine.clone(), options);
+    let first = Space::new(&vm).expect("a space");
+    first.activate();
+    let private = VaRange::sized(PRIVATE, BYTES);
+    first.map_fixed(private, Prot::READ_WRITE).expect("room");
+    let shared = Request::anonymous(BYTES, Prot::READ_WRITE).shared();
+    first.map_as(&shared.at(At::Fixed(SHARED))).expect("room");
+    for page in 0..PAGES {
+        for start in [PRIVATE, SHARED] {
+            let at = start + page * PAGE_SIZE;
+            first.store(at, at as u64).expect("memory");
+        }
+    }
+    let mut members = vec![Member::new(first)];
+    for level in 0..LEVELS {
+        for _ in 0..CHILDREN {
+            let child = members[level].space.fork().expect("a fork");
+            members.push(Member::new(child));
+        }
+    }
+    let world = World { vm, members };
+    Play::new(&machine, world, World::job, |world| {
+        world.members.iter().for_each(Member::look);
+        let vm = world.vm;
+        drop(world.members);
+        vms::assert_unused(&vm);
+    })
+}
+
+impl<P: Policies<Sim>> World<P> {
+    fn job(&self, cpu: usize) {
+        let cpus = self.vm.machine().cpus().len();
+        let own: Vec<_> = self.members.iter().skip(cpu).step_by(cpus).collect();
+        for n in 1..=ROUNDS {
+            let member = own[sim::dice(own.len() as u64) as usize];
+            match sim::dice(5) {
+                0 => member.store(n),
+                1 | 2 => member.look(),
+                _ => self.take_away(),
+            }
+            pause(400);
+        }
+    }
+
+    /// Takes a page of some member's away, from all that have it.
+    fn take_away(&self) {
+        let member = &self.members[sim::dice(self.members.len() as u64) as usize];
+        let at = sim::dice(PAGES as u64) as usize * PAGE_SIZE;
+        if sim::dice(2) == 0 {
+            let page = VaRange::sized(PRIVATE + at, PAGE_SIZE);
+            member.space.advise(page, Advice::PageOut).expect("mapped");
+        } else {
+            let frame = member.space.pmap().lookup(SHARED + at);
+            if let Some(hold) = frame.and_then(|frame| self.vm.hold(frame)) {
+                self.vm.remove_all(&hold);
+            }
+        }
+    }
+}
+
+impl<P: Policies<Sim>> Member<P> {
+    fn new(space: Space<Sim, P>) -> Self {
+        let word = |page| Atomic::new((PRIVATE + page * PAGE_SIZE) as u64);
+        Member {
+            space,
+            words: std::array::from_fn(word),
+        }
+    }
+
+    /// Writes a private page. By the member's CPU.
+    fn store(&self, value: u64) {
+        self.space.activate();
+        let page = sim::dice(PAGES as u64) as usize;
+        let stored = self.space.store(PRIVATE + page * PAGE_SIZE, value);
+        stored.expect("private memory");
+        self.words[page].store(value, Ordering::Release);
+    }
+
+    /// Finds what it must. By the member's CPU, or the only one left.
+    fn look(&self) {
+        self.space.activate();
+        for page in 0..PAGES {
+            let word = self.words[page].load(Ordering::Acquire);
+            let at = page * PAGE_SIZE;
+            assert_eq!(
+                self.space.load(PRIVATE + at),
+                Ok(word),
+                "private page {page}"
+            );
+            let shared = self.space.load(SHARED + at);
+            assert_eq!(shared, Ok((SHARED + at) as u64), "shared page {page}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! A file that two spaces map, shared and privately, beside everything that takes pages away.
+//!
+//! Each CPU has a word of its own in each page of the file and writes ever greater numbers
+//! there; whatever happens to mappings and pages, it finds the last. Private copies have
+//! other words, which the file never gets.
+
+use super::pause;
+use super::store::{Store, Table, number, presets, value, with_swap};
+use crate::races::play::{Play, Scenario};
+use crate::vms;
+use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
+use sim::Sim;
+use std::sync::Arc;
+use vm::object::{Object, ObjectRef};
+use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
+
+/// What each CPU does, times.
+const ROUNDS: u64 = 24;
+/// Pages of the file.
+const PAGES: usize = 4;
+const BYTES: usize = PAGES * PAGE_SIZE;
+/// Where spaces map it: at tables' ends.
+const SHARED: usize = (1 << 42) + (2 << 20) - BYTES / 2;
+const PRIVATE: usize = SHARED + (64 << 20);
+/// Physical memory of a machine.
+const MEMORY: usize = 8 << 20;
+/// The first word of a page is its own; then there are the CPUs'.
+const FIRST_WORD: usize = 1;
+/// The first word of a CPU's in private copies.
+const COPIES: usize = 64;
+
+/// What happens beside accesses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// Nothing.
+    Nothing,
+    /// Mappings and pages come and go.
+    Changes,
+    /// The same, and the first CPU cuts the file off and makes it whole.
+    Cuts,
+}
+
+/// Every preset, with each of what may be beside.
+pub fn all() -> Vec<Scenario> {
+    let fault = presets("file-fault", faults::<Best>, faults::<_>);
+    let change = presets("file-change", changes::<Best>, changes::<_>);
+    let cut = presets("file-truncate", cuts::<Best>, cuts::<_>);
+    let all = fault.into_iter().chain(change).chain(cut);
+    all.map(|scenario| scenario.with_memory(MEMORY)).collect()
+}
+
+fn faults<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+    build(machine, options, Beside::Nothing)
+}
+
+fn changes<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+    build(machine, options, Beside::Changes)
+}
+
+fn cuts<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+    build(machine, options, Beside::Cuts)
+}
+
+struct World<P: Policies<Sim>> {
+    vm: Arc<Vm<Sim, P>>,
+    store: Arc<Store<Sim>>,
+    file: ObjectRef<Sim, P>,
+    spaces: [Space<Sim, P>; 2],
+    beside: Beside,
+    /// The numbers that each CPU has written to the file last.
+    done: Table<Sim, PAGES>,
+    /// 1 for a page that was cut off.
+    cut: [<Sim as Atomics>::AtomicU32; PAGES],
+}
+
+/// What a page of the file begins with.
+fn tag(page: usize) -> u64 {
+    0x7a67_0000 + page as u64
+}
+
+fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>, beside: Beside) -> Play {
+    let vm = with_swap(machine.clone(), options);
+    let store = Arc::new(Store::new(PAGES));
+    (0..PAGES).for_each(|page| store.put(&vm, page as u64, tag(page)));
+    let file = Object::file(&vm, store.clone(), BYTES as u64).expect("a file");
+    let world = World {
+        spaces: [(); 2].map(|()| Space::new(&vm).expect("a space")),
+        done: Table::new(vm.machine().cpus().len()),
+        cut: std::array::from_fn(|_| Atomic::new(0)),
+        vm,
+        store,
+        file,
+        beside,
+    };
+    for space in &world.spaces {
+        world.map(space, true, 0..PAGES).expect("room");
+        world.map(space, false, 0..PAGES).expect("room");
+    }
+    Play::new(&machine, world, World::job, World::end)
+}
+
+/// The `index`th word of a page in a mapping.
+fn word(shared: bool, page: usize, index: usize) -> usize {
+    let start = if shared { SHARED } else { PRIVATE };
+    start + page * PAGE_SIZE + 8 * index
+}
+
+/// Where some pages are.
+fn at(shared: bool, pages: &std::ops::Range<usize>) -> VaRange {
+    VaRange::sized(word(shared, pages.start, 0), pages.len() * PAGE_SIZE)
+}
+
+fn a_page() -> usize {
+    sim::dice(PAGES as u64) as usize
+}
+
+fn some_pages() -> std::ops::Range<usize> {
+    let first = a_page();
+    first..first + 1 + sim::dice((PAGES - first) as u64) as usize
+}
+
+impl<P: Policies<Sim>> World<P> {
+    fn job(&self, cpu: usize) {
+        let space = &self.spaces[cpu % 2];
+        space.activate();
+        let mut last = Last::default();
+        for n in 1..=ROUNDS {
+            match sim::dice(3) {
+                0 if cpu == 0 && self.beside == Beside::Cuts => self.cut(space),
+                0 if self.beside != Beside::Nothing => self.change(space),
+                _ => {}
+            }
+            self.access(space, cpu, n, &mut last);
+            pause(400);
+        }
+    }
+
+    fn map(
+        &self,
+        space: &Space<Sim, P>,
+        shared: bool,
+        pages: std::ops::Range<usize>,
+    ) -> Result<(), Error> {
+        let range = at(shared, &pages);
+        let offset = (pages.start * PAGE_SIZE) as u64;
+        let request = Request::object(&self.file, offset, range.len(), Prot::READ_WRITE)?;
+        let request = if shared { request.shared() } else { request };
+        space.map_as(&request.at(At::Fixed(range.start))).map(drop)
+    }
+
+    /// Writes one of the CPU's words, and looks at another, in the file and in a copy.
+    fn access(&self, space: &Space<Sim, P>, cpu: usize, n: u64, last: &mut Last) {
+        let (mine, copied) = (FIRST_WORD + cpu, COPIES + cpu);
+        let page = a_page();
+        if sim::dice(2) == 0 {
+            if let Some(()) = self.mapped(space.store(word(true, page, mine), value(n))) {
+                last.shared[page] = n;
+                self.done.set(cpu, page, n);
+            }
+        } else if let Some(()) = self.mapped(space.store(word(false, page, copied), value(n))) {
+            last.private[page] = n;
+        }
+        pause(400);
+        let (page, may_go) = (a_page(), self.beside != Beside::Nothing);
+        let cuts = self.beside == Beside::Cuts;
+        if let Some(found) = self.mapped(space.load(word(true, page, mine))) {
+            let sound = number(found) == last.shared[page] || cuts && found == 0;
+            assert!(
+                sound,
+                "page {page}: {found:#x}, not number {}",
+                last.shared[page]
+            );
+        }
+        if let Some(found) = self.mapped(space.load(word(false, page, copied))) {
+            let sound = number(found) == last.private[page] || may_go && found == 0;
+            assert!(
+                sound,
+                "copy {page}: {found:#x}, not number {}",
+                last.private[page]
+            );
+        }
+        if let Some(found) = self.mapped(space.load(word(true, page, copied))) {
+            assert_eq!(
+                found, 0,
+                "page {page} of the file has what was stored to a copy"
+            );
+        }
+        for shared in [true, false] {
+            let was_cut = self.cut[page].load(Ordering::Acquire) == 1;
+            if let Some(found) = self.mapped(space.load(word(shared, page, 0))) {
+                let sound = found == tag(page) && !was_cut || found == 0 && cuts;
+                assert!(sound, "page {page} begins with {found:#x}, cut: {was_cut}");
+            }
+        }
+    }
+
+    /// Makes mappings or pages come and go.
+    fn change(&self, space: &Space<Sim, P>) {
+        let shared = sim::dice(2) == 0;
+        let pages = some_pages();
+        let range = at(shared, &pages);
+        let changed = match sim::dice(12) {
+            0 => space.unmap(range),
+            1 => space.discard(range),
+            2 => space.protect(range, Prot::READ),
+            3 => space.protect(range, Prot::READ_WRITE),
+            4 | 5 => self.map(space, shared, pages),
+            6..9 => space.advise(range, Advice::PageOut),
+            9 => {
+                self.vm.reclaim(4);
+                Ok(())
+            }
+            10 => space.fork().map(drop),
+            _ => self.sync(space, range),
+        };
+        match changed {
+            Ok(()) | Err(Error::NotMapped { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What was written before a sync is in the store after it.
+    fn sync(&self, space: &Space<Sim, P>, range: VaRange) -> Result<(), Error> {
+        if range.start >= PRIVATE {
+            return space.sync(range);
+        }
+        let done = self.done.all();
+        space.sync(range)?;
+        let first = (range.start - SHARED) / PAGE_SIZE;
+        let page = first + sim::dice(range.pages() as u64) as usize;
+        for (cpu, least) in done.iter().enumerate() {
+            let found = self.store.word(&self.vm, page as u64, FIRST_WORD + cpu);
+            let sound = number(found) >= least[page] || self.beside == Beside::Cuts;
+            assert!(sound, "the store has {found:#x} of number {}", least[page]);
+        }
+        Ok(())
+    }
+
+    /// Cuts the file off; nobody reaches what was behind. Then makes it whole again.
+    fn cut(&self, space: &Space<Sim, P>) {
+        let page = a_page();
+        self.file
+            .set_size((page * PAGE_SIZE) as u64)
+            .expect("a cut");
+        for behind in page..PAGES {
+            self.cut[behind].store(1, Ordering::Release);
+            for shared in [true, false] {
+                let found = space.load(word(shared, behind, 0));
+                let refused = matches!(found, Err(Error::Bus { .. } | Error::Segv(_)));
+                assert!(
+                    refused,
+                    "page {behind}, cut off, shared {shared}: {found:?}"
+                );
+            }
+        }
+        pause(2_000);
+        self.file.set_size(BYTES as u64).expect("growth");
+    }
+
+    /// The result, unless there was no page, or none for this access, which may be.
+    fn mapped<R>(&self, result: Result<R, Error>) -> Option<R> {
+        match result {
+            Ok(result) => Some(result),
+            Err(Error::Segv(_)) if self.beside != Beside::Nothing => None,
+            Err(Error::Bus { .. }) if self.beside == Beside::Cuts => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The file's end writes what is dirty; the store has it all then.
+    fn end(self) {
+        let World {
+            vm,
+            store,
+            file,
+            spaces,
+            beside,
+            done,
+            ..
+        } = self;
+        let reads = store.counts().pages_read;
+        drop((spaces, file));
+        for (cpu, row) in done.all().into_iter().enumerate() {
+            for (page, n) in row.into_iter().enumerate() {
+                let found = number(store.word(&vm, page as u64, FIRST_WORD + cpu));
+                let sound = found == n || beside == Beside::Cuts && found <= n;
+                assert!(sound, "the store has number {found} instead of {n}");
+            }
+        }
+        if beside == Beside::Nothing {
+            assert!(reads <= PAGES as u64, "{reads} pages were read, of {PAGES}");
+        }
+        vms::assert_unused(&vm);
+    }
+}
+
+/// The numbers that a CPU wrote last.
+#[derive(Default)]
+struct Last {
+    shared: [u64; PAGES],
+    private: [u64; PAGES],
+}

@@ -1,0 +1,104 @@
+//! Mutual exclusion: two words that only the lock keeps equal.
+
+use super::pause;
+use crate::races::play::{Play, Scenario};
+use machine::{Atomics, SharedCell};
+use sim::Sim;
+use sync::RawLock;
+use sync::adaptive::Adaptive;
+use sync::obm::Obm;
+use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
+
+/// Critical sections of each CPU.
+const ROUNDS: u64 = 12;
+
+/// Every lock that is one; those that block also with next to no spinning.
+pub fn all() -> Vec<Scenario> {
+    vec![
+        named::<TestAndSet<Sim>>("mutex.tas"),
+        named::<Ticket<Sim>>("mutex.ticket"),
+        named::<Proportional<Sim>>("mutex.proportional"),
+        named::<Conbo<Sim>>("mutex.conbo"),
+        named::<Mcs<Sim>>("mutex.mcs"),
+        named::<Clh<Sim>>("mutex.clh"),
+        named::<K42<Sim>>("mutex.k42"),
+        named::<Obm<Sim>>("mutex.obm"),
+        named::<Obm<Sim, 1>>("mutex.obm-parking"),
+        named::<Adaptive<Sim>>("mutex.adaptive"),
+        named::<Adaptive<Sim, 1>>("mutex.adaptive-parking"),
+    ]
+}
+
+/// The scenario for the lock `L`.
+pub fn named<L: RawLock<Sim> + 'static>(name: &str) -> Scenario {
+    Scenario::new(name, build::<L>).on(2..=6)
+}
+
+struct World<L> {
+    lock: L,
+    pair: Pair,
+}
+
+fn build<L: RawLock<Sim> + 'static>(machine: &Sim) -> Play {
+    let world = World {
+        lock: L::new(),
+        pair: Pair::new(),
+    };
+    let sections = ROUNDS * machine::Topology::cpus(machine).len() as u64;
+    Play::new(machine, world, job::<L>, move |world| {
+        world.pair.check(sections);
+        assert!(!world.lock.is_locked(), "locked, and nobody holds it");
+    })
+}
+
+fn job<L: RawLock<Sim>>(world: &World<L>, _cpu: usize) {
+    for _ in 0..ROUNDS {
+        let tried = (sim::dice(4) == 0).then(|| world.lock.try_lock()).flatten();
+        let held = tried.unwrap_or_else(|| world.lock.lock());
+        world.pair.advance();
+        // SAFETY: `held` is from this lock.
+        unsafe { world.lock.unlock(held) };
+        pause(300);
+    }
+}
+
+/// Two plain words, equal whenever nobody is at them.
+pub struct Pair {
+    first: <Sim as Atomics>::Cell<u64>,
+    second: <Sim as Atomics>::Cell<u64>,
+}
+
+impl Pair {
+    /// Both 0.
+    pub fn new() -> Self {
+        Pair {
+            first: SharedCell::new(0),
+            second: SharedCell::new(0),
+        }
+    }
+
+    /// Adds one to both; the caller must be alone.
+    pub fn advance(&self) {
+        let value = self.look();
+        // SAFETY: the machine runs one CPU at a time, so this is a write of its own,
+        // whoever else is at the words; here and below.
+        unsafe { *self.first.write() = value + 1 };
+        // Sometimes long enough for waiters to block.
+        pause(if sim::dice(8) == 0 { 20_000 } else { 40 });
+        // SAFETY: as above.
+        unsafe { *self.second.write() = value + 1 };
+    }
+
+    /// Reads both; nobody else may be writing.
+    pub fn look(&self) -> u64 {
+        // SAFETY: as in `advance`.
+        let (first, second) = unsafe { (*self.first.read(), *self.second.read()) };
+        assert_eq!(first, second, "not alone in the critical section");
+        first
+    }
+
+    /// Both must be `value`.
+    pub fn check(&self, value: u64) {
+        assert_eq!(self.look(), value, "critical sections were lost");
+    }
+}

@@ -1,0 +1,195 @@
+//! The VM's operations by several CPUs on the same pages of one or two spaces.
+//!
+//! A page holds zero or what its space writes there. The machine watches who owns
+//! frames and who uses stale translations; at the end every frame must be back.
+
+use super::pause;
+use crate::races::play::{Play, Scenario};
+use crate::vms;
+use baselines::selected::{Preset, Selected};
+use machine::{Mmu, PAGE_SIZE, VaRange};
+use sim::Sim;
+use std::cell::Cell;
+use std::sync::Arc;
+use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
+
+/// Operations of each CPU.
+const ROUNDS: u64 = 24;
+/// Pages that all CPUs of a space work on.
+const PAGES: u64 = 6;
+/// They lie on both sides of a table's end.
+const FIRST: usize = (1 << 42) + (2 << 20) - PAGES as usize / 2 * PAGE_SIZE;
+/// Physical memory of a machine.
+const MEMORY: usize = 8 << 20;
+
+/// Every preset, with one space and with two.
+pub fn all() -> Vec<Scenario> {
+    let both = |preset: Preset| {
+        [(1, "one-space"), (2, "two-spaces")].map(|(count, name)| {
+            let name = format!("{name}.{preset}");
+            let scenario = match preset {
+                Preset::Scalevm => Scenario::new(name, move |machine| {
+                    build::<Best>(machine, Options::default(), count)
+                }),
+                _ => Scenario::new(name, move |machine| {
+                    build::<Selected>(machine, preset.options(), count)
+                }),
+            };
+            scenario.with_memory(MEMORY)
+        })
+    };
+    Preset::ALL.into_iter().flat_map(both).collect()
+}
+
+struct World<P: Policies<Sim>> {
+    vm: Arc<Vm<Sim, P>>,
+    spaces: Vec<Space<Sim, P>>,
+}
+
+fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>, spaces: usize) -> Play {
+    let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
+    let spaces = (0..spaces).map(|_| Space::new(&vm).expect("a space"));
+    let world = World {
+        spaces: spaces.collect(),
+        vm,
+    };
+    Play::new(machine, world, World::job, |world| {
+        let vm = world.vm;
+        drop(world.spaces);
+        vms::assert_unused(&vm);
+    })
+}
+
+impl<P: Policies<Sim>> World<P> {
+    fn job(&self, cpu: usize) {
+        let which = cpu % self.spaces.len();
+        let worker = Worker {
+            vm: &self.vm,
+            space: &self.spaces[which],
+            mark: (which as u64 + 1) << 56,
+            cpu,
+            serial: Cell::new(0),
+        };
+        worker.space.activate();
+        for _ in 0..ROUNDS {
+            worker.step();
+            pause(200);
+        }
+    }
+}
+
+/// One CPU at work in its space.
+struct Worker<'a, P: Policies<Sim>> {
+    vm: &'a Arc<Vm<Sim, P>>,
+    space: &'a Space<Sim, P>,
+    /// What tells this space's pages from another's.
+    mark: u64,
+    cpu: usize,
+    /// Counts its own mappings.
+    serial: Cell<u64>,
+}
+
+impl<P: Policies<Sim>> Worker<'_, P> {
+    /// Something, by chance. Faults come more often than what makes them.
+    fn step(&self) {
+        let space = self.space;
+        let done = match sim::dice(16) {
+            0 => space.map_fixed(some_pages(), Prot::READ_WRITE),
+            1 => space.map_fixed(some_pages(), Prot::READ),
+            2 => space.unmap(some_pages()),
+            3 => space.protect(some_pages(), Prot::READ),
+            4 => space.protect(some_pages(), Prot::READ_WRITE),
+            5 => space.protect(some_pages(), Prot::NONE),
+            6 => space.discard(some_pages()),
+            7 => self.page_out(),
+            8 => self.own_pages(),
+            9 => self.heap(),
+            10..13 => self.load(),
+            _ => self.store(),
+        };
+        match done {
+            Ok(()) | Err(Error::Segv(_) | Error::NotMapped { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn value(&self, address: usize) -> u64 {
+        self.mark | address as u64
+    }
+
+    /// A number that no CPU has used.
+    fn serial(&self) -> u64 {
+        self.serial.update(|last| last + 1);
+        (self.cpu as u64 + 1) << 8 | self.serial.get()
+    }
+
+    fn store(&self) -> Result<(), Error> {
+        let address = a_page();
+        self.space.store(address, self.value(address))
+    }
+
+    fn load(&self) -> Result<(), Error> {
+        let address = a_page();
+        let found = self.space.load(address)?;
+        let sound = found == 0 || found == self.value(address);
+        assert!(
+            sound,
+            "{address:#x} holds {found:#x}, which nobody wrote there"
+        );
+        Ok(())
+    }
+
+    /// Takes a page away by the reverse map.
+    fn page_out(&self) -> Result<(), Error> {
+        let frame = self.space.pmap().lookup(a_page());
+        if let Some(hold) = frame.and_then(|frame| self.vm.hold(frame)) {
+            self.vm.remove_all(&hold);
+        }
+        Ok(())
+    }
+
+    /// Maps pages of its own, where nobody else interferes.
+    fn own_pages(&self) -> Result<(), Error> {
+        let bytes = (1 + sim::dice(3) as usize) * PAGE_SIZE;
+        let at = self.space.map(bytes, Prot::READ_WRITE)?;
+        let pages = || (at..at + bytes).step_by(PAGE_SIZE);
+        // The addresses may be another's next; the values never are.
+        let serial = self.serial();
+        let value = |page: usize| serial << 32 | page as u64 & 0xffff_f000;
+        for page in pages() {
+            assert_eq!(self.space.load(page)?, 0, "somebody else's page");
+            self.space.store(page, value(page))?;
+        }
+        for page in pages() {
+            assert_eq!(self.space.load(page)?, value(page), "written by another");
+        }
+        self.space.unmap(VaRange::sized(at, bytes))?;
+        for page in pages() {
+            let found = self.vm.machine().load(page);
+            assert_ne!(found, Ok(value(page)), "reached after unmap");
+        }
+        Ok(())
+    }
+
+    /// Moves the heap's end, and touches what may be there.
+    fn heap(&self) -> Result<(), Error> {
+        let pages = sim::dice(4) as usize;
+        self.space.set_break(HEAP_START + pages * PAGE_SIZE)?;
+        self.space.store(HEAP_START, self.value(HEAP_START))
+    }
+}
+
+/// A page that all work on.
+fn a_page() -> usize {
+    FIRST + sim::dice(PAGES) as usize * PAGE_SIZE
+}
+
+/// Some of them.
+fn some_pages() -> VaRange {
+    let first = sim::dice(PAGES);
+    let count = 1 + sim::dice(PAGES - first);
+    VaRange::sized(
+        FIRST + first as usize * PAGE_SIZE,
+        count as usize * PAGE_SIZE,
+    )
+}

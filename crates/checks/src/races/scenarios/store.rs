@@ -1,0 +1,179 @@
+//! A store of pages that takes its time and watches its user.
+
+use super::pause;
+use crate::races::play::{Play, Scenario};
+use baselines::selected::{Preset, Selected};
+use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
+use sim::Sim;
+use std::ops::Range;
+use std::sync::Arc;
+use vm::pager::{MemoryPager, PagerCounts};
+use vm::policy::ForkTables;
+use vm::swap::SwapSpace;
+use vm::{Best, Options, Policies, Vm};
+
+/// Slots of a swap space.
+const SLOTS: u32 = 512;
+/// A call takes less than this, in nanoseconds.
+const CALL: u64 = 8_000;
+
+/// Pages in memory; a call takes a random time, and no two may concern one page at once.
+pub struct Store<M: Platform> {
+    pages: MemoryPager<M>,
+    /// 1 for a page that a call is about.
+    busy: Box<[M::AtomicU32]>,
+}
+
+impl<M: Platform> Store<M> {
+    /// A store that is asked for `pages` pages at most.
+    pub fn new(pages: usize) -> Self {
+        Store {
+            pages: MemoryPager::new(),
+            busy: (0..pages).map(|_| M::AtomicU32::new(0)).collect(),
+        }
+    }
+
+    /// What was asked so far.
+    pub fn counts(&self) -> PagerCounts {
+        self.pages.counts()
+    }
+
+    /// Makes `word` the first word of a page and all others zero, beside all calls.
+    pub fn put<P: Policies<M>>(&self, vm: &Arc<Vm<M, P>>, page: u64, word: u64) {
+        let scratch = vm.new_page().expect("a page");
+        let machine = vm.machine();
+        machine
+            .word(scratch.frame(), 0)
+            .store(word, Ordering::Relaxed);
+        let written = self
+            .pages
+            .write(machine, page, &[scratch.frame()], PAGE_SIZE);
+        written.expect("written");
+    }
+
+    /// A page's word as the store has it now, beside all calls.
+    pub fn word<P: Policies<M>>(&self, vm: &Arc<Vm<M, P>>, page: u64, index: usize) -> u64 {
+        let scratch = vm.new_page().expect("a page");
+        let machine = vm.machine();
+        let read = self.pages.read(machine, page, &[scratch.frame()]);
+        read.expect("read");
+        machine.word(scratch.frame(), index).load(Ordering::Relaxed)
+    }
+
+    /// Makes a call for `pages`.
+    fn call<R>(&self, pages: Range<u64>, call: impl FnOnce() -> R) -> R {
+        let of = |page: u64| &self.busy[page as usize];
+        for page in pages.clone() {
+            let busy = of(page).swap(1, Ordering::AcqRel);
+            assert_eq!(busy, 0, "two calls for page {page} of a store at once");
+        }
+        pause(CALL / 8);
+        let result = call();
+        pause(CALL);
+        pages.for_each(|page| of(page).store(0, Ordering::Release));
+        result
+    }
+}
+
+impl<M: Platform> Pager<M> for Store<M> {
+    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        let pages = first..first + frames.len() as u64;
+        self.call(pages, || self.pages.read(machine, first, frames))
+    }
+
+    fn write(
+        &self,
+        machine: &M,
+        first: u64,
+        frames: &[Frame],
+        bytes: usize,
+    ) -> Result<(), PagerError> {
+        let pages = first..first + frames.len() as u64;
+        self.call(pages, || self.pages.write(machine, first, frames, bytes))
+    }
+}
+
+impl<M: Platform> Truncate<M> for Store<M> {
+    fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError> {
+        let behind = bytes.div_ceil(PAGE_SIZE as u64)..self.busy.len() as u64;
+        self.call(behind, || self.pages.truncate(machine, bytes))
+    }
+}
+
+/// A VM with a swap space.
+pub fn with_swap<M: Platform, P: Policies<M>>(machine: M, options: Options<M, P>) -> Arc<Vm<M, P>> {
+    let store = Box::new(Store::new(SLOTS as usize));
+    let swap = SwapSpace::new(machine.cpus(), store, SLOTS).expect("a swap space");
+    let options = Options {
+        swap_space: Some(Arc::new(swap)),
+        ..options
+    };
+    Vm::with_options(machine, options).expect("memory for the VM")
+}
+
+/// A number for each CPU and each of `N` pages, which that CPU writes.
+pub struct Table<M: Atomics, const N: usize>(Box<[[M::AtomicU64; N]]>);
+
+impl<M: Atomics, const N: usize> Table<M, N> {
+    /// Zeroes for so many CPUs.
+    pub fn new(cpus: usize) -> Self {
+        let row = |_| std::array::from_fn(|_| M::AtomicU64::new(0));
+        Table((0..cpus).map(row).collect())
+    }
+
+    /// Sets a number.
+    pub fn set(&self, cpu: usize, page: usize, value: u64) {
+        self.0[cpu][page].store(value, Ordering::Release);
+    }
+
+    /// All numbers, by CPU.
+    pub fn all(&self) -> Vec<[u64; N]> {
+        let row =
+            |row: &[M::AtomicU64; N]| std::array::from_fn(|page| row[page].load(Ordering::Acquire));
+        self.0.iter().map(row).collect()
+    }
+}
+
+/// The `n`th value of a word that is written many times: no part of one is part of another.
+pub fn value(n: u64) -> u64 {
+    assert!(n < 1 << 16, "too many values");
+    n * 0x0001_0001_0001_0001
+}
+
+/// Which value that is.
+pub fn number(value: u64) -> u64 {
+    let n = value & 0xffff;
+    assert_eq!(value, n * 0x0001_0001_0001_0001, "a mixture of values");
+    n
+}
+
+/// A scenario of `name`, on the machine itself, for each preset: `family.preset`.
+pub fn presets(
+    family: &str,
+    best: fn(Sim, Options<Sim, Best>) -> Play,
+    selected: fn(Sim, Options<Sim, Selected>) -> Play,
+) -> Vec<Scenario> {
+    let scenario = |preset: Preset| {
+        let name = format!("{family}.{preset}");
+        match preset {
+            Preset::Scalevm => Scenario::new(name, move |machine: &Sim| {
+                best(machine.clone(), Options::default())
+            }),
+            _ => Scenario::new(name, move |machine: &Sim| {
+                selected(machine.clone(), preset.options())
+            }),
+        }
+    };
+    Preset::ALL.into_iter().map(scenario).collect()
+}
+
+/// As [`presets`], with forks that share each table (scenarios have few pages in one): `family.sharing`.
+pub fn sharing(family: &str, build: fn(Sim, Options<Sim, Best>) -> Play) -> Scenario {
+    Scenario::new(format!("{family}.sharing"), move |machine: &Sim| {
+        let options = Options {
+            fork_tables: ForkTables::Shared { from: 1 },
+            ..Options::default()
+        };
+        build(machine.clone(), options)
+    })
+}

@@ -1,0 +1,173 @@
+//! One scenario with one seed.
+//!
+//! The seed chooses the machine's shape and manners, and is the seed of all its
+//! randomness: the same seed gives the same run and the same failure.
+
+use super::panics;
+use super::play::{Play, Scenario};
+use crate::sites::{self, Frame};
+use crate::vms;
+use machine::Job;
+use sim::profile::Arbitration;
+use sim::{Delays, Options, Progress, Sim};
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Simulated nanoseconds after which a run does not end any more. Most take less than a
+/// millisecond; taking spaces apart under heavy delays, some hundred.
+const LIMIT: u64 = 2_000_000_000;
+
+/// How long a run without end is looked at, to see what it does.
+const A_WHILE: u64 = 5_000_000;
+
+/// How a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The machine: `4 CPUs, 2x1x2`.
+    pub machine: String,
+    /// A panic's message and place, or who waits for what.
+    pub what: String,
+}
+
+/// Runs `scenario` with `seed`.
+///
+/// # Errors
+/// What broke.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
+    let (options, shape) = options(scenario, seed);
+    let machine = Sim::new(options).map_err(|error| Failure {
+        machine: shape.clone(),
+        what: format!("no simulated machine: {error}"),
+    })?;
+    play(&machine, scenario).map_err(|what| {
+        // SAFETY: what has been made on the machine's CPUs was forgotten with the play.
+        unsafe { machine.scrap() };
+        Failure {
+            machine: shape,
+            what,
+        }
+    })
+}
+
+/// Builds, runs and ends the play.
+fn play(machine: &Sim, scenario: &Scenario) -> Result<(), String> {
+    let slot = Arc::new(Mutex::new(None));
+    let make = {
+        let (build, slot, machine) = (scenario.build.clone(), slot.clone(), machine.clone());
+        move || {
+            let play = build(&machine);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(play);
+        }
+    };
+    perform(machine, vec![(0, Box::new(make))])?;
+    let play = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Play { jobs, end } = play.expect("the build has ended");
+    if let Err(what) = perform(machine, jobs.into_iter().enumerate().collect()) {
+        // What it holds is in a state that nobody may touch.
+        std::mem::forget(end);
+        return Err(what);
+    }
+    perform(machine, vec![(0, end)])
+}
+
+/// Runs jobs to their end.
+fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
+    let until = machine.time() + LIMIT;
+    machine.start_on(jobs);
+    let run = AssertUnwindSafe(|| machine.run(until));
+    let (outcome, panic) = panics::watched(|| catch_unwind(run));
+    let what = match (outcome, panic) {
+        // A CPU that unwinds may get stuck on what another holds: the panic is the cause.
+        (_, Some(message)) => message,
+        (Ok(Progress::Finished), None) => return Ok(()),
+        (Ok(Progress::Deadlock(why)), None) => format!("deadlock: {why}"),
+        (Ok(Progress::Running), None) => {
+            let busy = panics::watched(|| busy(machine)).0;
+            format!(
+                "no end in {} simulated milliseconds{busy}",
+                LIMIT / 1_000_000
+            )
+        }
+        (Err(_), None) => "a panic without a message".into(),
+    };
+    Err(what)
+}
+
+/// What keeps the CPUs of a run without end busy: the line each touches most, and from where.
+fn busy(machine: &Sim) -> String {
+    machine.trace();
+    let look = AssertUnwindSafe(|| machine.run(machine.time() + A_WHILE));
+    let _ = catch_unwind(look);
+    let mut text = String::new();
+    for (cpu, accesses) in machine.traced().iter().enumerate() {
+        let Some(most) = accesses.iter().max_by_key(|one| one.reads + one.writes) else {
+            continue;
+        };
+        let _ = write!(text, "\nCPU {cpu}: {}", most.what);
+        for Frame { function, place } in sites::frames(&most.sites) {
+            let _ = write!(text, ", {function} ({place})");
+        }
+    }
+    text
+}
+
+/// The machine that `seed` chooses, and its shape in words.
+fn options(scenario: &Scenario, seed: u64) -> (Options, String) {
+    let mut dice = Dice(seed);
+    let shapes = shapes(scenario.cpus.clone());
+    let (sockets, cores, threads) = *dice.one_of(&shapes);
+    let mut profile = vms::profile(sockets, cores, threads);
+    profile.transfer.arbitration = *dice.one_of(&[
+        Arbitration::FirstCome,
+        Arbitration::Nearest { bypasses: 4 },
+        Arbitration::Nearest { bypasses: 100 },
+    ]);
+    profile.core.store_buffer = *dice.one_of(&[1, 8, profile.core.store_buffer]);
+    let delays = Delays {
+        one_in: *dice.one_of(&[2, 6, 20, 60]),
+        most: *dice.one_of(&[60, 400, 3_000, 20_000]),
+    };
+    let cpus = profile.cpus();
+    let options = Options {
+        memory: scenario.memory,
+        seed,
+        spread: *dice.one_of(&[0, 100, 1_000, 10_000]),
+        delays: (dice.below(8) > 0).then_some(delays),
+        ..Options::new(profile)
+    };
+    (options, format!("{cpus} CPUs, {sockets}x{cores}x{threads}"))
+}
+
+/// Sockets, cores a socket and threads a core that make a machine of so many CPUs.
+fn shapes(cpus: RangeInclusive<usize>) -> Vec<(usize, usize, usize)> {
+    let mut shapes = Vec::new();
+    for sockets in 1..=3 {
+        for cores in 1..=*cpus.end() {
+            for threads in 1..=2 {
+                if cpus.contains(&(sockets * cores * threads)) {
+                    shapes.push((sockets, cores, threads));
+                }
+            }
+        }
+    }
+    shapes
+}
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len() as u64) as usize]
+    }
+}

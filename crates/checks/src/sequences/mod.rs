@@ -1,0 +1,37 @@
+//! Do operations mean what they should?
+//!
+//! Sequences of the `oracle` crate, played on the VM and on others side by side. What differs
+//! first is made short and printed as a sequence that can be replayed.
+
+mod planted;
+mod search;
+
+pub use planted::{
+    bugs, careless, names as bug_names, neglects as neglect_names, search as search_planted,
+};
+pub use search::{Options, Watch, search};
+
+use super::ours::quieten;
+use oracle::check::{Divergence, Played, play};
+use oracle::{Broken, Step, System};
+
+/// What differs, and the seed of the sequence that shows it.
+pub type Found = (u64, Divergence);
+
+/// What a sequence shows on `systems` and the model.
+///
+/// # Errors
+/// A system cannot be used any more.
+pub fn replay(
+    steps: &[Step],
+    systems: &mut [&mut dyn System],
+) -> Result<Result<Played, Divergence>, Broken> {
+    prepare();
+    play(steps, systems)
+}
+
+/// The order of locks is checked, and a violation ends the step as any panic does.
+fn prepare() {
+    sync::watch::order::switch(true);
+    quieten();
+}

@@ -1,0 +1,71 @@
+//! What the kernel and the CPU can report.
+
+use super::{Finding, Host};
+use std::io;
+
+/// Tracepoints and the cycle counter.
+pub fn check(host: &Host) -> Vec<Finding> {
+    vec![tracepoints(host), cycles(host)]
+}
+
+/// Waits for locks of the kernel are seen at a pair of tracepoints.
+fn tracepoints(host: &Host) -> Finding {
+    const NAME: &str = "lock tracepoints";
+    let refused = match host.tracepoints.map(|open| open()) {
+        Some(Ok(())) => return Finding::ok(NAME, "can be opened"),
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let mounts = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+    let Some(mount) = mounts
+        .iter()
+        .find(|mount| host.has(&format!("{mount}/events")))
+    else {
+        let found = "no tracefs to be seen, so no waits for the kernel's locks";
+        let mounts = host.text("proc/mounts");
+        return match mounts.is_ok_and(|all| all.contains(" tracefs ")) {
+            true => Finding::advice(
+                NAME,
+                found,
+                "run as root, or `mount -o remount,mode=755 /sys/kernel/tracing`",
+            ),
+            false => Finding::advice(NAME, found, "mount -t tracefs tracefs /sys/kernel/tracing"),
+        };
+    };
+    let pair = ["contention_begin", "contention_end"];
+    let there = pair
+        .iter()
+        .all(|one| host.has(&format!("{mount}/events/lock/{one}")));
+    match (there, refused) {
+        (true, None) => Finding::ok(NAME, format!("in /{mount}")),
+        (true, Some(error)) => Finding::advice(
+            NAME,
+            format!(
+                "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are not seen"
+            ),
+            "run as root; see rights and perf_event_paranoid",
+        ),
+        (false, _) => Finding::advice(
+            NAME,
+            format!("not in /{mount}, so waits for the kernel's locks are not seen"),
+            "use a kernel from 5.19 on",
+        ),
+    }
+}
+
+fn cycles(host: &Host) -> Finding {
+    const NAME: &str = "cycle counter";
+    let error = match (host.cycles)() {
+        Ok(()) => return Finding::ok(NAME, "works"),
+        Err(error) => error,
+    };
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied => "see rights and perf_event_paranoid",
+        _ => "give a virtual machine a PMU (QEMU: `-cpu host,pmu=on`)",
+    };
+    Finding::advice(
+        NAME,
+        format!("none ({error}): busy time is sampled by the clock"),
+        advice,
+    )
+}

@@ -1,0 +1,146 @@
+//! `sync`'s epochs.
+
+use super::{Done, all_ran, done};
+use crate::subject::Subject;
+use hosted::Hosted;
+use machine::CpuRange;
+use std::sync::atomic::Ordering::Relaxed;
+use sync::epoch::{Deferred, Domain, Section};
+
+/// Enter and exit.
+pub struct Enter(Domain<Hosted>);
+
+impl Subject for Enter {
+    const EXCLUSIVE: bool = false;
+    type Own<'a> = ();
+
+    fn new(cpus: CpuRange) -> Self {
+        Enter(Domain::new(cpus))
+    }
+
+    fn own(&self) {}
+
+    #[inline(always)]
+    fn operate(&self, (): &mut (), section: impl FnOnce()) {
+        let guard = self.0.enter();
+        section();
+        drop(guard);
+    }
+
+    fn verify(&self, _: u64) -> Result<(), String> {
+        closed(&self.0)
+    }
+}
+
+/// Enter and exit inside another section.
+pub struct Nested(Domain<Hosted>);
+
+impl Subject for Nested {
+    const EXCLUSIVE: bool = false;
+    type Own<'a> = Section<'a, Hosted>;
+
+    fn new(cpus: CpuRange) -> Self {
+        Nested(Domain::new(cpus))
+    }
+
+    fn own(&self) -> Self::Own<'_> {
+        self.0.enter()
+    }
+
+    #[inline(always)]
+    fn operate(&self, _: &mut Self::Own<'_>, section: impl FnOnce()) {
+        let guard = self.0.enter();
+        section();
+        drop(guard);
+    }
+
+    fn verify(&self, _: u64) -> Result<(), String> {
+        closed(&self.0)
+    }
+}
+
+/// Whether no section is open.
+fn closed(domain: &Domain<Hosted>) -> Result<(), String> {
+    match domain.has_passed(&domain.snapshot()) {
+        true => Ok(()),
+        false => Err("a section is still open when all have left".into()),
+    }
+}
+
+/// Waiting until all sections have ended.
+pub struct Wait(Domain<Hosted>);
+
+impl Subject for Wait {
+    const EXCLUSIVE: bool = false;
+    type Own<'a> = ();
+
+    fn new(cpus: CpuRange) -> Self {
+        Wait(Domain::new(cpus))
+    }
+
+    fn own(&self) {}
+
+    #[inline(always)]
+    fn operate(&self, (): &mut (), section: impl FnOnce()) {
+        self.0.wait();
+        section();
+    }
+
+    fn verify(&self, _: u64) -> Result<(), String> {
+        closed(&self.0)
+    }
+}
+
+/// An object allocated, and freed by a callback.
+pub struct Call {
+    domain: Domain<Hosted>,
+    done: Done,
+}
+
+/// The object.
+#[repr(C)]
+struct Object {
+    /// First, so that a pointer to it is one to the whole.
+    node: Deferred<Hosted>,
+    done: Done,
+}
+
+/// Frees the object and counts.
+///
+/// # Safety
+/// `node` is an [`Object`]'s, which was a box and is given away.
+unsafe fn free(node: *mut Deferred<Hosted>) {
+    // SAFETY: the caller's promise.
+    let object = unsafe { Box::from_raw(node.cast::<Object>()) };
+    object.done.fetch_add(1, Relaxed);
+}
+
+impl Subject for Call {
+    const EXCLUSIVE: bool = false;
+    type Own<'a> = ();
+
+    fn new(cpus: CpuRange) -> Self {
+        Call {
+            domain: Domain::new(cpus),
+            done: done(),
+        }
+    }
+
+    fn own(&self) {}
+
+    #[inline(always)]
+    fn operate(&self, (): &mut (), section: impl FnOnce()) {
+        section();
+        let object = Box::new(Object {
+            node: Deferred::new(),
+            done: self.done,
+        });
+        // SAFETY: the object is new, given away, and of words that any CPU may use.
+        unsafe { self.domain.call(Box::into_raw(object).cast(), free) };
+    }
+
+    fn verify(&self, operations: u64) -> Result<(), String> {
+        self.domain.barrier();
+        all_ran(self.done, operations)
+    }
+}

@@ -1,0 +1,34 @@
+//! The lock micro-benchmark (case study 004): what locks, epochs and counters cost alone
+//! and under contention, ours beside those of others.
+//!
+//! - *alone*: one thread repeats the operation, nothing inside. All candidates are
+//!   measured in turn, round by round, and the median of the rounds is the
+//!   figure, so that a drift of the machine meets all of them alike.
+//! - *contended*: threads, pinned to the CPUs in turn, repeat the operation with two
+//!   writes to one shared line inside and a few instructions between. Rounds
+//!   take turns likewise.
+//! - *simulated*: [`simulated`], the locks of `sync` on a machine with more CPUs than this.
+//!
+//! Work is verified: a lock that lost one update, or that is not free at the end, is
+//! no row of a table but an error.
+
+mod alone;
+mod contended;
+mod counter;
+mod epoch;
+mod mutex;
+pub mod registry;
+mod rwlock;
+mod schedule;
+pub mod simulated;
+mod subject;
+#[cfg(test)]
+mod tests;
+
+/// The tests simulate, and simulated CPUs allocate in their machine.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: sim::Allocator = sim::Allocator;
+
+pub use registry::{Group, Row};
+pub use schedule::{Figures, measure, turns};

@@ -1,0 +1,226 @@
+//! All that is measured. The catalogue and the command line take their names from here.
+
+use super::alone::{Alone, alone};
+use super::contended::{Stage, Sums, contended};
+use super::epoch::{crossbeam, ours};
+use super::rwlock::{By, Read, Write};
+use super::simulated::Simulated;
+use super::subject::Subject;
+use super::{counter, mutex};
+use bench::Failure;
+use hosted::Hosted;
+use machine::CpuRange;
+use sim::Sim;
+use sync::obm::{self, Obm, SlowPaths};
+use sync::rwlock::SpinParkRw;
+use sync::{RawLock, adaptive, spin};
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Mutual exclusion.
+    Mutex,
+    /// Readers and writers.
+    RwLock,
+    /// Sections and those who wait for them.
+    Epoch,
+    /// Counting.
+    Counter,
+}
+
+impl Group {
+    /// In the order of tables.
+    pub const ALL: [Group; 4] = [Group::Mutex, Group::RwLock, Group::Epoch, Group::Counter];
+
+    /// The name on the command line; it stands for all rows of the group.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Mutex => "mutex",
+            Group::RwLock => "rwlock",
+            Group::Epoch => "epoch",
+            Group::Counter => "counter",
+        }
+    }
+}
+
+/// One operation of one lock.
+pub struct Row {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// Whether it is scalevm's; else it is there for comparison.
+    pub ours: bool,
+    /// The lock's size, if it is one object.
+    pub bytes: Option<usize>,
+    /// Counts slow paths since the process began, if the lock does.
+    pub slow_paths: Option<fn() -> SlowPaths>,
+    /// How to run it on the simulated machine, if it can be.
+    pub simulated: Option<Simulated>,
+    /// A new subject and one thread.
+    pub(super) alone: fn(CpuRange) -> Box<dyn Alone>,
+    /// Several threads at a new subject.
+    pub(super) contended: fn(&'static str, &Stage<'_>) -> Result<Sums, Failure>,
+}
+
+const fn row<S: Subject>(name: &'static str, group: Group, about: &'static str) -> Row {
+    Row {
+        name,
+        about,
+        group,
+        ours: true,
+        bytes: None,
+        slow_paths: None,
+        simulated: None,
+        alone: alone::<S>,
+        contended: contended::<S>,
+    }
+}
+
+/// One of `sync`'s mutexes: as the type `L` on threads, `S` on the simulated machine.
+const fn lock<L, S>(about: &'static str) -> Row
+where
+    L: RawLock<Hosted> + 'static,
+    S: RawLock<Sim> + 'static,
+{
+    let row = row::<mutex::Ours<Hosted, L>>(L::NAME, Group::Mutex, about);
+    row.sized::<L>().simulated::<mutex::Ours<Sim, S>>()
+}
+
+impl Row {
+    /// With the size of the lock `L`.
+    const fn sized<L>(mut self) -> Self {
+        self.bytes = Some(size_of::<L>());
+        self
+    }
+
+    /// Not scalevm's.
+    const fn theirs(mut self) -> Self {
+        self.ours = false;
+        self
+    }
+
+    /// As `S` on the simulated machine.
+    const fn simulated<S: Subject>(mut self) -> Self {
+        self.simulated = Some(Simulated::of::<S>());
+        self
+    }
+
+    const fn counting(mut self, slow_paths: fn() -> SlowPaths) -> Self {
+        self.slow_paths = Some(slow_paths);
+        self
+    }
+}
+
+type Rw = SpinParkRw<Hosted>;
+type StdRw = std::sync::RwLock<()>;
+type ParkingLotRw = parking_lot::RawRwLock;
+
+/// Mutexes, reader-writer locks, epochs and counters, ours first.
+pub static ROWS: &[Row] = &[
+    lock::<spin::TestAndSet<Hosted>, spin::TestAndSet<Sim>>("test-and-set"),
+    lock::<spin::Ticket<Hosted>, spin::Ticket<Sim>>("ticket lock"),
+    lock::<spin::Proportional<Hosted>, spin::Proportional<Sim>>(
+        "ticket lock with proportional backoff",
+    ),
+    lock::<spin::Conbo<Hosted>, spin::Conbo<Sim>>(
+        "ticket lock with conservative backoff (case study 004)",
+    ),
+    lock::<spin::Mcs<Hosted>, spin::Mcs<Sim>>("queue lock, spins locally"),
+    lock::<spin::Clh<Hosted>, spin::Clh<Sim>>("queue lock, spins on the predecessor's node"),
+    lock::<spin::K42<Hosted>, spin::K42<Sim>>(
+        "MCS variant without a node carried to unlock (case study 004)",
+    ),
+    lock::<Obm<Hosted>, Obm<Sim>>("one-byte mutex on shared turnstiles (case study 002)")
+        .counting(obm::slow_paths::<Hosted>),
+    lock::<adaptive::Adaptive<Hosted>, adaptive::Adaptive<Sim>>(
+        "spins while the owner runs, then a turnstile",
+    ),
+    row::<mutex::ParkingLot>("parking_lot", Group::Mutex, "parking_lot::RawMutex")
+        .sized::<mutex::ParkingLot>()
+        .theirs(),
+    row::<mutex::Std>("std", Group::Mutex, "std::sync::Mutex<()>")
+        .sized::<mutex::Std>()
+        .theirs(),
+    row::<mutex::Spin>("spin", Group::Mutex, "spin::mutex::SpinMutex<()>")
+        .sized::<mutex::Spin>()
+        .theirs(),
+    row::<mutex::SpinTicket>("spin-ticket", Group::Mutex, "spin::mutex::TicketMutex<()>")
+        .sized::<mutex::SpinTicket>()
+        .theirs(),
+    row::<By<Rw, Read>>("spin-park-rw-read", Group::RwLock, "spins, parks; reading")
+        .sized::<Rw>()
+        .simulated::<By<SpinParkRw<Sim>, Read>>(),
+    row::<By<Rw, Write>>("spin-park-rw-write", Group::RwLock, "spins, parks; writing")
+        .sized::<Rw>()
+        .simulated::<By<SpinParkRw<Sim>, Write>>(),
+    row::<By<ParkingLotRw, Read>>(
+        "parking_lot-rw-read",
+        Group::RwLock,
+        "parking_lot::RawRwLock, reading",
+    )
+    .sized::<ParkingLotRw>()
+    .theirs(),
+    row::<By<ParkingLotRw, Write>>(
+        "parking_lot-rw-write",
+        Group::RwLock,
+        "parking_lot::RawRwLock, writing",
+    )
+    .sized::<ParkingLotRw>()
+    .theirs(),
+    row::<By<StdRw, Read>>(
+        "std-rw-read",
+        Group::RwLock,
+        "std::sync::RwLock<()>, reading",
+    )
+    .sized::<StdRw>()
+    .theirs(),
+    row::<By<StdRw, Write>>(
+        "std-rw-write",
+        Group::RwLock,
+        "std::sync::RwLock<()>, writing",
+    )
+    .sized::<StdRw>()
+    .theirs(),
+    row::<ours::Enter>("epoch-enter", Group::Epoch, "enter and exit a section"),
+    row::<ours::Nested>(
+        "epoch-nested",
+        Group::Epoch,
+        "the same inside another section",
+    ),
+    row::<ours::Wait>("epoch-wait", Group::Epoch, "wait for all sections"),
+    row::<ours::Call>("epoch-call", Group::Epoch, "allocate, free in a callback"),
+    row::<crossbeam::Pin>(
+        "crossbeam-pin",
+        Group::Epoch,
+        "crossbeam_epoch::pin and unpin",
+    )
+    .theirs(),
+    row::<crossbeam::Handle>(
+        "crossbeam-handle-pin",
+        Group::Epoch,
+        "LocalHandle::pin and unpin",
+    )
+    .theirs(),
+    row::<crossbeam::Nested>("crossbeam-nested", Group::Epoch, "pin inside a pin").theirs(),
+    row::<crossbeam::Flush>("crossbeam-flush", Group::Epoch, "pin and Guard::flush").theirs(),
+    row::<crossbeam::Defer>(
+        "crossbeam-defer",
+        Group::Epoch,
+        "allocate, free in Guard::defer",
+    )
+    .theirs(),
+    row::<counter::Limited>(
+        "limited",
+        Group::Counter,
+        "per-CPU counter with an exact limit: reserve and release",
+    ),
+    row::<counter::FetchAdd>(
+        "fetch_add",
+        Group::Counter,
+        "one shared counter: one addition",
+    )
+    .theirs(),
+];

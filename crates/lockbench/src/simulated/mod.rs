@@ -1,0 +1,200 @@
+//! The lock micro-benchmark on the simulated machine (case study 004): one lock, more and more
+//! CPUs of a machine like a [`Profile`].
+//!
+//! Each CPU repeats: lock, a short section, unlock, private work. The sizes are those of
+//! case study 004's `lock1` (file locks) in a kernel that keeps them under one spin lock:
+//!
+//! | constant | value | what it stands for |
+//! |---|---|---|
+//! | [`LINES`] | 2 | lines the section writes: the head of a list and its first entry |
+//! | [`SECTION`] | 40 ns | what the section computes: 92 cycles of FOPS (Boyd-Wickizer et al., 2012) |
+//! | [`PRIVATE`] | 600 ns | the rest of a system call: `lock2` alone, 1.605 M/s (Kogan, CNA v14) |
+//! | [`JITTER`] | ± 20 % | of the private work, drawn anew each time |
+//!
+//! A run goes through windows, each as long as all before it, until one holds
+//! [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So what came
+//! before, the queue's filling, is discarded, and what counts is many times as long as
+//! the queue takes to drain. Readers only read the lines, and together.
+
+mod run;
+
+use super::registry::Row;
+use super::schedule::median;
+use super::subject::{Subject, wrong};
+use bench::Failure;
+use run::{Sums, alone, contended};
+use sim::profile::Profile;
+use std::ops::Range;
+
+/// Lines that a section writes (a reader: reads).
+pub const LINES: usize = 2;
+/// Nanoseconds that a section computes besides.
+pub const SECTION: f64 = 40.0;
+/// Nanoseconds between two operations of a CPU, on average.
+pub const PRIVATE: f64 = 600.0;
+/// By how much of itself private work varies, to either side.
+pub const JITTER: f64 = 0.2;
+/// Operations a CPU, on average, in the window that counts.
+pub const DRAINS: u64 = 20;
+/// Operations in the window that counts, at least.
+pub const ENOUGH: u64 = 2_000;
+
+/// What one number of CPUs reaches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// How many CPUs; they are the first of the machine.
+    pub cpus: usize,
+    /// Operations a second of all together.
+    pub throughput: Throughput,
+    /// How evenly they came by the lock; median over seeds.
+    pub fairness: Fairness,
+    /// The slowest and the fastest CPU's operations a second, over all seeds.
+    pub per_cpu: (f64, f64),
+    /// Operations that counted, of all seeds.
+    pub operations: u64,
+    /// Simulated seconds in which they were made.
+    pub seconds: f64,
+}
+
+/// A figure over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throughput {
+    /// The middle.
+    pub median: f64,
+    /// The lowest.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+}
+
+/// How evenly CPUs came by the lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fairness {
+    /// Acquisitions of the CPU with the fewest, over those of the one with the most.
+    pub extremes: f64,
+    /// Jain's index: 1 if all had as many, 1/n if one had all.
+    pub jain: f64,
+}
+
+/// How a row runs on the simulated machine.
+#[derive(Clone, Copy)]
+pub struct Simulated {
+    alone: fn(&Profile) -> Result<f64, String>,
+    contended: fn(&Profile, usize, u64) -> Result<Sums, String>,
+}
+
+impl Simulated {
+    /// As the subject `S`.
+    pub(super) const fn of<S: Subject>() -> Self {
+        Simulated {
+            alone: alone::<S>,
+            contended: contended::<S>,
+        }
+    }
+}
+
+/// Nanoseconds that one CPU takes for an operation of `lock`, with nothing inside.
+///
+/// # Errors
+/// The lock is not simulated, or the host has no room for the machine.
+pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
+    (machine(lock)?.alone)(profile).map_err(|why| wrong(lock.name, 1, why))
+}
+
+/// The curve of `lock` on a machine like `profile`: a point for each of `counts`, of a run
+/// with each of `seeds`. The same arguments give the same curve.
+///
+/// # Errors
+/// The lock is not simulated or does not work, the machine has fewer CPUs, or the host no
+/// room for it.
+pub fn curve(
+    profile: &Profile,
+    lock: &Row,
+    counts: &[usize],
+    seeds: &Range<u64>,
+) -> Result<Vec<Point>, Failure> {
+    let points = counts.iter().map(|&cpus| point(profile, lock, cpus, seeds));
+    points.collect()
+}
+
+fn point(profile: &Profile, lock: &Row, cpus: usize, seeds: &Range<u64>) -> Result<Point, Failure> {
+    let most = profile.cpus();
+    if !(1..=most).contains(&cpus) {
+        let why = format!("{} has {most} CPUs, not {cpus}", profile.name);
+        return Err(Failure::Unavailable(why));
+    }
+    let run = machine(lock)?.contended;
+    let runs = seeds.clone().map(|seed| run(profile, cpus, seed));
+    let runs: Result<Vec<Sums>, String> = runs.collect();
+    let runs = runs.map_err(|why| wrong(lock.name, cpus, why))?;
+    Ok(summary(cpus, &runs))
+}
+
+/// Where counts of CPUs are interesting on a machine: powers of two in the first socket's
+/// cores, then one, two, four, … sockets of cores, then of threads, up to all CPUs.
+pub fn counts(profile: &Profile) -> Vec<usize> {
+    let doubling = |first: usize, end: usize| {
+        std::iter::successors(Some(first), |n| Some(2 * n)).take_while(move |&n| n < end)
+    };
+    let (socket, all) = (profile.topology.cores, profile.cpus());
+    let counts = doubling(1, socket).chain(doubling(socket, all));
+    counts.chain([all]).collect()
+}
+
+/// Why `lock` is not simulated.
+pub fn unavailable(lock: &Row) -> Failure {
+    let name = lock.name;
+    Failure::Unavailable(format!("{name} does not run on the simulated machine"))
+}
+
+fn machine(lock: &Row) -> Result<Simulated, Failure> {
+    lock.simulated.ok_or_else(|| unavailable(lock))
+}
+
+fn summary(cpus: usize, runs: &[Sums]) -> Point {
+    let mut rates: Vec<f64> = runs.iter().map(Sums::rate).collect();
+    let mut extremes: Vec<f64> = runs.iter().map(|run| extremes(&run.operations)).collect();
+    let mut jain: Vec<f64> = runs.iter().map(|run| jain(&run.operations)).collect();
+    let seconds = runs.iter().map(|run| run.seconds).sum();
+    let each: Vec<u64> = (0..cpus)
+        .map(|cpu| runs.iter().map(|run| run.operations[cpu]).sum())
+        .collect();
+    let rate = |operations: Option<&u64>| operations.map_or(0.0, |&n| n as f64 / seconds);
+    let middle = |values: &mut [f64]| median(values).unwrap_or(0.0);
+    Point {
+        cpus,
+        throughput: Throughput {
+            median: middle(&mut rates),
+            // Sorted by now.
+            low: rates.first().copied().unwrap_or(0.0),
+            high: rates.last().copied().unwrap_or(0.0),
+        },
+        fairness: Fairness {
+            extremes: middle(&mut extremes),
+            jain: middle(&mut jain),
+        },
+        per_cpu: (rate(each.iter().min()), rate(each.iter().max())),
+        operations: each.iter().sum(),
+        seconds,
+    }
+}
+
+fn extremes(operations: &[u64]) -> f64 {
+    let (least, most) = (operations.iter().min(), operations.iter().max());
+    match (least, most) {
+        (Some(&least), Some(&most)) if most > 0 => least as f64 / most as f64,
+        _ => 0.0,
+    }
+}
+
+fn jain(operations: &[u64]) -> f64 {
+    let sum: f64 = operations.iter().map(|&n| n as f64).sum();
+    let squares: f64 = operations.iter().map(|&n| (n as f64).powi(2)).sum();
+    match squares > 0.0 {
+        true => sum * sum / (operations.len() as f64 * squares),
+        false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! One run: a machine, a lock, some CPUs, a seed.
+
+use super::{DRAINS, ENOUGH, JITTER, LINES, PRIVATE, SECTION};
+use crate::subject::Subject;
+use machine::{Atomics, Clock, Job, SharedCell, Topology};
+use sim::profile::Profile;
+use sim::{Options, Progress, Sim};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use sync::Padded;
+
+/// Nanoseconds of the first window.
+const FIRST_WINDOW: u64 = 20_000;
+/// Windows until a run is given up: the last would take a simulated hour.
+const WINDOWS: u32 = 27;
+/// Operations before the time of one CPU alone is taken, and those it is taken of.
+const ALONE: (u64, u64) = (100, 1_000);
+
+/// What the CPUs of a run did in the window that counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sums {
+    /// Its length in simulated seconds.
+    pub seconds: f64,
+    /// Each CPU's operations.
+    pub operations: Vec<u64>,
+}
+
+impl Sums {
+    /// Operations a second, of all CPUs.
+    pub fn rate(&self) -> f64 {
+        self.operations.iter().sum::<u64>() as f64 / self.seconds
+    }
+}
+
+/// The lock and what it protects, each on lines of its own.
+struct Site<S> {
+    subject: Padded<S>,
+    /// Operations so far, [`LINES`] times over.
+    lines: [Padded<<Sim as Atomics>::Cell<u64>>; LINES],
+}
+
+/// What the host and the CPUs tell each other; costs no simulated time.
+struct Board {
+    stop: AtomicBool,
+    operations: Vec<AtomicU64>,
+}
+
+impl<S: Subject> Site<S> {
+    /// On the calling CPU of `sim`, so that it lies in the machine's memory.
+    fn new(sim: &Sim) -> Arc<Self> {
+        let site = Arc::new(Site {
+            subject: Padded(S::new(sim.cpus())),
+            lines: core::array::from_fn(|_| Padded(SharedCell::new(0))),
+        });
+        label(&site.subject, "lock");
+        for line in &site.lines {
+            label(line, "protected");
+        }
+        site
+    }
+
+    /// The section.
+    fn work(&self) {
+        for line in &self.lines {
+            if S::EXCLUSIVE {
+                let count = line.write();
+                // SAFETY: CPUs are coroutines of one thread, and nothing suspends this one
+                // within the statement.
+                unsafe { *count += 1 };
+            } else {
+                line.read();
+            }
+        }
+        sim::compute(SECTION);
+    }
+
+    /// A CPU's job: until the board says stop.
+    fn repeat(&self, board: &Board, cpu: usize) {
+        let mut own = self.subject.own();
+        while !board.stop.load(Relaxed) {
+            self.subject.operate(&mut own, || self.work());
+            board.operations[cpu].fetch_add(1, Relaxed);
+            sim::compute(private());
+        }
+    }
+
+    /// After all have left.
+    fn verify(&self, operations: u64) -> Result<(), String> {
+        for line in self.lines.iter().filter(|_| S::EXCLUSIVE) {
+            // SAFETY: as in `work`.
+            let count = unsafe { *line.read() };
+            if count != operations {
+                let why = format!("{operations} critical sections left {count} in a counter");
+                return Err(why);
+            }
+        }
+        self.subject.verify(operations)
+    }
+}
+
+fn label<T>(what: &Padded<T>, name: &'static str) {
+    let address = core::ptr::from_ref(what).cast();
+    Sim::label(address, size_of::<Padded<T>>(), name);
+}
+
+/// Nanoseconds of private work, this time.
+fn private() -> f64 {
+    const STEPS: u64 = 1_000;
+    let share = sim::dice(STEPS + 1) as f64 / STEPS as f64;
+    PRIVATE * (1.0 + JITTER * (2.0 * share - 1.0))
+}
+
+fn machine(profile: &Profile, seed: u64) -> Result<Sim, String> {
+    let options = Options {
+        seed,
+        spread: PRIVATE as u64,
+        ..Options::new(profile.clone())
+    };
+    Sim::new(options).map_err(|error| error.to_string())
+}
+
+/// What a CPU says, in memory that outlives its machine.
+fn kept(said: Result<(), String>) -> Result<(), String> {
+    said.map_err(|why| why.as_str().to_owned())
+}
+
+/// Nanoseconds of one operation on one CPU, nothing inside.
+///
+/// # Errors
+/// What went wrong.
+pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
+    let sim = machine(profile, 0)?;
+    let cpus = sim.cpus();
+    let (nanoseconds, verified) = sim.on_cpu(0, move || {
+        let subject = Padded(S::new(cpus));
+        let mut own = subject.own();
+        let mut repeat = |operations| {
+            let before = Sim::now();
+            for _ in 0..operations {
+                subject.operate(&mut own, || ());
+            }
+            Sim::now() - before
+        };
+        repeat(ALONE.0);
+        let nanoseconds = repeat(ALONE.1) as f64 / ALONE.1 as f64;
+        drop(own);
+        (nanoseconds, subject.verify(ALONE.0 + ALONE.1))
+    });
+    kept(verified).map(|()| nanoseconds)
+}
+
+/// What `cpus` CPUs reach together; the windows are described in [`super`].
+///
+/// # Errors
+/// What went wrong.
+pub fn contended<S: Subject>(profile: &Profile, cpus: usize, seed: u64) -> Result<Sums, String> {
+    let sim = machine(profile, seed)?;
+    let site = {
+        let clone = sim.clone();
+        sim.on_cpu(0, move || Site::<S>::new(&clone))
+    };
+    let board = Arc::new(Board {
+        stop: AtomicBool::new(false),
+        operations: (0..cpus).map(|_| AtomicU64::new(0)).collect(),
+    });
+    let job = |cpu: usize| {
+        let (site, board) = (site.clone(), board.clone());
+        Box::new(move || site.repeat(&board, cpu)) as Job
+    };
+    sim.start((0..cpus).map(job).collect());
+    let sums = windows(&sim, &board)?;
+    board.stop.store(true, Relaxed);
+    advance(&sim, u64::MAX / 4_000)?;
+    let operations = board.counts().iter().sum();
+    kept(sim.on_cpu(0, move || site.verify(operations)))?;
+    Ok(sums)
+}
+
+/// Runs windows until one counts.
+fn windows(sim: &Sim, board: &Board) -> Result<Sums, String> {
+    let enough = ENOUGH.max(DRAINS * board.operations.len() as u64);
+    let mut before = vec![0; board.operations.len()];
+    let (mut from, begin) = (0, sim.time());
+    for window in 0..WINDOWS {
+        let until = FIRST_WINDOW << window;
+        advance(sim, begin + until)?;
+        let now = board.counts();
+        let operations: Vec<u64> = now.iter().zip(&before).map(|(a, b)| a - b).collect();
+        if window > 0 && operations.iter().sum::<u64>() >= enough {
+            return Ok(Sums {
+                seconds: (until - from) as f64 / 1e9,
+                operations,
+            });
+        }
+        (from, before) = (until, now);
+    }
+    Err("makes no progress".into())
+}
+
+fn advance(sim: &Sim, until: u64) -> Result<(), String> {
+    match sim.run(until) {
+        Progress::Finished | Progress::Running => Ok(()),
+        Progress::Deadlock(why) => Err(why),
+    }
+}
+
+impl Board {
+    fn counts(&self) -> Vec<u64> {
+        let operations = self.operations.iter();
+        operations.map(|count| count.load(Relaxed)).collect()
+    }
+}

@@ -1,0 +1,234 @@
+//! `scalevm check`: whether the VM does what it should.
+
+use crate::cli::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
+use crate::output::checks::races::Row;
+use crate::output::checks::{self as output, sequences::Report};
+use crate::output::progress::Progress;
+use baselines::selected::Preset;
+use bench::{Failure, interrupt};
+use checks::Ours;
+use checks::conflicts::{self, Examined, Pair, Results};
+use checks::races;
+use checks::sequences::{self, Options, Watch};
+use oracle::check::{Divergence, Played};
+use oracle::{Broken, Linux, Step, System, text};
+use stats::InputError;
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, process, thread};
+
+/// How long a check may take to end once a signal asks for it.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often one looks whether a signal has come.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Seeds of each scenario, and of each planted bug, if nothing is said.
+const SEEDS: u64 = 200;
+const SEEDS_PLANTED: u64 = 1000;
+
+/// Checks what is asked for. The exit code: 0 if nothing is broken, or every planted bug that was asked for is found;
+/// else 1.
+pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    super::prepare()?;
+    thread::spawn(end_when_asked);
+    let good = match &args.what {
+        Check::Conflicts(args) => conflicts(args)?,
+        Check::Races(args) => races(args),
+        Check::Fuzz(args) => fuzz(args)?,
+        Check::Model(args) => model(args)?,
+        Check::Oracle(args) => oracle(args)?,
+    };
+    Ok(match super::finished() {
+        0 => u8::from(!good),
+        interrupted => interrupted,
+    })
+}
+
+/// Ends the command soon after a signal, even if what is checked hangs.
+fn end_when_asked() {
+    loop {
+        thread::sleep(LOOK);
+        if let Some(signal) = interrupt::pending() {
+            thread::sleep(GRACE);
+            process::exit(128 + i32::from(signal));
+        }
+    }
+}
+
+/// Whether the default VM has the conflicts that are known, and no other.
+fn conflicts(args: &ConflictsArgs) -> Result<bool, Failure> {
+    let mut presets = match args.vm.as_slice() {
+        [] => Preset::ALL.to_vec(),
+        named => named.to_vec(),
+    };
+    if args.vm.is_empty() {
+        presets.sort_by_key(|&preset| preset != Preset::Scalevm);
+    }
+    let pairs = Pair::all();
+    let progress = Progress::new((presets.len() * pairs.len()) as u64, "pairs");
+    let mut good = true;
+    for preset in presets {
+        progress.point(preset.name());
+        let mut results = Results {
+            preset,
+            pairs: Vec::new(),
+        };
+        for &pair in &pairs {
+            let conflicts = conflicts::conflicts_of(preset, &pair)
+                .map_err(Failure::start("simulated machine"))?;
+            results.pairs.push(Examined { pair, conflicts });
+            progress.step();
+            if interrupt::pending().is_some() {
+                return Ok(good);
+            }
+        }
+        let in_full = preset == Preset::Scalevm || args.vm.contains(&preset);
+        progress.aside(|| output::conflicts::print(&results, args.json, in_full));
+        good &= results.is_as_known();
+    }
+    progress.finish();
+    Ok(good)
+}
+
+/// Whether no scenario has failed, or every planted bug was found.
+fn races(args: &RacesArgs) -> bool {
+    let (subjects, usual) = match &args.planted {
+        Some(bug) => (races::planted(bug), SEEDS_PLANTED),
+        None => (races::scenarios(&args.only), SEEDS),
+    };
+    let seeds = match args.seed {
+        Some(seed) => seed..seed.saturating_add(1),
+        None => 0..args.seeds.unwrap_or(usual),
+    };
+    let total = (seeds.end - seeds.start) * subjects.len() as u64;
+    let progress = Progress::new(total, "runs");
+    let mut report = output::races::Report::new(args.json, args.planted.is_some());
+    for subject in subjects {
+        let name = &subject.scenario.name;
+        progress.point(name);
+        let found = races::search(&subject.scenario, seeds.clone(), &|| progress.step());
+        let about = subject.about;
+        progress.aside(|| report.row(&Row { name, about, found }));
+        if interrupt::pending().is_some() {
+            break;
+        }
+    }
+    progress.finish();
+    report.end()
+}
+
+/// Compares the VM, or the planted bugs, with the model.
+fn model(args: &ModelArgs) -> Result<bool, Failure> {
+    let of = &args.sequences;
+    if let Some(bug) = &args.planted {
+        return planted(bug, sequences::bugs(), of);
+    }
+    compare(of, None, &mut [&mut Ours::new(of.tasks.into(), of.limit)])
+}
+
+/// Compares the VM with the model while memory is short and things fail, or searches the bugs of
+/// careless systems.
+fn fuzz(args: &FuzzArgs) -> Result<bool, Failure> {
+    let of = &args.sequences;
+    if let Some(neglect) = &args.planted {
+        return planted(neglect, sequences::careless(), of);
+    }
+    let mut ours = Ours::scarce(of.tasks.into(), of.limit);
+    compare(of, args.seconds, &mut [&mut ours])
+}
+
+/// Compares the VM with the kernel of this computer.
+fn oracle(args: &SequencesArgs) -> Result<bool, Failure> {
+    // First, while this process is small.
+    let mut linux = Linux::new().map_err(broken)?;
+    let mut ours = Ours::new(args.tasks.into(), args.limit);
+    compare(args, None, &mut [&mut linux, &mut ours])
+}
+
+/// A report and the bar below it.
+struct Shown {
+    report: Report,
+    progress: Progress,
+}
+
+impl Watch for Shown {
+    fn played(&mut self, played: Played) {
+        self.report.played(played);
+        self.progress.at(self.report.compared());
+    }
+
+    fn passing(&mut self, seed: u64, found: &Divergence) {
+        self.progress.aside(|| self.report.passing(seed, found));
+    }
+}
+
+/// Compares for so many operations, or `seconds`; whether nothing differs.
+fn compare(
+    args: &SequencesArgs,
+    seconds: Option<u64>,
+    systems: &mut [&mut dyn System],
+) -> Result<bool, Failure> {
+    let mut report = Report::new(args.json, systems);
+    let found = match &args.replay {
+        Some(file) => match sequences::replay(&read(file)?, systems).map_err(broken)? {
+            Ok(played) => {
+                report.played(played);
+                None
+            }
+            Err(found) => Some((None, found)),
+        },
+        None => {
+            let options = Options {
+                first: args.seed.unwrap_or(0),
+                steps: args.steps,
+                seconds,
+            };
+            let progress = Progress::new(options.wanted(), "operations");
+            let mut shown = Shown { report, progress };
+            let found = sequences::search(&options, systems, &mut shown);
+            shown.progress.finish();
+            report = shown.report;
+            let found = found.map_err(broken)?;
+            found.map(|(seed, found)| (Some(seed), found))
+        }
+    };
+    if let Some((seed, found)) = &found {
+        report.divergence(*seed, found);
+    }
+    report.end(found.is_some());
+    Ok(found.is_none())
+}
+
+fn read(file: &Path) -> Result<Vec<Step>, Failure> {
+    let name = file.display().to_string();
+    let text = fs::read_to_string(file).map_err(|source| InputError::Unreadable {
+        file: name.clone(),
+        source,
+    })?;
+    text::parse(&text).map_err(|error| Failure::Unavailable(format!("{name}: {error}")))
+}
+
+fn broken(error: Broken) -> Failure {
+    Failure::Broken(Box::new(error))
+}
+
+/// Searches the bugs of those `systems` that are asked for; whether all are found.
+fn planted(
+    asked: &str,
+    systems: impl Iterator<Item = Box<dyn System>>,
+    args: &SequencesArgs,
+) -> Result<bool, Failure> {
+    let (mut searched, mut found) = (0, 0);
+    for mut planted in systems.filter(|system| asked == "all" || system.name() == asked) {
+        let first = args.seed.unwrap_or(0);
+        let outcome = sequences::search_planted(&mut *planted, first).map_err(broken)?;
+        searched += 1;
+        found += usize::from(outcome.is_some());
+        output::sequences::planted(args.json, planted.name(), outcome.as_ref());
+        if interrupt::pending().is_some() {
+            break;
+        }
+    }
+    output::sequences::planted_summary(args.json, searched, found);
+    Ok(found == searched)
+}

@@ -1,0 +1,148 @@
+//! What one VM's pairs have shown, as text or JSON.
+
+use checks::Frame;
+use checks::conflicts::{Compared, Conflict, Examined, Pair, Results, Use};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Prints it all; each conflict only if it is wanted in full.
+pub fn print(results: &Results, json: bool, in_full: bool) {
+    match json {
+        true => print_json(results),
+        false => print_text(results, in_full),
+    }
+}
+
+fn print_text(results: &Results, in_full: bool) {
+    let [apart, page] = [false, true].map(|of_one_page| results.counts(of_one_page));
+    println!(
+        "{}: {} of {} commutative pairs that share no page are conflict-free, {} of {} on one page of a file",
+        results.preset.name(),
+        apart.1,
+        apart.0,
+        page.1,
+        page.0
+    );
+    for (line, pairs) in results.lines() {
+        println!("  {pairs:>4} pairs meet in {line}");
+    }
+    if in_full {
+        print_known(results);
+        let shown = results
+            .commutative()
+            .filter(|result| !result.conflicts.is_empty())
+            .filter(|result| {
+                let compared = results.compared(result);
+                compared.known.is_empty() || !compared.unknown.is_empty()
+            });
+        shown.for_each(print_pair);
+        for result in results
+            .pairs
+            .iter()
+            .filter(|result| !result.pair.commutes())
+        {
+            println!(
+                "  not counted: {}: {}",
+                title(&result.pair),
+                result.pair.why()
+            );
+        }
+    }
+}
+
+/// Says which conflicts are known, and which of them are gone.
+fn print_known(results: &Results) {
+    let names = |lines: BTreeSet<String>| Vec::from_iter(lines).join(", ");
+    for result in results.commutative() {
+        let compared = results.compared(result);
+        let title = title(&result.pair);
+        if !compared.known.is_empty() {
+            println!("  known: {title}: {}", names(compared.known));
+        }
+        if !compared.gone.is_empty() {
+            let gone = names(compared.gone);
+            println!(
+                "  GONE: {title}: meets in none of {gone}, as the list of known conflicts has it"
+            );
+        }
+    }
+    for line in results.never_met() {
+        println!("  GONE: no pair meets in {line}, as the list of known conflicts has it");
+    }
+}
+
+fn print_json(results: &Results) {
+    for result in &results.pairs {
+        println!("{}", pair_json(results, result));
+    }
+    let [apart, page] = [false, true].map(|of_one_page| results.counts(of_one_page));
+    let counts = |(all, free)| json!({"commutative": all, "free": free});
+    let line = json!({
+        "record": "summary", "vm": results.preset.name(),
+        "commutative": apart.0 + page.0, "free": apart.1 + page.1,
+        "apart": counts(apart), "one_page": counts(page), "as_known": results.is_as_known(),
+        "lines": results.lines().iter().map(|(line, pairs)| json!({"line": line, "pairs": pairs}))
+            .collect::<Vec<_>>(),
+    });
+    println!("{line}");
+}
+
+fn pair_json(results: &Results, result: &Examined) -> Value {
+    let Pair {
+        first,
+        second,
+        sharing,
+        placement,
+    } = result.pair;
+    let conflict = |conflict: &Conflict| {
+        let uses = conflict.uses.iter().map(|used| {
+            json!({
+                "operation": used.operation.name(), "reads": used.reads, "writes": used.writes,
+                "sites": used.sites,
+            })
+        });
+        json!({"line": conflict.what, "uses": uses.collect::<Vec<_>>()})
+    };
+    let compared = match result.pair.commutes() {
+        true => results.compared(result),
+        false => Compared::default(),
+    };
+    json!({
+        "record": "pair", "vm": results.preset.name(), "first": first.name(),
+        "second": second.name(), "by": sharing.name(), "regions": placement.name(),
+        "commutes": result.pair.commutes(), "why": result.pair.why(),
+        "conflicts": result.conflicts.iter().map(conflict).collect::<Vec<_>>(),
+        "known": compared.known, "gone": compared.gone,
+    })
+}
+
+fn title(pair: &Pair) -> String {
+    let Pair {
+        first,
+        second,
+        sharing,
+        placement,
+    } = pair;
+    let (first, second) = (first.name(), second.name());
+    format!(
+        "{first} and {second}, {}, regions {}",
+        sharing.name(),
+        placement.name()
+    )
+}
+
+fn print_pair(result: &Examined) {
+    println!("  {}:", title(&result.pair));
+    for conflict in &result.conflicts {
+        println!("    {}", conflict.what);
+        conflict.uses.iter().for_each(print_use);
+    }
+}
+
+fn print_use(used: &Use) {
+    let (name, reads, writes) = (used.operation.name(), used.reads, used.writes);
+    println!("      {name}: {reads} reads, {writes} writes");
+    for Frame { function, place } in &used.sites {
+        println!("        {function}  {place}");
+    }
+}

@@ -1,0 +1,118 @@
+//! The format of tables that was asked for.
+
+use crate::stdout;
+use clap::ValueEnum;
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{Row, Table};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// How tables are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, with all that is said beside them
+    #[default]
+    Text,
+    /// Tables of Markdown only; what else is said goes to standard error
+    Markdown,
+    /// The same as comma-separated values, with plain numbers
+    Csv,
+}
+
+static CHOSEN: OnceLock<Format> = OnceLock::new();
+
+/// Chooses for the whole command. Lines of JSON are never moved: they are not asked for together.
+pub fn choose(format: Format) {
+    let format = *CHOSEN.get_or_init(|| format);
+    if format != Format::Text {
+        stdout::tables_only();
+    }
+}
+
+/// Whether numbers are for machines.
+pub fn is_plain() -> bool {
+    CHOSEN.get() == Some(&Format::Csv)
+}
+
+/// Whether tables are for people.
+pub fn is_text() -> bool {
+    matches!(CHOSEN.get(), None | Some(Format::Text))
+}
+
+/// Prints a table.
+pub fn print(table: &Table) {
+    match CHOSEN.get() {
+        None | Some(Format::Text) => stdout::data(format_args!("{table}")),
+        Some(Format::Markdown) => {
+            let mut table = table.clone();
+            table.load_style(ASCII_MARKDOWN);
+            data(&table.to_string());
+        }
+        Some(Format::Csv) => data(csv(table).trim_end()),
+    }
+}
+
+/// Prints a table that nothing is said about; an empty line parts it from the one before.
+fn data(table: &str) {
+    static FOLLOWS: AtomicBool = AtomicBool::new(false);
+    // Relaxed: one thread prints.
+    if FOLLOWS.swap(true, Relaxed) {
+        stdout::data(format_args!(""));
+    }
+    stdout::data(format_args!("{table}"));
+}
+
+/// Prints one of several tables: where nothing else is said each row names what it is of.
+pub fn print_of(what: &str, table: &Table) {
+    if is_text() {
+        return print(table);
+    }
+    let with = |first: &str, row: &Row| {
+        let cells = row.cell_iter().map(|cell| cell.content());
+        let all: Vec<String> = std::iter::once(first.to_owned()).chain(cells).collect();
+        all
+    };
+    let mut wider = Table::new();
+    if let Some(header) = table.header() {
+        wider.set_header(with("of", header));
+    }
+    for row in table.row_iter() {
+        wider.add_row(with(what, row));
+    }
+    print(&wider);
+}
+
+/// By RFC 4180, but for the line ends.
+fn csv(table: &Table) -> String {
+    let line = |row: &Row| {
+        let cells = row.cell_iter().map(|cell| quoted(cell.content().trim()));
+        cells.collect::<Vec<_>>().join(",") + "\n"
+    };
+    table
+        .header()
+        .into_iter()
+        .chain(table.row_iter())
+        .map(line)
+        .collect()
+}
+
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        let mut table = Table::new();
+        table.set_header(["a", "b"]);
+        table.add_row(["x, y", "say \"no\""]);
+        table.add_row(["1", ""]);
+        assert_eq!(csv(&table), "a,b\n\"x, y\",\"say \"\"no\"\"\"\n1,\n");
+    }
+}

@@ -1,0 +1,111 @@
+//! Printing that ends the command in order where its output cannot be written.
+//!
+//! The standard library's `println!` panics when standard output is full. The macros here take its
+//! place in this crate: the command unwinds from the line that could not be printed, so that tasks
+//! are ended and temporary files removed, and [`guard`] says why in one line. What goes to standard
+//! error and is lost has nobody left to be told.
+
+use bench::Failure;
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+
+/// As the standard library's, but for what happens to lines that cannot be printed.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::stdout::print(::std::format_args!($($text)*)) };
+}
+
+/// As the standard library's, but for what happens to lines that cannot be printed.
+macro_rules! println {
+    () => { $crate::stdout::print_line(::std::format_args!("")) };
+    ($($text:tt)*) => { $crate::stdout::print_line(::std::format_args!($($text)*)) };
+}
+
+/// As the standard library's, but a line that cannot be printed is dropped.
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::stdout::complain(::std::format_args!($($text)*)) };
+}
+
+/// The payload that unwinds to [`guard`]: what could not be written, and why.
+struct Unprintable(&'static str, io::Error);
+
+/// What errors call it.
+pub const NAME: &str = "standard output";
+
+/// Whether standard output is for tables only.
+static TABLES_ONLY: AtomicBool = AtomicBool::new(false);
+
+/// From here on only [`data`] goes to standard output; what is said beside it goes to standard error.
+pub fn tables_only() {
+    // Relaxed: said before any thread is started.
+    TABLES_ONLY.store(true, Relaxed);
+}
+
+/// Prints on standard output.
+pub fn print(text: Arguments<'_>) {
+    match TABLES_ONLY.load(Relaxed) {
+        true => {
+            let _ = io::stderr().lock().write_fmt(text);
+        }
+        false => printed(io::stdout().lock().write_fmt(text)),
+    }
+}
+
+/// Prints a line on standard output, as one piece.
+pub fn print_line(text: Arguments<'_>) {
+    match TABLES_ONLY.load(Relaxed) {
+        true => complain(text),
+        false => data(text),
+    }
+}
+
+/// Prints a line on standard output, whatever else goes there.
+pub fn data(text: Arguments<'_>) {
+    printed(writeln!(io::stdout().lock(), "{text}"));
+}
+
+/// Prints a line on standard error.
+pub fn complain(text: Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Returns if standard output took what it was given; otherwise unwinds to [`guard`].
+pub fn printed(result: io::Result<()>) {
+    written(NAME, result);
+}
+
+/// The same of another file that lines go to as they come.
+pub fn written(file: &'static str, result: io::Result<()>) {
+    match result {
+        // Unwinding already: a second reason would abort the process.
+        Err(error) if !thread::panicking() => {
+            panic::resume_unwind(Box::new(Unprintable(file, error)));
+        }
+        _ => {}
+    }
+}
+
+/// Runs `command`, flushes what it printed, and makes output that could not be written a failure.
+/// A reader that has seen enough, as in `scalevm … | head`, ends the command without a word.
+pub fn guard(command: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
+    let Unprintable(file, error) = match panic::catch_unwind(AssertUnwindSafe(command)) {
+        Ok(result) => {
+            let code = result?;
+            match io::stdout().flush() {
+                Ok(()) => return Ok(code),
+                Err(error) => Unprintable(NAME, error),
+            }
+        }
+        Err(payload) => match payload.downcast::<Unprintable>() {
+            Ok(unprinted) => *unprinted,
+            Err(panic) => panic::resume_unwind(panic),
+        },
+    };
+    match error.kind() {
+        ErrorKind::BrokenPipe => Ok(128 + libc::SIGPIPE as u8),
+        _ => Err(Failure::file(Path::new(file))(error)),
+    }
+}

@@ -1,0 +1,105 @@
+//! The default design beside a case study's "after", on more CPUs than its authors had.
+
+use super::{Aim, Lab, Outcome, Point, Row, Work};
+use baselines::selected::Preset;
+use sim::profile::{Profile, ProfileError};
+
+/// A workload on which the default design is held beside what the case study ended with.
+#[derive(Clone, Copy, Debug)]
+pub struct Beyond {
+    /// The workload on that; the number of tasks is none of its own.
+    pub after: Work,
+    /// Why the default design does less, where it does.
+    pub why: Option<&'static str>,
+}
+
+/// Numbers of tasks.
+pub const COUNTS: [usize; 3] = [16, 96, 384];
+const AIM: &str = "aim: the default design does no less than the case study's \"after\"";
+const AIM_SYS: &str =
+    "aim: the default design takes no more of the kernel's time than the case study's \"after\"";
+/// What is not less.
+const LEVEL: f64 = 0.9;
+const NO_DIFFERENCE: &str = "less than a tenth apart is no difference";
+/// Its costs are the machines'.
+const COSTS: &str = "freebsd-96";
+
+/// The machines, each with the numbers of tasks it is for; only the first if it is to be `quick`.
+pub fn machines(quick: bool) -> Result<Vec<(Profile, &'static [usize])>, ProfileError> {
+    let machine = Profile::named(COSTS)?;
+    let (small, large) = COUNTS.split_at(2);
+    let eight = machine.with_topology(8, 24, 2)?;
+    let mut machines = vec![(machine, small), (eight, large)];
+    machines.truncate(if quick { 1 } else { 2 });
+    Ok(machines)
+}
+
+impl Beyond {
+    /// Both sides with so many tasks, watched: ours, theirs.
+    fn sides(&self, tasks: usize) -> [Work; 2] {
+        let theirs = Work {
+            tasks,
+            ..self.after.watched()
+        };
+        let preset = Preset::Scalevm;
+        [Work { preset, ..theirs }, theirs]
+    }
+
+    /// The runs it needs.
+    pub fn points(&self, counts: &[usize]) -> Vec<Point> {
+        let sides = counts.iter().flat_map(|&tasks| self.sides(tasks));
+        sides.map(Point::from).collect()
+    }
+
+    /// Rows for each number of tasks that the machine has CPUs for: what is done a second, and if both sides
+    /// run to an end, what that takes of the kernel.
+    pub fn rows(&self, lab: &Lab, counts: &[usize]) -> Vec<Row> {
+        let rows = |&tasks| [self.rate(lab, tasks), self.sys(lab, tasks)];
+        counts.iter().flat_map(rows).flatten().collect()
+    }
+
+    fn sys(&self, lab: &Lab, tasks: usize) -> Option<Row> {
+        let [ours, theirs] = self.sides(tasks);
+        let what = format!(
+            "{}, {}: sys, scalevm over {}",
+            ours.workload,
+            ours.mode.count(tasks),
+            theirs.preset
+        );
+        let row = Row::new(lab, what, Aim::AtMost(1.0, AIM_SYS), |world| {
+            world.ratio_of(ours, theirs, Outcome::sys)
+        });
+        row.map(|row| self.reason(row, |ours| ours <= 1.0 / LEVEL))
+    }
+
+    /// Says why `row` misses, if it does; `is_level` says of its figure that it is no difference.
+    fn reason(&self, row: Row, is_level: impl Fn(f64) -> bool) -> Row {
+        let why = match is_level(row.ours.median) {
+            true => Some(NO_DIFFERENCE),
+            false => self.why,
+        };
+        match why {
+            Some(why) => row.why(why),
+            None => row,
+        }
+    }
+
+    fn rate(&self, lab: &Lab, tasks: usize) -> Option<Row> {
+        let [ours, theirs] = self.sides(tasks);
+        let what = format!(
+            "{}, {}: scalevm over {}",
+            ours.workload,
+            ours.mode.count(tasks),
+            theirs.preset
+        );
+        let row = Row::new(lab, what, Aim::AtLeast(1.0, AIM), |world| {
+            world.ratio(ours, theirs)
+        })?;
+        let row = self.reason(row, |ours| ours >= LEVEL);
+        let said = |work: Work| {
+            let sentence = lab.first(work).and_then(Outcome::bottleneck)?;
+            Some(format!("{} is held up by {sentence}", work.preset))
+        };
+        Some(row.note(format!("{}; {}", said(ours)?, said(theirs)?)))
+    }
+}

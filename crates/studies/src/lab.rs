@@ -1,0 +1,315 @@
+//! One machine, and the runs on it.
+
+use super::{Outcome, Point, Spread};
+use baselines::selected::Preset;
+use bench::{Failure, Progress, interrupt};
+use sim::profile::Profile;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Threads of this computer that simulate: each holds a machine's memory.
+const MOST_THREADS: usize = 16;
+
+/// How much is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// The first seed; the next ones count up.
+    pub first: u64,
+    /// Runs of each point on the machine itself.
+    pub seeds: u64,
+    /// And on each corner.
+    pub corner_seeds: u64,
+    /// Simulated time of a run in which tasks wait for locks: several of the longest
+    /// back-offs.
+    pub contended: Duration,
+    /// And of one in which they do not.
+    pub free: Duration,
+}
+
+impl Effort {
+    /// For figures worth quoting.
+    pub fn full(seeds: u64) -> Self {
+        Effort {
+            first: 1,
+            seeds,
+            corner_seeds: seeds.min(3),
+            contended: Duration::from_millis(10),
+            free: Duration::from_millis(2),
+        }
+    }
+
+    /// For a look: within a minute.
+    pub fn quick(seeds: u64) -> Self {
+        Effort {
+            first: 1,
+            seeds,
+            corner_seeds: 1,
+            contended: Duration::from_millis(5),
+            free: Duration::from_micros(500),
+        }
+    }
+
+    /// How long a workload without an end is measured.
+    pub fn span(&self, preset: Preset) -> Duration {
+        match preset {
+            Preset::Scalevm => self.free,
+            _ => self.contended,
+        }
+    }
+    /// Seeds of a point on the machine itself, or on each corner.
+    fn seeds(&self, point: Point, corner: bool) -> u64 {
+        let usual = match corner {
+            true => self.corner_seeds,
+            false => self.seeds,
+        };
+        match (point, corner) {
+            (Point::Uncontended { .. }, _) => 1,
+            _ if point.is_single() => u64::from(!corner),
+            (_, false) if point.is_long() => usual.min(3),
+            // Nothing with one seed: it is quick that is wanted.
+            (_, true) if point.is_long() => u64::from(self.seeds > 1),
+            _ => usual,
+        }
+    }
+}
+
+/// A machine, its corners, and what was measured on them.
+pub struct Lab {
+    /// The machine itself, then the corners that differ from it.
+    machines: Vec<Profile>,
+    effort: Effort,
+    results: Vec<Done>,
+    /// Runs that came to nothing.
+    failures: Vec<Failure>,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    point: Point,
+    /// Index of the machine.
+    machine: usize,
+    seed: u64,
+}
+
+/// One that is over.
+struct Done {
+    run: Run,
+    outcome: Outcome,
+    /// What it took on this computer; whoever reads the outcome first takes them away.
+    seconds: Cell<f64>,
+}
+
+/// What comes of a run, and the seconds it took.
+type Slot = Mutex<Option<Result<(Outcome, f64), Failure>>>;
+
+/// One machine of a lab, and what was measured on it.
+pub struct World<'a> {
+    lab: &'a Lab,
+    machine: usize,
+    /// Of the runs that it was the first to read.
+    seconds: Cell<f64>,
+}
+
+/// A figure made of what was measured.
+pub struct Figure {
+    /// On the machine, over its seeds.
+    pub ours: Spread,
+    /// Medians on the corners on which it was measured.
+    pub corners: Vec<f64>,
+    /// What the runs took on this computer that no figure before was made of.
+    pub seconds: f64,
+}
+
+impl Lab {
+    /// A lab with nothing done yet.
+    pub fn new(machine: Profile, effort: Effort) -> Self {
+        let same = |corner: &Profile| {
+            let (here, there) = (&machine.transfer, &corner.transfer);
+            here.legs == there.legs && here.arbitration == there.arbitration
+        };
+        let corners: Vec<Profile> = machine.corners().into_iter().filter(|c| !same(c)).collect();
+        let machines = [machine].into_iter().chain(corners).collect();
+        Lab {
+            machines,
+            effort,
+            results: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Why runs came to nothing; what needs them has no figure.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Profile {
+        &self.machines[0]
+    }
+
+    /// How many seeds a figure is the median of.
+    pub fn seeds(&self) -> u64 {
+        self.effort.seeds
+    }
+
+    /// How many runs `points` take.
+    pub fn runs(&self, points: &[Point]) -> u64 {
+        self.plan(points).len() as u64
+    }
+
+    /// Does the runs, several at the same time: none depends on another. `false` if the user interrupts.
+    pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
+        let runs = self.plan(points);
+        let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
+        let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((run, slot)) = take(&next, &runs, &slots) {
+                let machine = &self.machines[run.machine];
+                progress.point(&format!("{}, {} CPUs", machine.name, run.point.cpus()));
+                let began = Instant::now();
+                let outcome = run.point.run(machine, run.seed, &self.effort);
+                let outcome = outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64()));
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+                progress.step();
+            }
+        };
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        for (run, slot) in runs.iter().zip(slots) {
+            let Some(outcome) = slot.into_inner().unwrap_or_else(PoisonError::into_inner) else {
+                return false;
+            };
+            match outcome {
+                Ok((outcome, seconds)) => self.results.push(Done {
+                    run: *run,
+                    outcome,
+                    seconds: Cell::new(seconds),
+                }),
+                Err(failure) => self.failures.push(failure),
+            }
+        }
+        true
+    }
+
+    /// The runs of `points` that the machine has CPUs for, the longest first.
+    fn plan(&self, points: &[Point]) -> Vec<Run> {
+        let cpus = self.machine().cpus();
+        let mut runs: Vec<Run> = Vec::new();
+        for &point in points.iter().filter(|point| point.cpus() <= cpus) {
+            for machine in 0..self.machines.len() {
+                let first = self.effort.first;
+                for seed in first..first + self.effort.seeds(point, machine > 0) {
+                    let run = Run {
+                        point,
+                        machine,
+                        seed,
+                    };
+                    if self.get(&run).is_none() && !runs.contains(&run) {
+                        runs.push(run);
+                    }
+                }
+            }
+        }
+        runs.sort_by_key(|run| std::cmp::Reverse((run.point.is_long(), run.point.cpus())));
+        runs
+    }
+
+    fn get(&self, run: &Run) -> Option<&Done> {
+        self.results.iter().find(|done| done.run == *run)
+    }
+
+    /// A figure made of what was measured. `None` if the machine has too few CPUs for it.
+    pub fn figure(&self, quantity: &dyn Fn(&World) -> Option<Vec<f64>>) -> Option<Figure> {
+        let seconds = Cell::new(0.0);
+        let of = |machine| {
+            let world = World {
+                lab: self,
+                machine,
+                seconds: Cell::new(0.0),
+            };
+            let spread = Spread::of(quantity(&world)?);
+            seconds.set(seconds.get() + world.seconds.get());
+            spread
+        };
+        let ours = of(0)?;
+        let corners = (1..self.machines.len()).filter_map(of);
+        let corners = corners.map(|spread| spread.median).collect();
+        Some(Figure {
+            ours,
+            corners,
+            seconds: seconds.get(),
+        })
+    }
+
+    /// What the first run of `point` on the machine itself gave, for what is said beside a figure.
+    pub fn first(&self, point: impl Into<Point>) -> Option<&Outcome> {
+        let run = Run {
+            point: point.into(),
+            machine: 0,
+            seed: self.effort.first,
+        };
+        Some(&self.get(&run)?.outcome)
+    }
+}
+
+impl World<'_> {
+    /// What `quantity` finds in the runs of `point`, by seed.
+    pub fn each(
+        &self,
+        point: impl Into<Point>,
+        quantity: impl Fn(&Outcome) -> Option<f64>,
+    ) -> Option<Vec<f64>> {
+        self.runs(point.into(), &quantity)
+    }
+
+    /// See [`World::each`].
+    fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
+        let run = |seed| Run {
+            point,
+            machine: self.machine,
+            seed,
+        };
+        let done = (self.lab.effort.first..).map_while(|seed| self.lab.get(&run(seed)));
+        let values = done.map(|done| {
+            self.seconds.set(self.seconds.get() + done.seconds.take());
+            quantity(&done.outcome)
+        });
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        (!values.is_empty()).then_some(values)
+    }
+
+    /// What `point` measures, by seed.
+    pub fn of(&self, point: impl Into<Point>) -> Option<Vec<f64>> {
+        self.each(point, |outcome| Some(outcome.value))
+    }
+
+    /// The same of `a` divided by that of `b`, seed by seed.
+    pub fn ratio(&self, a: impl Into<Point>, b: impl Into<Point>) -> Option<Vec<f64>> {
+        self.ratio_of(a, b, |outcome| Some(outcome.value))
+    }
+
+    /// What `quantity` finds in `a` divided by what it finds in `b`, seed by seed.
+    pub fn ratio_of(
+        &self,
+        a: impl Into<Point>,
+        b: impl Into<Point>,
+        quantity: impl Fn(&Outcome) -> Option<f64>,
+    ) -> Option<Vec<f64>> {
+        let (a, b) = (self.each(a, &quantity)?, self.each(b, &quantity)?);
+        Some(a.iter().zip(b).map(|(a, b)| a / b).collect())
+    }
+}
+
+/// The next run that nobody does, and where its outcome goes.
+fn take<'a>(next: &AtomicUsize, runs: &'a [Run], slots: &'a [Slot]) -> Option<(&'a Run, &'a Slot)> {
+    if interrupt::pending().is_some() {
+        return None;
+    }
+    // Relaxed: only that no two get the same number matters.
+    let index = next.fetch_add(1, Relaxed);
+    Some((runs.get(index)?, &slots[index]))
+}

@@ -1,0 +1,132 @@
+//! The experiments of the case studies on simulated machines: their figures, ours, the ratio.
+//!
+//! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of what they gave ([`Outcome`]s).
+//! A [`Lab`] is one machine on which the runs are done, with its corners
+//! (`Profile::corners`). Nothing here is fitted: machines come from micro-benchmarks,
+//! private times from one task.
+//!
+//! # A system
+//!
+//! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of what no workload
+//! shows ([`Probe`]):
+//!
+//! ```ignore
+//! const STOCK: Work = Work::processes("build", Preset::FreebsdLocklessDi, 32).jobs(2);
+//! const AFTER: Work = Work::processes("build", Preset::FreebsdObm, 32).jobs(2);
+//! const fn points(_: &Profile) -> Vec<Point> { vec![STOCK.into(), AFTER.into(), STOCK.watched().into()] }
+//! ```
+//!
+//! A row is what a quantity makes of the outcomes, seed by seed, on the machine and on each corner:
+//!
+//! ```ignore
+//! let aim = Aim::Published { figure: 0.54, quote: "case study 002: 307.43 sys of 567.74", band: Band::LAYOUT };
+//! Row::new(lab, "sys, patched over stock", aim, |world| world.ratio_of(AFTER, STOCK, Outcome::sys))
+//! ```
+//!
+//! It is not there where the machine has too few CPUs. What it takes: a run without jobs is short and has all
+//! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one and is
+//! on no corner. What misses says why ([`Row::why`]); what the case study only says in words is taken
+//! for a range ([`Aim::Words`]); what no simulation could make miss is a check of the instrument
+//! ([`Row::check`]), and counted apart. How the default design does on larger machines beside the case study's "after" is a
+//! [`Beyond`].
+
+pub mod beyond;
+mod lab;
+mod outcome;
+mod point;
+mod row;
+mod s1;
+mod s10;
+mod s11;
+mod s12;
+mod s13;
+mod s14;
+mod s15;
+mod s16;
+mod s17;
+mod s18;
+mod s19;
+mod s2;
+mod s20;
+mod s21;
+mod s3;
+mod s4;
+mod s5;
+mod s6;
+mod s7;
+mod s8;
+mod s9;
+
+pub use beyond::Beyond;
+pub use lab::{Effort, Lab};
+pub use outcome::Outcome;
+pub use point::{Point, Probe, Work};
+pub use row::{Aim, Class, Row, Unit, Verdict, tally};
+
+use bench::Failure;
+use row::Spread;
+use sim::profile::Profile;
+
+/// One of the case studies' systems.
+pub struct System {
+    /// Its name in the project's design.
+    pub name: &'static str,
+    /// One line on what is reproduced.
+    pub about: &'static str,
+    /// The machines it is reproduced on, if no other is asked for.
+    pub machines: &'static [&'static str],
+    /// The runs it needs.
+    pub points: fn(&Profile) -> Vec<Point>,
+    /// What came out of them.
+    pub rows: fn(&Lab) -> Result<Vec<Row>, Failure>,
+    /// What is beyond the case study.
+    pub beyond: &'static [Beyond],
+}
+
+impl System {
+    /// The case study that it is of, by its number.
+    pub fn document(&self) -> &'static str {
+        match self.name {
+            "S7" => "001",
+            "S8" | "S9" | "S10" | "S11" => "002",
+            "S12" | "S13" | "S14" | "S15" | "S16" | "S21" => "003",
+            "S17" | "S18" | "S19" | "S20" => "004",
+            _ => "000",
+        }
+    }
+}
+
+/// All that can be reproduced.
+pub const SYSTEMS: &[System] = &[
+    s1::SYSTEM,
+    s2::SYSTEM,
+    s3::SYSTEM,
+    s4::SYSTEM,
+    s5::SYSTEM,
+    s6::SYSTEM,
+    s7::SYSTEM,
+    s8::SYSTEM,
+    s9::SYSTEM,
+    s10::SYSTEM,
+    s11::SYSTEM,
+    s12::SYSTEM,
+    s13::SYSTEM,
+    s14::SYSTEM,
+    s15::SYSTEM,
+    s16::SYSTEM,
+    s17::SYSTEM,
+    s18::SYSTEM,
+    s19::SYSTEM,
+    s20::SYSTEM,
+    s21::SYSTEM,
+];
+
+/// The system of that name.
+pub fn find(name: &str) -> Option<&'static System> {
+    SYSTEMS.iter().find(|system| system.name == name)
+}
+
+/// The tests simulate, and simulated CPUs allocate in their machine.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: sim::Allocator = sim::Allocator;

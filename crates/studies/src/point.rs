@@ -1,0 +1,225 @@
+//! What one simulated run is of.
+
+use super::{Effort, Outcome};
+use baselines::selected::Preset;
+use bench::simulated::Simulated;
+use bench::{Failure, Mode, Plan, Target};
+use lockbench::registry::{ROWS, Row};
+use lockbench::simulated as locks;
+use sim::profile::Profile;
+
+/// What a run is of, apart from the machine and the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// A workload on our VM: operations a second.
+    Work(Work),
+    /// The lock micro-benchmark: operations a second.
+    Lock {
+        /// The lock's name among `scalevm locks`.
+        lock: &'static str,
+        /// How many CPUs meet at it.
+        cpus: usize,
+    },
+    /// One CPU that locks and unlocks: nanoseconds, the same with every seed.
+    Uncontended {
+        /// The lock's name.
+        lock: &'static str,
+    },
+    /// What it says itself.
+    Probe(Probe),
+}
+
+/// A workload on our VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Its name.
+    pub workload: &'static str,
+    /// How the VM is built.
+    pub preset: Preset,
+    /// Whether tasks share an address space.
+    pub mode: Mode,
+    /// How many tasks.
+    pub tasks: usize,
+    /// Operations of each task, after which the run is over; if not said, it lasts as long as the effort wants.
+    pub jobs: Option<u64>,
+    /// Whether it is seen where the time goes.
+    pub watched: bool,
+}
+
+/// A run that is of no workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// What it measures. Together with `preset` and `size` it says all: runs of two probes with all three
+    /// equal are the same.
+    pub name: &'static str,
+    /// How the VM is built.
+    pub preset: Preset,
+    /// Of how much.
+    pub size: usize,
+    /// CPUs it takes.
+    pub cpus: usize,
+    /// Whether one run is enough, with one seed on the machine itself.
+    pub once: bool,
+    /// Does it, with this seed.
+    pub run: Run,
+}
+
+type Run = fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>;
+
+impl Probe {
+    /// Of as much as there are CPUs, with each seed.
+    pub const fn new(name: &'static str, preset: Preset, cpus: usize, run: Run) -> Self {
+        Probe {
+            name,
+            preset,
+            size: cpus,
+            cpus,
+            once: false,
+            run,
+        }
+    }
+
+    /// Of so much.
+    pub const fn of(self, size: usize) -> Self {
+        Probe { size, ..self }
+    }
+
+    /// One run is enough.
+    pub const fn once(self) -> Self {
+        Probe { once: true, ..self }
+    }
+}
+
+impl PartialEq for Probe {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, self.preset, self.size) == (other.name, other.preset, other.size)
+    }
+}
+
+impl Eq for Probe {}
+
+impl From<Work> for Point {
+    fn from(work: Work) -> Self {
+        Point::Work(work)
+    }
+}
+
+impl From<Probe> for Point {
+    fn from(probe: Probe) -> Self {
+        Point::Probe(probe)
+    }
+}
+
+impl Work {
+    /// By processes, each with its own address space.
+    pub const fn processes(workload: &'static str, preset: Preset, tasks: usize) -> Self {
+        Work {
+            workload,
+            preset,
+            mode: Mode::Processes,
+            tasks,
+            jobs: None,
+            watched: false,
+        }
+    }
+
+    /// By threads of one process.
+    pub const fn threads(workload: &'static str, preset: Preset, tasks: usize) -> Self {
+        let mode = Mode::Threads;
+        Work {
+            mode,
+            ..Work::processes(workload, preset, tasks)
+        }
+    }
+
+    /// Until each task has done so many operations: what that takes is known then.
+    pub const fn jobs(self, each: u64) -> Self {
+        Work {
+            jobs: Some(each),
+            ..self
+        }
+    }
+
+    /// And where the time goes.
+    pub const fn watched(self) -> Self {
+        Work {
+            watched: true,
+            ..self
+        }
+    }
+
+    /// The system it runs on, and what is run.
+    pub fn on(&self, machine: &Profile, seed: u64) -> Result<(Simulated, Plan), Failure> {
+        let target = Simulated {
+            preset: self.preset,
+            profile: machine.clone(),
+            seed,
+        };
+        let workload = workloads::find(self.workload);
+        let unknown = || Failure::Unavailable(format!("no workload is called {}", self.workload));
+        let plan = Plan {
+            workload: workload.ok_or_else(unknown)?.into(),
+            tasks: self.tasks,
+            mode: self.mode,
+            count: self.jobs.map(|each| each * self.tasks as u64),
+        };
+        Ok((target, plan))
+    }
+
+    fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+        let (target, plan) = self.on(machine, seed)?;
+        let span = effort.span(self.preset);
+        match (self.watched, plan.count) {
+            (true, _) => Ok(Outcome::seen(target.observe(&plan, span)?, span)),
+            (false, Some(count)) => Ok(Outcome::completed(count, target.complete(&plan, 0)?)),
+            (false, None) => {
+                let counts = target.sample(&plan, span)?;
+                Ok(Outcome::counted(&counts, span))
+            }
+        }
+    }
+}
+
+impl Point {
+    /// CPUs it takes: what it costs to simulate, and what the machine must have.
+    pub fn cpus(&self) -> usize {
+        match *self {
+            Point::Work(work) => work.tasks,
+            Point::Lock { cpus, .. } => cpus,
+            Point::Uncontended { .. } => 1,
+            Point::Probe(probe) => probe.cpus,
+        }
+    }
+
+    /// Whether there is one run of it, with one seed on the machine itself.
+    pub fn is_single(&self) -> bool {
+        match *self {
+            Point::Work(work) => work.watched,
+            Point::Probe(probe) => probe.once,
+            _ => false,
+        }
+    }
+
+    /// Whether a run takes long: it goes to its end, however long that takes.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Point::Work(work) if work.jobs.is_some())
+    }
+
+    /// Runs it once.
+    pub fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+        match *self {
+            Point::Work(work) => work.run(machine, seed, effort),
+            Point::Lock { lock, cpus } => {
+                let curve = locks::curve(machine, row(lock), &[cpus], &(seed..seed + 1))?;
+                Ok(Outcome::of(curve[0].throughput.median))
+            }
+            Point::Uncontended { lock } => locks::uncontended(machine, row(lock)).map(Outcome::of),
+            Point::Probe(probe) => (probe.run)(&probe, machine, seed, effort),
+        }
+    }
+}
+
+fn row(lock: &str) -> &'static Row {
+    let found = ROWS.iter().find(|row| row.name == lock);
+    found.expect("systems name locks that exist")
+}

@@ -1,0 +1,85 @@
+//! S15: the paths that case study 003 names beside memory: futexes, poll, pipes, and who wakes whom.
+
+use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use baselines::selected::Preset;
+use bench::Failure;
+use sim::profile::Profile;
+
+/// The system.
+pub const SYSTEM: System = System {
+    name: "S15",
+    about: "futexes, poll, pipes and wake-ups under the big lock and without: 16 threads",
+    machines: &["arm64-16"],
+    points,
+    rows,
+    beyond: &[Beyond {
+        after: DESKTOP,
+        why: None,
+    }],
+};
+
+const TASKS: usize = 16;
+/// What the case study's third analysis is of, with faults unlocked.
+const DESKTOP: Work = Work::threads("desktop", Preset::OpenbsdUnlocked, TASKS);
+/// To an end, so that it is known what of the time is the kernel's.
+const SEEN: Work = DESKTOP.jobs(200).watched();
+
+const KERNEL: &str = "case study 003: \"If we look at time spent in kernel, 37% is spent spinning on the KERNEL_LOCK()\"";
+const SCHED: &str = "case study 003: \"and 12% on the SCHED_LOCK()\"";
+const OWN: &str = "aim: twice at least; case study 003: \"Completely unlocking poll(2), select(2) and kqueue(2)\", \
+     \"reduce the contention in futex(2)\"";
+
+/// Workloads, and what they count.
+const CALLS: [(&str, &str); 4] = [
+    ("futex1", "futex wake-ups"),
+    ("poll1", "polls"),
+    ("pipe1", "round trips of a pipe"),
+    ("desktop", "events of desktop"),
+];
+
+const fn threads(workload: &'static str, preset: Preset) -> Work {
+    Work::threads(workload, preset, TASKS)
+}
+
+fn points(_: &Profile) -> Vec<Point> {
+    let sides = [Preset::Scalevm, Preset::OpenbsdUnlocked];
+    let calls = CALLS.into_iter();
+    let rates = calls.flat_map(|(workload, _)| sides.map(|preset| threads(workload, preset)));
+    rates.chain([SEEN]).map(Point::from).collect()
+}
+
+fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
+    let share = |class, figure, quote| {
+        let aim = Aim::Published {
+            figure,
+            quote,
+            band: super::row::Band::LAYOUT,
+        };
+        let what = format!("desktop, {TASKS} threads: {class}, of the time in the kernel");
+        let row = Row::new(lab, what, aim, |world| {
+            world.each(SEEN, |outcome| of_kernel(outcome, class))
+        });
+        row.map(|row| row.unit(Unit::Share))
+    };
+    let shares = [
+        share("KERNEL_LOCK", 0.37, KERNEL),
+        share("SCHED_LOCK", 0.12, SCHED),
+    ];
+    let over = |(workload, counted)| {
+        let [ours, theirs] =
+            [Preset::Scalevm, Preset::OpenbsdUnlocked].map(|preset| threads(workload, preset));
+        let what = format!("{counted}, {TASKS} threads: without the big lock over with it");
+        Row::new(lab, what, Aim::AtLeast(2.0, OWN), |world| {
+            world.ratio(ours, theirs)
+        })
+    };
+    let rows = shares.into_iter().chain(CALLS.map(over));
+    Ok(rows.flatten().collect())
+}
+
+/// What part of the time in the kernel, awake, went by waiting for locks of `class`.
+fn of_kernel(outcome: &Outcome, class: &str) -> Option<f64> {
+    let (times, _) = outcome.times.as_ref()?;
+    let waited = outcome.waiting(class)? * times.real.as_secs_f64() * TASKS as f64;
+    Some(waited / times.sys.as_secs_f64().max(f64::MIN_POSITIVE))
+}

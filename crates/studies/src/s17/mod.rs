@@ -1,0 +1,138 @@
+//! S17: anon_vma chains under the lock of the ancestor (case study 004).
+
+mod family;
+
+use super::lab::World;
+use super::{Aim, Lab, Point, Probe, Row, System, Unit};
+use baselines::selected::Preset;
+use bench::Failure;
+use family::Deed;
+use sim::profile::Profile;
+
+/// The system.
+pub const SYSTEM: System = System {
+    name: "S17",
+    about: "anon_vma chains: children of one process fork, move their break, split and merge regions",
+    machines: &["xeon-4s"],
+    points,
+    rows,
+    beyond: &[],
+};
+
+/// Children of one parent: one for each core.
+const ALL: usize = 40;
+
+const REGRESSION: &str =
+    "case study 004: \"spinlock->mutex change in 3.0 caused severe regression again\"";
+const BATCHING: &str =
+    "case study 004: \"making lock hold time longer increased performance\" (batching)";
+const CONTENTION: &str = "case study 004: \"Mmap/munmap/brk … Causes lock contention on the root\"";
+const OVERHEAD: &str =
+    "case study 004: \"Fork locks the root anon_vma for every VMA … With and without contention\"";
+const AIM: &str = "aim: children of one process do not wait for each other";
+
+/// Whose root's lock spins; is a mutex; is kept along a chain. And ours.
+const SPIN: Preset = Preset::Linux2639Ra;
+const MUTEX: Preset = Preset::Linux30Rc2;
+const BATCHED: Preset = Preset::Linux30Fixes;
+const OURS: Preset = Preset::Scalevm;
+
+/// What so many children of one parent do.
+const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {
+    match deed {
+        Deed::Fork => Probe::new(
+            "children fork",
+            preset,
+            children,
+            |probe, on, seed, effort| family::rate(probe, Deed::Fork, on, seed, effort),
+        ),
+        Deed::Break => Probe::new(
+            "children move their break",
+            preset,
+            children,
+            |probe, on, seed, effort| family::rate(probe, Deed::Break, on, seed, effort),
+        ),
+        Deed::Hole => Probe::new(
+            "children make holes",
+            preset,
+            children,
+            |probe, on, seed, effort| family::rate(probe, Deed::Hole, on, seed, effort),
+        ),
+    }
+    .once()
+}
+
+const WHY_MUTEX: &str =
+    "less than 1.2 times apart is no difference; and how tasks sleep is not predicted";
+const WHY_ZEROING: &str = "each child zeroes a page a time, and a socket of this machine zeroes 17 GB/s for its ten cores; \
+     with 100 times that it is 98 %";
+
+const DEEDS: [(Deed, &str); 3] = [
+    (Deed::Fork, "fork and exit"),
+    (Deed::Break, "brk up and down"),
+    (Deed::Hole, "munmap and mmap within a region"),
+];
+
+fn points(_: &Profile) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (deed, _) in DEEDS {
+        for preset in [SPIN, MUTEX, BATCHED, OURS] {
+            let one = probe(deed, preset, 1);
+            points.extend([one, probe(deed, preset, ALL)].map(Point::from));
+        }
+    }
+    points
+}
+
+/// What part of as many times the rate of one child all of them have.
+fn efficiency(deed: Deed, preset: Preset) -> impl Fn(&World) -> Option<Vec<f64>> {
+    move |world| {
+        let mut parts = world.ratio(probe(deed, preset, ALL), probe(deed, preset, 1))?;
+        parts.iter_mut().for_each(|part| *part /= ALL as f64);
+        Some(parts)
+    }
+}
+
+fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
+    let words = |quote, low, high| Aim::Words { quote, low, high };
+    let mut rows = Vec::new();
+    for (deed, what) in DEEDS {
+        let of = |preset| probe(deed, preset, ALL);
+        let text = format!("{what}, 40 children: mutexes over spin locks");
+        let regression = words(REGRESSION, 0.0, 0.9);
+        rows.push(
+            Row::new(lab, text, regression, |world| {
+                world.ratio(of(MUTEX), of(SPIN))
+            })
+            .map(|row| row.why(WHY_MUTEX)),
+        );
+        let text = format!("{what}, 40 children: the root locked once a chain over once a node");
+        let gain = words(BATCHING, 1.1, 10.0);
+        rows.push(Row::new(lab, text, gain, |world| {
+            world.ratio(of(BATCHED), of(MUTEX))
+        }));
+        let quote = match deed {
+            Deed::Fork => OVERHEAD,
+            Deed::Break | Deed::Hole => CONTENTION,
+        };
+        let text = format!("linux-2.6.39-ra, {what}: 40 children over 40 times one");
+        let collapses = words(quote, 0.0, 0.5);
+        rows.push(Row::new(lab, text, collapses, efficiency(deed, SPIN)).map(share));
+        let text = format!("scalevm, {what}: 40 children over 40 times one");
+        let aim = Aim::AtLeast(0.9, AIM);
+        rows.push(
+            Row::new(lab, text, aim, efficiency(deed, OURS))
+                .map(share)
+                .map(|row| row.why(WHY_ZEROING)),
+        );
+        let text = format!("{what}, 40 children: scalevm over linux-3.0-fixes");
+        rows.push(Row::new(lab, text, Aim::AtLeast(1.0, AIM), |world| {
+            world.ratio(of(OURS), of(BATCHED))
+        }));
+    }
+    Ok(rows.into_iter().flatten().collect())
+}
+
+fn share(row: Row) -> Row {
+    row.unit(Unit::Share)
+}

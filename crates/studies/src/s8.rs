@@ -1,0 +1,89 @@
+//! S8: how often tasks meet at a one-byte mutex, and how often one must be woken (case study 002's counters).
+
+use super::row::Band;
+use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
+use baselines::selected::Preset;
+use bench::Failure;
+use sim::profile::Profile;
+
+/// The system.
+pub const SYSTEM: System = System {
+    name: "S8",
+    about: "one-byte mutexes of PV lists: slow locks and slow unlocks of a build",
+    machines: &["pc-16c32t"],
+    points,
+    rows,
+    beyond: &[],
+};
+
+const TASKS: usize = 32;
+const JOBS: u64 = 3;
+/// What the build counts.
+const COUNTS: Probe = Probe::new("slow paths of a build", Preset::FreebsdObm, TASKS, count).once();
+
+/// `debug.obm.slow_lock` and `debug.obm.slow_unlock`.
+const SLOW_LOCK: f64 = 111_444.0;
+const SLOW_UNLOCK: f64 = 22_920.0;
+const BOTH: &str =
+    "case study 002: slow_unlock: 22920, slow_lock: 111444 \"after around dozen buildkernels\"";
+const RARE: &str = "case study 002: \"This seems to occur rare\"; 9,287 slow locks a build of some thousand jobs: a \
+     few a job at most";
+const WHY: &str = "who finds the byte taken spins before it sleeps, and the holder keeps it for well under a microsecond: a \
+     task is a CPU here, so no holder is ever off it, as some of the case study's 40 on 32 are; and no turnstile is shared with \
+     neighbours, whose wake-ups the case study counts too";
+const WHY_OFTEN: &str =
+    "all tasks begin at the same moment, and each job maps the same eight pages of sources";
+
+fn points(_: &Profile) -> Vec<Point> {
+    vec![COUNTS.into()]
+}
+
+fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
+    let aim = Aim::Published {
+        figure: SLOW_UNLOCK / SLOW_LOCK,
+        quote: BOTH,
+        band: Band::LAYOUT,
+    };
+    let what = format!("build, {TASKS} processes: slow unlocks over slow locks");
+    let ratio = Row::new(lab, what, aim, |world| {
+        world.each(COUNTS, |counts| {
+            Some(counts.other("unlock")? / counts.value.max(1.0))
+        })
+    });
+    let aim = Aim::Words {
+        quote: RARE,
+        low: 0.0,
+        high: 10.0,
+    };
+    let rare = Row::new(lab, "slow locks of a job", aim, |world| {
+        world.each(COUNTS, |counts| Some(counts.value / jobs() as f64))
+    });
+    let rare = rare.map(|row| row.why(WHY_OFTEN));
+    let note = lab.first(COUNTS).map(|counts| {
+        let unlocks = counts.other("unlock").unwrap_or(0.0);
+        format!(
+            "{} slow locks and {unlocks} slow unlocks in {} jobs",
+            counts.value,
+            jobs()
+        )
+    });
+    let ratio = ratio.map(|row| row.why(WHY)).map(|row| match note {
+        Some(note) => row.note(note),
+        None => row,
+    });
+    Ok(ratio.into_iter().chain(rare).collect())
+}
+
+const fn jobs() -> u64 {
+    JOBS * TASKS as u64
+}
+
+/// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but those of PV lists
+/// are all that tasks meet at: a space's are behind its pmap's lock.
+fn count(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+    let work = Work::processes("build", probe.preset, probe.size).jobs(JOBS);
+    let (target, plan) = work.on(machine, seed)?;
+    let slow = target.observe(&plan, effort.contended)?.slow_paths;
+    let slow = slow.unwrap_or_default();
+    Ok(Outcome::of(slow.slow_lock as f64).with("unlock", slow.slow_unlock as f64))
+}

@@ -1,0 +1,102 @@
+//! S9: locks of PV lists that pages share, and a one-byte mutex in each page (case study 002).
+
+use super::row::Band;
+use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use baselines::selected::Preset;
+use bench::Failure;
+use sim::profile::Profile;
+
+/// The system.
+pub const SYSTEM: System = System {
+    name: "S9",
+    about: "hashed locks of PV lists, and a one-byte mutex in each page: a build, and first touches",
+    machines: &["pc-16c32t"],
+    points,
+    rows,
+    beyond: &[Beyond {
+        after: build(Preset::FreebsdObm),
+        why: Some(WHY_BEYOND),
+    }],
+};
+
+const TASKS: usize = 32;
+const STOCK: Work = build(Preset::FreebsdLocklessDi);
+const PATCHED: Work = build(Preset::FreebsdObm);
+const TOUCH_STOCK: Work = touch(Preset::FreebsdLocklessDi);
+const TOUCH_PATCHED: Work = touch(Preset::FreebsdObm);
+
+const SYS: &str = "case study 002, buildkernel -s -j 40: 307.43 sys, patched, of 567.74 sys, stock";
+const REAL: &str =
+    "case study 002, buildkernel -s -j 40: 227.86 real, patched, of 237.53 real, stock";
+const NO_ALIASING: &str = "case study 002: \"there is no aliasing and no false blocking on other page pv list\"; a \
+     tenth of what stock waits, at most";
+const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocking\"; a tenth of the time at least, where all \
+     tasks touch pages of their own";
+/// From flame graphs of both: see `docs/studies/002.md`.
+const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of stock and 1.6 % patched: with all else it does, \
+     that is a quarter of our system's time, in the case study it was half; it tells neither its CPU nor the \
+     kernel's options, nor what else of the \"WIP branch\" is in the patch";
+const WHY_TOUCH: &str = "who touches memory of its own holds a lock for some dozen instructions of a fault, and our \
+     pools give the CPUs of a pool frames of the same 2 MiB, not all CPUs; what they share with all others are the lines of \
+     locks, two on each";
+
+/// See `docs/scaling.md`.
+const WHY_BEYOND: &str = "all jobs map the same eight pages of sources. Once waiters for a page's lock sleep, each hand-over is a \
+     wake-up, and new ones queue behind them; 384 of ours come to that, freebsd-obm stays just below it";
+
+const fn build(preset: Preset) -> Work {
+    Work::processes("build", preset, TASKS).jobs(2)
+}
+
+const fn touch(preset: Preset) -> Work {
+    Work::processes("page_fault1", preset, TASKS).watched()
+}
+
+fn points(_: &Profile) -> Vec<Point> {
+    [STOCK, PATCHED, TOUCH_STOCK, TOUCH_PATCHED]
+        .map(Point::from)
+        .to_vec()
+}
+
+/// The part of the time that a lock of PV lists was waited for, of whichever kind.
+fn lists(outcome: &Outcome) -> Option<f64> {
+    Some(outcome.waiting("pv list lock")? + outcome.waiting("page pv")?)
+}
+
+fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
+    let seed = |figure, quote| Aim::Published {
+        figure,
+        quote,
+        band: Band::SATURATED,
+    };
+    let words = |quote, low, high| Aim::Words { quote, low, high };
+    let rows = [
+        Row::new(
+            lab,
+            "build, 32 processes: sys, patched over stock",
+            seed(307.43 / 567.74, SYS),
+            |world| world.ratio_of(PATCHED, STOCK, Outcome::sys),
+        )
+        .map(|row| row.why(WHY_BUILD)),
+        Row::new(
+            lab,
+            "build, 32 processes: real, patched over stock",
+            seed(227.86 / 237.53, REAL),
+            |world| world.ratio_of(PATCHED, STOCK, Outcome::real),
+        ),
+        Row::new(
+            lab,
+            "page_fault1, 32 processes: time waited for PV lists, stock",
+            words(BLOCKED, 0.1, 1.0),
+            |world| world.each(TOUCH_STOCK, lists),
+        )
+        .map(|row| row.unit(Unit::Share).why(WHY_TOUCH)),
+        Row::new(
+            lab,
+            "page_fault1, 32 processes: time waited for PV lists, patched over stock",
+            words(NO_ALIASING, 0.0, 0.1),
+            |world| world.ratio_of(TOUCH_PATCHED, TOUCH_STOCK, lists),
+        ),
+    ];
+    Ok(rows.into_iter().flatten().collect())
+}

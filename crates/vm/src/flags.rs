@@ -1,0 +1,109 @@
+//! What a mapping is, in a word; and which mappings get superpages.
+
+use crate::prot::Prot;
+use core::ops::BitOr;
+
+/// The rights of a mapping, and what it was asked to be. 4 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// Nothing, and no rights.
+    pub const NONE: Flags = Flags(0);
+    /// Stores reach all that map the object.
+    pub const SHARED: Flags = Flags(1 << 3);
+    /// Swap space is reserved for its pages.
+    pub const CHARGED: Flags = Flags(1 << 4);
+    /// It never is charged (`MAP_NORESERVE`). Not where nothing is overcommitted
+    /// ([`crate::Overcommit::Never`]).
+    pub const NO_RESERVE: Flags = Flags(1 << 5);
+    /// It may not become writable: a shared mapping of what is only readable.
+    pub const READ_ONLY: Flags = Flags(1 << 6);
+    /// Its pages stay in memory.
+    pub const LOCKED: Flags = Flags(1 << 7);
+    /// With [`Flags::LOCKED`]: pages come when they are used, not at once.
+    pub const ON_FAULT: Flags = Flags(1 << 8);
+    /// It grows towards lower addresses when they are used: a stack.
+    pub const GROWS_DOWN: Flags = Flags(1 << 9);
+    /// A child of fork does not get it.
+    pub const DONT_FORK: Flags = Flags(1 << 10);
+    /// A child of fork finds zeroes.
+    pub const WIPE_ON_FORK: Flags = Flags(1 << 11);
+    /// Pages are used in no order: nothing is read ahead.
+    pub const RANDOM: Flags = Flags(1 << 12);
+    /// Pages are used in their order, once.
+    pub const SEQUENTIAL: Flags = Flags(1 << 13);
+    /// Superpages are wanted.
+    pub const HUGE: Flags = Flags(1 << 14);
+    /// Superpages are not wanted.
+    pub const NO_HUGE: Flags = Flags(1 << 15);
+
+    const PROT: u32 = 0b111;
+
+    /// A mapping with these rights.
+    pub const fn new(prot: Prot) -> Self {
+        Flags(prot.to_byte() as u32)
+    }
+
+    /// What tasks may do.
+    pub const fn prot(self) -> Prot {
+        Prot::from_byte((self.0 & Self::PROT) as u8)
+    }
+
+    /// The same with other rights.
+    pub const fn with_prot(self, prot: Prot) -> Self {
+        Flags(self.0 & !Self::PROT | prot.to_byte() as u32)
+    }
+
+    /// Whether all of `flags` are set.
+    pub const fn has(self, flags: Flags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// The same without `flags`.
+    pub const fn without(self, flags: Flags) -> Self {
+        Flags(self.0 & !flags.0)
+    }
+
+    /// The same with `flags`.
+    pub const fn with(self, flags: Flags) -> Self {
+        Flags(self.0 | flags.0)
+    }
+
+    /// The same with `flags` if `wanted`.
+    pub const fn with_if(self, wanted: bool, flags: Flags) -> Self {
+        if wanted { self.with(flags) } else { self }
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+
+    fn bitor(self, other: Flags) -> Flags {
+        self.with(other)
+    }
+}
+
+/// Which private anonymous memory is mapped by superpages of 2 MiB where it can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Superpages {
+    /// None.
+    Never,
+    /// What has [`Flags::HUGE`].
+    #[default]
+    Advised,
+    /// All that does not have [`Flags::NO_HUGE`].
+    Always,
+}
+
+impl Superpages {
+    /// Whether a mapping with `flags` wants them.
+    #[inline]
+    pub(crate) fn wanted(self, flags: Flags) -> bool {
+        match self {
+            Superpages::Never => false,
+            Superpages::Advised => flags.has(Flags::HUGE),
+            Superpages::Always => !flags.has(Flags::NO_HUGE),
+        }
+    }
+}

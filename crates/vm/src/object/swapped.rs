@@ -1,0 +1,32 @@
+//! Objects whose pages go to the VM's swap space: shared anonymous memory.
+
+use super::{Object, ObjectRef, Slots};
+use crate::error::Error;
+use crate::policy::Policies;
+use crate::swap::SwapSpace;
+use crate::vm::Vm;
+use alloc::sync::Arc;
+use machine::{Frame, PagerError, Platform};
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Shared anonymous memory of `bytes` bytes, in the swap space when memory is short. Its
+    /// size is charged to the account of swap space as long as it lives.
+    pub fn shared_memory(self: &Arc<Self>, bytes: u64) -> Result<ObjectRef<M, P>, Error> {
+        let slots = self.swap_space().cloned();
+        let slots = slots.map(|space| -> Arc<dyn Slots<M>> { space });
+        Object::committed(self, slots, bytes)
+    }
+}
+
+/// A slot of an object's is reserved: it has one reference, and no cache. The object finds its
+/// pages by itself, and lets one task read at a time.
+impl<M: Platform> Slots<M> for SwapSpace<M> {
+    fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError> {
+        SwapSpace::read(self, machine, slot, &[frame])
+    }
+
+    fn free(&self, slot: u32) {
+        let cached = self.release(slot);
+        debug_assert!(cached.is_none(), "an object's slot has no cache");
+    }
+}

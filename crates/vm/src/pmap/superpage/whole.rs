@@ -1,0 +1,128 @@
+//! What concerns all of a superpage and leaves it one, or takes it away: other rights, giving up,
+//! removal.
+
+use super::{PvRun, Run, USED, frame_at, table};
+use crate::page::Page;
+use crate::pmap::flush::Gather;
+use crate::pmap::remove::Taking;
+use crate::pmap::{Pmap, entry};
+use crate::policy::{PageQueues, Policies};
+use crate::prot::Prot;
+use crate::tree::{Kind, Part, Size};
+use crate::vm::Vm;
+use machine::{Atomic, AtomicInt, Frame, Ordering, PAGE_SIZE, Platform, pte};
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Gives the pages of `part` the rights `prot`, if they are all of a superpage that can
+    /// have them; else they are mapped by pages from now on, and `false` says that it is to be done
+    /// there.
+    pub(in crate::pmap) fn protect_superpage(
+        &self,
+        part: &mut Part<'_, M, P>,
+        prot: Prot,
+        shared: bool,
+        gather: &mut Gather,
+    ) -> bool {
+        if part.size() == Size::Pages {
+            return false;
+        }
+        if !part.is_all() {
+            self.split(part);
+        } else if part.size() == Size::Superpage {
+            let superpage = self.superpage(part.range().start);
+            let first = pte::frame(superpage.load(Ordering::Relaxed));
+            let ours = |index| self.vm.is_exclusive(frame_at(first, index));
+            if !prot.writes() || shared || (0..pte::ENTRIES).all(ours) {
+                if self.give_rights(superpage, entry::rights(prot, true)) || self.is_forking() {
+                    // The flush of one page forgets all.
+                    gather.touch(part.range().start);
+                }
+                return true;
+            }
+            self.demote(part);
+        }
+        false
+    }
+
+    /// Gives up the pages of `part` if they are all of a superpage and nobody else's; it stays one
+    /// until a reclaimer takes the first of them, and a store anywhere keeps them all. Whether
+    /// it did; then the superpage's translation is to be flushed.
+    pub(in crate::pmap) fn give_up_superpage(&self, part: &Part<'_, M, P>) -> bool {
+        if part.size() != Size::Superpage || !part.is_all() {
+            return false;
+        }
+        let first = self.superpage_frame(part);
+        let mut run = self.lock_run(first);
+        if !(0..pte::ENTRIES).all(|index| self.vm.is_exclusive(frame_at(first, index))) {
+            return false;
+        }
+        // AcqRel: with the walker's exchange, as where it is taken away.
+        let superpage = self.superpage(part.range().start);
+        superpage.fetch_and(!USED, Ordering::AcqRel);
+        // SAFETY: the list is dropped in its round, before the run is.
+        while let Some((index, mut list)) = unsafe { run.pop() } {
+            list.take_flags(Page::<M, P::Invalidation>::harvest(USED));
+            list.set_flags(Page::<M, P::Invalidation>::LAZY);
+            self.vm.page(frame_at(first, index)).set_age(0);
+        }
+        true
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
+    /// Clears the superpage that `part`, all of its slot, is mapped by. As for a single page, each
+    /// page looks unmapped from now on and is not: the block has it noted.
+    pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, M, P>) {
+        let pmap = self.pmap;
+        let leaf = part.leaf();
+        let start = part.range().start;
+        let first = pmap.superpage_frame(part);
+        let mut run = self.lock_run(first);
+        // No walker reaches the table yet.
+        leaf.get().inspect(|&leaf| pmap.vm.machine().zero(leaf));
+        // AcqRel with the walker's exchange: what it has marked is seen.
+        let old = pmap.superpage(start).swap(table(leaf), Ordering::AcqRel);
+        part.set_size(Size::Pages);
+        part.add(Kind::Private, -(pte::ENTRIES as i16));
+        pmap.count_resident(-(pte::ENTRIES as isize));
+        // SAFETY: the list is dropped in its round, before the run is.
+        while let Some((index, mut list)) = unsafe { run.pop() } {
+            let frame = frame_at(first, index);
+            list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+            self.note(frame);
+            let address = start + index * PAGE_SIZE;
+            // SAFETY: the mapping's, so it is on this list.
+            unsafe { pmap.unlist(&mut list, part, address) };
+        }
+        drop(run);
+        self.gather_superpage(start, first);
+    }
+
+    /// Locks the lists of the superpage's pages.
+    fn lock_run(&mut self, first: Frame) -> Run<'a, M, P> {
+        let pmap = self.pmap;
+        let try_lock = || PvRun::try_lock(pmap.pages_from(first), pte::ENTRIES);
+        self.lock_by(try_lock, || pmap.lock_run(first))
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Drops a reference to each page of the block that begins with `first`; what nobody
+    /// else has goes back to the pool, as a whole if that is all.
+    pub(in crate::pmap) fn release_block(&self, first: Frame) {
+        let pages = || (0..pte::ENTRIES).map(|index| frame_at(first, index));
+        let mut freed = [0_u64; pte::ENTRIES / 64];
+        for (index, frame) in pages().enumerate() {
+            freed[index / 64] |= u64::from(self.page(frame).release()) << (index % 64);
+        }
+        if freed.iter().all(|&bits| bits == u64::MAX) {
+            pages().for_each(|frame| self.queues().remove(frame));
+            return self.frames().free_block(self.machine(), first);
+        }
+        for (index, frame) in pages().enumerate() {
+            if freed[index / 64] & 1 << (index % 64) != 0 {
+                self.free_page(frame, false);
+            }
+        }
+    }
+}

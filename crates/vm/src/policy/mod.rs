@@ -1,0 +1,200 @@
+//! What the systems of the field do differently, as traits.
+
+mod pv;
+mod queues;
+mod regions;
+
+pub use pv::{PvByteHeld, PvBytes, PvChunks, PvInTables, PvLocking, Victim};
+pub use queues::{NoQueues, PageQueues};
+pub use regions::{Mapping, NoRegions, Regions};
+
+use crate::error::Error;
+use machine::{CpuRange, Frame, Machine};
+
+/// How removal by the reverse map learns that no TLB keeps a page it finds
+/// unmapped (*delayed invalidation* in FreeBSD's pmap).
+///
+/// A CPU that takes mappings away does it inside a *block*: it clears the entry and
+/// takes the PV entry off the page's list under the page's PV lock, releases that
+/// lock, and flushes TLBs before the block ends. In between, the page's PV list may
+/// be empty while another CPU still writes the page through its TLB. A removal that finds
+/// the list empty calls [`Invalidation::wait`]; when it returns, every block that
+/// had noted the page before the call has ended.
+///
+/// # Safety
+/// `wait` keeps that promise: the VM frees and launders frames on the strength of it.
+pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
+    /// An open block; ends when dropped.
+    type Block<'a>;
+    /// Held while a mapping is made; ends when dropped.
+    type Enter<'a>;
+    /// Held while mappings are removed by the reverse map; ends when dropped.
+    type Reverse<'a>;
+    /// What each page keeps for this policy.
+    type Page: Send + Sync;
+    /// What may be chosen when the policy is made; `()` for most.
+    type Config: Default + Clone + Send;
+
+    /// The policy's state for a machine whose frames have numbers below `frames`.
+    ///
+    /// # Errors
+    /// If the kernel's heap has no room for it; so all that policies are made of.
+    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
+    where
+        Self: Sized;
+
+    /// The state of a page that no block has noted.
+    fn new_page() -> Self::Page;
+
+    /// Whether a task may sleep in a block; never changes. If so, a block is opened around each
+    /// removal from a pmap that has any page, as FreeBSD does, before any lock of a slot is
+    /// taken. If not, it is opened under the slots' locks and the first page's PV lock, `begin`
+    /// takes no lock, and the block ends with the flush or before anything that may sleep.
+    fn may_sleep(&self) -> bool;
+
+    /// Opens a block; at most one a task. See [`Invalidation::may_sleep`] for when.
+    fn begin(&self) -> Self::Block<'_>;
+
+    /// A mapping of `page` (frame `frame`) goes in this block. Under the page's PV lock.
+    fn note(&self, block: &Self::Block<'_>, frame: Frame, page: &Self::Page);
+
+    /// Before a lock of a slot, or of the pmap, is taken to make a mapping.
+    fn enter(&self) -> Self::Enter<'_>;
+
+    /// Before the PV lock of a page is taken to remove all its mappings.
+    fn reverse(&self) -> Self::Reverse<'_>;
+
+    /// Waits until each block that has noted `page` and is still open has ended. The
+    /// caller holds no PV lock, no slot, no pmap lock and no block. It has held `reverse` since
+    /// before it found the page's PV list empty.
+    fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Self::Page);
+
+    /// Says what is where ([`machine::Atomics::label`]); `self` stays where it is from now on.
+    fn label(&self) {}
+}
+
+/// Accounting of the swap space that private writable mappings may come to need.
+///
+/// The limit is exact: the sum of successful reservations minus releases is never
+/// above it, and a reservation that fits beside all others is not refused.
+pub trait Reservation<M: Machine>: Send + Sync + 'static {
+    /// What may be chosen when the account is made; `()` for most.
+    type Config: Default + Clone + Send;
+
+    /// An account of `limit` pages.
+    fn new(config: &Self::Config, cpus: CpuRange, limit: u64) -> Result<Self, Error>
+    where
+        Self: Sized;
+
+    /// Takes `pages` from the account, or nothing if they are not there.
+    fn reserve(&self, pages: u64) -> bool;
+
+    /// Gives back what was reserved, perhaps on another CPU, perhaps in parts.
+    fn release(&self, pages: u64);
+
+    /// Pages reserved now; exact while nobody reserves or releases.
+    fn reserved(&self) -> u64;
+
+    /// As [`Invalidation::label`].
+    fn label(&self) {}
+}
+
+/// What an operation locks beside the slots of its range: nothing, or what the systems
+/// of the field lock.
+///
+/// Every guard ends when dropped. Taken in the order of the methods, before any lock of a
+/// slot.
+pub trait MapLocking<M: Machine>: Send + Sync + 'static {
+    /// Held by a fault or a `discard`.
+    type Read<'a>;
+    /// Held while what is mapped changes.
+    type Write<'a>;
+    /// Held while pages come, go or change their rights.
+    type Pmap<'a>;
+    /// What may be chosen when the VM is made; `()` for most.
+    type Config: Default + Clone + Send + Sync;
+
+    /// The locks of a space.
+    fn new(config: &Self::Config) -> Self;
+
+    /// Begins an operation that leaves the regions as they are.
+    fn read(&self) -> Self::Read<'_>;
+
+    /// Begins an operation that changes them.
+    fn write(&self) -> Self::Write<'_>;
+
+    /// Begins a change of the page tables.
+    fn pmap(&self) -> Self::Pmap<'_>;
+
+    /// As [`MapLocking::pmap`], if that needs no waiting.
+    fn try_pmap(&self) -> Option<Self::Pmap<'_>>;
+
+    /// As [`Invalidation::label`].
+    fn label(&self) {}
+}
+
+/// The default: nothing. The slots' locks do all.
+pub struct PerSlot;
+
+impl<M: Machine> MapLocking<M> for PerSlot {
+    type Read<'a> = ();
+    type Write<'a> = ();
+    type Pmap<'a> = ();
+    type Config = ();
+
+    fn new(_: &()) -> Self {
+        PerSlot
+    }
+
+    #[inline]
+    fn read(&self) {}
+
+    #[inline]
+    fn write(&self) {}
+
+    #[inline]
+    fn pmap(&self) {}
+
+    #[inline]
+    fn try_pmap(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+/// What a child gets of 2 MiB of its parent's private memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForkTables {
+    /// Entries of its own, for each page.
+    Copied,
+    /// The parent's table, until one of them changes what it says: of 2 MiB in which at least
+    /// so many pages are in memory.
+    Shared {
+        /// Below, copying is cheaper.
+        from: usize,
+    },
+}
+
+/// What is best as a rule.
+impl Default for ForkTables {
+    fn default() -> Self {
+        ForkTables::Shared { from: 32 }
+    }
+}
+
+/// A choice of all policies.
+pub trait Policies<M: Machine>: 'static {
+    /// How removal by the reverse map waits.
+    type Invalidation: Invalidation<M>;
+    /// How swap space is reserved.
+    type Swap: Reservation<M>;
+    /// What a space locks beside its slots.
+    type Locking: MapLocking<M>;
+    /// What a system keeps of a space's regions.
+    type Regions: Regions<M>;
+    /// Where pages queue.
+    type Queues: PageQueues<M>;
+    /// Which lock protects a page's PV list.
+    type PvLocks: PvLocking<M>;
+    /// Where PV entries are kept.
+    type PvChunks: PvChunks<M>;
+}

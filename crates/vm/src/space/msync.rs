@@ -1,0 +1,84 @@
+//! Writing what is mapped to where it comes from (`msync`).
+
+use super::Space;
+use crate::error::Error;
+use crate::flags::Flags;
+use crate::heap::push;
+use crate::object::Attached;
+use crate::policy::{MapLocking, Policies};
+use crate::tree::Mapped;
+use alloc::vec::Vec;
+use core::ops::Range;
+use machine::{Platform, VaRange};
+
+/// Pages of an object, and the attachment that keeps it.
+pub(super) type Piece<M, P> = (Attached<M, P>, Range<u64>);
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Writes the dirty pages of the files that are mapped shared in `range` (its end rounded
+    /// up to pages). What tasks had written before the call is in the store after it.
+    ///
+    /// # Errors
+    /// [`Error::NotMapped`] if part of the range is not mapped (then nothing is written), or
+    /// the first of the stores' errors; what was not written stays dirty.
+    pub fn sync(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let mut pieces = Vec::new();
+        {
+            let _read = self.pmap.locking.read();
+            self.refuse_hole(range)?;
+            let mut locked = self.pmap.tree.lock(range)?;
+            locked.visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
+        }
+        let mut result = Ok(());
+        for (attached, pages) in pieces {
+            let clean = |hold: &_| self.vm.test_modified(hold);
+            result = result.and(attached.object().write_back(pages, clean));
+        }
+        result
+    }
+
+    /// Gives up what this space has of objects in `range` (its end rounded up to pages) and others
+    /// might have changed (`MS_INVALIDATE`). All mappings of an object show the same pages, so
+    /// there is nothing to give up.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if part of the range is locked in memory; otherwise [`Error::NotMapped`] if
+    /// part of it is not mapped.
+    pub fn invalidate(&self, range: VaRange) -> Result<(), Error> {
+        let range = Self::in_pages(range)?;
+        let _read = self.pmap.locking.read();
+        self.refuse_hole(range)?;
+        let mut covered = Ok(());
+        for part in self.pmap.tree.lock(range)?.parts() {
+            part.try_for_each(|mapped| match mapped.flags.has(Flags::LOCKED) {
+                true => Err(Error::Busy {
+                    address: mapped.range.start,
+                }),
+                false => Ok(()),
+            })?;
+            covered = covered.and(part.covered());
+        }
+        covered
+    }
+
+    /// Adds to `pieces` what of an object is mapped shared here, if anything is.
+    pub(super) fn add_piece(
+        pieces: &mut Vec<Piece<M, P>>,
+        mapped: &Mapped<'_, M, P>,
+    ) -> Result<(), Error> {
+        let shared = |_: &&Attached<M, P>| mapped.flags.has(Flags::SHARED);
+        let Some(attached) = mapped.attachment.filter(shared) else {
+            return Ok(());
+        };
+        let first = attached.index(mapped.range.start);
+        let past = first + mapped.range.pages() as u64;
+        match pieces.last_mut() {
+            Some((last, before)) if last == attached && before.end == first => {
+                before.end = past;
+                Ok(())
+            }
+            _ => push(pieces, (attached.clone(), first..past)),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The hand that goes round over pages and pmaps, and what reclaimers know of each other.
+
+use machine::{Atomic, AtomicInt, Ordering, Platform};
+
+/// Where the next look is due, and what reclaimers know of each other.
+pub(crate) struct Hand<M: Platform> {
+    at: M::AtomicUsize,
+    /// Frames freed so far; wraps.
+    freed: M::AtomicUsize,
+    /// How many tasks reclaim now.
+    busy: M::AtomicUsize,
+    /// Whose tables are next, by tag.
+    tag: M::AtomicUsize,
+}
+
+impl<M: Platform> Hand<M> {
+    pub(crate) fn new() -> Self {
+        Hand {
+            at: M::AtomicUsize::new(0),
+            freed: M::AtomicUsize::new(0),
+            busy: M::AtomicUsize::new(0),
+            tag: M::AtomicUsize::new(0),
+        }
+    }
+
+    /// How many frames were freed so far; wraps.
+    #[inline]
+    pub(crate) fn freed(&self) -> usize {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    /// The tag of the pmap that is the next to give up tables, or one before it.
+    pub(crate) fn next_tag(&self) -> usize {
+        // Relaxed, as below: a number.
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_next_tag(&self, tag: usize) {
+        self.tag.store(tag, Ordering::Relaxed);
+    }
+
+    /// Waits until a reclaimer has freed something, or none is left; whether there is
+    /// more than `before`.
+    pub(crate) fn wait(&self, before: usize) -> bool {
+        // Acquire: pairs with the release of a reclaimer that has ended.
+        M::spin_until(|| self.freed() != before || self.busy.load(Ordering::Acquire) == 0);
+        self.freed() != before
+    }
+
+    /// The number of the first of the `count` frames to look at next; wraps.
+    pub(crate) fn advance(&self, count: usize) -> usize {
+        // Relaxed: a number.
+        self.at.fetch_add(count, Ordering::Relaxed)
+    }
+
+    /// Lets others know that the caller frees frames: as many as `free` says in the end.
+    pub(crate) fn reclaiming(&self, free: impl FnOnce() -> usize) -> usize {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        let freed = free();
+        self.freed.fetch_add(freed, Ordering::Relaxed);
+        // Release: a task that finds nobody busy finds what was freed. Pairs with `wait`.
+        self.busy.fetch_sub(1, Ordering::Release);
+        freed
+    }
+}

@@ -1,0 +1,139 @@
+//! What keeps the VM for its spaces: a count that the children of one space share, and
+//! not one that all spaces of the machine write.
+//!
+//! # Protocol
+//! A [`Keep`] is a counted reference to a holder of the VM. A space that nobody forked has a
+//! holder of its own; all children of one space share a second one, which their parent makes
+//! with its first fork and refers to as long as it lives. So a fork and an exit write a line
+//! of their family, and the VM's own count changes with the first fork of a space only.
+//! A holder goes with its last reference, whichever that is; a holder refers to the VM alone,
+//! never to another holder, so generations of processes leave no chain behind.
+
+use super::Vm;
+use crate::error::Error;
+use crate::heap::try_box;
+use crate::policy::Policies;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+use machine::{Atomic, AtomicInt, Ordering, Platform};
+use sync::Padded;
+
+/// A reference to a holder of the VM.
+pub(crate) struct Keep<M: Platform, P: Policies<M>>(NonNull<Padded<Holder<M, P>>>);
+
+struct Holder<M: Platform, P: Policies<M>> {
+    vm: Arc<Vm<M, P>>,
+    references: M::AtomicUsize,
+}
+
+// SAFETY: a counted reference to what is shared between CPUs.
+unsafe impl<M: Platform, P: Policies<M>> Send for Keep<M, P> {}
+// SAFETY: the VM may be used by all CPUs at once, and the count is atomic.
+unsafe impl<M: Platform, P: Policies<M>> Sync for Keep<M, P> {}
+
+impl<M: Platform, P: Policies<M>> Keep<M, P> {
+    /// A holder of its own.
+    pub(crate) fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+        let holder = try_box(Padded(Holder {
+            vm: vm.clone(),
+            references: M::AtomicUsize::new(1),
+        }))?;
+        M::label_value(&*holder, "Vm.keep");
+        Ok(Keep(NonNull::from(Box::leak(holder))))
+    }
+
+    fn holder(&self) -> &Holder<M, P> {
+        // SAFETY: a counted reference keeps it.
+        unsafe { &self.0.as_ref().0 }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Deref for Keep<M, P> {
+    type Target = Arc<Vm<M, P>>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Vm<M, P>> {
+        &self.holder().vm
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Clone for Keep<M, P> {
+    fn clone(&self) -> Self {
+        // Relaxed: this one keeps it.
+        self.holder().references.fetch_add(1, Ordering::Relaxed);
+        Keep(self.0)
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Keep<M, P> {
+    fn drop(&mut self) {
+        // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
+        if self.holder().references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: from `new`; no reference is left.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+}
+
+/// What keeps the VM for the children of a space: made with its first fork.
+pub(crate) struct Children<M: Platform, P: Policies<M>> {
+    /// A [`Keep`] as a pointer, or null. Written once.
+    keep: M::AtomicPtr,
+    of: PhantomData<Keep<M, P>>,
+}
+
+impl<M: Platform, P: Policies<M>> Children<M, P> {
+    pub(crate) fn none() -> Self {
+        Children {
+            keep: M::AtomicPtr::new(ptr::null_mut()),
+            of: PhantomData,
+        }
+    }
+
+    /// A reference for one more child.
+    pub(crate) fn keep(&self, vm: &Arc<Vm<M, P>>) -> Result<Keep<M, P>, Error> {
+        // Acquire: pairs with the release in `make`.
+        if let Some(first) = NonNull::new(self.keep.load(Ordering::Acquire)) {
+            // The reference that `self` counts; it stays.
+            let first = ManuallyDrop::new(Keep::<M, P>(first.cast()));
+            return Ok(Keep::clone(&first));
+        }
+        self.make(vm)
+    }
+
+    #[cold]
+    fn make(&self, vm: &Arc<Vm<M, P>>) -> Result<Keep<M, P>, Error> {
+        let made = Keep::new(vm)?;
+        let stays = ManuallyDrop::new(made.clone());
+        // Release: a task that finds the holder finds it whole. Acquire: another task that forks this
+        // space may have been faster, and its holder is used below.
+        let won = self.keep.compare_exchange(
+            ptr::null_mut(),
+            stays.0.as_ptr().cast(),
+            Ordering::Release,
+            Ordering::Acquire,
+        );
+        match won {
+            Ok(_) => Ok(made),
+            Err(first) => {
+                drop(ManuallyDrop::into_inner(stays));
+                let first = NonNull::new(first.cast()).expect("not null, as the exchange failed");
+                // The reference that `self` counts; it stays.
+                Ok(Keep::clone(&ManuallyDrop::new(Keep::<M, P>(first))))
+            }
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Children<M, P> {
+    fn drop(&mut self) {
+        // Relaxed: nobody else has the space any more.
+        if let Some(keep) = NonNull::new(self.keep.load(Ordering::Relaxed)) {
+            drop(Keep::<M, P>(keep.cast()));
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The machine's memory as one whole: frames, pages, and the policies' state.
+//!
+//! Spaces, pmaps and objects are made of it and keep it. What it asks of a pmap in turn, when no
+//! page can be freed, is a trait ([`Spare`]).
+
+mod asids;
+mod hand;
+mod keep;
+mod options;
+mod overcommit;
+mod pages;
+mod roster;
+
+pub(crate) use asids::SHARED;
+pub(crate) use hand::Hand;
+pub(crate) use keep::{Children, Keep};
+pub use options::{Options, OutOfMemory};
+pub use overcommit::Overcommit;
+pub use pages::Hold;
+pub(crate) use roster::TAGS;
+
+use crate::error::Error;
+use crate::flags::Superpages;
+use crate::frames::{Frames, RUN};
+use crate::heap::filled;
+use crate::policy::{
+    ForkTables, Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions,
+    Reservation, Victim,
+};
+use crate::swap::SwapSpace;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use asids::Asids;
+use machine::{Asid, KernelEntries, Platform, pte};
+use pages::Run;
+use roster::Roster;
+use sync::Padded;
+
+/// What a reclaimer asks of a pmap when no page can be freed. The caller holds no lock of the VM's.
+pub(crate) trait Spare: Send + Sync {
+    /// Frees leaf tables that can be made again, about `wanted`; how many it did. With less
+    /// than `wanted` it has seen all there are. O(slots).
+    fn sweep(&self, wanted: usize) -> usize;
+
+    /// Takes away the mappings whose PV entries are in the victim's chunk, as far as they can be made
+    /// again; how many went.
+    fn empty_chunk(&self, victim: Victim) -> usize;
+}
+
+/// The VM of one machine.
+///
+/// Fields that are written lie behind pointers or on cache lines of their own.
+pub struct Vm<M: Platform, P: Policies<M>> {
+    machine: M,
+    frames: Frames<M>,
+    pages: Box<[Run<M, P>]>,
+    invalidation: Padded<P::Invalidation>,
+    swap: Padded<P::Swap>,
+    locking: <P::Locking as MapLocking<M>>::Config,
+    regions: <P::Regions as Regions<M>>::Common,
+    queues: P::Queues,
+    pv_locks: P::PvLocks,
+    pv_chunks: P::PvChunks,
+    asids: Asids<M>,
+    kernel: Option<KernelEntries>,
+    roster: Roster<M, dyn Spare>,
+    swap_space: Option<Arc<SwapSpace<M>>>,
+    out_of_memory: Option<OutOfMemory>,
+    hand: Padded<Hand<M>>,
+    overcommit: Overcommit,
+    superpages: Superpages,
+    fork_tables: ForkTables,
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// A VM with its policies' defaults, and twice as much swap as memory.
+    ///
+    /// # Errors
+    /// As [`Vm::with_options`].
+    pub fn new(machine: M) -> Result<Arc<Self>, Error> {
+        Self::with_options(machine, Options::default())
+    }
+
+    /// A VM made to measure.
+    ///
+    /// # Errors
+    /// If the kernel's heap has no room for what is known of each frame, or the machine says
+    /// what cannot be of its memory or of the kernel's entries.
+    pub fn with_options(machine: M, options: Options<M, P>) -> Result<Arc<Self>, Error> {
+        let cpus = machine.cpus();
+        let kernel = kernel_entries(&machine)?;
+        let frames = Frames::new(&machine)?;
+        let end = frames.end();
+        let swap_pages = options.swap_pages.unwrap_or(2 * frames.total() as u64);
+        let swap_pages = options.overcommit.account(swap_pages);
+        let invalidation = P::Invalidation::new(&options.invalidation, cpus, end)?;
+        let pv_chunks = P::PvChunks::new(&options.pv_chunks, cpus, end)?;
+        let fork_tables = match pv_chunks.is_used() {
+            true => ForkTables::Copied,
+            false => options.fork_tables,
+        };
+        let vm = Arc::new(Vm {
+            frames,
+            pages: filled(end.div_ceil(RUN), Run::new)?,
+            invalidation: Padded(invalidation),
+            swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)?),
+            locking: options.locking,
+            regions: P::Regions::common(&options.regions, cpus, end)?,
+            queues: P::Queues::new(&options.queues, cpus, end)?,
+            pv_locks: P::PvLocks::new(&options.pv_locks, cpus, end)?,
+            pv_chunks,
+            asids: Asids::new(cpus, machine.asids())?,
+            kernel,
+            roster: Roster::new()?,
+            swap_space: options.swap_space,
+            out_of_memory: options.out_of_memory,
+            hand: Padded(Hand::new()),
+            overcommit: options.overcommit,
+            superpages: options.superpages,
+            fork_tables,
+            machine,
+        });
+        vm.label();
+        Ok(vm)
+    }
+
+    /// Says what is where, for machines that tell lines by name.
+    fn label(&self) {
+        M::label_value(self, "Vm");
+        M::label_value(&*self.pages, "Page");
+        self.frames.label();
+        M::label_value(&self.invalidation, "invalidation");
+        self.invalidation.label();
+        M::label_value(&self.swap, "swap account");
+        self.swap.label();
+        self.queues.label();
+        self.pv_locks.label();
+        self.pv_chunks.label();
+        self.asids.label();
+        self.roster.label();
+        M::label_value(&self.hand, "Vm.hand");
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Physical memory.
+    pub fn frames(&self) -> &Frames<M> {
+        &self.frames
+    }
+
+    /// Which lock protects a page's PV list.
+    #[inline]
+    pub(crate) fn pv_locks(&self) -> &P::PvLocks {
+        &self.pv_locks
+    }
+
+    /// Where PV entries are kept.
+    #[inline]
+    pub(crate) fn pv_chunks(&self) -> &P::PvChunks {
+        &self.pv_chunks
+    }
+
+    /// Which locks a space has.
+    pub(crate) fn locking(&self) -> &<P::Locking as MapLocking<M>>::Config {
+        &self.locking
+    }
+
+    /// What the spaces have in common of their regions.
+    pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Common {
+        &self.regions
+    }
+
+    /// Where pages queue.
+    pub(crate) fn queues(&self) -> &P::Queues {
+        &self.queues
+    }
+
+    /// The delayed-invalidation policy.
+    pub fn invalidation(&self) -> &P::Invalidation {
+        &self.invalidation
+    }
+
+    /// Where there are superpages.
+    #[inline]
+    pub fn superpages(&self) -> Superpages {
+        self.superpages
+    }
+
+    /// What a fork does with leaf tables.
+    #[inline]
+    pub fn fork_tables(&self) -> ForkTables {
+        self.fork_tables
+    }
+
+    /// The account of swap space.
+    pub fn swap(&self) -> &P::Swap {
+        &self.swap
+    }
+
+    /// When memory that is asked for is refused.
+    pub fn overcommit(&self) -> Overcommit {
+        self.overcommit
+    }
+
+    /// Where pages go when memory is short.
+    pub fn swap_space(&self) -> Option<&Arc<SwapSpace<M>>> {
+        self.swap_space.as_ref()
+    }
+
+    pub(crate) fn out_of_memory(&self) -> Option<&OutOfMemory> {
+        self.out_of_memory.as_ref()
+    }
+
+    pub(crate) fn hand(&self) -> &Hand<M> {
+        &self.hand
+    }
+
+    /// The pmaps that there are.
+    pub(crate) fn roster(&self) -> &Roster<M, dyn Spare> {
+        &self.roster
+    }
+
+    /// The kernel's entries of each root, if it is mapped in all spaces.
+    pub(crate) fn kernel(&self) -> Option<&KernelEntries> {
+        self.kernel.as_ref()
+    }
+
+    /// Takes a tag, and makes room for its owner.
+    pub(crate) fn allocate_tag(&self) -> Result<Asid, Error> {
+        let tag = self.asids.take()?;
+        let prepared = self.roster.prepare(tag);
+        prepared.inspect_err(|_| self.asids.give(tag))?;
+        Ok(tag)
+    }
+
+    /// What the TLB entries of the space with `tag` are tagged with.
+    pub(crate) fn tag_of_entries(&self, tag: Asid) -> Asid {
+        self.asids.of_entries(tag)
+    }
+
+    /// Gives a tag back. No TLB has an entry of it any more.
+    pub(crate) fn free_tag(&self, tag: Asid) {
+        self.roster.strike(tag);
+        self.asids.give(tag);
+    }
+}
+
+/// The kernel's entries, if they can be.
+fn kernel_entries<M: Platform>(machine: &M) -> Result<Option<KernelEntries>, Error> {
+    let kernel = machine.kernel_entries();
+    let are_behind = |KernelEntries { places, .. }: &KernelEntries| {
+        pte::USER_ENTRIES <= places.start && places.end <= pte::ENTRIES
+    };
+    if kernel.as_ref().is_none_or(are_behind) {
+        return Ok(kernel);
+    }
+    let reason = "the kernel's entries are among the users'";
+    Err(Error::Invalid { reason })
+}

@@ -1,0 +1,66 @@
+//! How a VM is made.
+
+use super::Overcommit;
+use crate::flags::Superpages;
+use crate::policy::{
+    ForkTables, Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions,
+    Reservation,
+};
+use crate::swap::SwapSpace;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use machine::Platform;
+
+/// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
+/// the operation is worth another try (by ending a process, say). Called with no lock held.
+pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// How a VM is made.
+pub struct Options<M: Platform, P: Policies<M>> {
+    /// Which delayed invalidation, if the policy leaves a choice.
+    pub invalidation: <P::Invalidation as Invalidation<M>>::Config,
+    /// Which account of swap space, if the policy leaves a choice.
+    pub swap: <P::Swap as Reservation<M>>::Config,
+    /// Which locks a space has, if the policy leaves a choice.
+    pub locking: <P::Locking as MapLocking<M>>::Config,
+    /// What is kept of regions, if the policy leaves a choice.
+    pub regions: <P::Regions as Regions<M>>::Config,
+    /// Which queues of pages, if the policy leaves a choice.
+    pub queues: <P::Queues as PageQueues<M>>::Config,
+    /// Which lock protects a page's PV list, if the policy leaves a choice.
+    pub pv_locks: <P::PvLocks as PvLocking<M>>::Config,
+    /// Where PV entries are kept, if the policy leaves a choice.
+    pub pv_chunks: <P::PvChunks as PvChunks<M>>::Config,
+    /// Pages of swap space that may be reserved; by default twice the memory's.
+    pub swap_pages: Option<u64>,
+    /// Where pages go when memory is short; without it, private memory stays.
+    pub swap_space: Option<Arc<SwapSpace<M>>>,
+    /// Asked for a way out when no memory is left.
+    pub out_of_memory: Option<OutOfMemory>,
+    /// Whether more may be committed than `swap_pages`.
+    pub overcommit: Overcommit,
+    /// Where private anonymous memory gets superpages.
+    pub superpages: Superpages,
+    /// What a fork does with leaf tables; policies whose PV entries are in chunks always copy.
+    pub fork_tables: ForkTables,
+}
+
+impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
+    fn default() -> Self {
+        Options {
+            invalidation: Default::default(),
+            swap: Default::default(),
+            locking: Default::default(),
+            regions: Default::default(),
+            queues: Default::default(),
+            pv_locks: Default::default(),
+            pv_chunks: Default::default(),
+            swap_pages: None,
+            swap_space: None,
+            out_of_memory: None,
+            overcommit: Overcommit::default(),
+            superpages: Superpages::default(),
+            fork_tables: ForkTables::default(),
+        }
+    }
+}

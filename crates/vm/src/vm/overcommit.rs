@@ -1,0 +1,56 @@
+//! Committed memory: how many pages may come to be needed, and how many may.
+
+use super::Vm;
+use crate::error::Error;
+use crate::policy::{Policies, Reservation};
+use machine::Platform;
+
+/// When memory that is asked for is refused because it might not be there when it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Overcommit {
+    /// When all that is committed would be more than the account has
+    /// ([`crate::Options::swap_pages`]); [`crate::Flags::NO_RESERVE`] changes nothing. Linux's
+    /// mode 2.
+    #[default]
+    Never,
+    /// When one request is for more than memory and swap space have. Mode 0.
+    Heuristic,
+    /// At no time. Mode 1.
+    Always,
+}
+
+impl Overcommit {
+    /// What an account refuses at, if `pages` is what it has.
+    pub(crate) const fn account(self, pages: u64) -> u64 {
+        match self {
+            Overcommit::Never => pages,
+            // What no sum reaches: spaces have 2^35 pages each, objects 2^51.
+            Overcommit::Heuristic | Overcommit::Always => u64::MAX >> 2,
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Reserves swap space for `pages`.
+    pub(crate) fn commit(&self, pages: u64) -> Result<(), Error> {
+        if pages == 0 || self.is_sane(pages) && self.swap().reserve(pages) {
+            Ok(())
+        } else {
+            Err(Error::OverCommit { pages })
+        }
+    }
+
+    /// Gives back what was reserved for `pages`.
+    pub(crate) fn uncommit(&self, pages: u64) {
+        if pages > 0 {
+            self.swap().release(pages);
+        }
+    }
+
+    /// Whether there could be so many pages at once, where that matters.
+    fn is_sane(&self, pages: u64) -> bool {
+        let swap = || self.swap_space().map_or(0, |space| space.slots().into());
+        let all = || self.frames().total() as u64 + swap();
+        self.overcommit() != Overcommit::Heuristic || pages <= all()
+    }
+}

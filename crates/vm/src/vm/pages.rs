@@ -1,0 +1,191 @@
+//! Frames and pages: their descriptors, their PV lists, and the references that keep them.
+
+use super::Vm;
+use crate::error::{Error, Resource};
+use crate::frames::{Content, RUN};
+use crate::page::{Identity, Last, Page, PvList};
+use crate::policy::{PageQueues, Policies, PvLocking, Regions};
+use alloc::sync::Arc;
+use core::array;
+use machine::{Frame, Platform};
+
+/// The descriptors of a run of frames, which the pool hands out together: on lines of
+/// their own.
+#[repr(align(64))]
+pub(super) struct Run<M: Platform, P: Policies<M>> {
+    pub(super) pages: [Page<M, P::Invalidation>; RUN],
+    /// What the policy keeps of each: nothing by default.
+    pub(super) regions: [<P::Regions as Regions<M>>::Page; RUN],
+}
+
+impl<M: Platform, P: Policies<M>> Run<M, P> {
+    pub(super) fn new() -> Self {
+        Run {
+            pages: array::from_fn(|_| Page::new()),
+            regions: array::from_fn(|_| P::Regions::new_page()),
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// The frame's descriptor.
+    #[inline]
+    pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
+        &self.pages[frame.index() / RUN].pages[frame.index() % RUN]
+    }
+
+    /// Locks the PV list of the page in `frame`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock_pv(&self, frame: Frame) -> PvList<'_, M, P> {
+        PvList::lock(&self.pv_locks, frame, self.page(frame))
+    }
+
+    /// As [`Vm::lock_pv`], if that needs no waiting.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn try_lock_pv(&self, frame: Frame) -> Option<PvList<'_, M, P>> {
+        PvList::try_lock(&self.pv_locks, frame, self.page(frame))
+    }
+
+    /// The list of the page in `frame`, if its lock is that of the page whose list was kept last
+    /// ([`Vm::keep_pv`]); if not, that one is released.
+    #[inline]
+    pub(crate) fn pass_pv<'a>(
+        &'a self,
+        last: Option<Last<'a, M, P>>,
+        frame: Frame,
+    ) -> Option<PvList<'a, M, P>> {
+        let Last(list, of) = last?;
+        let is_same = self.pv_locks.is_same(of, frame);
+        is_same.then(|| list.pass_to(self.page(frame)))
+    }
+
+    /// Lets go the list of the page in `frame`, unless its lock is that of neighbours too and the next
+    /// one may need it.
+    #[inline]
+    pub(crate) fn keep_pv<'a>(
+        &self,
+        list: PvList<'a, M, P>,
+        frame: Frame,
+    ) -> Option<Last<'a, M, P>> {
+        self.pv_locks.is_per_block().then(|| Last(list, frame))
+    }
+
+    /// What the policy of regions keeps of the frame's page.
+    pub(crate) fn page_regions(&self, frame: Frame) -> &<P::Regions as Regions<M>>::Page {
+        &self.pages[frame.index() / RUN].regions[frame.index() % RUN]
+    }
+
+    /// Takes a frame for a page, with one reference.
+    pub(crate) fn allocate_page(&self, content: Content) -> Result<Frame, Error> {
+        let frame = self.allocate(content)?;
+        self.page(frame).begin();
+        Ok(frame)
+    }
+
+    /// Takes a frame that is no page: a table.
+    pub(crate) fn allocate(&self, content: Content) -> Result<Frame, Error> {
+        let _free = self.queues.free();
+        let frame = self.frames.allocate(&self.machine, content);
+        frame.ok_or(Error::OutOfMemory(Resource::Frames))
+    }
+
+    /// Gives back a frame that [`Vm::allocate`] gave. `zeroed` says it is all zero.
+    pub(crate) fn free(&self, frame: Frame, zeroed: bool) {
+        let _free = self.queues.free();
+        self.frames.free(&self.machine, frame, zeroed);
+    }
+
+    /// Frees the page that [`Vm::allocate_page`] gave and nobody has seen. `zeroed` says
+    /// it is all zero.
+    pub(crate) fn release_unused(&self, frame: Frame, zeroed: bool) {
+        // A task with an old hint may hold it for a moment.
+        if self.page(frame).release() {
+            self.free_page(frame, zeroed);
+        }
+    }
+
+    /// Drops a reference to a page, and frees its frame with the last.
+    pub(crate) fn release_page(&self, frame: Frame) {
+        if self.page(frame).release() {
+            self.free_page(frame, false);
+        }
+    }
+
+    /// Frees a page that nobody has any more. `zeroed` says it is all zero.
+    pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
+        self.queues.remove(frame);
+        self.free(frame, zeroed);
+    }
+
+    /// Looks for a page's mappings as the policy of regions does.
+    pub(crate) fn walk_regions(&self, frame: Frame) {
+        P::Regions::walk(&self.regions, frame, self.page_regions(frame));
+    }
+
+    /// Whether the page in `frame`, which the caller has mapped, is only the caller's: nothing else
+    /// maps it, holds it or knows it by another name. Under the lock of its slot, by which
+    /// alone there could be more.
+    pub(crate) fn is_exclusive(&self, frame: Frame) -> bool {
+        let page = self.page(frame);
+        page.references() == 1 && page.identity() == Identity::Private
+    }
+
+    /// Keeps a page from being freed; `None` if it has been.
+    pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<M, P>> {
+        self.page(frame).try_retain().then(|| Hold {
+            vm: self.clone(),
+            frame,
+        })
+    }
+
+    /// A page of zeroes that no space has mapped.
+    pub fn new_page(self: &Arc<Self>) -> Result<Hold<M, P>, Error> {
+        let frame = self.allocate_page(Content::Zeroed)?;
+        let vm = self.clone();
+        Ok(Hold { vm, frame })
+    }
+
+    /// One more entry names the slot; by a caller that holds one that does.
+    pub(crate) fn retain_swapped(&self, slot: u32) {
+        self.swap_space()
+            .expect("a slot is of a swap space")
+            .retain(slot);
+    }
+
+    /// One entry less names the slot. With the last the page that its cache has is private.
+    pub(crate) fn release_swapped(&self, slot: u32) {
+        let swap = self.swap_space().expect("a slot is of a swap space");
+        if let Some(frame) = swap.release(slot) {
+            self.make_private(frame);
+            self.release_page(frame);
+        }
+    }
+
+    /// The page in `frame`, whose slot has gone, belongs to its mappings and holders only.
+    pub(crate) fn make_private(&self, frame: Frame) {
+        let page = self.page(frame);
+        let _list = self.lock_pv(frame);
+        page.set_identity(Identity::Private);
+    }
+}
+
+/// A reference to a page.
+pub struct Hold<M: Platform, P: Policies<M>> {
+    vm: Arc<Vm<M, P>>,
+    frame: Frame,
+}
+
+impl<M: Platform, P: Policies<M>> Hold<M, P> {
+    /// The page's frame.
+    pub fn frame(&self) -> Frame {
+        self.frame
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Hold<M, P> {
+    fn drop(&mut self) {
+        self.vm.release_page(self.frame);
+    }
+}

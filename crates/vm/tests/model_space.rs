@@ -1,0 +1,381 @@
+//! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its
+//! subdivision, activation beside an unmap, protection beside a fork, a private copy beside a
+//! truncation.
+
+use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
+use checked::loom::model::Builder;
+use machine::{Atomic, Atomics, Cpus, Execute, Job, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
+use std::sync::{Arc, Mutex};
+use vm::object::{Advice, Object, ObjectRef};
+use vm::{At, Best, Error, Move, Options, Prot, Request, Space, Vm};
+
+const MIB: usize = 1 << 20;
+/// A page of the slot of level 0 at 1 GiB.
+const HERE: usize = 1 << 30;
+/// A page of its neighbour: 2 MiB on.
+const NEAR: usize = HERE + 2 * MIB;
+/// What the pages hold.
+const OURS: u64 = 7;
+/// What somebody else's page holds.
+const THEIRS: u64 = 99;
+
+struct World {
+    machine: Checked,
+    vm: Arc<Vm<Checked, Best>>,
+    space: Space<Checked, Best>,
+    /// A page of a file's, as private mappings see it.
+    object: ObjectRef<Checked, Best>,
+    /// 1 when the page has gone from there.
+    cut: <Checked as Atomics>::AtomicU64,
+}
+
+impl World {
+    fn new(machine: &Checked) -> World {
+        let options = Options {
+            swap_pages: Some(1 << 20),
+            ..Options::default()
+        };
+        let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
+        let space = Space::new(&vm).expect("a space");
+        let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
+        World {
+            machine: machine.clone(),
+            vm,
+            space,
+            object,
+            cut: Atomic::new(0),
+        }
+    }
+
+    fn map(&self, at: usize) {
+        let mapped = self.space.map_fixed(page(at), Prot::READ_WRITE);
+        mapped.expect("map");
+    }
+
+    /// Maps a page at `at`, and writes it.
+    fn fill(&self, at: usize) {
+        self.map(at);
+        self.space.store(at, OURS).expect("store");
+    }
+
+    fn has(&self, at: usize) {
+        assert_eq!(self.space.load(at), Ok(OURS), "{at:#x}");
+    }
+
+    /// Maps the object's page privately at `at`.
+    fn map_object(&self, at: usize) {
+        let request = Request::object(&self.object, 0, PAGE_SIZE, Prot::READ_WRITE);
+        let request = request.expect("a request").at(At::Fixed(at));
+        self.space.map_as(&request).expect("map");
+    }
+
+    /// Takes a frame for something else: the one that was freed last.
+    fn reuse(&self) {
+        let other = self.vm.new_page().expect("a page");
+        let word = self.machine.word(other.frame(), 0);
+        word.store(THEIRS, Ordering::Relaxed);
+    }
+}
+
+fn page(at: usize) -> VaRange {
+    VaRange::sized(at, PAGE_SIZE)
+}
+
+/// Runs `prepare`, then the jobs at once, then `end`, in each interleaving with at most so many
+/// `preemptions`.
+fn model(
+    preemptions: usize,
+    prepare: fn(&World),
+    jobs: [fn(&World); 2],
+    end: fn(&World),
+) -> impl FnOnce() {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 100_000;
+    move || {
+        builder.check(move || {
+            let machine = Checked::with_memory(jobs.len(), 32);
+            let on_cpu = |job: Job| machine.execute(vec![job]);
+            let made = Arc::new(Mutex::new(None));
+            let (of, into) = (machine.clone(), made.clone());
+            on_cpu(Box::new(move || {
+                let world = World::new(&of);
+                world.space.activate();
+                prepare(&world);
+                *into.lock().unwrap() = Some(Arc::new(world));
+            }));
+            let world = made.lock().unwrap().take().expect("made above");
+            let start = |job: fn(&World)| {
+                let world = world.clone();
+                Box::new(move || job(&world)) as Job
+            };
+            machine.execute(jobs.map(start).into());
+            on_cpu(Box::new(move || {
+                end(&world);
+                let world = Arc::into_inner(world).expect("all have ended");
+                let vm = world.vm.clone();
+                drop(world);
+                assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
+            }));
+        });
+    }
+}
+
+/// The slot of level 1 that both lie in is not subdivided yet: one of the CPUs does it.
+fn two_map_in_one_slot(preemptions: usize) -> impl FnOnce() {
+    model(
+        preemptions,
+        |world| world.map(HERE + 1024 * MIB),
+        [|world| world.map(HERE), |world| world.map(NEAR)],
+        |world| {
+            for at in [HERE, NEAR] {
+                assert_eq!(world.space.load(at), Ok(0), "{at:#x}");
+            }
+        },
+    )
+}
+
+#[test]
+fn mappings_subdivide_a_slot_at_once() {
+    two_map_in_one_slot(2)();
+}
+
+/// As [`two_map_in_one_slot`], where one only looks.
+fn a_look_meets_a_subdivision(preemptions: usize) -> impl FnOnce() {
+    model(
+        preemptions,
+        |world| world.map(HERE + 1024 * MIB),
+        [
+            |world| world.map(HERE),
+            |world| match world.space.load(NEAR) {
+                Err(Error::Segv(_)) => {}
+                other => panic!("nothing is mapped: {other:?}"),
+            },
+        ],
+        |world| assert_eq!(world.space.load(HERE), Ok(0)),
+    )
+}
+
+#[test]
+fn a_descent_meets_a_subdivision() {
+    a_look_meets_a_subdivision(2)();
+}
+
+const SLOT: &str = include_str!("../src/tree/slot.rs");
+
+#[test]
+fn a_node_that_is_not_released_is_found() {
+    let publishes = Site::after(
+        "tree/slot.rs",
+        SLOT,
+        "Release: a walk that finds the node finds it filled",
+    );
+    must_be_found(Flaw::Relaxed, publishes, a_look_meets_a_subdivision(2));
+}
+
+#[test]
+fn a_node_that_is_not_acquired_is_found() {
+    let descends = Site::after(
+        "tree/slot.rs",
+        SLOT,
+        "Acquire: pairs with the release in `subdivide`",
+    );
+    must_be_found(Flaw::Relaxed, descends, a_look_meets_a_subdivision(2));
+}
+
+/// A fork walks over all slots, and another CPU subdivides one that is mapped whole.
+#[test]
+fn a_fork_meets_a_subdivision() {
+    model(
+        1,
+        |world| {
+            let request = Request::anonymous(128 * MIB, Prot::READ_WRITE).at(At::Fixed(HERE));
+            let whole = world.space.map_as(&request);
+            whole.expect("map");
+        },
+        [
+            |world| {
+                Checked::relax(0);
+                let protected = world.space.protect(page(HERE), Prot::READ);
+                protected.expect("protect");
+            },
+            |world| {
+                let child = world.space.fork().expect("fork");
+                child.activate();
+                assert_eq!(child.load(NEAR), Ok(0));
+            },
+        ],
+        |world| assert_eq!(world.space.load(NEAR), Ok(0)),
+    )();
+}
+
+/// A CPU begins to run in the space while another one unmaps: it is flushed, or finds nothing.
+#[test]
+fn an_activation_meets_an_unmap() {
+    model(
+        2,
+        |world| world.fill(HERE),
+        [
+            |world| {
+                world.space.unmap(page(HERE)).expect("unmap");
+                world.reuse();
+            },
+            |world| {
+                world.space.activate();
+                let seen = world.machine.load(HERE);
+                assert!(
+                    matches!(seen, Ok(OURS) | Err(_)),
+                    "somebody else's: {seen:?}"
+                );
+            },
+        ],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// A fork makes entries read-only and flushes at its end; a CPU that takes rights meanwhile flushes what
+/// TLBs still know as writable.
+fn a_protect_meets_a_fork() -> impl FnOnce() {
+    model(
+        1,
+        |world| world.fill(HERE),
+        [
+            |world| {
+                // The fork begins: no preemption.
+                Checked::relax(0);
+                let protected = world.space.protect(page(HERE), Prot::READ);
+                protected.expect("protect");
+                let stored = world.machine.store(HERE, THEIRS);
+                assert!(stored.is_err(), "a right that was taken is used");
+            },
+            |world| {
+                let child = world.space.fork().expect("fork");
+                assert_eq!(child.pmap().resident(), 1);
+            },
+        ],
+        |world| world.has(HERE),
+    )
+}
+
+#[test]
+fn a_protect_beside_a_fork_flushes() {
+    a_protect_meets_a_fork()();
+}
+
+#[test]
+fn a_protect_that_sees_no_fork_is_found() {
+    let copy = include_str!("../src/pmap/fork.rs");
+    let looks = Site::after(
+        "pmap/fork.rs",
+        copy,
+        "Acquire: pairs with the release of the fork that has flushed",
+    );
+    must_be_found(Flaw::Blind, looks, a_protect_meets_a_fork());
+}
+
+/// A private copy is made while its page goes from the object: it goes, too.
+fn a_copy_meets_a_truncation(prepare: fn(&World)) {
+    model(
+        1,
+        prepare,
+        [
+            |world| {
+                Checked::relax(0);
+                world.object.set_size(0).expect("set_size");
+            },
+            |world| {
+                world.space.activate();
+                match world.space.store(HERE, OURS) {
+                    Ok(()) | Err(Error::Bus { .. }) => {}
+                    other => panic!("{other:?}"),
+                }
+            },
+        ],
+        |world| {
+            let seen = world.space.load(HERE);
+            assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
+        },
+    )();
+}
+
+#[test]
+fn a_first_copy_does_not_stay_behind_the_end() {
+    a_copy_meets_a_truncation(|world| {
+        world.map_object(HERE);
+        drop(world.object.page(0, Advice::Random).expect("a page"));
+    });
+}
+
+/// The slot that the mapping covers has no page and no node yet: the fault subdivides it.
+#[test]
+fn a_copy_that_subdivides_does_not_stay_behind_the_end() {
+    a_copy_meets_a_truncation(|world| {
+        let request = Request::object(&world.object, 0, 128 * MIB, Prot::READ_WRITE);
+        let request = request.expect("a request").at(At::Fixed(HERE));
+        world.space.map_as(&request).expect("map");
+        drop(world.object.page(0, Advice::Random).expect("a page"));
+    });
+}
+
+#[test]
+fn a_copy_of_what_is_mapped_does_not_stay_behind_the_end() {
+    a_copy_meets_a_truncation(|world| {
+        world.map_object(HERE);
+        assert_eq!(world.space.load(HERE), Ok(0));
+    });
+}
+
+/// What has a private copy hands it on while the page goes from the object.
+#[test]
+fn a_childs_copy_does_not_stay_behind_the_end() {
+    model(
+        1,
+        |world| {
+            world.map_object(HERE);
+            world.space.store(HERE, OURS).expect("store");
+        },
+        [
+            |world| {
+                Checked::relax(0);
+                world.object.set_size(0).expect("set_size");
+                world.cut.store(1, Ordering::Release);
+            },
+            |world| {
+                let child = world.space.fork().expect("fork");
+                child.activate();
+                Checked::spin_until(|| world.cut.load(Ordering::Acquire) == 1);
+                let seen = child.load(HERE);
+                assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
+            },
+        ],
+        |_| {},
+    )();
+}
+
+#[test]
+fn a_moved_copy_does_not_stay_behind_the_end() {
+    model(
+        1,
+        |world| {
+            world.map(NEAR);
+            world.map_object(HERE);
+            world.space.store(HERE, OURS).expect("store");
+        },
+        [
+            |world| {
+                Checked::relax(0);
+                world.object.set_size(0).expect("set_size");
+            },
+            |world| {
+                let to = Move::To(NEAR);
+                let moved = world.space.remap(page(HERE), PAGE_SIZE, to);
+                assert_eq!(moved, Ok(NEAR));
+            },
+        ],
+        |world| {
+            let seen = world.space.load(NEAR);
+            assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
+        },
+    )();
+}
