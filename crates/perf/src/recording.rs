@@ -89,7 +89,7 @@ impl Recording {
         self.0.totals.lost
     }
 
-    /// Begins of lock waits without an end, and ends without a begin.
+    /// Begins of lock waits without an end, ends without a begin, and times off CPU whose end was not seen.
     pub fn unpaired(&self) -> u64 {
         self.0.totals.unpaired
     }
@@ -166,7 +166,7 @@ impl Recording {
         }
         if totals.unpaired > 0 {
             notes.push(format!(
-                "lock waits seen only in part, and not counted: {}",
+                "waits seen only in part, and not counted: {}",
                 totals.unpaired
             ));
         }

@@ -56,7 +56,7 @@ pub(crate) struct Totals {
     pub own: u64,
     /// Records for which the kernel had no room.
     pub lost: u64,
-    /// Begins of waits without an end, and ends without a begin.
+    /// Begins of waits without an end, ends without a begin, and times off CPU whose end was not seen.
     pub unpaired: u64,
     /// How often the kernel throttled sampling.
     pub throttled: u64,
@@ -131,13 +131,7 @@ impl Account {
                 if let Some(slept) = self.blocked.back(next, time) {
                     self.slept(slept);
                 }
-                let word = is_asleep(state)
-                    .then(|| self.word(thread, &chain))
-                    .flatten();
-                if let Some(stack) = self.stack(thread, chain) {
-                    self.blocked
-                        .off(prev, thread.tid, state, (stack, word), time);
-                }
+                self.off(thread, prev, state, chain, time);
             }
             Event::Lost(count) => {
                 self.totals.lost += count;
@@ -154,6 +148,7 @@ impl Account {
             Event::Exit { thread } => {
                 let left = self.waits.exit(thread.tid);
                 self.abandoned(left);
+                self.totals.unpaired += u64::from(self.blocked.exit(thread.tid));
                 self.family.follow(&event, &mut self.files);
                 let since = self.living.remove(&thread.tid).unwrap_or(time);
                 self.totals.lived += time.max(self.began) - since;
@@ -172,6 +167,17 @@ impl Account {
         }
         for (_, since) in self.living.drain() {
             self.totals.lived += time.saturating_sub(since);
+        }
+    }
+
+    /// A thread goes off CPU.
+    fn off(&mut self, thread: Thread, number: i64, state: i64, chain: Chain, time: u64) {
+        let word = is_asleep(state)
+            .then(|| self.word(thread, &chain))
+            .flatten();
+        if let Some(stack) = self.stack(thread, chain) {
+            let unseen = (self.blocked).off(number, thread.tid, state, (stack, word), time);
+            self.totals.unpaired += u64::from(unseen);
         }
     }
 

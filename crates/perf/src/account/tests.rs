@@ -275,6 +275,24 @@ fn what_a_wait_slept_was_not_spent_on_a_cpu() {
 }
 
 #[test]
+fn a_return_that_was_not_reported_is_not_counted() {
+    let exit = Event::Exit {
+        thread: numbered(11),
+    };
+    let events = [
+        switch(11, 2, 99, 1),
+        switch(11, 2, 99, 2),
+        switch(99, 0, 11, 3),
+        switch(11, 0x100, 99, 4),
+        exit,
+    ];
+    let (totals, stacks) = totals(events, 1000);
+    assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 10, 10))]);
+    assert!(totals.preempted.is_empty());
+    assert_eq!(totals.unpaired, 2);
+}
+
+#[test]
 fn strangers_and_the_recorder_are_counted_apart() {
     let mut account = account();
     account.family.ignore(12);
