@@ -5,7 +5,7 @@
 //! it.
 
 use super::pause;
-use super::store::presets;
+use super::store::{presets, with_policies};
 use crate::races::play::{Play, Scenario};
 use crate::vms;
 use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, Topology, VaRange};
@@ -14,12 +14,14 @@ use std::sync::Arc;
 use vm::{Best, Hold, Options, Policies, Prot, Space, Vm};
 
 /// Where each space maps the page.
-const AT: VaRange = VaRange {
+pub const AT: VaRange = VaRange {
     start: 1 << 30,
     end: (1 << 30) + PAGE_SIZE,
 };
-const WRITER: usize = 0;
-const PAGEOUT: usize = 1;
+/// The CPU that writes.
+pub const WRITER: usize = 0;
+/// The CPU that sends the page out; those behind it unmap it.
+pub const PAGEOUT: usize = 1;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
@@ -32,9 +34,7 @@ pub fn named<P: Policies<Sim>>(
     name: &str,
     options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
 ) -> Scenario {
-    sized(Scenario::new(name, move |machine| {
-        build(Sim::clone(machine), options())
-    }))
+    sized(with_policies(name, options, build))
 }
 
 /// On machines that it fits.

@@ -147,7 +147,16 @@ pub fn number(value: u64) -> u64 {
     n
 }
 
-/// A scenario of `name`, on the machine itself, for each preset: `family.preset`.
+/// A scenario of `name` on the machine itself, with the policies `P`.
+pub fn with_policies<P: Policies<Sim>>(
+    name: impl Into<String>,
+    options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
+    build: fn(Sim, Options<Sim, P>) -> Play,
+) -> Scenario {
+    Scenario::new(name, move |machine: &Sim| build(machine.clone(), options()))
+}
+
+/// A scenario for each preset: `family.preset`.
 pub fn presets(
     family: &str,
     best: fn(Sim, Options<Sim, Best>) -> Play,
@@ -156,12 +165,8 @@ pub fn presets(
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");
         match preset {
-            Preset::Scalevm => Scenario::new(name, move |machine: &Sim| {
-                best(machine.clone(), Options::default())
-            }),
-            _ => Scenario::new(name, move |machine: &Sim| {
-                selected(machine.clone(), preset.options())
-            }),
+            Preset::Scalevm => with_policies(name, Options::default, best),
+            _ => with_policies(name, move || preset.options(), selected),
         }
     };
     Preset::ALL.into_iter().map(scenario).collect()
@@ -169,11 +174,9 @@ pub fn presets(
 
 /// As [`presets`], with forks that share each table (scenarios have few pages in one): `family.sharing`.
 pub fn sharing(family: &str, build: fn(Sim, Options<Sim, Best>) -> Play) -> Scenario {
-    Scenario::new(format!("{family}.sharing"), move |machine: &Sim| {
-        let options = Options {
-            fork_tables: ForkTables::Shared { from: 1 },
-            ..Options::default()
-        };
-        build(machine.clone(), options)
-    })
+    let options = || Options {
+        fork_tables: ForkTables::Shared { from: 1 },
+        ..Options::default()
+    };
+    with_policies(format!("{family}.sharing"), options, build)
 }

@@ -3,23 +3,17 @@
 //!
 //! Nothing that a task has written is lost, wherever the page is in the end.
 
+use super::alan_cox::{AT, PAGEOUT, WRITER};
 use super::pause;
-use super::store::{Store, presets};
+use super::store::{Store, presets, with_policies};
 use crate::races::play::{Play, Scenario};
 use crate::vms;
-use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE, Topology, VaRange};
+use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE, Topology};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
 
-/// Where each space maps the page.
-const AT: VaRange = VaRange {
-    start: 1 << 30,
-    end: (1 << 30) + PAGE_SIZE,
-};
-const WRITER: usize = 0;
-const PAGEOUT: usize = 1;
 /// How often the page goes out.
 const ROUNDS: usize = 12;
 
@@ -34,9 +28,7 @@ pub fn named<P: Policies<Sim>>(
     name: &str,
     options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
 ) -> Scenario {
-    sized(Scenario::new(name, move |machine| {
-        build(Sim::clone(machine), options())
-    }))
+    sized(with_policies(name, options, build))
 }
 
 /// On machines that it fits.
