@@ -103,6 +103,7 @@ pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
         mode: plan.mode,
         profile: None,
         topology: None,
+        scheduler: None,
         seed: None,
         unit: plan.workload.rate_unit().to_owned(),
     }

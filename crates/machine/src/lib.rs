@@ -16,6 +16,7 @@
 //! | [`Memory`] | physical frames | instance |
 //! | [`Mmu`] | address translation, TLB flush and shootdown | instance |
 //! | [`Execute`] | run one job on each CPU | instance |
+//! | [`Contexts`] | what a scheduler needs of a machine without tasks | both |
 //!
 //! Everything about "the CPU that runs this code" is static, because a kernel finds its CPU in a
 //! register; everything about a particular machine (how many CPUs, which memory) is a value, so
@@ -38,6 +39,7 @@ mod mmu;
 mod native;
 mod pager;
 pub mod pte;
+mod schedule;
 pub mod soft;
 mod task;
 
@@ -51,6 +53,7 @@ pub use native::NativeCell;
 #[cfg(target_arch = "x86_64")]
 pub use native::NativePair;
 pub use pager::{Pager, PagerError, Truncate};
+pub use schedule::{Contexts, Scheduler, TaskName};
 pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};
 
 /// Everything that locks and epochs need.

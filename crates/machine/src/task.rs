@@ -30,6 +30,25 @@ pub trait Tasks {
     /// Words that belong to the calling task, all 0 at first.
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R;
 
+    /// A moment at which the calling task may be taken off its CPU, for another that wants it: where
+    /// a kernel returns to user mode, and now and then while the task is there. The caller holds no [`Cpus::Pin`](crate::Cpus::Pin). Nothing
+    /// happens on a machine whose tasks own their CPUs.
+    #[inline]
+    fn safe_point() {}
+
+    /// Whether the task whose [`Locals`] stand at this address runs on a CPU; `None` on a machine that
+    /// does not know. A hint: it may be out of date, and the task gone.
+    #[inline]
+    fn is_running(_locals: usize) -> Option<bool> {
+        None
+    }
+
+    /// Whether the calling CPU has been asked to run another task: a hint for whoever spins.
+    #[inline]
+    fn is_wanted() -> bool {
+        false
+    }
+
     /// The place of values that exist once for all tasks that can meet.
     fn anchor() -> &'static crate::Anchor;
 }
@@ -44,6 +63,9 @@ pub struct Locals {
     pub words: [Cell<usize>; LOCAL_WORDS],
     /// Called when the task ends, to free what the words own.
     pub at_exit: Cell<Option<fn(&Locals)>>,
+    /// Called when the task is back on a CPU, pinned, after another one ran there or elsewhere: to
+    /// activate its address space.
+    pub at_switch: Cell<Option<fn(&Locals)>>,
 }
 
 impl Locals {
@@ -52,6 +74,7 @@ impl Locals {
     pub const ZERO: Locals = Locals {
         words: [const { Cell::new(0) }; LOCAL_WORDS],
         at_exit: Cell::new(None),
+        at_switch: Cell::new(None),
     };
 }
 

@@ -10,9 +10,10 @@ use std::process::Command;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("machine", &[]),
     ("sync", &["machine"]),
+    ("sched", &["machine", "sync"]),
     ("ipc", &["machine", "sync"]),
     ("vm", &["machine", "sync"]),
-    ("baselines", &["machine", "sync", "ipc", "vm"]),
+    ("baselines", &["machine", "sync", "sched", "ipc", "vm"]),
     ("hosted", &["machine"]),
     ("sim", &["machine"]),
     ("checked", &["machine"]),
@@ -27,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "machine",
             "sync",
+            "sched",
             "ipc",
             "vm",
             "baselines",
@@ -45,6 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "machine",
             "sync",
+            "sched",
             "vm",
             "baselines",
             "hosted",

@@ -52,7 +52,7 @@ fn the_real_code_survives() {
 fn planted_bugs_are_found() {
     let records = json(&exits(0, "races --planted all --json"));
     let bugs = of_kind(&records, "planted");
-    assert!(bugs.len() >= 10, "{}", bugs.len());
+    assert!(bugs.len() >= 11, "{}", bugs.len());
     for bug in bugs {
         assert!(bug["failed"].as_u64() > Some(0), "{bug}");
     }
@@ -74,6 +74,25 @@ fn a_seed_is_a_failure_for_good() {
         for key in ["seed", "machine", "what", "again"] {
             assert_eq!(again[key], found[key], "{key}");
         }
+    }
+}
+
+#[test]
+fn what_only_preemption_shows_is_found_and_stays() {
+    let all = json(&exits(0, "races --planted unpin-early --seeds 100 --json"));
+    let found = of_kind(&all, "planted")[0];
+    let preempted = found["preempted"]["runs"].as_u64().expect("a number");
+    assert!(0 < preempted && preempted < 100, "{found}");
+    assert_eq!(found["failed"], found["preempted"]["failed"], "{found}");
+    let machine = found["machine"].as_str().expect("a machine");
+    assert!(machine.ends_with(" tasks, preempted"), "{machine}");
+    let seed = found["seed"].as_u64().expect("found");
+    let again = format!("races --planted unpin-early --seed {seed} --json");
+    let again = json(&exits(0, &again));
+    let again = of_kind(&again, "planted")[0];
+    assert_eq!(again["preempted"]["runs"], 1);
+    for key in ["seed", "machine", "what", "again"] {
+        assert_eq!(again[key], found[key], "{key}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::command::{failure, json, number, success};
+use support::command::{failure, json, number, output, success, text};
 
 #[test]
 fn the_same_seeds_give_the_same_bytes() {
@@ -117,12 +117,36 @@ fn bad_machines_are_refused_in_one_line() {
         ("run mmap1 --topology 2x24", "2x24"),
         ("run mmap1 --topology 900x9x9", "900x9x9"),
         ("run mmap1 --on hosted --machine freebsd-96", "--on sim"),
-        ("run mmap1 --machine pc-16c32t -t 33", "32 CPUs"),
+        ("run mmap1 --machine pc-16c32t -t 1025", "32 CPUs"),
         ("run signal1 --machine pc-16c32t", "signals"),
     ] {
         let errors = failure(arguments, 2);
         assert!(errors.contains(word), "{arguments}: {errors}");
     }
+}
+
+#[test]
+fn results_name_the_scheduler_of_tasks_that_outnumber_the_cpus() {
+    for (preset, scheduler) in [("scalevm", "best"), ("openbsd-unlocked", "openbsd")] {
+        let run =
+            format!("run futex1 --machine arm64-16 -t 20 -s 1 --duration 0.002 --vm {preset}");
+        let output = output(&format!("{run} --json"));
+        assert!(output.status.success(), "{output:?}");
+        let errors = text(&output.stderr);
+        let note = format!("20 tasks share the CPUs of 1x16x1; the scheduler \"{scheduler}\"");
+        assert!(errors.contains(&note), "{errors}");
+        let lines = json(&text(&output.stdout));
+        let sample = lines.iter().find(|line| line["kind"] == "sample");
+        assert_eq!(sample.expect("a sample")["scheduler"], scheduler);
+        let shares = lines.iter().find(|line| line["kind"] == "attribution");
+        let queued = shares.expect("shares")["waiting_for_cpu"].as_f64();
+        assert!(queued > Some(0.0), "{queued:?}");
+        assert!(success(&run).contains(" waiting for a CPU\n"));
+    }
+    let alone = json(&success(
+        "run futex1 --machine arm64-16 -t 2 -s 1 --duration 0.001 --json",
+    ));
+    assert!(alone.iter().all(|line| line["scheduler"].is_null()));
 }
 
 #[test]

@@ -23,12 +23,13 @@ mod translation;
 pub use arena::global::Allocator;
 pub use atomic::{Modelled, SimCell};
 pub use disk::Disk;
-pub use engine::Counts;
 pub use engine::cpu::Times;
+pub use engine::preempt::Preempt;
 pub use engine::sampler::Spent;
 pub use engine::watch::Delays;
+pub use engine::{Counts, Off};
 pub use report::{Access, HeapImage, LineUse, Sample, SiteName};
-pub use run::{Options, Progress, compute, dice, system_call};
+pub use run::{Options, Progress, compute, dice, off_cpu, spawn, system_call};
 pub use task::{Pin, Task};
 
 use core::cell::UnsafeCell;

@@ -126,6 +126,7 @@ impl Sim {
     pub fn clear_accounts(&self) {
         self.with_engine(|engine| {
             engine.directory.accounts.clear();
+            engine.clear_off();
             engine
                 .cpus
                 .iter_mut()

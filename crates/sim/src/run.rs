@@ -3,9 +3,11 @@
 use crate::arena::{Arena, MOST_MEMORY};
 use crate::coherence::Directory;
 use crate::engine::agenda::{Agenda, NEVER};
+use crate::engine::context::Context;
 use crate::engine::cpu::Cpu;
+use crate::engine::preempt::Preempt;
 use crate::engine::watch::{Delays, Watch};
-use crate::engine::{self, Counts, Engine, Outcome, Running, Time};
+use crate::engine::{self, Counts, Engine, Off, Outcome, Running, Time};
 use crate::label::Labels;
 use crate::profile::Profile;
 use crate::{Inner, Sim, Times};
@@ -13,7 +15,7 @@ use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr;
 use machine::soft::Oracle;
-use machine::{Anchor, CpuRange, Execute, Job, PAGE_SIZE};
+use machine::{Anchor, CpuRange, Execute, Job, PAGE_SIZE, Scheduler, Topology};
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +36,8 @@ pub struct Options {
     pub lookahead: bool,
     /// Delays at random accesses: to find races, not to predict.
     pub delays: Option<Delays>,
+    /// Preemption at random accesses, with a scheduler: for the same.
+    pub preempt: Option<Preempt>,
 }
 
 impl Options {
@@ -46,6 +50,7 @@ impl Options {
             spread: 0,
             lookahead: true,
             delays: None,
+            preempt: None,
         }
     }
 }
@@ -87,13 +92,37 @@ impl Sim {
         })
     }
 
-    /// Gives job *i* to CPU *i*, to start about now; [`Sim::run`] runs them.
+    /// Gives the machine the scheduler that `make` makes, on CPU 0, of its CPUs. From now on jobs are
+    /// tasks: there may be more of them than CPUs.
     ///
     /// # Panics
-    /// If there are more jobs than CPUs, or a CPU still has a job.
+    /// If it has one, or a CPU has a job.
+    pub fn schedule<S: Scheduler + 'static>(
+        &self,
+        make: impl FnOnce(CpuRange) -> S + Send + 'static,
+    ) {
+        let range = self.cpus();
+        let scheduler: Arc<dyn Scheduler> = self.on_cpu(0, move || Arc::new(make(range)));
+        self.with_engine(|engine| engine.boot(scheduler));
+    }
+
+    /// Whether it has a scheduler.
+    pub fn is_scheduled(&self) -> bool {
+        self.with_engine(|engine| engine.scheduler.is_some())
+    }
+
+    /// Gives job *i* to CPU *i*, to start about now; [`Sim::run`] runs them. With a scheduler, jobs
+    /// are dealt over the CPUs.
+    ///
+    /// # Panics
+    /// Without a scheduler, if there are more jobs than CPUs, or a CPU still has a job.
     pub fn start(&self, jobs: Vec<Job>) {
+        let turns = match self.is_scheduled() {
+            true => self.cpus().len(),
+            false => usize::MAX,
+        };
         let jobs = jobs.into_iter().enumerate();
-        self.start_on(jobs.collect());
+        self.start_on(jobs.map(|(index, job)| (index % turns, job)).collect());
     }
 
     /// Like [`Sim::start`], each job on the CPU named with it.
@@ -134,9 +163,20 @@ impl Sim {
         self.with_engine(|engine| engine.counts)
     }
 
+    /// What each CPU and each task does, in a few words.
+    pub fn doing(&self) -> String {
+        self.with_engine(|engine| engine.doing())
+    }
+
     /// How each CPU spent its time since the machine was made.
     pub fn times(&self) -> Vec<Times> {
         self.with_engine(|engine| engine.cpus.iter().map(|cpu| cpu.times).collect())
+    }
+
+    /// How long tasks of a scheduler were off CPUs since the accounts were cleared. What was ready when
+    /// the time ended, and had been blocked before, counts as blocked.
+    pub fn off(&self) -> Off {
+        self.with_engine(|engine| engine.off_now())
     }
 
     /// Runs `job` on CPU `index` to its end, and returns its result.
@@ -184,13 +224,19 @@ impl Engine {
         let directory = Directory::new(&profile, arena.base())?;
         let cpu = |index| {
             let dice = oorandom::Rand64::new(u128::from(seed) << 64 | index as u128);
-            Cpu::new(dice, profile.core.store_buffer)
+            Cpu::new(index, dice, profile.core.store_buffer)
         };
         Ok(Engine {
             range: CpuRange::claim(cpus),
             cpus: (0..cpus).map(cpu).collect(),
+            contexts: (0..cpus).map(|_| Box::new(Context::new())).collect(),
+            unused: Vec::new(),
+            scheduler: None,
+            off: Off::default(),
+            cleared: 0,
             agenda: Agenda::new(2 * cpus),
             running: 0,
+            current: 0,
             turn: 0,
             ahead: 0,
             until: 0,
@@ -203,6 +249,7 @@ impl Engine {
             idle: 0,
             zeroing: vec![0; profile.topology.sockets].into(),
             watch: Watch::new(options.delays),
+            preempt: options.preempt,
             oracle: Oracle::new(options.memory.div_ceil(PAGE_SIZE)),
             labels: Labels::default(),
             counts: Counts::default(),
@@ -225,11 +272,28 @@ impl Engine {
         for (cpu, job) in jobs {
             let alone = !self.siblings(cpu).any(|sibling| has_job[sibling]);
             let speed = if alone { 1.0 } else { self.profile.core.smt };
-            self.cpus[cpu].set_speed(speed);
             let late = self.cpus[cpu].below(self.spread + 1);
             let start = self.time + late;
-            self.begin(cpu, start, job);
+            if self.scheduler.is_some() {
+                self.arrive(cpu, start, job);
+            } else {
+                self.cpus[cpu].set_speed(speed);
+                self.begin(cpu, start, job);
+            }
         }
+    }
+
+    /// Each CPU runs `scheduler` from now on.
+    fn boot(&mut self, scheduler: Arc<dyn Scheduler>) {
+        assert!(self.scheduler.is_none(), "a machine has one scheduler");
+        let run = || {
+            let scheduler = Running::current().and_then(Running::scheduler);
+            scheduler.expect("set before the CPU runs").run();
+        };
+        for cpu in 0..self.cpus.len() {
+            self.begin(cpu, self.time, Box::new(run));
+        }
+        self.scheduler = Some(scheduler);
     }
 }
 
@@ -244,6 +308,27 @@ pub fn system_call() {
     if let Some(running) = Running::current() {
         running.with(|engine| engine.spend(engine.profile.kernel.syscall));
     }
+}
+
+/// Starts a task on the calling CPU's machine, which has a scheduler; no effect outside of machines.
+///
+/// # Panics
+/// If it has none.
+pub fn spawn(job: Job) {
+    if let Some(running) = Running::current() {
+        let scheduler = running.scheduler();
+        scheduler.expect("the machine has a scheduler").start(job);
+    }
+}
+
+/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while others
+/// ran. `None` on a machine without a scheduler.
+pub fn off_cpu() -> Option<u64> {
+    let off = |engine: &mut Engine| {
+        let off = engine.context().off / 1000;
+        engine.scheduler.is_some().then_some(off)
+    };
+    Running::current()?.with(off)
 }
 
 /// A random number below `bound`, from the calling CPU's own sequence; 0 outside the machine's

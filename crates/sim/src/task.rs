@@ -1,19 +1,19 @@
-//! Tasks and time: one task per CPU.
+//! Tasks and time: one task per CPU, or a scheduler's.
 
 use crate::Sim;
 use crate::engine::{self, Engine, Running};
 use core::marker::PhantomData;
-use machine::{Anchor, Clock, CpuId, Cpus, Locals, Pinned, Tasks};
+use machine::{Anchor, Clock, Contexts, CpuId, Cpus, Job, Locals, Pinned, Tasks};
 
-/// A task: a CPU, and the number of its job.
+/// A task: a CPU, and the number of its job; or no CPU, and the name that its scheduler gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     pub(crate) cpu: CpuId,
     pub(crate) serial: u64,
 }
 
-/// The calling CPU. A task stays on its CPU anyway; pins are counted to catch a task that sleeps
-/// with one. Counting takes no simulated time.
+/// The calling CPU. While a task holds a pin, no scheduler takes it off its CPU, and it must not
+/// sleep. Counting pins takes no simulated time.
 pub struct Pin {
     cpu: CpuId,
     /// A pin belongs to its task.
@@ -41,7 +41,8 @@ fn cpu() -> CpuId {
     Running::current().map_or(CpuId::NONE, |running| running.with(id))
 }
 
-// SAFETY: a CPU has one job at a time, and a job stays on its CPU.
+// SAFETY: a CPU has one job at a time, and a job stays on its CPU; with a scheduler, a task that holds
+// a pin is interrupted at no safe point, and panics if it sleeps.
 unsafe impl Cpus for Sim {
     type Pin = Pin;
 
@@ -54,7 +55,7 @@ unsafe impl Cpus for Sim {
     }
 
     fn pins() -> u32 {
-        Running::current().map_or(0, |running| running.with(|engine| engine.cpu().pins))
+        Running::current().map_or(0, |running| running.with(|engine| engine.context().pins))
     }
 
     fn relax(round: u32) {
@@ -78,6 +79,12 @@ impl Tasks for Sim {
     type Task = Task;
 
     fn current_task() -> Task {
+        if let Some(scheduler) = Running::current().and_then(Running::scheduler) {
+            return Task {
+                cpu: CpuId::NONE,
+                serial: scheduler.current_task().0,
+            };
+        }
         let serial = |running: Running| running.with(|engine| engine.cpu().task());
         Task {
             cpu: cpu(),
@@ -101,13 +108,25 @@ impl Tasks for Sim {
         let Some(running) = Running::current() else {
             return OUTSIDE.with(f);
         };
-        let locals = running.with(|engine| engine.cpu().locals());
+        let locals = running.with(|engine| engine.context().locals);
         // SAFETY: the words stand on the stack of the running job, below everything that calls
         // this, and the pointer is null when they are gone.
         match unsafe { locals.as_ref() } {
             Some(locals) => f(locals),
             None => OUTSIDE.with(f),
         }
+    }
+
+    fn safe_point() {
+        engine::safe_point();
+    }
+
+    fn is_running(locals: usize) -> Option<bool> {
+        engine::is_running(locals)
+    }
+
+    fn is_wanted() -> bool {
+        engine::is_wanted()
     }
 
     fn anchor() -> &'static Anchor {
@@ -133,5 +152,45 @@ impl Clock for Sim {
         if Self::now() < time {
             engine::sleep(|_| time.saturating_mul(1000));
         }
+    }
+}
+
+impl Contexts for Sim {
+    type Context = usize;
+
+    fn create(job: Job, exit: Box<dyn FnOnce() -> usize + Send>) -> Option<usize> {
+        // In turn: which stack it gets must not depend on how far CPUs run ahead.
+        engine::in_turn()?.with(|engine| engine.create(job, exit))
+    }
+
+    fn context() -> usize {
+        let current = |engine: &mut Engine| engine.current;
+        let running = Running::current().expect("a context runs on a CPU");
+        running.with(current)
+    }
+
+    fn first_pin() -> Pin {
+        Pin {
+            cpu: cpu(),
+            not_send: PhantomData,
+        }
+    }
+
+    unsafe fn switch(to: usize, ready: u64) {
+        engine::switch(to, ready.saturating_mul(1000));
+    }
+
+    fn set_timer(time: u64) {
+        engine::set_timer(time.saturating_mul(1000));
+    }
+
+    fn kick(cpu: usize) {
+        engine::kick(cpu);
+    }
+
+    fn wait_for_interrupt(pin: Pin) {
+        engine::wait_for_interrupt();
+        drop(pin);
+        engine::safe_point();
     }
 }

@@ -13,7 +13,7 @@ use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::soft::{Entry, SETS, Tlb, walk};
 use machine::{
-    Access, Asid, CpuSet, Flush, Frame, KernelEntries, Memory, Mmu, PAGE_SHIFT, PAGE_SIZE,
+    Access, Asid, CpuSet, Cpus, Flush, Frame, KernelEntries, Memory, Mmu, PAGE_SHIFT, PAGE_SIZE,
     PageFault, pte,
 };
 use std::collections::VecDeque;
@@ -207,8 +207,8 @@ impl Sim {
         walked.map(|entry| entry.frame)
     }
 
-    /// One access of a task: `op` on its word. An interrupt that arrives before the access
-    /// is performed comes first, and the access is translated anew.
+    /// One access of a task: `op` on its word. A flush that arrives before the access
+    /// is performed comes first, and the access is translated anew. Until then the task keeps its CPU.
     fn perform<R>(
         &self,
         address: usize,
@@ -217,6 +217,8 @@ impl Sim {
     ) -> Result<R, PageFault> {
         debug_assert!(address.is_multiple_of(8), "{address:#x} is not aligned");
         let running = self.running();
+        running.maybe_preempt();
+        let _pin = Sim::pin();
         let kind = match access {
             Access::Read | Access::Execute => Kind::Load,
             Access::Write => Kind::Store,

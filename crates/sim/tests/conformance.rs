@@ -1,7 +1,7 @@
 //! The simulated machine keeps the contract.
 
-use machine::PAGE_SIZE;
-use machine::conformance;
+use machine::conformance::{self, Smallest};
+use machine::{Execute, PAGE_SIZE};
 use sim::profile::Profile;
 use sim::{Options, Sim};
 
@@ -42,5 +42,17 @@ fn exact_tlb() {
 fn all_with_delays() {
     for seed in 0..5 {
         conformance::all(&machine(seed, true));
+    }
+}
+
+#[test]
+fn contexts() {
+    for (seed, delays) in [(0, false), (1, true), (2, true), (3, true)] {
+        let machine = machine(seed, delays);
+        machine.schedule(Smallest::<Sim>::new);
+        let run = |jobs| machine.execute(jobs);
+        conformance::outnumber::<Sim>(&run);
+        conformance::pins::<Sim>(&run, |time| sim::compute(time as f64));
+        conformance::wake_ups::<Sim>(&run);
     }
 }

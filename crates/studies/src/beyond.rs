@@ -39,6 +39,7 @@ impl Beyond {
     fn sides(&self, tasks: usize) -> [Work; 2] {
         let theirs = Work {
             tasks,
+            cpus: tasks,
             ..self.after.watched()
         };
         let preset = Preset::Scalevm;

@@ -40,6 +40,8 @@ pub struct Work {
     pub mode: Mode,
     /// How many tasks.
     pub tasks: usize,
+    /// CPUs that the machine must have; a scheduler deals out more tasks than CPUs.
+    pub cpus: usize,
     /// Operations of each task, after which the run is over; if not said, it lasts as long as the effort wants.
     pub jobs: Option<u64>,
     /// Whether it is seen where the time goes.
@@ -118,6 +120,7 @@ impl Work {
             preset,
             mode: Mode::Processes,
             tasks,
+            cpus: tasks,
             jobs: None,
             watched: false,
         }
@@ -130,6 +133,11 @@ impl Work {
             mode,
             ..Work::processes(workload, preset, tasks)
         }
+    }
+
+    /// On a machine of so many CPUs, which are fewer than the tasks.
+    pub const fn over(self, cpus: usize) -> Self {
+        Work { cpus, ..self }
     }
 
     /// Until each task has done so many operations: what that takes is known then.
@@ -184,7 +192,7 @@ impl Point {
     /// CPUs it takes: what it costs to simulate, and what the machine must have.
     pub fn cpus(&self) -> usize {
         match *self {
-            Point::Work(work) => work.tasks,
+            Point::Work(work) => work.cpus,
             Point::Lock { cpus, .. } => cpus,
             Point::Uncontended { .. } => 1,
             Point::Probe(probe) => probe.cpus,

@@ -23,7 +23,7 @@ const SMOOTH: &str = "case study 003: \"it is now possible to do 'make -j17' and
 const BETTER: &str = "case study 003: unlocking faults \"improve[s] the overall latency of mixed userland workload\"";
 
 const fn film(preset: Preset) -> Probe {
-    Probe::new("film", preset, 16, play).once()
+    Probe::new("film", preset, 16, play).of(18).once()
 }
 
 fn points(_: &Profile) -> Vec<Point> {

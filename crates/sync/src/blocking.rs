@@ -42,6 +42,8 @@ const BITS: usize = CONTESTED | WAKING;
 
 /// The variable that holds a mutex's state.
 pub(crate) trait Word: Send + Sync {
+    /// Whether an owner is the address of a task's words.
+    const NAMES_TASK: bool;
     fn new(value: usize) -> Self;
     fn load(&self) -> usize;
     /// Returns the word as it was, if it was not `current`.
@@ -56,8 +58,9 @@ pub(crate) struct Byte<M: Machine>(M::AtomicU8);
 pub(crate) struct Pointer<M: Machine>(M::AtomicUsize);
 
 macro_rules! word {
-    ($word:ident, $atomic:ident, $value:ty) => {
+    ($word:ident, $atomic:ident, $value:ty, $names_task:literal) => {
         impl<M: Machine> Word for $word<M> {
+            const NAMES_TASK: bool = $names_task;
             #[inline(always)]
             fn new(value: usize) -> Self {
                 $word(M::$atomic::new(value as $value))
@@ -89,8 +92,8 @@ macro_rules! word {
     };
 }
 
-word!(Byte, AtomicU8, u8);
-word!(Pointer, AtomicUsize, usize);
+word!(Byte, AtomicU8, u8, false);
+word!(Pointer, AtomicUsize, usize, true);
 
 /// A mutex without a name. `SPINS`: rounds before blocking while the owner stays the same.
 pub(crate) struct Blocking<M: Machine, W: Word, const SPINS: u32, B = YieldSoon> {
@@ -167,7 +170,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
     }
 
     /// Tries to acquire the lock for some rounds; a new owner means that the lock moves, and starts
-    /// the count anew.
+    /// the count anew. An owner that is known to be off its CPU is not waited for.
     fn spin(&self, owner: usize, mine: usize, word: usize) -> bool {
         let mut rounds = 0u32;
         let taken = self.spin_counting(owner, mine, word, &mut rounds);
@@ -195,11 +198,19 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
                 seen = word & !BITS;
                 round = 0;
             }
-            if round == SPINS {
-                return false;
+            let runs = if W::NAMES_TASK {
+                M::is_running(seen)
+            } else {
+                None
+            };
+            match runs {
+                Some(false) => return false,
+                Some(true) if B::WHILE_RUNNING => {}
+                _ if round == SPINS => return false,
+                _ => {}
             }
             B::wait::<M>(round, *rounds);
-            round += 1;
+            round = round.saturating_add(1);
             *rounds = rounds.saturating_add(1);
             word = self.word.load();
         }
@@ -263,6 +274,9 @@ impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit for Blockin
 
 /// How a task passes the time between two looks at a taken lock.
 pub trait BackOff: 'static {
+    /// Whether a task spins as long as the owner is known to run, and does not count.
+    const WHILE_RUNNING: bool = false;
+
     /// Waits once: `round` counts the looks at the same owner, `total` all looks of this spin.
     fn wait<M: Machine>(round: u32, total: u32);
 }
@@ -282,6 +296,8 @@ impl BackOff for YieldSoon {
 pub struct LockDelay;
 
 impl BackOff for LockDelay {
+    const WHILE_RUNNING: bool = true;
+
     #[inline]
     fn wait<M: Machine>(_round: u32, total: u32) {
         const MOST: u32 = 32_678;

@@ -24,6 +24,7 @@ pub mod spin;
 pub mod turnstile;
 pub mod watch;
 
+pub use locals::EMBEDDER;
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::Padded;
 pub use percpu::PerCpu;

@@ -6,7 +6,8 @@
 //! | 0 | the task's unused MCS nodes ([`crate::spin::Mcs`]) |
 //! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
 //! | 2 | how long the task has slept ([`crate::sleepq`]) |
-//! | 3, 61 | free |
+//! | 3 | the embedder's: where the task's address space is |
+//! | 61 | free |
 //! | 4–60 | `watch::Order`: the locks the task holds |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
 
@@ -19,6 +20,8 @@ pub(crate) const MCS_NODES: usize = 0;
 pub(crate) const CLH_NODES: usize = 1;
 /// Nanoseconds asleep, wrapping.
 pub(crate) const ASLEEP: usize = 2;
+/// For the embedder.
+pub const EMBEDDER: usize = 3;
 /// How many locks the task holds (low 32 bits) and how many more did not fit (high).
 pub(crate) const HELD_DEPTH: usize = 4;
 /// The first word of the held locks, two a lock.

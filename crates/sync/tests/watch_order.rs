@@ -286,6 +286,23 @@ fn locks_of_one_class_need_a_permission() {
     assert_eq!(kinds::<Free>(), [""; 0]);
 }
 
+/// A CPU keeps a lock while it goes from one task to another: the one that leaves does not hold it any
+/// more, the one that goes on does.
+#[test]
+fn a_lock_is_handed_from_one_task_to_another() {
+    lock_class!(Switch = "switch");
+    let lock: Lock<Switch> = new();
+    let held = lock.lock();
+    lock.hand_over();
+    assert_eq!(order::held::<Hosted>(), 0);
+    lock.take_over(std::panic::Location::caller());
+    assert_eq!(order::held::<Hosted>(), 1);
+    // SAFETY: locked above.
+    unsafe { lock.unlock(held) };
+    assert_eq!(order::held::<Hosted>(), 0);
+    assert_eq!(kinds::<Switch>(), [""; 0]);
+}
+
 #[test]
 fn a_run_of_locks_by_address_is_one_entry() {
     lock_class!(Page = "page", nesting ByAddress);

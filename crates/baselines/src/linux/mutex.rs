@@ -14,8 +14,10 @@
 //! release wakes one task that finds the lock taken again (Linux 3.0-rc2, `kernel/mutex.c`,
 //! `mutex_spin_on_owner` in `kernel/sched.c`).
 //!
-//! The differences: Linux also stops spinning if the owner does not run, which a machine here does
-//! not say; and `wait_lock` is a ticket lock there.
+//! Spinning also ends if the owner is off its CPU (`mutex_spin_on_owner`), or another task wants the
+//! spinner's (`need_resched`), where the machine knows.
+//!
+//! The difference: `wait_lock` is a ticket lock there.
 
 use core::ptr::{self, null};
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
@@ -79,6 +81,9 @@ impl<M: Machine> LinuxMutex<M> {
             let owner = self.owner.load(Ordering::Relaxed);
             let mut now = owner;
             while now == owner && now != 0 {
+                if M::is_wanted() || M::is_running(owner) == Some(false) {
+                    return false;
+                }
                 M::relax(*rounds);
                 *rounds = rounds.saturating_add(1);
                 now = self.owner.load(Ordering::Relaxed);

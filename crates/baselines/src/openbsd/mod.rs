@@ -6,7 +6,6 @@
 mod amap;
 mod entry;
 mod kernel;
-mod mplock;
 mod pageq;
 mod rwlock;
 mod sleep;
@@ -15,7 +14,8 @@ pub use crate::map_locks::{PmapMutex, VmMap, VmMapLock};
 pub use amap::{Amap, AmapList, AmapListLock, AmapLock, Locked};
 pub use entry::{FaultLocks, MapEntries, ObjectLock, Uobj};
 pub use kernel::{BigLock, Faults};
-pub use mplock::MpLock;
 pub use pageq::{FreePageLock, FreePages, GlobalQueues, PageQueueLock};
 pub use rwlock::SleepRw;
-pub use sleep::{KernelLock, SchedLock, Scheduler};
+pub use sched::openbsd::KernelLock;
+pub use sched::openbsd::{MpLock, SchedLock};
+pub use sleep::Scheduler;

@@ -3,7 +3,8 @@
 use super::stores::Stores;
 use crate::harness::Times;
 use hosted::Hosted;
-use machine::Clock;
+use ipc::Entry;
+use machine::{Clock, Job};
 use sim::Sim;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -15,6 +16,25 @@ pub trait Kernel: Stores + Clock {
     /// `private` nanoseconds that the machine does not see.
     #[inline]
     fn enter(_private: f64) {}
+
+    /// Whether the machine has a scheduler, so that children are tasks of their own.
+    fn has_tasks() -> bool {
+        false
+    }
+
+    /// Starts a task that does `work`, where [`Kernel::has_tasks`].
+    ///
+    /// # Safety
+    /// What `work` borrows lives until it has ceased to use it.
+    unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
+        let _ = work;
+        unreachable!("the machine has no scheduler");
+    }
+
+    /// Nanoseconds that the calling task has been off its CPU so far, wrapping.
+    fn off() -> usize {
+        sync::sleepq::slept::<Self>()
+    }
 
     /// A task computes for so many nanoseconds, if that is not simply done.
     fn compute(nanoseconds: u64) {
@@ -34,6 +54,33 @@ impl Kernel for Sim {
         sim::compute(private * (1.0 + JITTER * (2.0 * chance - 1.0)));
     }
 
+    fn has_tasks() -> bool {
+        sim::off_cpu().is_some()
+    }
+
+    unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
+        /// Work of a machine all of whose CPUs one thread of the host runs.
+        struct Here<T>(T);
+        // SAFETY: the machine's code stays on that thread.
+        unsafe impl<T> Send for Here<T> {}
+        impl<T: FnOnce()> Here<T> {
+            fn run(self) {
+                (self.0)();
+            }
+        }
+        let work = Here(work);
+        let job: Box<dyn FnOnce() + Send + 'a> = Box::new(move || work.run());
+        // SAFETY: the caller answers for what the job borrows.
+        sim::spawn(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) });
+    }
+
+    fn off() -> usize {
+        match sim::off_cpu() {
+            Some(nanoseconds) => nanoseconds as usize,
+            None => sync::sleepq::slept::<Self>(),
+        }
+    }
+
     fn compute(nanoseconds: u64) {
         sim::compute(nanoseconds as f64);
     }
@@ -46,8 +93,8 @@ impl Kernel for Sim {
 pub struct Ledger {
     user: AtomicU64,
     system: AtomicU64,
-    /// Until now it has slept so long, by [`sync::sleepq::slept`].
-    slept: AtomicUsize,
+    /// Until now it has been off its CPU so long, by [`Kernel::off`].
+    off: AtomicUsize,
     /// Until when it is written.
     until: AtomicU64,
 }
@@ -79,18 +126,13 @@ impl Ledger {
         ends.max().unwrap_or(0)
     }
 
-    fn charge(&self, to: &AtomicU64, now: u64) {
-        let since = self.until.load(Relaxed);
-        to.store(to.load(Relaxed) + now.saturating_sub(since), Relaxed);
-        self.until.store(now, Relaxed);
-    }
-
-    /// Charges time in the kernel, but for what of it the calling task has slept.
-    fn charge_system<M: Kernel>(&self, now: u64) {
-        let slept = sync::sleepq::slept::<M>();
-        let since = self.slept.swap(slept, Relaxed);
-        let awake = now.saturating_sub(slept.wrapping_sub(since) as u64);
-        self.charge(&self.system, awake);
+    /// Charges the time until `now`, but for what of it the calling task was off its CPU.
+    fn charge<M: Kernel>(&self, to: &AtomicU64, now: u64) {
+        let off = M::off();
+        let since = self.off.swap(off, Relaxed);
+        let awake = now.saturating_sub(off.wrapping_sub(since) as u64);
+        let spent = awake.saturating_sub(self.until.load(Relaxed));
+        to.store(to.load(Relaxed) + spent, Relaxed);
         self.until.store(now, Relaxed);
     }
 }
@@ -129,7 +171,7 @@ impl Account {
     /// The task's time begins.
     pub fn begin<M: Kernel>(&self) {
         if let Some(ledger) = self.ledger() {
-            ledger.slept.store(sync::sleepq::slept::<M>(), Relaxed);
+            ledger.off.store(M::off(), Relaxed);
             ledger.until.store(M::now(), Relaxed);
         }
     }
@@ -137,23 +179,41 @@ impl Account {
     /// The task makes a system call.
     #[inline]
     pub fn enter<M: Kernel>(&self) {
-        self.left_user(self.now::<M>());
+        self.left_user::<M>(self.now::<M>());
         M::enter(self.private);
     }
 
     /// The task has been in the kernel since `at`, as [`Account::now`] said then.
     #[inline]
-    pub fn left_user(&self, at: Option<u64>) {
+    pub fn left_user<M: Kernel>(&self, at: Option<u64>) {
         if let (Some(ledger), Some(at)) = (self.ledger(), at) {
-            ledger.charge(&ledger.user, at);
+            ledger.charge::<M>(&ledger.user, at);
         }
+    }
+
+    /// The task is in the kernel for `work`.
+    #[inline]
+    #[track_caller]
+    pub fn in_kernel<M: Kernel, R>(
+        &self,
+        kernel: &impl ipc::Kernel<M>,
+        why: Entry,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        self.enter::<M>();
+        kernel.enter(why);
+        let result = work();
+        kernel.leave(why);
+        self.leave::<M>();
+        result
     }
 
     /// The task returns from the kernel.
     #[inline]
     pub fn leave<M: Kernel>(&self) {
         if let Some(ledger) = self.ledger() {
-            ledger.charge_system::<M>(M::now());
+            ledger.charge::<M>(&ledger.system, M::now());
         }
+        M::safe_point();
     }
 }

@@ -6,6 +6,7 @@
 
 mod common;
 mod descriptors;
+mod family;
 mod kernel;
 mod process;
 mod services;

@@ -1,8 +1,10 @@
 //! Processes of our own VM.
 
-use machine::{PAGE_SIZE, Platform};
+use machine::{Locals, PAGE_SIZE, Platform};
+use std::ptr::from_ref;
 use std::sync::Arc;
-use vm::{Policies, Space, Vm};
+use sync::EMBEDDER;
+use vm::{Pmap, Policies, Space, Vm};
 use workloads::{Call, Error};
 
 /// Pages of program and stack that every process has touched: without them a process
@@ -31,21 +33,26 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         Ok(Process { space, image })
     }
 
-    /// A child, in which this CPU runs from now on until [`Process::resume`]. It has written to its
+    /// A child, in which this CPU runs from now on until it [enters](Process::enter) another. It has written to its
     /// stack, as any does.
     pub(super) fn fork(&self) -> Result<Self, Error> {
         let child = self.copy()?;
-        child.space.activate();
+        child.enter();
         let born = child
             .space
             .store(child.image, 1)
             .map_err(failed(Call::Fork));
-        born.map(|()| child).inspect_err(|_| self.resume())
+        born.map(|()| child).inspect_err(|_| self.enter())
     }
 
-    /// Makes this CPU run in this process again, after a child of its has ended.
-    pub(super) fn resume(&self) {
-        self.space.activate();
+    /// The calling task runs in this process from now on, on whatever CPU it is.
+    pub(super) fn enter(&self) {
+        enter(&self.space);
+    }
+
+    /// Whether the calling task runs in it.
+    pub(super) fn is_entered(&self) -> bool {
+        M::with_locals(|locals| locals.words[EMBEDDER].get() == name(&self.space))
     }
 
     /// The process with another program, in which this CPU runs.
@@ -56,9 +63,37 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
     }
 }
 
-/// Makes this CPU run in `space`, and starts a program there; where it is.
-fn load<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> Result<usize, Error> {
+/// The calling task runs in `space` from now on, on whatever CPU it is.
+fn enter<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
+    M::with_locals(|locals| {
+        locals.words[EMBEDDER].set(name(space));
+        locals.at_switch.set(Some(back::<M, P>));
+    });
     space.activate();
+}
+
+/// The address of the space's pmap, which stays.
+fn name<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> usize {
+    from_ref::<Pmap<M, P>>(space.pmap()) as usize
+}
+
+/// The calling task runs in no process from now on: the one it was in ends.
+pub(super) fn leave<M: Platform>() {
+    M::with_locals(|locals| locals.words[EMBEDDER].set(0));
+}
+
+/// The task of these words is back on a CPU.
+fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
+    let pmap = locals.words[EMBEDDER].get() as *const Pmap<M, P>;
+    // SAFETY: a task that is in a process keeps it, and leaves it before it gives it up.
+    if let Some(pmap) = unsafe { pmap.as_ref() } {
+        pmap.activate();
+    }
+}
+
+/// The calling task runs in `space` and starts a program there; where it is.
+fn load<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> Result<usize, Error> {
+    enter(space);
     let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);
     let image = image.map_err(failed(Call::Map))?;
     for page in 0..IMAGE_PAGES {

@@ -2,8 +2,9 @@
 
 use super::common::Given;
 use super::descriptors::{Descriptors, Open};
+use super::family::Over;
 use super::kernel::{Account, Kernel};
-use super::process::{Process, failed};
+use super::process::{Process, failed, leave};
 use super::services::Design;
 use super::stores;
 use ipc::futex::Name;
@@ -29,7 +30,7 @@ pub struct Task<M: Kernel, P: Design<M>> {
 impl<M: Kernel, P: Design<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
     pub fn new(process: Arc<Process<M, P>>, account: Account, given: Given<M, P>) -> Self {
-        process.space.activate();
+        process.enter();
         account.begin::<M>();
         Task {
             process,
@@ -101,13 +102,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     #[inline]
     #[track_caller]
     fn in_kernel<R>(&self, why: Entry, work: impl FnOnce() -> R) -> R {
-        let kernel = self.kernel();
-        self.account.enter::<M>();
-        kernel.enter(why);
-        let result = work();
-        kernel.leave(why);
-        self.account.leave::<M>();
-        result
+        self.account.in_kernel(self.kernel(), why, work)
     }
 
     /// A touch of memory for reading or writing, which enters no kernel; if it faults, the machine charges
@@ -121,12 +116,13 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     ) -> Result<R, Error> {
         let space = self.space();
         loop {
+            M::safe_point();
             let began = self.account.now::<M>();
             let fault = match touch(space.vm().machine()) {
                 Ok(result) => return Ok(result),
                 Err(fault) => PageFault { access, ..fault },
             };
-            self.account.left_user(began);
+            self.account.left_user::<M>(began);
             let kernel = self.kernel();
             kernel.enter(Entry::Fault);
             let served = space.fault(fault);
@@ -136,15 +132,39 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
         }
     }
 
-    /// Lets a child live on this CPU until it ends; what it leaves.
+    /// Lets a child live until it ends; what it leaves. It is a task of its own if the machine has a
+    /// scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
     fn live<L, R>(
         &self,
         child: Process<M, P>,
         life: impl FnOnce(Process<M, P>) -> Result<(L, R), Error>,
     ) -> Result<R, Error> {
-        let lived = life(child);
-        let left = self.in_kernel(Entry::Exit, || lived.map(|(_, left)| left));
-        self.process.resume();
+        let end = |lived: Result<(L, R), Error>| {
+            leave::<M>();
+            lived.map(|(_, left)| left)
+        };
+        if !M::has_tasks() {
+            let lived = life(child);
+            let left = self.in_kernel(Entry::Exit, || end(lived));
+            self.process.enter();
+            return left;
+        }
+        self.process.enter();
+        let (account, given) = (self.account.clone(), self.given.clone());
+        let over = Over::<M, R>::new();
+        let place = &over;
+        let task = move || {
+            child.enter();
+            account.begin::<M>();
+            let lived = life(child);
+            let kernel = &given.services.kernel;
+            account.in_kernel(kernel, Entry::Exit, || place.tell(kernel, end(lived)));
+        };
+        // SAFETY: the caller waits until the child has told its end, and behind that the child uses
+        // only what it owns.
+        unsafe { M::spawn(task) };
+        let left = self.in_kernel(Entry::Wait, || over.wait(self.kernel()));
+        self.account.begin::<M>();
         left
     }
 
@@ -168,6 +188,14 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     fn ended(&mut self, code: u8) -> Child {
         self.children.push(Some(code));
         Child::Process(self.children.len() as i32 - 1)
+    }
+}
+
+impl<M: Kernel, P: Design<M>> Drop for Task<M, P> {
+    fn drop(&mut self) {
+        if self.process.is_entered() {
+            leave::<M>();
+        }
     }
 }
 
@@ -258,7 +286,7 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
         })
     }
 
-    /// The child is over when this returns: it has run on the task's CPU.
+    /// The child is over when this returns.
     fn fork(&mut self, then: Forked) -> Result<Child, Error> {
         let child = self.in_kernel(Entry::Fork, || self.process.fork())?;
         let code = self.live(child, |child| match then {

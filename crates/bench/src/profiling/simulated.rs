@@ -70,6 +70,7 @@ fn stacks(seen: &Seen, workload: &str) -> (Stacks, Stacks) {
             (Spent::Fetching, None) => Some("[waits for its stores]".to_owned()),
             (Spent::Spinning, _) => Some("[spins]".to_owned()),
             (Spent::Blocked, _) => Some("[blocked]".to_owned()),
+            (Spent::Queued, _) => Some("[waits for a CPU]".to_owned()),
         };
         let seconds = sample.nanoseconds as f64 / 1e9;
         let waiting = state.is_some();
@@ -78,7 +79,7 @@ fn stacks(seen: &Seen, workload: &str) -> (Stacks, Stacks) {
         if waiting {
             waits.add(stack(), seconds);
         }
-        if sample.spent != Spent::Blocked {
+        if !matches!(sample.spent, Spent::Blocked | Spent::Queued) {
             busy.add(stack(), seconds);
         }
     }

@@ -37,6 +37,8 @@ pub struct Attribution {
     pub spinning: f64,
     /// Blocked.
     pub blocked: f64,
+    /// Ready, waiting for a CPU.
+    pub queued: f64,
     /// Classes of locks, the most waited for first.
     pub locks: Vec<Share>,
     /// Call sites of locks, the same.
@@ -78,10 +80,19 @@ impl Attribution {
                 .map_or(row.file, |(_, file)| file);
             lock(format!("{} at {file}:{}", row.class, row.line), row)
         });
+        let (blocked, queued) = match machine.is_scheduled() {
+            false => (part(|times| times.parked), 0.0),
+            true => {
+                let off = machine.off();
+                let part = |time: u64| time as f64 / 1000.0 / all;
+                (part(off.blocked), part(off.queued))
+            }
+        };
         Attribution {
             lines_wait: part(|times| times.fetching),
             spinning: part(|times| times.spinning),
-            blocked: part(|times| times.parked),
+            blocked,
+            queued,
             callers: worst(callers.collect()),
             locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
             lines: worst(by_class(machine.lines().into_iter().map(|line| Share {
@@ -101,7 +112,7 @@ impl Attribution {
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
         let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
-        let own = 1.0 - self.lines_wait - self.spinning - self.blocked;
+        let own = 1.0 - self.lines_wait - self.spinning - self.blocked - self.queued;
         match (lock, line) {
             (Some(lock), Some(line)) if line.cost() > lock.wait => format!(
                 "the lock \"{}\"; {} of the tasks' time goes at the line of {}",
@@ -118,6 +129,11 @@ impl Attribution {
                 "the line of {}: {} of the tasks' time goes there",
                 line.what,
                 percent(line.cost())
+            ),
+            (None, None) if self.queued >= BOTTLENECK => format!(
+                "the CPUs: {} of the tasks' time waits for one, {} is its own work",
+                percent(self.queued),
+                percent(own)
             ),
             (None, None) => format!(
                 "nothing; {} of the tasks' time is its own work",

@@ -6,6 +6,7 @@
 mod attribution;
 mod private;
 mod run;
+mod scheduler;
 
 pub use attribution::{Attribution, Share};
 use private::private;
@@ -26,6 +27,9 @@ use vm::{Best, Options};
 pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary, \
                          ±10 % for disjoint work within a socket; rankings hold from a factor of 1.5 on \
                          (docs/simulator)";
+
+/// Tasks per CPU at most.
+const MOST_PER_CPU: usize = 32;
 
 /// Our VM on a simulated machine as a target.
 #[derive(Clone)]
@@ -72,6 +76,9 @@ impl Simulated {
         Subject {
             profile: Some(self.profile.name.clone()),
             topology: Some(self.profile.topology.shape()),
+            scheduler: self
+                .is_scheduled(plan)
+                .then(|| scheduler::name(self.preset).to_owned()),
             seed: Some(self.seed),
             ..system::subject(plan, On::Sim, Some(self.preset))
         }
@@ -79,14 +86,22 @@ impl Simulated {
 
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
         can_run(plan)?;
-        let cpus = self.profile.cpus();
-        if plan.tasks > cpus {
+        let most = MOST_PER_CPU * self.profile.cpus();
+        if plan.tasks > most {
             return Err(Failure::Unavailable(format!(
-                "{} tasks: {} has {cpus} CPUs, and each task is one",
-                plan.tasks, self.profile.name
+                "{} tasks: {} has {} CPUs, and each runs {MOST_PER_CPU} tasks at most",
+                plan.tasks,
+                self.profile.name,
+                self.profile.cpus()
             )));
         }
         Ok(())
+    }
+
+    /// Whether there are more tasks than CPUs, so that a scheduler deals these out: that of the
+    /// preset's system. Otherwise each task has a CPU of its own.
+    pub fn is_scheduled(&self, plan: &Plan) -> bool {
+        plan.tasks > self.profile.cpus()
     }
 
     /// One run with the seed: what each task did in `span`.
@@ -288,5 +303,70 @@ mod tests {
                 "{workload} on {preset}, with stacks"
             );
         }
+    }
+
+    fn four_cpus(preset: Preset) -> Simulated {
+        let machine = Profile::named("arm64-16").expect("a machine");
+        Simulated {
+            preset,
+            profile: machine.with_topology(1, 4, 1).expect("four cores"),
+            seed: 1,
+        }
+    }
+
+    fn plan(workload: &str, tasks: usize, count: Option<u64>) -> Plan {
+        Plan {
+            workload: workloads::find(workload).expect("a workload").into(),
+            tasks,
+            mode: Mode::Processes,
+            count,
+        }
+    }
+
+    /// Under each system's scheduler tasks share the CPUs, and so do the children that they fork and
+    /// wait for; the time for which they wait for one is told apart.
+    #[test]
+    fn tasks_that_outnumber_cpus_share_them() {
+        for preset in Preset::ALL {
+            let target = four_cpus(preset);
+            let build = plan("build", 6, Some(12));
+            let scheduler = target.subject(&build).scheduler;
+            assert_eq!(scheduler.as_deref(), Some(scheduler::name(preset)));
+            let times = target.complete(&build, 0).expect("runs");
+            let (cpus, user) = (4.0 * times.real.as_secs_f64(), times.user.as_secs_f64());
+            // A job computes for about 8 ms.
+            assert!((0.08..0.12).contains(&user), "{preset}: {user} s of user");
+            assert!(
+                user + times.sys.as_secs_f64() <= cpus,
+                "{preset}: {times:?}"
+            );
+            let seen = target
+                .observe(&build, Duration::from_millis(1))
+                .expect("runs");
+            let queued = seen.attribution.queued;
+            assert!((0.05..0.6).contains(&queued), "{preset}: {queued} queued");
+        }
+    }
+
+    /// A task that does nothing but system calls makes room for the others, too.
+    #[test]
+    fn each_task_gets_its_turn() {
+        let target = four_cpus(Preset::Scalevm);
+        let mmap1 = plan("mmap1", 10, None);
+        let done = target
+            .sample(&mmap1, Duration::from_millis(60))
+            .expect("runs");
+        let (least, most) = (done.iter().min(), done.iter().max());
+        let even = 2 * least.expect("tasks") > *most.expect("tasks");
+        assert!(even, "{done:?}");
+    }
+
+    #[test]
+    fn too_many_tasks_are_refused() {
+        let target = four_cpus(Preset::Scalevm);
+        let crowd = plan("mmap1", 4 * MOST_PER_CPU + 1, None);
+        let refused = target.sample(&crowd, Duration::from_millis(1));
+        let why = refused.expect_err("too many").to_string();
+        assert!(why.contains("each runs 32 tasks at most"), "{why}");
     }
 }

@@ -1,10 +1,11 @@
 //! One run on one machine.
 
 use super::attribution::Attribution;
+use super::scheduler;
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
 use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, swap_space};
 use baselines::selected::Preset;
-use machine::Job;
+use machine::{Job, Topology};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,6 +71,9 @@ impl Run {
             ..MachineOptions::new(machine.clone())
         })
         .map_err(Failure::start("simulated machine"))?;
+        if plan.tasks > machine.cpus().len() {
+            scheduler::install(&machine, preset);
+        }
         let counters = (0..plan.tasks).map(|task| Counter::with_limit(plan.limit(task)));
         let run = Run {
             workload,
@@ -217,7 +221,8 @@ impl Run {
         match self.machine.run(time.min(LIMIT)) {
             Progress::Deadlock(why) => return Err(self.stuck(format!("deadlock: {why}"))),
             Progress::Running if time >= LIMIT => {
-                return Err(self.stuck("no end within a simulated minute".into()));
+                let doing = self.machine.doing();
+                return Err(self.stuck(format!("no end within a simulated minute: {doing}")));
             }
             _ => {}
         }

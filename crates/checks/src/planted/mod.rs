@@ -5,10 +5,12 @@
 
 mod locks;
 mod machine;
+mod percpu;
 mod policies;
 mod wakeup;
 
 use super::races::play::Scenario;
+use super::races::scenarios::percpu as counts;
 use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
 use machine::{Flaw, Flawed};
 use vm::Options;
@@ -80,6 +82,11 @@ pub fn all() -> Vec<Planted> {
             "reclaim-no-wait",
             "a reclaimer that does not wait for those who unmap the page",
             |name| write_out::named::<policies::NoInvalidation>(name, Options::default),
+        ),
+        bug(
+            "unpin-early",
+            "a per-CPU count that drops its pin before it has written",
+            counts::named::<percpu::EarlyUnpin>,
         ),
     ]
 }

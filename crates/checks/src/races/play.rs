@@ -1,6 +1,7 @@
 //! What a scenario is, and what it gives to a machine.
 
-use machine::{Job, Topology};
+use super::scenarios::process;
+use machine::Job;
 use sim::Sim;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -10,31 +11,40 @@ use std::sync::Arc;
 pub struct Scenario {
     /// The name on the command line: family, dot, what it is about.
     pub name: String,
-    /// How many CPUs it may have.
-    pub cpus: RangeInclusive<usize>,
+    /// How many jobs it may have.
+    pub jobs: RangeInclusive<usize>,
+    /// Whether its jobs may be tasks on fewer CPUs, and are preempted there.
+    pub preemptible: bool,
     /// Bytes of physical memory.
     pub memory: usize,
     /// Makes the play, on CPU 0 of the machine.
-    pub build: Arc<dyn Fn(&Sim) -> Play + Send + Sync>,
+    pub build: Arc<dyn Fn(&Stage) -> Play + Send + Sync>,
 }
 
 impl Scenario {
-    /// A scenario without physical memory, on 2 to 4 CPUs.
+    /// A scenario without physical memory, of 2 to 4 jobs.
     pub fn new(
         name: impl Into<String>,
-        build: impl Fn(&Sim) -> Play + Send + Sync + 'static,
+        build: impl Fn(&Stage) -> Play + Send + Sync + 'static,
     ) -> Self {
         Scenario {
             name: name.into(),
-            cpus: 2..=4,
+            jobs: 2..=4,
+            preemptible: false,
             memory: 0,
             build: Arc::new(build),
         }
     }
 
-    /// With another number of CPUs.
-    pub fn on(mut self, cpus: RangeInclusive<usize>) -> Self {
-        self.cpus = cpus;
+    /// With another number of jobs.
+    pub fn on(mut self, jobs: RangeInclusive<usize>) -> Self {
+        self.jobs = jobs;
+        self
+    }
+
+    /// Its jobs may also be tasks that are preempted wherever they hold no pin.
+    pub fn preemptible(mut self) -> Self {
+        self.preemptible = true;
         self
     }
 
@@ -45,29 +55,41 @@ impl Scenario {
     }
 }
 
-/// One run: what each CPU does, and what must hold when all have ended.
+/// Where a play is made.
+pub struct Stage {
+    /// The machine.
+    pub machine: Sim,
+    /// How many jobs it is to have; as many as the machine has CPUs, or more.
+    pub jobs: usize,
+}
+
+/// One run: what each job does, and what must hold when all have ended.
 ///
 /// Whatever breaks panics. All of it lives in the machine; after a failure it is
 /// forgotten, not dropped.
 pub struct Play {
-    /// Job *i* is CPU *i*'s.
+    /// Job *i* is CPU *i*'s, unless the machine has a scheduler.
     pub jobs: Vec<Job>,
-    /// The last look, on CPU 0.
+    /// The last look.
     pub end: Job,
 }
 
 impl Play {
-    /// Each CPU does `job` with its number in `world`, and `end` takes the world apart.
+    /// Each of the jobs is `job` with its number in `world`, and `end` takes the world apart.
     pub fn new<W: Send + Sync + 'static>(
-        machine: &Sim,
+        stage: &Stage,
         world: W,
         job: fn(&W, usize),
         end: impl FnOnce(W) + Send + 'static,
     ) -> Self {
         let world = Arc::new(world);
-        let jobs = (0..machine.cpus().len()).map(|cpu| {
+        let jobs = (0..stage.jobs).map(|number| {
             let world = world.clone();
-            Box::new(move || job(&world, cpu)) as Job
+            Box::new(move || {
+                job(&world, number);
+                // It runs on while it gives its part of the world up.
+                process::leave::<Sim>();
+            }) as Job
         });
         let jobs = jobs.collect();
         let end = move || end(Arc::into_inner(world).expect("all jobs have ended"));

@@ -14,6 +14,8 @@ use std::thread;
 pub struct Found {
     /// Seeds tried.
     pub runs: u64,
+    /// Those of them whose jobs were tasks that were preempted.
+    pub preempted: u64,
     /// Those that failed, and how.
     pub failures: BTreeMap<u64, Failure>,
 }
@@ -32,6 +34,7 @@ pub fn search(scenario: &Scenario, seeds: Range<u64>, done: &(dyn Fn() + Sync)) 
             let result = trial::run(scenario, seed);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.runs += 1;
+            found.preempted += u64::from(trial::is_preempted(scenario, seed));
             if let Err(failure) = result {
                 found.failures.insert(seed, failure);
             }

@@ -4,12 +4,13 @@
 //! randomness: the same seed gives the same run and the same failure.
 
 use super::panics;
-use super::play::{Play, Scenario};
+use super::play::{Play, Scenario, Stage};
 use crate::sites::{self, Frame};
 use crate::vms;
-use machine::Job;
+use machine::{Job, Topology};
+use sched::{Best, Sched};
 use sim::profile::Arbitration;
-use sim::{Delays, Options, Progress, Sim};
+use sim::{Delays, Options, Preempt, Progress, Sim};
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +20,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// millisecond; taking spaces apart under heavy delays, some hundred.
 const LIMIT: u64 = 2_000_000_000;
 
+/// One of so many seeds runs a scenario's jobs as tasks that are preempted.
+const PREEMPTED: u64 = 3;
+
 /// How long a run without end is looked at, to see what it does.
 const A_WHILE: u64 = 5_000_000;
 
 /// How a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The machine: `4 CPUs, 2x1x2`.
+    /// The machine: `4 CPUs, 2x1x2`; `1 CPU, 1x1x1, 3 tasks, preempted`.
     pub machine: String,
+    /// Whether its jobs were tasks that were preempted.
+    pub preempted: bool,
     /// A panic's message and place, or who waits for what.
     pub what: String,
 }
@@ -36,35 +42,53 @@ pub struct Failure {
 /// # Errors
 /// What broke.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
-    let (options, shape) = options(scenario, seed);
+    let Choice {
+        options,
+        jobs,
+        shape,
+    } = choose(scenario, seed);
+    let preempted = options.preempt.is_some();
     let machine = Sim::new(options).map_err(|error| Failure {
         machine: shape.clone(),
+        preempted,
         what: format!("no simulated machine: {error}"),
     })?;
-    play(&machine, scenario).map_err(|what| {
+    play(&machine, scenario, jobs).map_err(|what| {
         // SAFETY: what has been made on the machine's CPUs was forgotten with the play.
         unsafe { machine.scrap() };
         Failure {
             machine: shape,
+            preempted,
             what,
         }
     })
 }
 
+/// Whether `seed` runs the scenario's jobs as tasks that are preempted.
+pub fn is_preempted(scenario: &Scenario, seed: u64) -> bool {
+    choose(scenario, seed).options.preempt.is_some()
+}
+
 /// Builds, runs and ends the play.
-fn play(machine: &Sim, scenario: &Scenario) -> Result<(), String> {
+fn play(machine: &Sim, scenario: &Scenario, jobs: usize) -> Result<(), String> {
     let slot = Arc::new(Mutex::new(None));
     let make = {
         let (build, slot, machine) = (scenario.build.clone(), slot.clone(), machine.clone());
+        let stage = Stage { machine, jobs };
         move || {
-            let play = build(&machine);
+            let play = build(&stage);
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(play);
         }
     };
     perform(machine, vec![(0, Box::new(make))])?;
+    if jobs > machine.cpus().len() {
+        machine.schedule(Sched::<Sim, Best<Sim>>::new);
+    }
     let play = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Play { jobs, end } = play.expect("the build has ended");
-    if let Err(what) = perform(machine, jobs.into_iter().enumerate().collect()) {
+    let cpus = machine.cpus().len();
+    let jobs = jobs.into_iter().enumerate();
+    if let Err(what) = perform(machine, jobs.map(|(i, job)| (i % cpus, job)).collect()) {
         // What it holds is in a state that nobody may touch.
         std::mem::forget(end);
         return Err(what);
@@ -113,11 +137,29 @@ fn busy(machine: &Sim) -> String {
     text
 }
 
-/// The machine that `seed` chooses, and its shape in words.
-fn options(scenario: &Scenario, seed: u64) -> (Options, String) {
+/// What a seed chooses.
+struct Choice {
+    options: Options,
+    /// As many as CPUs, or tasks that are more and are preempted.
+    jobs: usize,
+    /// The machine in words.
+    shape: String,
+}
+
+fn choose(scenario: &Scenario, seed: u64) -> Choice {
     let mut dice = Dice(seed);
-    let shapes = shapes(scenario.cpus.clone());
-    let (sockets, cores, threads) = *dice.one_of(&shapes);
+    let mut shape = *dice.one_of(&shapes(scenario.jobs.clone()));
+    let jobs = shape.0 * shape.1 * shape.2;
+    // Dice of their own: seeds without preemption are what they would be if there were none.
+    let mut own = Dice(!seed);
+    let chosen = own.below(PREEMPTED) == 0;
+    let preempt = (chosen && scenario.preemptible).then(|| {
+        shape = *own.one_of(&shapes(1..=jobs - 1));
+        Preempt {
+            one_in: *own.one_of(&[3, 8, 20, 50]),
+        }
+    });
+    let (sockets, cores, threads) = shape;
     let mut profile = vms::profile(sockets, cores, threads);
     profile.transfer.arbitration = *dice.one_of(&[
         Arbitration::FirstCome,
@@ -135,9 +177,19 @@ fn options(scenario: &Scenario, seed: u64) -> (Options, String) {
         seed,
         spread: *dice.one_of(&[0, 100, 1_000, 10_000]),
         delays: (dice.below(8) > 0).then_some(delays),
+        preempt,
         ..Options::new(profile)
     };
-    (options, format!("{cpus} CPUs, {sockets}x{cores}x{threads}"))
+    let plural = if cpus == 1 { "" } else { "s" };
+    let mut shape = format!("{cpus} CPU{plural}, {sockets}x{cores}x{threads}");
+    if preempt.is_some() {
+        let _ = write!(shape, ", {jobs} tasks, preempted");
+    }
+    Choice {
+        options,
+        jobs,
+        shape,
+    }
 }
 
 /// Sockets, cores a socket and threads a core that make a machine of so many CPUs.

@@ -34,6 +34,38 @@ pub fn entries(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     pinned(computer.first, all).map(join)
 }
 
+/// Switching between two tasks that yield one CPU to each other, less a yield to nobody.
+pub fn switch(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
+    let stop = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&stop);
+    let yielding = move || {
+        while seen.load(Acquire) == 0 {
+            std::thread::yield_now();
+        }
+    };
+    let alone = pinned(computer.first, move || yields(rounds)).map(join)?;
+    let other = pinned(computer.first, yielding)?;
+    let both = pinned(computer.first, move || yields(rounds)).map(join);
+    // Release: the other's Acquire above.
+    stop.store(1, Release);
+    join(other);
+    let half: Vec<f64> = both?.into_iter().map(|time| time / 2.0).collect();
+    let how = "half of a round trip of sched_yield between two tasks, less one to nobody";
+    let switch = Reading::of(half).minus(Reading::of(alone));
+    let figure = switch.map(|switch| Figure::new("kernel.switch", how, switch));
+    Ok(figure.into_iter().collect())
+}
+
+/// Nanoseconds of a yield, in each round.
+fn yields(rounds: usize) -> Vec<f64> {
+    let round = |_| {
+        let start = Instant::now();
+        (0..CALLS).for_each(|_| std::thread::yield_now());
+        start.elapsed().as_nanos() as f64 / CALLS as f64
+    };
+    (0..=rounds).map(round).skip(1).collect()
+}
+
 /// Blocking, from round trips on one CPU; waking, from those across two.
 pub fn block_and_wake(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     let first = computer.first;

@@ -29,6 +29,7 @@ const STEPS: &[(&str, Step)] = &[
     ("instructions", instructions::measure),
     ("memory", memory::measure),
     ("kernel entries", kernel::entries),
+    ("a switch", kernel::switch),
     ("block and wake", kernel::block_and_wake),
     ("shootdown", shootdown::measure),
 ];

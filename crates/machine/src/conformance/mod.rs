@@ -15,6 +15,7 @@
 //! | [`message_passing`], [`store_buffer`] | release and acquire; publish and fence |
 //! | [`cpus`], [`spinning`] | where tasks run; waiting |
 //! | [`parking`], [`permits`], [`locals`], [`anchor`], [`clock`] | tasks |
+//! | [`outnumber`], [`pins`], [`wake_ups`] | contexts and interrupts, with [`Smallest`] as the scheduler |
 //! | [`usable`], [`memory`] | frames |
 //! | [`translation`], [`execution`], [`accessed_dirty`], [`flushes`], [`asids`] | one CPU's translation |
 //! | [`kernel_entries`] | the kernel's part of all spaces |
@@ -25,6 +26,7 @@
 //! | [`exact_tlb`], [`exact_large_tlb`] | beyond the contract: the TLB keeps every translation until it is flushed |
 
 mod atomics;
+mod contexts;
 mod cpus;
 mod large;
 mod litmus;
@@ -36,6 +38,7 @@ mod tables;
 mod tasks;
 
 pub use atomics::{atomics, cells};
+pub use contexts::{Smallest, outnumber, pins, wake_ups};
 pub use cpus::{cpus, spinning};
 pub use large::{
     exact_large_tlb, large_changes, large_flushes, large_harvest, large_pages, large_shootdown,

@@ -16,7 +16,7 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
         mode: common.mode(),
         count: None,
     };
-    super::warn_if_crowded(on, plan.tasks);
+    super::tell_if_crowded(&system, &plan);
     let late = Lateness::watch(system.target(), &plan, args.frames as usize)?;
     match common.json {
         true => lateness::print_json(&system.subject(&plan), &late),

@@ -25,7 +25,7 @@ use bench::own::host::Inherited;
 use bench::own::{self, Opened, Setting};
 use bench::simulated::Simulated;
 use bench::tasks::places;
-use bench::{Body, Failure, Job, On, System, interrupt, needs_os};
+use bench::{Body, Failure, Job, On, Plan, System, interrupt, needs_os};
 use stats::Exit;
 use stats::environment::{Environment, LOAD_WINDOW, LoadMeter};
 use std::path::Path;
@@ -93,6 +93,18 @@ fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
         Choice::Known(workload) => Ok(Job::Known(workload).into()),
         Choice::File(file) if on != On::Os => Err(needs_os(&file.display().to_string())),
         Choice::File(file) => own::open(file),
+    }
+}
+
+/// Says so, once, if the tasks of `plan` have to share CPUs.
+fn tell_if_crowded(system: &System, plan: &Plan) {
+    let subject = system.subject(plan);
+    match (&subject.scheduler, &subject.topology) {
+        (Some(scheduler), Some(topology)) => eprintln!(
+            "scalevm: note: {} tasks share the CPUs of {topology}; the scheduler \"{scheduler}\" deals them out",
+            plan.tasks
+        ),
+        _ => warn_if_crowded(system.on(), plan.tasks),
     }
 }
 

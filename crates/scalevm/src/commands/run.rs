@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         count: args.count,
     };
     let schedule = common.schedule(on);
-    super::warn_if_crowded(on, plan.tasks);
+    super::tell_if_crowded(&system, &plan);
     let subject = system.subject(&plan);
     if args.count.is_some() {
         return complete(target, &plan, schedule.samples, &subject, common);
@@ -73,7 +73,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         let (attribution, range) = simulated.reasons(&plan, schedule.duration, progress::bar)?;
         match common.json {
             true => attribution::print_json(&plan, simulated, &attribution, range),
-            false => attribution::print(&attribution, range),
+            false => attribution::print(&plan, simulated, &attribution, range),
         }
     }
     Ok(super::finished())

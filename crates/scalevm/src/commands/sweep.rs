@@ -37,7 +37,6 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let counts = task_counts(&args.cpus, sides[0].system.simulated())?;
     super::prepare()?;
     let workload = super::workload(&args.what, on)?;
-    super::warn_if_crowded(on, counts.last().copied().unwrap_or(1));
     let mut sweep = Sweep {
         workload: workload.job,
         mode: common.mode(),
@@ -45,6 +44,10 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
         counts,
         sides,
     };
+    for side in &sweep.sides {
+        let most = sweep.counts.last().copied().unwrap_or(1);
+        super::tell_if_crowded(&side.system, &sweep.plan(most));
+    }
     let mut out = std::io::stdout();
     let mut sink = Sink::open(
         common.json.then_some(&mut out),
@@ -107,6 +110,16 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// What is run with so many tasks.
+    fn plan(&self, tasks: usize) -> Plan {
+        Plan {
+            workload: self.workload,
+            tasks,
+            mode: self.mode,
+            count: None,
+        }
+    }
+
     /// Measures all points, those of one number of tasks in turn, so that a drift of the
     /// machine meets all curves alike. Writes records if wanted. Returns what was
     /// finished, and why that is not all.
@@ -137,12 +150,7 @@ impl Sweep {
             .flat_map(|&tasks| (0..self.sides.len()).map(move |which| (tasks, which)));
         let mut failure = None;
         for (tasks, which) in turns {
-            let plan = Plan {
-                workload: self.workload,
-                tasks,
-                mode: self.mode,
-                count: None,
-            };
+            let plan = self.plan(tasks);
             let count = self.mode.count(tasks);
             progress.point(&format!("{}, {count}", series[which].label));
             let side = &self.sides[which];
@@ -182,12 +190,7 @@ impl Sweep {
             let (Some(simulated), Some(last)) = (side.system.simulated(), one.points.last()) else {
                 continue;
             };
-            let plan = Plan {
-                workload: self.workload,
-                tasks: last.tasks,
-                mode: self.mode,
-                count: None,
-            };
+            let plan = self.plan(last.tasks);
             let (attribution, range) =
                 simulated.reasons(&plan, self.schedule.duration, progress::bar)?;
             if json {

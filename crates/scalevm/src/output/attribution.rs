@@ -21,15 +21,20 @@ pub fn corners([low, high]: [f64; 2]) -> String {
 }
 
 /// Prints the shares, the worst locks, their callers and the worst lines.
-pub fn print(attribution: &Attribution, range: [f64; 2]) {
+pub fn print(plan: &Plan, target: &Simulated, attribution: &Attribution, range: [f64; 2]) {
     let Attribution {
         lines_wait,
         spinning,
         blocked,
+        queued,
         ..
     } = attribution;
+    let queued = match target.is_scheduled(plan) {
+        true => format!(", {} waiting for a CPU", percent(*queued)),
+        false => String::new(),
+    };
     println!(
-        "\nThe tasks' time: {} waiting for lines, {} spinning, {} blocked",
+        "\nThe tasks' time: {} waiting for lines, {} spinning, {} blocked{queued}",
         percent(*lines_wait),
         percent(*spinning),
         percent(*blocked)
@@ -92,6 +97,7 @@ pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution, ra
         "waiting_for_lines": attribution.lines_wait,
         "spinning": attribution.spinning,
         "blocked": attribution.blocked,
+        "waiting_for_cpu": attribution.queued,
         "locks": rows(&attribution.locks),
         "callers": rows(&attribution.callers),
         "lines": rows(&attribution.lines),

@@ -9,7 +9,7 @@
 //! | part | from | what |
 //! |---|---|---|
 //! | heap | 0 | the allocations of simulated CPUs ([`heap`]) |
-//! | stacks | 64 GiB | one per CPU |
+//! | stacks | 64 GiB | one per CPU, and one per task of a scheduler |
 //! | frames | 128 GiB | physical memory |
 
 pub(crate) mod global;
@@ -35,8 +35,10 @@ const BASE: usize = 1 << 44;
 /// Bytes of heap.
 pub(crate) const HEAP: usize = 64 << 30;
 const STACKS: usize = 64 << 30;
+/// How many stacks there can be.
+pub(crate) const MOST_STACKS: usize = (FRAMES - STACKS) / STACK;
 const FRAMES: usize = 128 << 30;
-/// Bytes of each CPU's stack, of which the lowest are a guard.
+/// Bytes of each stack, of which the lowest are a guard.
 pub(crate) const STACK: usize = 1 << 20;
 const GUARD: usize = 1 << 12;
 /// The most bytes of physical memory.
@@ -65,14 +67,17 @@ impl Arena {
         let memory = Reservation::at(BASE + index * WINDOW, WINDOW)
             .inspect_err(|_| TAKEN[index].store(false, Ordering::Release))?;
         let arena = Arena { index, memory };
-        for cpu in 0..cpus {
-            let stack = arena.stack_bottom(cpu);
-            arena.memory.protect(stack - arena.base(), GUARD)?;
-        }
+        (0..cpus).try_for_each(|cpu| arena.guard(cpu))?;
         let heap = Box::into_raw(Box::new(Heap::new(arena.base(), HEAP, cpus)));
         // Release: pairs with the acquire in `heap_of`.
         HEAPS[index].store(heap, Ordering::Release);
         Ok(arena)
+    }
+
+    /// Makes the lowest page of a stack its guard.
+    pub(crate) fn guard(&self, stack: usize) -> io::Result<()> {
+        let bottom = self.stack_bottom(stack);
+        self.memory.protect(bottom - self.base(), GUARD)
     }
 
     /// The window's first address.
@@ -96,7 +101,7 @@ impl Arena {
         unsafe { core::slice::from_raw_parts(self.base() as *const u8, used) }.to_vec()
     }
 
-    /// Whether an address, counted from the window's start, lies in a CPU's stack.
+    /// Whether an address, counted from the window's start, lies in a stack.
     pub(crate) fn is_stack(offset: usize) -> bool {
         (STACKS..FRAMES).contains(&offset)
     }
@@ -105,14 +110,19 @@ impl Arena {
     pub(crate) fn describe(&self, offset: usize) -> String {
         match offset {
             0..STACKS => format!("heap + {offset:#x}"),
-            STACKS..FRAMES => format!("stack of CPU {}", (offset - STACKS) / STACK),
+            STACKS..FRAMES => format!("stack {}", (offset - STACKS) / STACK),
             _ => format!("frame {} + {}", (offset - FRAMES) >> 12, offset & 0xfff),
         }
     }
 
-    /// The lowest address of a CPU's stack, guard included.
-    pub(crate) fn stack_bottom(&self, cpu: usize) -> usize {
-        self.base() + STACKS + cpu * STACK
+    /// The stack that an address, counted from the window's start, lies in.
+    pub(crate) fn stack_of(offset: usize) -> Option<usize> {
+        Self::is_stack(offset).then(|| (offset - STACKS) / STACK)
+    }
+
+    /// The lowest address of a stack, guard included. The first ones are the CPUs' own.
+    pub(crate) fn stack_bottom(&self, index: usize) -> usize {
+        self.base() + STACKS + index * STACK
     }
 
     /// The first byte of physical memory.

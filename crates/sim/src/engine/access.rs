@@ -63,10 +63,10 @@ pub(crate) fn fence() {
 /// The calling CPU computes for `time`.
 pub(crate) fn advance(time: Time) {
     if let Some(running) = Running::current() {
-        running.with(|engine| {
-            engine.spend(time);
-            engine.charge(Spent::Working, None);
-        });
+        if !running.with(|engine| engine.computes_at_once(time)) {
+            running.compute(time);
+        }
+        running.with(|engine| engine.charge(Spent::Working, None));
     }
 }
 
@@ -75,9 +75,7 @@ pub(crate) fn advance(time: Time) {
 pub(crate) fn in_turn() -> Option<Running> {
     let running = Running::current()?;
     running.drain(Room::All);
-    while !running.with(|engine| engine.is_turn()) {
-        running.wait_turn();
-    }
+    running.await_turn();
     Some(running)
 }
 
@@ -128,7 +126,10 @@ impl Running {
     fn touch(self, what: Shared, kind: Kind) {
         let mut at = what.address & !63;
         while at < what.address + what.bytes.max(1) {
-            let line = self.with(|engine| engine.directory.line_of(at));
+            let (line, preempted) = self.with(|engine| engine.begin_access(at));
+            if preempted {
+                self.preempt();
+            }
             self.touch_line(line, kind);
             at += 64;
         }
@@ -147,7 +148,10 @@ impl Running {
     }
 
     fn store(self, what: Shared, value: u64) -> bool {
-        let line = self.with(|engine| engine.directory.line_of(what.address));
+        let (line, preempted) = self.with(|engine| engine.begin_access(what.address));
+        if preempted {
+            self.preempt();
+        }
         loop {
             match self.with(|engine| engine.buffer_store(line, what, value)) {
                 Next::Done => return true,
@@ -175,7 +179,14 @@ impl Running {
         }
     }
 
-    /// Waits until no actor is earlier.
+    /// Waits until no actor is earlier, however long that takes.
+    pub(super) fn await_turn(self) {
+        while !self.with(|engine| engine.is_turn()) {
+            self.wait_turn();
+        }
+    }
+
+    /// Lets earlier actors go first.
     pub(super) fn wait_turn(self) {
         self.with(|engine| {
             let (cpu, clock) = (engine.running, engine.cpu().clock);
@@ -207,6 +218,12 @@ impl Engine {
     #[inline]
     fn is_turn(&self) -> bool {
         self.me() < self.turn
+    }
+
+    /// The line at `address`, and whether the task is to be preempted before it accesses it.
+    #[inline]
+    fn begin_access(&mut self, address: usize) -> (LineId, bool) {
+        (self.directory.line_of(address), self.draws_preemption())
     }
 
     #[inline]

@@ -3,16 +3,8 @@
 use super::Time;
 use super::access::Room;
 use super::buffer::StoreBuffer;
-use super::stack::CpuStack;
+use super::interrupt::Inbox;
 use crate::translation::Translation;
-use core::ptr::null;
-use corosensei::{Coroutine, Yielder};
-use machine::Locals;
-use std::any::Any;
-
-/// The result of a CPU's coroutine: the payload of a panic, if there was one.
-pub(super) type Ending = Result<(), Box<dyn Any + Send>>;
-pub(super) type Body = Coroutine<(), (), Ending, CpuStack>;
 
 /// The activity of a CPU that is not running, which says what its next turn means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +21,10 @@ pub(crate) enum Doing {
     Spinning,
     /// Its task is blocked.
     Parked,
+    /// It waits for an interrupt, with nothing to run.
+    Idle,
+    /// Its task computes for itself, up to its place in the agenda, unless an interrupt comes.
+    Busy,
 }
 
 /// A CPU.
@@ -36,17 +32,14 @@ pub(crate) struct Cpu {
     /// Picoseconds since the machine was made.
     pub(crate) clock: Time,
     pub(crate) doing: Doing,
-    /// Where the running coroutine suspends itself.
-    pub(super) yielder: *const Yielder<(), ()>,
-    pub(super) body: Option<Body>,
+    /// The context that it runs.
+    pub(crate) context: usize,
+    /// Interrupts that have not been delivered.
+    pub(super) inbox: Inbox,
     /// The task has been unparked and has not parked since.
     pub(super) permit: bool,
     /// Counts tasks, so that the name of an old one is recognized.
     pub(super) task: u64,
-    /// Pins that the running task holds.
-    pub(crate) pins: u32,
-    /// The running task's words.
-    pub(super) locals: *const Locals,
     pub(super) stores: StoreBuffer,
     /// The CPU's cost of computing, in 1,024ths: higher if the core's other thread works too.
     pub(super) slowness: u64,
@@ -66,21 +59,20 @@ pub struct Times {
     pub fetching: u64,
     /// Asleep on a line, or pausing, in a spin loop.
     pub spinning: u64,
-    /// With its task blocked.
+    /// With its task blocked, or with nothing to run.
     pub parked: u64,
 }
 
 impl Cpu {
-    pub(crate) fn new(dice: oorandom::Rand64, buffer: usize) -> Self {
+    /// CPU `index`, in its own context.
+    pub(crate) fn new(index: usize, dice: oorandom::Rand64, buffer: usize) -> Self {
         Cpu {
             clock: 0,
             doing: Doing::Nothing,
-            yielder: null(),
-            body: None,
+            context: index,
+            inbox: Inbox::default(),
             permit: false,
             task: 0,
-            pins: 0,
-            locals: null(),
             stores: StoreBuffer::new(buffer),
             slowness: 1024,
             vain: 0,
@@ -107,10 +99,5 @@ impl Cpu {
     /// The number of its current job.
     pub(crate) fn task(&self) -> u64 {
         self.task
-    }
-
-    /// The running task's words; null if they are gone.
-    pub(crate) fn locals(&self) -> *const Locals {
-        self.locals
     }
 }

@@ -22,7 +22,10 @@
 mod access;
 pub(crate) mod agenda;
 mod buffer;
+pub(crate) mod context;
 pub(crate) mod cpu;
+pub(crate) mod interrupt;
+pub(crate) mod preempt;
 pub(crate) mod sampler;
 mod schedule;
 mod stack;
@@ -32,6 +35,8 @@ pub(crate) mod watch;
 pub(crate) use access::{
     Kind, Shared, advance, allocation, deallocation, fence, in_turn, store, touch,
 };
+pub(crate) use context::{is_running, switch};
+pub(crate) use interrupt::{is_wanted, kick, safe_point, set_timer, wait_for_interrupt};
 pub(crate) use schedule::Outcome;
 pub(crate) use tasks::{delay, park, relax, sleep, unpark, yield_now};
 
@@ -40,11 +45,14 @@ use crate::coherence::{Directory, LineId};
 use crate::label::Labels;
 use crate::profile::Profile;
 use agenda::{Agenda, NEVER, key};
+use context::Context;
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 use cpu::{Cpu, Doing};
 use machine::soft::Oracle;
-use machine::{Anchor, CpuRange};
+use machine::{Anchor, CpuRange, Scheduler};
+use preempt::Preempt;
+use std::sync::Arc;
 use watch::Watch;
 
 /// Picoseconds of simulated time.
@@ -80,12 +88,18 @@ impl Running {
     /// Gives the thread to the scheduler until the CPU is due again; the CPU waits for `line`, if
     /// there is one.
     fn wait(self, line: Option<LineId>) {
-        let (yielder, spent) = self.with(|engine| (engine.cpu().yielder, engine.before_wait()));
-        // SAFETY: the yielder lives while its coroutine runs, which is now.
-        unsafe { (*yielder).suspend(()) };
+        let spent = self.with(Engine::before_wait);
+        self.suspend();
         if let Some(spent) = spent {
             self.with(|engine| engine.charge(spent, line));
         }
+    }
+
+    /// Gives the thread to the engine.
+    fn suspend(self) {
+        let yielder = self.with(|engine| engine.context().yielder);
+        // SAFETY: the yielder lives while its coroutine runs, which is now.
+        unsafe { (*yielder).suspend(()) };
     }
 
     /// Whether this is a CPU of the engine at `engine`.
@@ -99,10 +113,23 @@ pub(crate) struct Engine {
     pub(crate) profile: Profile,
     pub(crate) range: CpuRange,
     pub(crate) cpus: Box<[Cpu]>,
+    /// Those of the CPUs, then those of tasks; in place, since one of them runs.
+    #[allow(clippy::vec_box)]
+    pub(crate) contexts: Vec<Box<Context>>,
+    /// The contexts of tasks that have ended.
+    pub(crate) unused: Vec<usize>,
+    /// Decides which task runs where, if jobs are not CPUs.
+    pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
+    /// Time of tasks that were on no CPU, since the accounts were cleared.
+    pub(crate) off: Off,
+    /// When that was.
+    pub(crate) cleared: Time,
     pub(crate) directory: Directory,
     pub(crate) agenda: Agenda,
     /// The CPU that runs.
     pub(crate) running: usize,
+    /// The context that it runs.
+    pub(crate) current: usize,
     /// While a CPU runs: the key below which it is its turn.
     pub(crate) turn: u64,
     /// While a CPU runs: the key below which it may use the rights it has.
@@ -120,12 +147,22 @@ pub(crate) struct Engine {
     /// When the next page can be zeroed, per socket.
     pub(crate) zeroing: Box<[Time]>,
     pub(crate) watch: Watch,
+    pub(crate) preempt: Option<Preempt>,
     pub(crate) oracle: Oracle,
     pub(crate) labels: Labels,
     pub(crate) counts: Counts,
     pub(crate) anchor: Anchor,
     pub(crate) heap: *mut Heap,
     pub(crate) arena: Arena,
+}
+
+/// The time that tasks of a scheduler were off CPUs, in picoseconds, charged when they come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Off {
+    /// Blocked.
+    pub blocked: u64,
+    /// Ready, waiting for a CPU.
+    pub queued: u64,
 }
 
 /// Counts of the engine's work.
@@ -137,6 +174,8 @@ pub struct Counts {
     pub transfers: u64,
     /// Switches to a CPU.
     pub switches: u64,
+    /// Random preemptions ([`Preempt`]).
+    pub preemptions: u64,
 }
 
 impl Engine {
@@ -226,5 +265,7 @@ pub(crate) fn describe(doing: Doing) -> &'static str {
         Doing::Draining(_) => "waits for its store buffer",
         Doing::Spinning => "spins",
         Doing::Parked => "is blocked",
+        Doing::Idle => "has no task to run",
+        Doing::Busy => "computes for its task",
     }
 }

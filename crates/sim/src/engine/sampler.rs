@@ -1,11 +1,12 @@
 //! A sampling profiler in virtual time: which code CPUs are in, and whether it works or waits.
 //!
-//! Each CPU has an account for each way to spend time. At each event that the engine notices, the
+//! Each context has an account for each way to spend time. At each event that the engine notices, the
 //! time since the last one is added to the account, and an account that has reached the period is
-//! emptied into the CPU's stack at that moment. So long waits are charged where they happened, and
+//! emptied into its stack at that moment. So long waits are charged where they happened, and
 //! short ones in proportion; charging takes no simulated time, and the same random seed gives the
 //! same samples.
 
+use super::context::Context;
 use super::cpu::Doing;
 use super::watch::call_site;
 use super::{Engine, Time};
@@ -23,17 +24,19 @@ pub enum Spent {
     Spinning,
     /// Its task was blocked.
     Blocked,
+    /// Its task waited for a CPU.
+    Queued,
 }
 
 impl Spent {
-    const WAYS: usize = 4;
+    const WAYS: usize = 5;
 
     fn of(doing: Doing) -> Self {
         match doing {
             Doing::Fetching | Doing::Draining(_) => Spent::Fetching,
             Doing::Spinning => Spent::Spinning,
-            Doing::Parked => Spent::Blocked,
-            Doing::Nothing | Doing::Computing => Spent::Working,
+            Doing::Parked | Doing::Idle => Spent::Blocked,
+            Doing::Nothing | Doing::Computing | Doing::Busy => Spent::Working,
         }
     }
 }
@@ -51,13 +54,13 @@ pub(crate) struct Sampler {
 
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// The time up to which the CPU's time is charged.
+    /// The time up to which the context's time is charged.
     until: Time,
     spent: [Time; Spent::WAYS],
 }
 
 impl Sampler {
-    /// A sampler that begins at `begin`; a CPU whose clock is ahead of that is in a pause.
+    /// A sampler that begins at `begin`; a context whose clock is ahead of that is in a pause.
     fn new(period: Time, begin: Time, clocks: impl Iterator<Item = Time>) -> Self {
         let account = |clock: Time| {
             let mut account = Account {
@@ -75,9 +78,20 @@ impl Sampler {
         }
     }
 
-    /// Charges `cpu`, whose clock is `now`, for `spent` since the last charge.
-    fn charge(&mut self, cpu: usize, now: Time, spent: Spent, line: Option<LineId>) {
-        let account = &mut self.accounts[cpu];
+    /// Begins the account of a new context.
+    fn open(&mut self, context: usize, now: Time) {
+        let account = Account {
+            until: now,
+            ..Account::default()
+        };
+        let accounts = self.accounts.len().max(context + 1);
+        self.accounts.resize(accounts, account);
+        self.accounts[context] = account;
+    }
+
+    /// Charges `context`, whose clock is `now`, for `spent` since the last charge.
+    fn charge(&mut self, context: usize, now: Time, spent: Spent, line: Option<LineId>) {
+        let account = &mut self.accounts[context];
         let time = &mut account.spent[spent as usize];
         *time += now.saturating_sub(account.until);
         account.until = account.until.max(now);
@@ -89,13 +103,25 @@ impl Sampler {
 }
 
 impl Engine {
-    /// Begins to sample, a stack for each `period` that a CPU spends in one way.
+    /// Begins to sample, a stack for each `period` that a context spends in one way.
     pub(crate) fn sample(&mut self, period: Time) {
-        let clocks = self.cpus.iter().map(|cpu| cpu.clock);
-        self.watch.sampler = Some(Sampler::new(period, self.time, clocks));
+        let mut clocks = vec![self.time; self.contexts.len()];
+        self.cpus
+            .iter()
+            .for_each(|cpu| clocks[cpu.context] = cpu.clock);
+        let sampler = Sampler::new(period, self.time, clocks.into_iter());
+        self.watch.sampler = Some(sampler);
     }
 
-    /// Ends the sampling: time by place. A CPU that still waits, or has paused since before it
+    /// A new context begins, which has no time to be charged yet.
+    pub(super) fn open_account(&mut self, context: usize) {
+        let now = self.cpu().clock;
+        if let Some(sampler) = &mut self.watch.sampler {
+            sampler.open(context, now);
+        }
+    }
+
+    /// Ends the sampling: time by place. A context that still waits, or has paused since before it
     /// began, has no stack.
     pub(crate) fn sampled(&mut self) -> BTreeMap<Place, Time> {
         let Some(mut sampler) = self.watch.sampler.take() else {
@@ -103,9 +129,20 @@ impl Engine {
         };
         let (end, period) = (self.time, sampler.period);
         let span = end.saturating_sub(sampler.begin);
-        let working = self.cpus.iter().zip(&sampler.accounts);
-        for (cpu, account) in working.filter(|(cpu, _)| cpu.doing != Doing::Nothing) {
-            let waits = (Spent::of(cpu.doing), end.saturating_sub(account.until));
+        let scheduled = self.scheduler.is_some();
+        let own = if scheduled { self.cpus.len() } else { 0 };
+        let off = |one: &Context| match one.parks {
+            true => Spent::Blocked,
+            false => Spent::Queued,
+        };
+        let mut spends: Vec<Spent> = self.contexts.iter().map(|one| off(one)).collect();
+        for cpu in &self.cpus {
+            spends[cpu.context] = Spent::of(cpu.doing);
+        }
+        let exists = |context: usize| self.contexts[context].body.is_some();
+        let accounts = sampler.accounts.iter().enumerate().skip(own);
+        for (context, account) in accounts.filter(|(context, _)| exists(*context)) {
+            let waits = (spends[context], end.saturating_sub(account.until));
             let pause = account.spent[Spent::Spinning as usize].min(span);
             for (spent, time) in [waits, (Spent::Spinning, pause)] {
                 if spent != Spent::Working && time >= period {
@@ -136,9 +173,22 @@ impl Engine {
     #[cold]
     fn charge_sampler(&mut self, spent: Spent, line: Option<LineId>) {
         // A pausing CPU is ahead of the run's end.
-        let (cpu, now) = (self.running, self.cpu().clock.min(self.until));
-        if let Some(sampler) = &mut self.watch.sampler {
-            sampler.charge(cpu, now, spent, line);
+        let now = self.cpu().clock.min(self.until);
+        self.charge_context(now, spent, line);
+    }
+
+    fn charge_context(&mut self, now: Time, spent: Spent, line: Option<LineId>) {
+        // What a CPU does with no task to run is nobody's time.
+        let own = self.scheduler.is_some() && self.current < self.cpus.len();
+        if let Some(sampler) = self.watch.sampler.as_mut().filter(|_| !own) {
+            sampler.charge(self.current, now, spent, line);
         }
+    }
+
+    /// Charges the running context, which was on no CPU: blocked until `ready`, then waiting for one.
+    pub(super) fn charge_off(&mut self, ready: Time) {
+        let now = self.cpu().clock.min(self.until);
+        self.charge_context(ready, Spent::Blocked, None);
+        self.charge_context(now, Spent::Queued, None);
     }
 }

@@ -1,16 +1,14 @@
 //! The scheduler: which actor's turn it is.
 
-use super::access::Room;
 use super::agenda::NEVER;
-use super::cpu::{Cpu, Doing, Ending};
-use super::{CURRENT, Engine, Running, Time, describe};
+use super::context::{Context, Ending};
+use super::cpu::{Cpu, Doing};
+use super::{CURRENT, Engine, Time, describe};
 use crate::arena::global;
-use crate::engine::stack::CpuStack;
-use core::ptr::{from_ref, null, null_mut};
-use corosensei::{Coroutine, CoroutineResult};
-use machine::{Job, Locals};
+use core::ptr::{from_ref, null_mut};
+use corosensei::CoroutineResult;
+use machine::Job;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Futile looks, per spinning CPU, after which no change can be expected any more.
 const HOPE: u64 = 2_000;
@@ -28,26 +26,12 @@ pub(crate) enum Outcome {
 }
 
 impl Engine {
-    /// Gives CPU `cpu`, which is idle, a job that starts at `start`.
+    /// Gives CPU `cpu`, which has no job, one that starts at `start`.
     pub(crate) fn begin(&mut self, cpu: usize, start: Time, job: Job) {
-        let stack = CpuStack::new(&self.arena, cpu);
-        let body = Coroutine::with_stack(stack, move |yielder, ()| -> Ending {
-            let running = Running::current().expect("jobs run on CPUs");
-            let locals = Locals::ZERO;
-            // Both are valid while the coroutine lives, and not used afterwards.
-            running.with(|engine| {
-                engine.cpu().yielder = from_ref(yielder);
-                engine.cpu().locals = from_ref(&locals);
-            });
-            let ended = catch_unwind(AssertUnwindSafe(job));
-            let left = catch_unwind(AssertUnwindSafe(|| drop(locals)));
-            running.with(|engine| engine.cpu().locals = null());
-            running.drain(Room::All);
-            ended.and(left)
-        });
+        debug_assert_eq!(self.cpus[cpu].doing, Doing::Nothing, "CPU {cpu} has a job");
+        self.fill(cpu, job, None);
+        self.contexts[cpu].on = true;
         let it = &mut self.cpus[cpu];
-        debug_assert_eq!(it.doing, Doing::Nothing, "CPU {cpu} has a job");
-        it.body = Some(body);
         it.doing = Doing::Computing;
         it.clock = start;
         it.permit = false;
@@ -89,6 +73,11 @@ impl Engine {
             if let Some(Err(panic)) = unsafe { Engine::resume(this, actor) } {
                 return Outcome::Panicked(panic);
             }
+            // SAFETY: as above.
+            let engine = unsafe { &mut *this };
+            if engine.is_over() {
+                return Outcome::Finished;
+            }
         }
     }
 
@@ -96,21 +85,22 @@ impl Engine {
     fn rest(&mut self) -> Outcome {
         let latest = self.cpus.iter().map(|cpu| cpu.clock).max();
         self.time = latest.map_or(self.time, |latest| latest.max(self.time));
-        let waiting = self.cpus.iter().enumerate();
-        let waiting = waiting.filter(|(_, cpu)| cpu.doing != Doing::Nothing);
-        let lines: Vec<String> = waiting
-            .map(|(index, cpu)| {
-                format!(
-                    "CPU {index} {} since {} ns",
-                    describe(cpu.doing),
-                    cpu.clock / 1000
-                )
-            })
-            .collect();
-        match lines.is_empty() {
+        let stuck = self.doing();
+        match stuck.is_empty() || self.is_over() {
             true => Outcome::Finished,
-            false => Outcome::Stuck(lines.join("; ")),
+            false => Outcome::Stuck(stuck),
         }
+    }
+
+    /// The activities of CPUs that have a job, and of tasks that have no CPU.
+    pub(crate) fn doing(&self) -> String {
+        let cpus = self.cpus.iter().enumerate();
+        let cpus = cpus.filter(|(_, cpu)| cpu.doing != Doing::Nothing);
+        let cpus = cpus.map(|(index, cpu)| {
+            let doing = describe(cpu.doing);
+            format!("CPU {index} {doing} since {} ns", cpu.clock / 1000)
+        });
+        cpus.chain(self.off_tasks()).collect::<Vec<_>>().join("; ")
     }
 
     fn spinning(&self) -> u64 {
@@ -137,12 +127,12 @@ impl Engine {
                 it.vain = if in_vain { it.vain + 1 } else { 0 };
                 self.directory.spinners.rise(cpu);
             }
-            Doing::Parked => {
+            Doing::Parked | Doing::Idle => {
                 it.times.parked += passed;
                 it.translation.rest(time);
             }
             Doing::Draining(_) => it.times.fetching += passed,
-            Doing::Nothing | Doing::Computing => {}
+            Doing::Nothing | Doing::Computing | Doing::Busy => {}
         }
         self.idle = idle;
         let it = &mut self.cpus[cpu];
@@ -161,13 +151,12 @@ impl Engine {
             let engine = &mut *this;
             engine.agenda.set(cpu, NEVER);
             engine.running = cpu;
+            engine.current = engine.cpus[cpu].context;
             engine.set_limits(cpu);
             engine.counts.switches += 1;
             (*engine.heap).switch(Some(cpu));
-            let body: *mut _ = engine.cpus[cpu]
-                .body
-                .as_mut()
-                .expect("a CPU that is due has a job");
+            let context = &mut engine.contexts[engine.current];
+            let body: *mut _ = context.body.as_mut().expect("a CPU that is due has a job");
             (engine.heap, body)
         };
         let outer = CURRENT.replace(this);
@@ -182,9 +171,15 @@ impl Engine {
         match result {
             CoroutineResult::Yield(()) => None,
             CoroutineResult::Return(ending) => {
-                engine.cpus[cpu].doing = Doing::Nothing;
-                engine.cpus[cpu].body = None;
-                engine.cpus[cpu].yielder = null();
+                let ended = engine.current;
+                *engine.contexts[ended] = Context::new();
+                match ending {
+                    Ok(Some(next)) => {
+                        engine.unused.push(ended);
+                        engine.go_on_after(cpu, next);
+                    }
+                    _ => engine.cpus[cpu].doing = Doing::Nothing,
+                }
                 // SAFETY: the heap lives as long as the engine.
                 unsafe { (*engine.heap).switch(None) };
                 Some(ending)
@@ -236,8 +231,8 @@ impl Engine {
 
     /// Drops all jobs, wherever they stand, without dropping the values on their stacks.
     pub(crate) fn abandon(&mut self) {
-        for cpu in &mut self.cpus {
-            if let Some(body) = &mut cpu.body {
+        for context in &mut self.contexts {
+            if let Some(body) = &mut context.body {
                 // SAFETY: nothing outside the machine borrows from the stack: jobs are 'static, and
                 // the machine is not used again.
                 unsafe { body.force_reset() };
@@ -249,6 +244,8 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.abandon();
+        // It lies in the machine's memory, which goes as a whole.
+        core::mem::forget(self.scheduler.take());
         debug_assert!(
             CURRENT.get() != from_ref(self).cast_mut(),
             "a machine is dropped on one of its own CPUs"

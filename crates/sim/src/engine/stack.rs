@@ -8,16 +8,16 @@ use corosensei::stack::{Stack, StackPointer};
 const COLOURS: usize = 64;
 const COLOUR: usize = 17 * 64;
 
-/// A CPU's stack; lives as long as the arena.
+/// A context's stack; lives as long as the arena.
 pub(super) struct CpuStack {
     base: StackPointer,
     limit: StackPointer,
 }
 
 impl CpuStack {
-    pub(super) fn new(arena: &Arena, cpu: usize) -> Self {
-        let bottom = arena.stack_bottom(cpu);
-        let top = bottom + STACK - cpu % COLOURS * COLOUR;
+    pub(super) fn new(arena: &Arena, index: usize) -> Self {
+        let bottom = arena.stack_bottom(index);
+        let top = bottom + STACK - index % COLOURS * COLOUR;
         let pointer = |address| StackPointer::new(address).expect("windows are not at 0");
         CpuStack {
             base: pointer(top & !63),

@@ -2,11 +2,12 @@
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
+use super::interrupt::overdue;
 use super::sampler::Spent;
 use super::{Engine, Running, Time, in_turn};
 use crate::Sim;
 use crate::task::Task;
-use machine::{CpuId, Cpus};
+use machine::{CpuId, Cpus, TaskName};
 
 /// Pauses until a sleeping spinner looks again if nothing wakes it; doubles after each futile look.
 const PATIENCE: u64 = 64;
@@ -19,6 +20,7 @@ pub(crate) fn relax(round: u32) {
     };
     if running.with(|engine| engine.fall_asleep(round)) {
         running.wait(None);
+        overdue(running);
     }
 }
 
@@ -29,18 +31,24 @@ pub(crate) fn delay(pauses: u32) {
     }
 }
 
-/// Yields the CPU to other tasks. There are none: each has its own CPU.
+/// Yields the CPU to other tasks; without a scheduler there are none.
 pub(crate) fn yield_now() {
     assert_unpinned();
-    match Running::current() {
-        None => std::thread::yield_now(),
-        Some(running) => running.with(|engine| engine.spin(engine.profile.kernel.yield_now)),
+    let Some(running) = Running::current() else {
+        return std::thread::yield_now();
+    };
+    match running.scheduler() {
+        Some(scheduler) => scheduler.yield_now(),
+        None => running.with(|engine| engine.spin(engine.profile.kernel.yield_now)),
     }
 }
 
 /// Blocks the calling task until it has a permit, and consumes it.
 pub(crate) fn park() {
     assert_unpinned();
+    if let Some(scheduler) = Running::current().and_then(Running::scheduler) {
+        return parks(|| scheduler.park());
+    }
     if let Some(running) = in_turn()
         && running.with(Engine::block)
     {
@@ -48,18 +56,35 @@ pub(crate) fn park() {
     }
 }
 
+/// Calls `wait`, in which the task leaves its CPU because it waits for an event.
+fn parks(wait: impl FnOnce()) {
+    let set = |parks| {
+        let running = Running::current().expect("a task of a CPU");
+        running.with(|engine| engine.context().parks = parks);
+    };
+    set(true);
+    wait();
+    set(false);
+}
+
 /// Suspends the calling task until the time that `end` computes from now. A permit that it gets
 /// meanwhile is kept. No effect outside the machine's CPUs.
 pub(crate) fn sleep(end: impl FnOnce(Time) -> Time) {
     assert_unpinned();
-    if let Some(running) = in_turn() {
-        running.with(|engine| engine.suspend(end));
-        running.wait(None);
+    let Some(running) = in_turn() else { return };
+    if let Some(scheduler) = running.scheduler() {
+        let end = running.with(|engine| end(engine.cpu().clock));
+        return parks(|| scheduler.sleep_until(end.div_ceil(1000)));
     }
+    running.with(|engine| engine.suspend(end));
+    running.wait(None);
 }
 
 /// Gives `task` its permit.
 pub(crate) fn unpark(task: Task) {
+    if let Some(scheduler) = Running::current().and_then(Running::scheduler) {
+        return scheduler.unpark(TaskName(task.serial));
+    }
     if let Some(running) = in_turn() {
         running.with(|engine| engine.permit(task));
     }
@@ -73,13 +98,13 @@ fn assert_unpinned() {
 impl Engine {
     /// The running task takes a pin of its CPU; returns the CPU's id.
     pub(crate) fn pin(&mut self) -> CpuId {
-        self.cpu().pins += 1;
+        self.context().pins += 1;
         self.range.cpu(self.running)
     }
 
     /// The running task drops a pin.
     pub(crate) fn unpin(&mut self) {
-        self.cpu().pins -= 1;
+        self.context().pins -= 1;
     }
 
     /// The running CPU spends `time` spinning.
@@ -103,7 +128,11 @@ impl Engine {
             return false;
         }
         let looks = self.directory.sleep(cpu, now);
-        let patience = PATIENCE << self.cpu().vain.min(MOST_DOUBLINGS);
+        let patience = match self.preempt {
+            // Each look may be the one before which it is preempted.
+            Some(_) => PATIENCE,
+            None => PATIENCE << self.cpu().vain.min(MOST_DOUBLINGS),
+        };
         self.cpu().doing = Doing::Spinning;
         let until = looks.unwrap_or(now + patience * pause);
         self.agenda.set(cpu, until);

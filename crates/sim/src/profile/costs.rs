@@ -100,6 +100,10 @@ pub struct Kernel {
     pub allocate: u64,
     /// Yielding the CPU when no other task wants it.
     pub yield_now: u64,
+    /// Switching from one task to another, beside the scheduler's own work, which is simulated.
+    pub switch: u64,
+    /// From an interrupt to an idle CPU until it executes.
+    pub idle_exit: u64,
 }
 
 /// The costs of interrupting other CPUs.

@@ -55,6 +55,8 @@ pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
         ("kernel.wake", Time(&mut kernel.wake)),
         ("kernel.allocate", Time(&mut kernel.allocate)),
         ("kernel.yield_now", Time(&mut kernel.yield_now)),
+        ("kernel.switch", Time(&mut kernel.switch)),
+        ("kernel.idle_exit", Time(&mut kernel.idle_exit)),
         ("ipi.send", Time(&mut ipi.send)),
         ("ipi.per_target", Time(&mut ipi.per_target)),
         ("ipi.deliver", Time(&mut ipi.deliver)),

@@ -50,6 +50,9 @@ pub struct Subject {
     pub profile: Option<String>,
     /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
     pub topology: Option<String>,
+    /// Who deals more tasks than CPUs out; absent where each task has a CPU of its own, and on `os`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     /// The first seed, for a random workload or a simulation; each sample has the next.
     pub seed: Option<u64>,
     /// Unit of the rates.

@@ -35,6 +35,9 @@ use alloc::collections::TryReserveError;
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, CpuId, CpuRange, Machine, Ordering, Pinned};
 
+/// Looks at a record before the CPU goes to other tasks.
+const SPINS: u32 = 64;
+
 /// A set of sections that may sleep, and the tasks that wait for them. 128 bytes per CPU.
 pub struct Sleepable<M: Machine, P: Protocol = Standard> {
     /// New sections go to the side of its lowest bit. Advanced by waiters.
@@ -107,7 +110,8 @@ impl<M: Machine, P: Protocol> Sleepable<M, P> {
 
     /// Returns when every section that was open at the call has ended. What those sections did
     /// happens before the return; sections that begin later see what the caller did before the
-    /// call. The caller is in no section of this domain. Reads one cache line per CPU, twice.
+    /// call. The caller is in no section of this domain and holds no pin: it lets other tasks run while it
+    /// waits (as FreeBSD's `epoch_wait_preempt` does). Reads one cache line per CPU, twice.
     pub fn wait(&self) {
         // Pairs with the publication of sections.
         M::fence(Ordering::SeqCst);
@@ -132,7 +136,11 @@ impl<M: Machine, P: Protocol> Sleepable<M, P> {
                     // Relaxed: which side a section is on is a matter of progress only.
                     self.side.0.fetch_add(1, Ordering::Relaxed);
                 }
-                M::relax(round);
+                // A section's task may be off its CPU, and this may be the CPU that it waits for.
+                match round < SPINS {
+                    true => M::relax(round),
+                    false => M::yield_now(),
+                }
                 round = round.saturating_add(1);
             }
         }

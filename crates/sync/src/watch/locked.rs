@@ -213,6 +213,19 @@ impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O
         let attempt = self.blocking(Location::caller());
         self.acquire_unordered(&attempt, || self.raw.try_lock(), || self.raw.lock())
     }
+
+    /// Leaves the held lock to the CPU, which goes on with another context: the calling task does not
+    /// hold it any more. Only the observer is told.
+    #[inline]
+    pub fn hand_over(&self) {
+        O::handed_over(C::state(), from_ref(&self.raw).addr());
+    }
+
+    /// After [`Watched::hand_over`], by the context that the CPU goes on with: it holds the lock now.
+    #[inline]
+    pub fn take_over(&self, site: &'static Location<'static>) {
+        O::taken_over(&self.blocking(site));
+    }
 }
 
 // SAFETY: locking and unlocking are the inner lock's, one for one; the inner `Held` is private to

@@ -84,6 +84,19 @@ pub trait Observer<M: Machine>: 'static {
 
     /// The lock has been released.
     fn released(ticket: Self::Ticket);
+
+    /// The lock stays held, but not by the calling task any more: it is its CPU's, which goes on with
+    /// another context.
+    #[inline(always)]
+    fn handed_over(class: &'static ClassState, lock: usize) {
+        let _ = (class, lock);
+    }
+
+    /// The calling task has the lock that its CPU was left with.
+    #[inline(always)]
+    fn taken_over(attempt: &Attempt) {
+        let _ = attempt;
+    }
 }
 
 /// No watching: the wrapper compiles to the lock.
@@ -142,5 +155,15 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for Both<A, B> {
     fn released(ticket: Self::Ticket) {
         B::released(ticket.1);
         A::released(ticket.0);
+    }
+    #[inline]
+    fn handed_over(class: &'static ClassState, lock: usize) {
+        B::handed_over(class, lock);
+        A::handed_over(class, lock);
+    }
+    #[inline]
+    fn taken_over(attempt: &Attempt) {
+        A::taken_over(attempt);
+        B::taken_over(attempt);
     }
 }

@@ -1,7 +1,7 @@
 //! The exact counter: never above the limit, and nothing refused that fits.
 
 use super::pause;
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use machine::{Atomic, AtomicInt, Atomics, Ordering, Topology};
 use sim::Sim;
 use sync::counter::Limited;
@@ -17,13 +17,17 @@ const LIMIT: u64 = 6;
 pub fn all() -> Vec<Scenario> {
     vec![
         fits::<2>("counter.fits"),
-        Scenario::new("counter.limit", over_limit).on(2..=6),
+        Scenario::new("counter.limit", over_limit)
+            .on(2..=6)
+            .preemptible(),
     ]
 }
 
 /// What always fits is never refused, with a counter that looks `LOOKS` times.
 pub fn fits<const LOOKS: usize>(name: &str) -> Scenario {
-    Scenario::new(name, within_limit::<LOOKS>).on(3..=6)
+    Scenario::new(name, within_limit::<LOOKS>)
+        .on(3..=6)
+        .preemptible()
 }
 
 /// A unit may be reserved for it, by whoever has made it busy; any CPU releases it.
@@ -39,9 +43,9 @@ struct Slots<const LOOKS: usize> {
 }
 
 /// As many slots as units, so that a unit is free for each that is empty.
-fn within_limit<const LOOKS: usize>(machine: &Sim) -> Play {
+fn within_limit<const LOOKS: usize>(stage: &Stage) -> Play {
     let world = Slots::<LOOKS> {
-        counter: Limited::with_rounds(machine.cpus(), FEW, FEW),
+        counter: Limited::with_rounds(stage.machine.cpus(), FEW, FEW),
         slots: std::array::from_fn(|_| Slot(Atomic::new(EMPTY))),
     };
     let job = |world: &Slots<LOOKS>, _cpu: usize| {
@@ -54,7 +58,7 @@ fn within_limit<const LOOKS: usize>(machine: &Sim) -> Play {
             pause(200);
         }
     };
-    Play::new(machine, world, job, |world| {
+    Play::new(stage, world, job, |world| {
         for slot in &world.slots {
             slot.change(FULL, EMPTY, || world.counter.release(1));
         }
@@ -81,9 +85,9 @@ struct World {
     held: <Sim as Atomics>::AtomicU64,
 }
 
-fn over_limit(machine: &Sim) -> Play {
+fn over_limit(stage: &Stage) -> Play {
     let world = World {
-        counter: Limited::with_stock(machine.cpus(), LIMIT, 3),
+        counter: Limited::with_stock(stage.machine.cpus(), LIMIT, 3),
         held: Atomic::new(0),
     };
     let job = |world: &World, _cpu: usize| {
@@ -100,7 +104,7 @@ fn over_limit(machine: &Sim) -> Play {
             }
         }
     };
-    Play::new(machine, world, job, |world| assert_all_free(&world.counter))
+    Play::new(stage, world, job, |world| assert_all_free(&world.counter))
 }
 
 /// All units can be reserved, and no more.

@@ -1,7 +1,7 @@
 //! Epochs: nobody is inside after a wait, callbacks run once and not early.
 
 use super::pause;
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, SharedCell, Topology};
 use sim::Sim;
 use sync::Padded;
@@ -21,7 +21,7 @@ pub fn all() -> Vec<Scenario> {
 
 /// Objects come and go, with the protocol `P`.
 pub fn named<P: Protocol>(name: &str) -> Scenario {
-    Scenario::new(name, build::<P>).on(2..=6)
+    Scenario::new(name, build::<P>).on(2..=6).preemptible()
 }
 
 /// One object is in place; readers use it in sections, and whoever replaces it retires
@@ -46,7 +46,7 @@ struct Object {
     called: <Sim as Atomics>::AtomicU32,
 }
 
-fn build<P: Protocol>(machine: &Sim) -> Play {
+fn build<P: Protocol>(stage: &Stage) -> Play {
     let object = |_| Object {
         node: Deferred::new(),
         retired: SharedCell::new(0),
@@ -56,14 +56,14 @@ fn build<P: Protocol>(machine: &Sim) -> Play {
         limit: PENDING,
         on_stall: None,
     };
-    let cpus = machine.cpus();
+    let jobs = stage.jobs;
     let world = World::<P> {
-        domain: Domain::with_protocol(cpus, options),
-        current: Atomic::new(cpus.len() * ROUNDS),
-        objects: (0..=cpus.len() * ROUNDS).map(object).collect(),
+        domain: Domain::with_protocol(stage.machine.cpus(), options),
+        current: Atomic::new(jobs * ROUNDS),
+        objects: (0..=jobs * ROUNDS).map(object).collect(),
         noise: std::array::from_fn(|_| Padded(Atomic::new(0))),
     };
-    Play::new(machine, world, job::<P>, |world| {
+    Play::new(stage, world, job::<P>, |world| {
         world.domain.barrier();
         for object in &world.objects {
             // SAFETY: all CPUs but this have ended.

@@ -4,10 +4,11 @@
 //! removed from all tables, and stay. Every member finds what it must.
 
 use super::pause;
+use super::process::{enter, leave};
 use super::store::{presets, sharing, with_swap};
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
+use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::{Advice, At, Best, Options, Policies, Prot, Request, Space, Vm};
@@ -36,6 +37,7 @@ pub fn all() -> Vec<Scenario> {
 struct World<P: Policies<Sim>> {
     vm: Arc<Vm<Sim, P>>,
     members: Vec<Member<P>>,
+    jobs: usize,
 }
 
 /// A process, which one CPU runs, and what its pages begin with.
@@ -44,8 +46,8 @@ struct Member<P: Policies<Sim>> {
     words: [<Sim as Atomics>::AtomicU64; PAGES],
 }
 
-fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    let vm = with_swap(machine.clone(), options);
+fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    let vm = with_swap(stage.machine.clone(), options);
     let first = Space::new(&vm).expect("a space");
     first.activate();
     let private = VaRange::sized(PRIVATE, BYTES);
@@ -65,9 +67,14 @@ fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
             members.push(Member::new(child));
         }
     }
-    let world = World { vm, members };
-    Play::new(&machine, world, World::job, |world| {
+    let world = World {
+        vm,
+        members,
+        jobs: stage.jobs,
+    };
+    Play::new(stage, world, World::job, |world| {
         world.members.iter().for_each(Member::look);
+        leave::<Sim>();
         let vm = world.vm;
         drop(world.members);
         vms::assert_unused(&vm);
@@ -76,8 +83,7 @@ fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
 
 impl<P: Policies<Sim>> World<P> {
     fn job(&self, cpu: usize) {
-        let cpus = self.vm.machine().cpus().len();
-        let own: Vec<_> = self.members.iter().skip(cpu).step_by(cpus).collect();
+        let own: Vec<_> = self.members.iter().skip(cpu).step_by(self.jobs).collect();
         for n in 1..=ROUNDS {
             let member = own[sim::dice(own.len() as u64) as usize];
             match sim::dice(5) {
@@ -116,7 +122,7 @@ impl<P: Policies<Sim>> Member<P> {
 
     /// Writes a private page. By the member's CPU.
     fn store(&self, value: u64) {
-        self.space.activate();
+        enter(&self.space);
         let page = sim::dice(PAGES as u64) as usize;
         let stored = self.space.store(PRIVATE + page * PAGE_SIZE, value);
         stored.expect("private memory");
@@ -125,7 +131,7 @@ impl<P: Policies<Sim>> Member<P> {
 
     /// Finds what it must. By the member's CPU, or the only one left.
     fn look(&self) {
-        self.space.activate();
+        enter(&self.space);
         for page in 0..PAGES {
             let word = self.words[page].load(Ordering::Acquire);
             let at = page * PAGE_SIZE;

@@ -5,10 +5,11 @@
 //! other words, which the file never gets.
 
 use super::pause;
+use super::process::enter;
 use super::store::{Store, Table, number, presets, value, with_swap};
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
+use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
@@ -49,16 +50,16 @@ pub fn all() -> Vec<Scenario> {
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }
 
-fn faults<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    build(machine, options, Beside::Nothing)
+fn faults<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    build(stage, options, Beside::Nothing)
 }
 
-fn changes<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    build(machine, options, Beside::Changes)
+fn changes<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    build(stage, options, Beside::Changes)
 }
 
-fn cuts<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    build(machine, options, Beside::Cuts)
+fn cuts<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    build(stage, options, Beside::Cuts)
 }
 
 struct World<P: Policies<Sim>> {
@@ -78,14 +79,14 @@ fn tag(page: usize) -> u64 {
     0x7a67_0000 + page as u64
 }
 
-fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>, beside: Beside) -> Play {
-    let vm = with_swap(machine.clone(), options);
+fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>, beside: Beside) -> Play {
+    let vm = with_swap(stage.machine.clone(), options);
     let store = Arc::new(Store::new(PAGES));
     (0..PAGES).for_each(|page| store.put(&vm, page as u64, tag(page)));
     let file = Object::file(&vm, store.clone(), BYTES as u64).expect("a file");
     let world = World {
         spaces: [(); 2].map(|()| Space::new(&vm).expect("a space")),
-        done: Table::new(vm.machine().cpus().len()),
+        done: Table::new(stage.jobs),
         cut: std::array::from_fn(|_| Atomic::new(0)),
         vm,
         store,
@@ -96,7 +97,7 @@ fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>, beside: Besid
         world.map(space, true, 0..PAGES).expect("room");
         world.map(space, false, 0..PAGES).expect("room");
     }
-    Play::new(&machine, world, World::job, World::end)
+    Play::new(stage, world, World::job, World::end)
 }
 
 /// The `index`th word of a page in a mapping.
@@ -122,7 +123,7 @@ fn some_pages() -> std::ops::Range<usize> {
 impl<P: Policies<Sim>> World<P> {
     fn job(&self, cpu: usize) {
         let space = &self.spaces[cpu % 2];
-        space.activate();
+        enter(space);
         let mut last = Last::default();
         for n in 1..=ROUNDS {
             match sim::dice(3) {

@@ -5,8 +5,9 @@
 //! from then on nothing changes in it but by its own stores, which nobody else sees.
 
 use super::pause;
+use super::process::{enter, leave};
 use super::store::{Table, number, presets, sharing, value, with_swap};
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
 use machine::{PAGE_SIZE, Platform, VaRange};
 use sim::Sim;
@@ -49,16 +50,16 @@ pub fn all() -> Vec<Scenario> {
 /// A parent that stores, on what `wrap` makes of the machine.
 pub fn named<M: Platform>(name: &str, wrap: fn(Sim) -> M) -> Scenario {
     let options = Options::<M, Best>::default;
-    let build = move |machine: &Sim| build(machine, wrap(machine.clone()), options(), false);
+    let build = move |stage: &Stage| build(stage, wrap(stage.machine.clone()), options(), false);
     Scenario::new(name, build).with_memory(MEMORY)
 }
 
-fn stores<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    build(&machine, machine.clone(), options, false)
+fn stores<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    build(stage, stage.machine.clone(), options, false)
 }
 
-fn changes<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    build(&machine, machine.clone(), options, true)
+fn changes<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    build(stage, stage.machine.clone(), options, true)
 }
 
 struct World<M: Platform, P: Policies<M>> {
@@ -67,12 +68,13 @@ struct World<M: Platform, P: Policies<M>> {
     /// The numbers that each CPU began to write last, and had written.
     begun: Table<M, PAGES>,
     done: Table<M, PAGES>,
+    jobs: usize,
     /// Whether mappings change beside the forks.
     changes: bool,
 }
 
 fn build<M: Platform, P: Policies<M>>(
-    machine: &Sim,
+    stage: &Stage,
     wrapped: M,
     options: Options<M, P>,
     changes: bool,
@@ -80,15 +82,15 @@ fn build<M: Platform, P: Policies<M>>(
     let vm = with_swap(wrapped, options);
     let parent = Space::new(&vm).expect("a space");
     parent.map_fixed(WHOLE, Prot::READ_WRITE).expect("room");
-    let cpus = vm.machine().cpus().len();
     let world = World {
         vm,
         parent,
-        begun: Table::new(cpus),
-        done: Table::new(cpus),
+        begun: Table::new(stage.jobs),
+        done: Table::new(stage.jobs),
+        jobs: stage.jobs,
         changes,
     };
-    Play::new(machine, world, World::job, |world| {
+    Play::new(stage, world, World::job, |world| {
         let vm = world.vm;
         drop(world.parent);
         vms::assert_unused(&vm);
@@ -117,7 +119,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
 
     /// Writes the CPU's words, and finds there what it wrote last.
     fn write(&self, cpu: usize) {
-        self.parent.activate();
+        enter(&self.parent);
         let mut last = [0; PAGES];
         for n in 1..=STORES {
             if self.changes && sim::dice(3) == 0 {
@@ -167,8 +169,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
 
     /// All words in a space that this CPU runs in.
     fn look(&self, space: &Space<M, P>) -> Vec<Option<u64>> {
-        let cpus = self.vm.machine().cpus().len();
-        let words = (0..PAGES).flat_map(|page| (0..cpus).map(move |cpu| word(page, cpu)));
+        let words = (0..PAGES).flat_map(|page| (0..self.jobs).map(move |cpu| word(page, cpu)));
         words.map(|word| self.mapped(space.load(word))).collect()
     }
 
@@ -176,7 +177,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         let done = self.done.all();
         let child = self.parent.fork().expect("a fork");
         let begun = self.begun.all();
-        child.activate();
+        enter(&child);
         let end = child.current_break();
         if end > HEAP_START {
             let found = child.load(end - PAGE_SIZE);
@@ -202,18 +203,20 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         }
         if sim::dice(2) == 0 {
             let grandchild = child.fork().expect("a fork");
-            grandchild.activate();
+            enter(&grandchild);
             assert_eq!(self.look(&grandchild), seen, "a child's child");
             for page in 0..PAGES {
                 self.mapped(grandchild.store(word(page, FORKER), value(2)));
             }
+            leave::<M>();
             drop(grandchild);
-            child.activate();
+            enter(&child);
         }
         pause(6_000);
         assert_eq!(self.look(&child), seen, "a child changed after the fork");
+        leave::<M>();
         drop(child);
-        self.parent.activate();
+        enter(&self.parent);
         for page in 0..PAGES {
             let found = self.mapped(self.parent.load(word(page, FORKER)));
             assert!(found.is_none_or(|found| found == 0), "the child's store");

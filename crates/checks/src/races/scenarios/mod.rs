@@ -7,6 +7,8 @@ mod family;
 mod files;
 pub mod fork;
 pub mod mutex;
+pub mod percpu;
+pub(super) mod process;
 pub mod queues;
 mod reclaim;
 mod rwlock;
@@ -24,6 +26,7 @@ pub fn all() -> Vec<Scenario> {
         rwlock::all(),
         queues::all(),
         counter::all(),
+        percpu::all(),
         epoch::all(),
         alan_cox::all(),
         spaces::all(),

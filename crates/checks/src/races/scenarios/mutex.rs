@@ -1,7 +1,7 @@
 //! Mutual exclusion: two words that only the lock keeps equal.
 
 use super::pause;
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use machine::{Atomics, SharedCell};
 use sim::Sim;
 use sync::RawLock;
@@ -31,7 +31,7 @@ pub fn all() -> Vec<Scenario> {
 
 /// The scenario for the lock `L`.
 pub fn named<L: RawLock<Sim> + 'static>(name: &str) -> Scenario {
-    Scenario::new(name, build::<L>).on(2..=6)
+    Scenario::new(name, build::<L>).on(2..=6).preemptible()
 }
 
 struct World<L> {
@@ -39,13 +39,13 @@ struct World<L> {
     pair: Pair,
 }
 
-fn build<L: RawLock<Sim> + 'static>(machine: &Sim) -> Play {
+fn build<L: RawLock<Sim> + 'static>(stage: &Stage) -> Play {
     let world = World {
         lock: L::new(),
         pair: Pair::new(),
     };
-    let sections = ROUNDS * machine::Topology::cpus(machine).len() as u64;
-    Play::new(machine, world, job::<L>, move |world| {
+    let sections = ROUNDS * stage.jobs as u64;
+    Play::new(stage, world, job::<L>, move |world| {
         world.pair.check(sections);
         assert!(!world.lock.is_locked(), "locked, and nobody holds it");
     })

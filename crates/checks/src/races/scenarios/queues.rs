@@ -1,8 +1,8 @@
 //! Turnstiles and sleep queues: no wake-up is lost, none is given twice.
 
 use super::pause;
-use crate::races::play::{Play, Scenario};
-use machine::{Atomic, AtomicInt, Atomics, Ordering, SharedCell, Topology};
+use crate::races::play::{Play, Scenario, Stage};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, SharedCell};
 use sim::Sim;
 use std::ptr;
 use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
@@ -14,9 +14,15 @@ const ROUNDS: u32 = 8;
 /// Semaphores on turnstiles, a market on each sleep queue.
 pub fn all() -> Vec<Scenario> {
     vec![
-        Scenario::new("turnstile.semaphores", semaphores).on(2..=6),
-        Scenario::new("sleepq.hashed", market::<Hashed<Sim>>).on(2..=6),
-        Scenario::new("sleepq.global", market::<GlobalQueue<Sim>>).on(2..=6),
+        Scenario::new("turnstile.semaphores", semaphores)
+            .on(2..=6)
+            .preemptible(),
+        Scenario::new("sleepq.hashed", market::<Hashed<Sim>>)
+            .on(2..=6)
+            .preemptible(),
+        Scenario::new("sleepq.global", market::<GlobalQueue<Sim>>)
+            .on(2..=6)
+            .preemptible(),
     ]
 }
 
@@ -65,7 +71,7 @@ impl Semaphore {
     }
 }
 
-fn semaphores(machine: &Sim) -> Play {
+fn semaphores(stage: &Stage) -> Play {
     let world = Semaphores {
         table: Turnstiles::new(1),
         all: [Semaphore::new(1), Semaphore::new(2)],
@@ -82,7 +88,7 @@ fn semaphores(machine: &Sim) -> Play {
             pause(300);
         }
     };
-    Play::new(machine, world, job, |world| {
+    Play::new(stage, world, job, |world| {
         for semaphore in world.all {
             let permits = semaphore.permits;
             assert_eq!(semaphore.free.into_inner(), permits, "permits were lost");
@@ -98,15 +104,15 @@ struct Market<Q> {
     consumers: u32,
 }
 
-fn market<Q: SleepQueue<Sim> + 'static>(machine: &Sim) -> Play {
-    let cpus = machine.cpus().len() as u32;
+fn market<Q: SleepQueue<Sim> + 'static>(stage: &Stage) -> Play {
+    let jobs = stage.jobs as u32;
     let world = Market {
         queue: Q::new(),
         goods: Atomic::new(0),
-        producers: cpus / 2,
-        consumers: cpus - cpus / 2,
+        producers: jobs / 2,
+        consumers: jobs - jobs / 2,
     };
-    Play::new(machine, world, trade::<Q>, |world| {
+    Play::new(stage, world, trade::<Q>, |world| {
         assert_eq!(world.goods.load(Ordering::Relaxed), 0, "goods were lost");
     })
 }

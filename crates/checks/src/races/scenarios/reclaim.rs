@@ -5,10 +5,11 @@
 //! given up (`MADV_FREE`), what it wrote or zero. One CPU only reclaims.
 
 use super::pause;
+use super::process::{enter, leave};
 use super::store::{presets, sharing, with_swap};
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::{Advice, At, Best, Error, Move, Options, Policies, Prot, Request, Space, Vm};
@@ -44,8 +45,8 @@ struct World<P: Policies<Sim>> {
     working: <Sim as Atomics>::AtomicUsize,
 }
 
-fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    let vm = with_swap(machine.clone(), options);
+fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    let vm = with_swap(stage.machine.clone(), options);
     let first = Space::new(&vm).expect("a space");
     let private = VaRange::sized(FIRST, BYTES);
     first.map_fixed(private, Prot::READ_WRITE).expect("room");
@@ -54,9 +55,9 @@ fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
     let world = World {
         vm,
         first,
-        working: Atomic::new(machine.cpus().len() - 1),
+        working: Atomic::new(stage.jobs - 1),
     };
-    Play::new(&machine, world, World::job, |world| {
+    Play::new(stage, world, World::job, |world| {
         let vm = world.vm;
         drop(world.first);
         vms::assert_unused(&vm);
@@ -126,6 +127,7 @@ impl<P: Policies<Sim>> World<P> {
         for which in 0..worker.processes.len() {
             worker.look(which);
         }
+        leave::<Sim>();
         drop(worker);
         self.first.activate();
         self.working.fetch_sub(1, Ordering::Release);
@@ -140,13 +142,16 @@ impl<P: Policies<Sim>> Worker<'_, P> {
     /// Something, by chance, in one of the processes.
     fn step(&mut self) {
         let which = sim::dice(self.processes.len() as u64) as usize;
-        self.processes[which].space.get().activate();
+        enter(self.processes[which].space.get());
         match sim::dice(12) {
             0..3 => self.store(which),
             3 => self.store_shared(which),
             4 | 5 => self.look(which),
             6 if self.processes.len() <= CHILDREN => self.fork(which),
-            7 if which > 0 => drop(self.processes.swap_remove(which)),
+            7 if which > 0 => {
+                leave::<Sim>();
+                drop(self.processes.swap_remove(which));
+            }
             8 if which > 0 => self.change(which),
             _ => self.page_out(which),
         }
@@ -179,7 +184,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
     fn look(&mut self, which: usize) {
         let process = &mut self.processes[which];
         let space = process.space.get();
-        space.activate();
+        enter(space);
         for page in 0..PAGES {
             let at = 8 * self.cpu + page * PAGE_SIZE;
             let private = space.load(process.start + at);

@@ -2,7 +2,7 @@
 
 use super::mutex::Pair;
 use super::pause;
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use machine::{Atomic, AtomicInt, Atomics, Ordering};
 use sim::Sim;
 use sync::rwlock::{RawRw, SpinParkRw};
@@ -13,8 +13,12 @@ const ROUNDS: u64 = 12;
 /// The lock, also with next to no spinning.
 pub fn all() -> Vec<Scenario> {
     vec![
-        Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>).on(2..=6),
-        Scenario::new("rwlock.parking", build::<SpinParkRw<Sim, 1>>).on(2..=6),
+        Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>)
+            .on(2..=6)
+            .preemptible(),
+        Scenario::new("rwlock.parking", build::<SpinParkRw<Sim, 1>>)
+            .on(2..=6)
+            .preemptible(),
     ]
 }
 
@@ -24,13 +28,13 @@ struct World<L> {
     writes: <Sim as Atomics>::AtomicU64,
 }
 
-fn build<L: RawRw<Sim> + 'static>(machine: &Sim) -> Play {
+fn build<L: RawRw<Sim> + 'static>(stage: &Stage) -> Play {
     let world = World {
         lock: L::new(),
         pair: Pair::new(),
         writes: Atomic::new(0),
     };
-    Play::new(machine, world, job::<L>, |world| {
+    Play::new(stage, world, job::<L>, |world| {
         world.pair.check(world.writes.load(Ordering::Relaxed));
         assert!(!world.lock.is_locked(), "locked, and nobody holds it");
     })

@@ -4,7 +4,8 @@
 //! frames and who uses stale translations; at the end every frame must be back.
 
 use super::pause;
-use crate::races::play::{Play, Scenario};
+use super::process::enter;
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
 use baselines::selected::{Preset, Selected};
 use machine::{Mmu, PAGE_SIZE, VaRange};
@@ -28,11 +29,11 @@ pub fn all() -> Vec<Scenario> {
         [(1, "one-space"), (2, "two-spaces")].map(|(count, name)| {
             let name = format!("{name}.{preset}");
             let scenario = match preset {
-                Preset::Scalevm => Scenario::new(name, move |machine| {
-                    build::<Best>(machine, Options::default(), count)
+                Preset::Scalevm => Scenario::new(name, move |stage| {
+                    build::<Best>(stage, Options::default(), count)
                 }),
-                _ => Scenario::new(name, move |machine| {
-                    build::<Selected>(machine, preset.options(), count)
+                _ => Scenario::new(name, move |stage| {
+                    build::<Selected>(stage, preset.options(), count)
                 }),
             };
             scenario.with_memory(MEMORY)
@@ -46,14 +47,14 @@ struct World<P: Policies<Sim>> {
     spaces: Vec<Space<Sim, P>>,
 }
 
-fn build<P: Policies<Sim>>(machine: &Sim, options: Options<Sim, P>, spaces: usize) -> Play {
-    let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
+fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>, spaces: usize) -> Play {
+    let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
     let spaces = (0..spaces).map(|_| Space::new(&vm).expect("a space"));
     let world = World {
         spaces: spaces.collect(),
         vm,
     };
-    Play::new(machine, world, World::job, |world| {
+    Play::new(stage, world, World::job, |world| {
         let vm = world.vm;
         drop(world.spaces);
         vms::assert_unused(&vm);
@@ -70,7 +71,7 @@ impl<P: Policies<Sim>> World<P> {
             cpu,
             serial: Cell::new(0),
         };
-        worker.space.activate();
+        enter(worker.space);
         for _ in 0..ROUNDS {
             worker.step();
             pause(200);

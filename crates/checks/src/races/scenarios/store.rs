@@ -1,7 +1,7 @@
 //! A store of pages that takes its time and watches its user.
 
 use super::pause;
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use baselines::selected::{Preset, Selected};
 use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sim::Sim;
@@ -151,16 +151,16 @@ pub fn number(value: u64) -> u64 {
 pub fn with_policies<P: Policies<Sim>>(
     name: impl Into<String>,
     options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
-    build: fn(Sim, Options<Sim, P>) -> Play,
+    build: fn(&Stage, Options<Sim, P>) -> Play,
 ) -> Scenario {
-    Scenario::new(name, move |machine: &Sim| build(machine.clone(), options()))
+    Scenario::new(name, move |stage: &Stage| build(stage, options()))
 }
 
 /// A scenario for each preset: `family.preset`.
 pub fn presets(
     family: &str,
-    best: fn(Sim, Options<Sim, Best>) -> Play,
-    selected: fn(Sim, Options<Sim, Selected>) -> Play,
+    best: fn(&Stage, Options<Sim, Best>) -> Play,
+    selected: fn(&Stage, Options<Sim, Selected>) -> Play,
 ) -> Vec<Scenario> {
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");
@@ -173,7 +173,7 @@ pub fn presets(
 }
 
 /// As [`presets`], with forks that share each table (scenarios have few pages in one): `family.sharing`.
-pub fn sharing(family: &str, build: fn(Sim, Options<Sim, Best>) -> Play) -> Scenario {
+pub fn sharing(family: &str, build: fn(&Stage, Options<Sim, Best>) -> Play) -> Scenario {
     let options = || Options {
         fork_tables: ForkTables::Shared { from: 1 },
         ..Options::default()

@@ -5,10 +5,11 @@
 //! take tables away, and sometimes pages.
 
 use super::pause;
+use super::process::{enter, leave};
 use super::store::presets;
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, Topology, VaRange};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::ObjectRef;
@@ -41,9 +42,9 @@ struct World<P: Policies<Sim>> {
     working: <Sim as Atomics>::AtomicUsize,
 }
 
-fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
+fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
     let vm = Vm::with_options(
-        machine.clone(),
+        stage.machine.clone(),
         Options {
             swap_pages: Some(1 << 20),
             ..options
@@ -54,9 +55,9 @@ fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
     let world = World {
         memory: vm.shared_memory(bytes).expect("shared memory"),
         vm,
-        working: Atomic::new(machine.cpus().len() - 1),
+        working: Atomic::new(stage.jobs - 1),
     };
-    Play::new(&machine, world, World::job, |world| {
+    Play::new(stage, world, World::job, |world| {
         let World { vm, memory, .. } = world;
         drop(memory);
         vms::assert_unused(&vm);
@@ -91,6 +92,7 @@ impl<P: Policies<Sim>> World<P> {
             pause(400);
         }
         worker.processes.iter().for_each(|space| worker.look(space));
+        leave::<Sim>();
         drop(worker);
         self.working.fetch_sub(1, Ordering::Release);
     }
@@ -130,7 +132,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
     /// Something, by chance, in one of the processes.
     fn step(&mut self) {
         let which = sim::dice(self.processes.len() as u64) as usize;
-        self.processes[which].activate();
+        enter(&self.processes[which]);
         match sim::dice(12) {
             0..4 => self.store(which),
             4..7 => self.look(&self.processes[which]),
@@ -138,7 +140,10 @@ impl<P: Policies<Sim>> Worker<'_, P> {
                 let child = self.processes[which].fork().expect("a fork");
                 self.processes.push(child);
             }
-            8 if self.processes.len() > 1 => drop(self.processes.swap_remove(which)),
+            8 if self.processes.len() > 1 => {
+                leave::<Sim>();
+                drop(self.processes.swap_remove(which));
+            }
             _ => self.change(which),
         }
     }
@@ -158,7 +163,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
 
     /// Finds what must be there, in all pages.
     fn look(&self, space: &Space<Sim, P>) {
-        space.activate();
+        enter(space);
         for (table, &word) in self.words.iter().enumerate() {
             assert_eq!(space.load(self.place(table)), Ok(word), "table {table}");
         }

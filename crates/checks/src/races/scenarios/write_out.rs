@@ -5,10 +5,11 @@
 
 use super::alan_cox::{AT, PAGEOUT, WRITER};
 use super::pause;
+use super::process::enter;
 use super::store::{Store, presets, with_policies};
-use crate::races::play::{Play, Scenario};
+use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE, Topology};
+use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
@@ -45,8 +46,8 @@ struct World<P: Policies<Sim>> {
     last: <Sim as Atomics>::AtomicU64,
 }
 
-fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
-    let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
+fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
     let store = Arc::new(Store::new(1));
     let file = Object::file(&vm, store, PAGE_SIZE as u64).expect("a file");
     let space = |_| {
@@ -58,14 +59,14 @@ fn build<P: Policies<Sim>>(machine: Sim, options: Options<Sim, P>) -> Play {
             .expect("room");
         space
     };
-    let spaces: Vec<_> = (PAGEOUT..machine.cpus().len()).map(space).collect();
+    let spaces: Vec<_> = (PAGEOUT..stage.jobs).map(space).collect();
     let world = World {
         vm,
         file,
         spaces,
         last: Atomic::new(0),
     };
-    Play::new(&machine, world, World::job, |world| {
+    Play::new(stage, world, World::job, |world| {
         let mut word = [0; 8];
         assert_eq!(world.file.read(0, &mut word), Ok(8));
         let (found, last) = (u64::from_le_bytes(word), world.last.load(Ordering::Relaxed));
@@ -90,7 +91,7 @@ impl<P: Policies<Sim>> World<P> {
         let mut left: Vec<_> = self.spaces[1..].iter().collect();
         for value in 1.. {
             left.retain(|space| {
-                space.activate();
+                enter(space);
                 match space.store(AT.start, value) {
                     Ok(()) => self.last.store(value, Ordering::Relaxed),
                     Err(Error::Segv(_)) => return false,
@@ -113,7 +114,7 @@ impl<P: Policies<Sim>> World<P> {
     /// Sends the page out by way of a mapping of its own.
     fn page_out(&self) {
         let space = &self.spaces[0];
-        space.activate();
+        enter(space);
         for _ in 0..ROUNDS {
             space.load(AT.start).expect("mapped");
             let written = match sim::dice(3) {

@@ -34,7 +34,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         mode: common.mode(),
         count: None,
     };
-    super::warn_if_crowded(on, plan.tasks);
+    super::tell_if_crowded(&system, &plan);
     let directory = Place::of(args.out.as_deref(), common.json)?;
     let store = common.keep.store.as_deref().map(Writer::create);
     let store = store.transpose()?;

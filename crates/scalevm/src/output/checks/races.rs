@@ -92,7 +92,7 @@ impl Report {
             (false, None) => format!("{runs} runs"),
         };
         println!("{name:<32} {result}");
-        if let Some((seed, Failure { machine, what })) = row.found.failures.first_key_value() {
+        if let Some((seed, Failure { machine, what, .. })) = row.found.failures.first_key_value() {
             println!(
                 "  seed {seed} ({machine}): {}",
                 what.replace('\n', "\n    ")
@@ -102,9 +102,12 @@ impl Report {
     }
 
     fn print_json(&self, row: &Row<'_>) {
+        let failures = row.found.failures.values();
+        let preempted = failures.filter(|failure| failure.preempted);
         let mut line = json!({
             "record": if self.planted { "planted" } else { "scenario" },
             "name": row.name, "about": row.about, "runs": row.found.runs, "failed": row.found.failures.len(),
+            "preempted": {"runs": row.found.preempted, "failed": preempted.count()},
         });
         if let Some((seed, failure)) = row.found.failures.first_key_value() {
             line["seed"] = json!(seed);

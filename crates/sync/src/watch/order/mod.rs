@@ -102,6 +102,20 @@ impl<M: Machine> Observer<M> for Order {
 
     #[inline]
     fn released((): ()) {}
+
+    #[inline]
+    fn handed_over(class: &'static ClassState, lock: usize) {
+        if is_on() {
+            pop::<M>(class, lock);
+        }
+    }
+
+    #[inline]
+    fn taken_over(attempt: &Attempt) {
+        if is_on() {
+            push::<M>(attempt);
+        }
+    }
 }
 
 // These three are not inlined: each lock and each place that acquires it has a copy of the caller.

@@ -11,9 +11,13 @@
 //! to be returned to the observer. The CPUs' elements hold the depths as well and are written as
 //! often as OpenBSD's: they exist only for their cost, since CPUs of two machines in one process
 //! may have the same number.
+//!
+//! A switch hands the lock from one context to the next ([`MpLock::lock_for_switch`]). Meanwhile the
+//! CPU owns it, and no task.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
+use core::panic::Location;
 use core::ptr::from_ref;
 use core::sync::atomic::AtomicUsize;
 use machine::{Atomic, MAX_CPUS, Machine, Ordering, Pinned};
@@ -46,6 +50,9 @@ struct Taken<T>(UnsafeCell<(u32, Option<T>)>);
 unsafe impl<T> Send for Taken<T> {}
 // SAFETY: only the owner touches it, and the lock orders owners.
 unsafe impl<T> Sync for Taken<T> {}
+
+/// The owner while the lock is handed from one context to another: no task's name, which is an address.
+const HANDED: usize = 1;
 
 /// The calling task: the address of its local words, which is unique while the task lives.
 fn me<M: Machine>() -> usize {
@@ -127,6 +134,35 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         }
         self.note(count);
         self.own(self.words.lock_again(), count);
+    }
+
+    /// Acquires the lock, or keeps it if the task holds it, however often it has taken it
+    /// (`__mp_release_all_but_one`), and leaves it to the CPU, for [`MpLock::unlock_after_switch`].
+    #[track_caller]
+    pub fn lock_for_switch(&self) {
+        if !self.is_mine() {
+            self.lock();
+        }
+        self.set_depth(1);
+        self.words.hand_over();
+        self.owner.store(HANDED, Ordering::Relaxed);
+    }
+
+    /// Releases the lock that [`MpLock::lock_for_switch`] has left to the calling CPU.
+    ///
+    /// # Panics
+    /// If it was not handed over.
+    #[track_caller]
+    pub fn unlock_after_switch(&self) {
+        // Relaxed: the CPU has held the lock since it wrote this.
+        let owner = self.owner.load(Ordering::Relaxed);
+        assert!(
+            owner == HANDED,
+            "released by a CPU that was not left with it"
+        );
+        self.words.take_over(Location::caller());
+        self.owner.store(me::<M>(), Ordering::Relaxed);
+        self.release_all();
     }
 
     /// Labels the lock's parts, see [`machine::Atomics::label`].

@@ -1,0 +1,33 @@
+//! The space that a job runs in: active on whatever CPU the job is.
+
+use crate::races::panics;
+use machine::{Locals, Platform};
+use std::ptr::from_ref;
+use sync::EMBEDDER;
+use vm::{Pmap, Policies, Space};
+
+/// The calling job runs in `space` from now on; it [leaves](leave) it, or enters another, before the space
+/// may go.
+pub fn enter<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
+    M::with_locals(|locals| {
+        locals.words[EMBEDDER].set(from_ref::<Pmap<M, P>>(space.pmap()) as usize);
+        locals.at_switch.set(Some(back::<M, P>));
+    });
+    space.activate();
+}
+
+/// The calling job runs in no space from now on. What its CPU has active stays so.
+pub fn leave<M: Platform>() {
+    M::with_locals(|locals| locals.at_switch.set(None));
+}
+
+/// The job of these words is back on a CPU.
+fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
+    if panics::happened() {
+        // The run has failed, and a job that unwinds may have dropped its space.
+        return;
+    }
+    let pmap = locals.words[EMBEDDER].get() as *const Pmap<M, P>;
+    // SAFETY: the job is in the space, which stays in place until it has left.
+    unsafe { &*pmap }.activate();
+}

@@ -1,0 +1,72 @@
+//! How waiting tasks get to CPUs that have fewer.
+//!
+//! An idle CPU takes; a busy one gives, at its tick. No CPU holds two queues' locks at once, and a
+//! taker does not wait for one: it goes on to the next neighbour.
+
+use super::{Best, NEAR};
+use crate::TaskRef;
+use machine::Contexts;
+
+/// How many flags a busy CPU reads at a tick to find an idle CPU.
+const FAR: usize = 128;
+
+impl<M: Contexts> Best<M> {
+    /// A task that waits at a neighbour, for the calling CPU, which has none.
+    pub(super) fn steal(&self, cpu: usize, now: u64) -> Option<TaskRef<M, Self>> {
+        let near = self.idle.near(cpu).take(NEAR);
+        let mut busy = near.filter(|&other| self.queues.of(other).is_crowded());
+        let (task, lag) = busy.find_map(|other| self.queues.of(other).take())?;
+        self.queues.of(cpu).adopt(lag, now);
+        Some(task)
+    }
+
+    /// A neighbour at which a task waits.
+    pub(super) fn victim(&self, cpu: usize) -> Option<usize> {
+        let mut near = self.idle.near(cpu).take(NEAR);
+        near.find(|&other| self.queues.of(other).is_crowded())
+    }
+
+    /// The calling CPU, at which tasks wait, gives one to each idle CPU; if there is none, one to a CPU
+    /// with fewer. Returns a CPU to interrupt.
+    pub(super) fn balance(&self, cpu: usize, now: u64) -> Option<usize> {
+        let own = self.queues.of(cpu);
+        let mut given = false;
+        for other in self.idle.near(cpu).take(FAR) {
+            if !own.is_crowded() {
+                return None;
+            }
+            if self.idle.claim(other) {
+                self.give(cpu, other, now);
+                M::kick(other);
+                given = true;
+            }
+        }
+        let other = self.shorter(cpu, now).filter(|_| !given)?;
+        self.give(cpu, other, now)
+    }
+
+    /// A task that waits at `cpu` goes to `other`. Returns that if it has to be interrupted.
+    fn give(&self, cpu: usize, other: usize, now: u64) -> Option<usize> {
+        let (task, lag) = self.queues.of(cpu).take()?;
+        self.enqueue(other, cpu, task, lag, now)
+    }
+
+    /// A CPU at which fewer tasks wait; one is looked at, chosen at random.
+    fn shorter(&self, cpu: usize, now: u64) -> Option<usize> {
+        let others = self.queues.cpus().len() as u64 - 1;
+        let dice = scramble(now.wrapping_add((cpu as u64) << 48));
+        let other = (dice >> 32).checked_rem(others)?;
+        let other = self.idle.near(cpu).nth(other as usize)?;
+        let (own, its) = (self.queues.of(cpu), self.queues.of(other));
+        // For a difference of one only at times, so that tasks take turns at having more company.
+        let enough = if dice.is_multiple_of(4) { 1 } else { 2 };
+        (own.waiting() >= its.waiting() + enough).then_some(other)
+    }
+}
+
+/// The finalizer of SplitMix64: neighbouring numbers become unrelated ones.
+fn scramble(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}

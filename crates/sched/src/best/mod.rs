@@ -1,0 +1,241 @@
+//! The default policy: a queue for each CPU, fair by virtual time.
+//!
+//! # Fairness
+//! A task's *virtual time* is the time it has run. A CPU runs the ready task that has least of it, for
+//! [`SLICE`] at a time. Each queue has a *floor*, the least virtual time among its tasks, which never
+//! falls. A task outside the queues keeps its *lag*: how far its virtual time is above the floor; so it
+//! can go to another queue, whose floor is another one. Time asleep counts against the lag, down to
+//! -[`BONUS`]: a task that has slept gets the CPU before one that has run, and at once if it is
+//! [`GRAIN`] behind. A task that yields goes behind all that wait. (The ideas are those of Linux's CFS, 2.6.23 to 6.5: virtual run time, wake-up
+//! preemption, a bounded credit for sleepers.)
+//!
+//! # Which CPU
+//! A woken task goes to the CPU it ran on last, if that is idle; else to an idle one among its
+//! [`NEAR`] neighbours; else to its last one. A CPU without a task takes one from a neighbour's queue
+//! before it waits. A CPU with waiting tasks gives one to an idle CPU at its tick, or to one with fewer
+//! (`balance`). Neighbours of CPU `c` are `c ^ 1`, `c ^ 2`, …: aligned groups first, and different
+//! CPUs look in different orders. (The machine tells nothing else of its topology.)
+//!
+//! No line is written by all CPUs. A task that sleeps and wakes on its CPU writes the lines of that CPU
+//! and its own; others write those only to hand over a task, or to take one.
+//!
+//! # No task is forgotten
+//! A ready task is in the queue of some CPU `c`, and `c` takes it, or another CPU does:
+//!
+//! - *`c` runs a task.* It looks at its queue when that leaves. If the task goes on for ever, `c` must
+//!   have a tick: `crowded` says so, under the queue's lock. `c` sets it when it begins to run a task
+//!   and others wait; whoever enqueues the first one later sets it and interrupts `c`, which then sets
+//!   its timer. (On `c` itself the scheduler does that after [`Policy::ready`].)
+//! - *`c` runs none*, which the queue also says under its lock. Either `c` still has to look at the
+//!   queue, or it has found it empty and goes idle:
+//!
+//!   ```text
+//!   c:        idle[c] = IDLE; fence;            if waiting[c] > 0, look again; wait
+//!   enqueuer: push; waiting[c] += 1; fence;     if idle[c] is IDLE, interrupt c
+//!   ```
+//!   Of the two fences one comes first (Dekker's pattern), so `c` sees the task, or the enqueuer sees
+//!   `c` idle. An interrupt that comes before `c` waits ends the wait at once.
+//! - *The enqueuer has claimed `c`* (IDLE → CLAIMED, so that two wakers choose two CPUs). It
+//!   interrupts `c` after the push in any case. Another enqueuer that finds `c` CLAIMED need not: if
+//!   `c` waits, that interrupt ends the wait; and before `c` waits again it sets IDLE, which comes after
+//!   that enqueuer's look, so it sees the count.
+//!
+//! So a task waits for a busy CPU while another is idle only until the next tick, if the idle one was
+//! not among the neighbours, or was busy when the waker looked.
+
+mod balance;
+pub mod idle;
+mod queue;
+
+use crate::heap::Node;
+use crate::{Leaving, Policy, TaskRef, Tick, Why};
+use idle::Idle;
+use machine::{Contexts, CpuRange, SharedCell};
+use queue::{Origin, Owner, Queue};
+use sync::PerCpu;
+
+/// Nanoseconds that a task runs while others wait.
+pub const SLICE: u64 = 3_000_000;
+/// How much virtual time a woken task must be behind to preempt.
+pub const GRAIN: u64 = 500_000;
+/// The most that sleep is worth.
+pub const BONUS: u64 = SLICE;
+/// How many neighbours a waker looks at, and a CPU that has run out of tasks.
+pub const NEAR: usize = 16;
+
+/// The policy.
+pub struct Best<M: Contexts> {
+    queues: PerCpu<Queue<M>, M>,
+    idle: Idle<M>,
+}
+
+/// The policy's words in a task.
+pub struct Entry<M: Contexts> {
+    /// Guarded by the lock of the queue that the task is in.
+    node: Node<M, TaskRef<M, Best<M>>>,
+    /// Guarded by whoever has the task.
+    account: M::Cell<Account>,
+}
+
+/// What a task outside the queues has used.
+#[derive(Clone, Copy)]
+struct Account {
+    /// Its virtual time, above the floor of the queue that it was in.
+    lag: i64,
+    /// When it left.
+    left: u64,
+}
+
+impl<M: Contexts> Entry<M> {
+    /// The caller has the task.
+    fn set_account(&self, lag: i64, left: u64) {
+        // SAFETY: the task's owner is the only one who accesses it.
+        unsafe { *self.account.write() = Account { lag, left } };
+    }
+
+    /// The lag of a task that has not waited elsewhere. The caller has the task.
+    fn lag(&self) -> i64 {
+        // SAFETY: as above.
+        unsafe { (*self.account.read()).lag }
+    }
+
+    /// The lag of a task that has waited elsewhere until now. The caller has the task.
+    fn lag_after_sleep(&self, now: u64) -> i64 {
+        // SAFETY: as above.
+        let account = unsafe { *self.account.read() };
+        let slept = now.saturating_sub(account.left);
+        account
+            .lag
+            .saturating_sub_unsigned(slept)
+            .max(-(BONUS as i64))
+    }
+}
+
+// SAFETY: a task is in one queue at most, and popped under that queue's lock, which orders the push
+// before the pop.
+unsafe impl<M: Contexts> Policy<M> for Best<M> {
+    const NAME: &'static str = "best";
+    type Entry = Entry<M>;
+
+    fn new(cpus: CpuRange) -> Self {
+        let queues = PerCpu::new(cpus, |_| Queue::new());
+        queues.label("run queue");
+        Best {
+            queues,
+            idle: Idle::new(cpus),
+        }
+    }
+
+    fn entry() -> Entry<M> {
+        let account = Account { lag: 0, left: 0 };
+        Entry {
+            node: Node::new(),
+            account: M::Cell::new(account),
+        }
+    }
+
+    fn begin(&self, task: TaskRef<M, Self>, _parent: Option<TaskRef<M, Self>>, now: u64) {
+        task.entry().set_account(0, now);
+    }
+
+    fn next(
+        &self,
+        cpu: usize,
+        current: Option<(TaskRef<M, Self>, Leaving)>,
+        now: u64,
+    ) -> Option<TaskRef<M, Self>> {
+        let own = self.queues.of(cpu);
+        let next = own.next(current, now);
+        let needs_one = current.is_none_or(|(_, leaving)| !leaving.stays_ready());
+        let next = match next {
+            None if needs_one => self.steal(cpu, now),
+            _ => next,
+        };
+        if current.is_none() && next.is_some() {
+            self.idle.end(cpu);
+        }
+        next
+    }
+
+    fn put_back(
+        &self,
+        cpu: usize,
+        task: TaskRef<M, Self>,
+        _leaving: Leaving,
+        now: u64,
+    ) -> Option<usize> {
+        let lag = task.entry().lag();
+        let pushed = self.queues.of(cpu).push(task, lag, now, Origin::Back);
+        (pushed == Owner::Interrupt).then_some(cpu)
+    }
+
+    fn ready(&self, task: TaskRef<M, Self>, here: usize, why: Why, now: u64) -> Option<usize> {
+        let home = match why {
+            Why::New => here,
+            Why::Woken => task.cpu(),
+        };
+        let lag = task.entry().lag_after_sleep(now);
+        let claimed = self.claim_near(home, here);
+        let kick = self.enqueue(claimed.unwrap_or(home), here, task, lag, now);
+        claimed.or(kick)
+    }
+
+    fn idle(&self, cpu: usize) -> bool {
+        self.idle.begin(cpu);
+        let work = self.queues.of(cpu).waiting() > 0 || self.victim(cpu).is_some();
+        if work {
+            self.idle.end(cpu);
+        }
+        !work
+    }
+
+    fn tick(&self, cpu: usize, _current: TaskRef<M, Self>, now: u64) -> Tick {
+        let own = self.queues.of(cpu);
+        if !own.is_crowded() {
+            return Tick::default();
+        }
+        let kick = self.balance(cpu, now);
+        Tick {
+            preempt: own.should_preempt(now),
+            kick,
+        }
+    }
+
+    fn deadline(&self, cpu: usize, _current: TaskRef<M, Self>, now: u64) -> u64 {
+        self.queues.of(cpu).deadline(now)
+    }
+}
+
+impl<M: Contexts> Best<M> {
+    /// Puts a task that the caller has into the queue of `cpu`; returns that CPU if it has to be
+    /// interrupted, and the caller has not claimed it.
+    fn enqueue(
+        &self,
+        cpu: usize,
+        here: usize,
+        task: TaskRef<M, Self>,
+        lag: i64,
+        now: u64,
+    ) -> Option<usize> {
+        let from = if cpu == here {
+            Origin::Here
+        } else {
+            Origin::Elsewhere
+        };
+        let kick = match self.queues.of(cpu).push(task, lag, now, from) {
+            Owner::Looks => false,
+            Owner::Interrupt => true,
+            Owner::MayBeIdle => self.idle.claim(cpu),
+        };
+        kick.then_some(cpu)
+    }
+
+    /// `home` if it has no task to run, or an idle CPU near it, claimed for the caller on `here`.
+    fn claim_near(&self, home: usize, here: usize) -> Option<usize> {
+        if home == here && self.queues.of(here).is_free() {
+            return None;
+        }
+        let near = core::iter::once(home).chain(self.idle.near(home));
+        near.take(NEAR + 1).find(|&cpu| self.idle.claim(cpu))
+    }
+}

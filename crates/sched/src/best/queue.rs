@@ -1,0 +1,248 @@
+//! One CPU's queue.
+
+use super::idle::Waiting;
+use super::{Best, GRAIN, SLICE};
+use crate::heap::Heap;
+use crate::{Leaving, TaskRef};
+use machine::{Atomic, Contexts, Ordering};
+use sync::spin::Ticket;
+use sync::{Mutex, MutexGuard, Padded};
+
+/// The floor at first: no virtual time gets below 0.
+const FIRST_FLOOR: u64 = 1 << 40;
+
+/// `started` while the CPU runs no task.
+const NOTHING: u64 = u64::MAX;
+
+/// The queue, and what its CPU runs.
+///
+/// What is not behind the mutex is written by its holder only, and read by others as a hint. Where a
+/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so those who look for
+/// work do not disturb it.
+pub(super) struct Queue<M: Contexts> {
+    ready: Mutex<M, Ticket<M>, Ready<M>>,
+    /// How many tasks are in the heap, or on their way back into it.
+    waiting: Waiting<M>,
+    /// 1 if the CPU runs a task and others wait: it has a tick, and others may take one.
+    crowded: Padded<M::AtomicU32>,
+    /// When the CPU's task began to run, or [`NOTHING`]. Written by the CPU, so it may read it without
+    /// the mutex; so is the next one.
+    started: M::AtomicU64,
+    /// The virtual time at which it did.
+    began: M::AtomicU64,
+}
+
+/// The tasks that wait, by their virtual times.
+struct Ready<M: Contexts> {
+    heap: Heap<M, TaskRef<M, Best<M>>>,
+    /// What the least virtual time of a task here was at some moment.
+    floor: u64,
+    /// No task in the heap has more virtual time.
+    most: u64,
+}
+
+/// Where a task comes from that is pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The caller is on another CPU.
+    Elsewhere,
+    /// The caller is on the CPU.
+    Here,
+    /// The CPU has just run it: it counts as waiting since [`Queue::next`], so that others do not find
+    /// one too few in the meantime.
+    Back,
+}
+
+/// What becomes of a task that was pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The CPU will look at its queue by itself.
+    Looks,
+    /// It must be interrupted.
+    Interrupt,
+    /// It must be interrupted if its flag says that it is idle.
+    MayBeIdle,
+}
+
+type Guard<'a, M> = MutexGuard<'a, M, Ticket<M>, Ready<M>>;
+
+impl<M: Contexts> Queue<M> {
+    pub(super) fn new() -> Self {
+        Queue {
+            ready: Mutex::new(Ready {
+                heap: Heap::new(),
+                floor: FIRST_FLOOR,
+                most: 0,
+            }),
+            waiting: Waiting::new(),
+            crowded: Padded(M::AtomicU32::new(0)),
+            started: M::AtomicU64::new(NOTHING),
+            began: M::AtomicU64::new(0),
+        }
+    }
+
+    /// How many tasks waited here a moment ago.
+    #[inline]
+    pub(super) fn waiting(&self) -> u32 {
+        self.waiting.get()
+    }
+
+    /// Whether a moment ago the CPU ran a task and others waited.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns whether the queue was crowded before.
+    fn set_crowded(&self, _ready: &Guard<'_, M>, crowded: bool) -> bool {
+        let was = self.is_crowded();
+        if was != crowded {
+            self.crowded.store(u32::from(crowded), Ordering::Relaxed);
+        }
+        was
+    }
+
+    /// Whether the calling CPU, whose queue it is, has nothing to run.
+    pub(super) fn is_free(&self) -> bool {
+        self.started.load(Ordering::Relaxed) == NOTHING && self.waiting() == 0
+    }
+
+    /// The virtual time of the CPU's task; of none if it runs none.
+    fn running(&self, now: u64) -> Option<u64> {
+        let started = self.started.load(Ordering::Relaxed);
+        let ran = now.saturating_sub(started);
+        (started != NOTHING).then(|| self.began.load(Ordering::Relaxed) + ran)
+    }
+
+    /// Raises the floor to what the tasks here have now.
+    fn raise_floor(&self, ready: &mut Guard<'_, M>, now: u64) {
+        let least = ready.heap.first_key();
+        let least = least.min(self.running(now).unwrap_or(u64::MAX));
+        if least != u64::MAX {
+            ready.floor = ready.floor.max(least);
+        }
+    }
+
+    /// Adds a task whose virtual time is `lag` above the floor.
+    pub(super) fn push(
+        &self,
+        task: TaskRef<M, Best<M>>,
+        lag: i64,
+        now: u64,
+        from: Origin,
+    ) -> Owner {
+        let mut ready = self.ready.lock();
+        self.raise_floor(&mut ready, now);
+        let time = ready.floor.saturating_add_signed(lag);
+        let alone = ready.heap.is_empty();
+        ready.most = if alone { time } else { ready.most.max(time) };
+        // SAFETY: the caller has the task, so it is in no queue; from now on the mutex guards it.
+        unsafe { ready.heap.push(&task.entry().node, time, task) };
+        let Some(running) = self.running(now) else {
+            if from == Origin::Here {
+                self.waiting.add();
+                return Owner::Looks;
+            }
+            self.waiting.announce();
+            return Owner::MayBeIdle;
+        };
+        if from != Origin::Back {
+            self.waiting.add();
+        }
+        let has_tick = self.set_crowded(&ready, true) || from != Origin::Elsewhere;
+        if has_tick && running <= time.saturating_add(GRAIN) {
+            return Owner::Looks;
+        }
+        Owner::Interrupt
+    }
+
+    /// The calling CPU, whose queue it is, goes on with the returned task; the current one, if there is
+    /// one that does not go on, gets its account.
+    pub(super) fn next(
+        &self,
+        current: Option<(TaskRef<M, Best<M>>, Leaving)>,
+        now: u64,
+    ) -> Option<TaskRef<M, Best<M>>> {
+        let mut ready = self.ready.lock();
+        self.raise_floor(&mut ready, now);
+        let running = self.running(now);
+        let first = ready.heap.first_key();
+        match (current, running) {
+            (Some((_, Leaving::Yields)), _) if ready.heap.is_empty() => return None,
+            (Some((_, Leaving::Preempted)), Some(time)) if first >= time => return None,
+            (Some((task, leaving)), Some(mut time)) => {
+                if leaving == Leaving::Yields {
+                    // Behind all that wait.
+                    time = time.max(ready.most + 1);
+                }
+                let lag = time as i64 - ready.floor as i64;
+                task.entry().set_account(lag, now);
+            }
+            _ => {}
+        }
+        let (time, task) = self.pop(&mut ready).unzip();
+        if current.is_some_and(|(_, leaving)| leaving.stays_ready()) {
+            self.waiting.add();
+        }
+        self.run(&ready, time, now);
+        task
+    }
+
+    /// The calling CPU goes on with a task from another queue, `lag` above the floor.
+    pub(super) fn adopt(&self, lag: i64, now: u64) {
+        let ready = self.ready.lock();
+        self.run(&ready, Some(ready.floor.saturating_add_signed(lag)), now);
+    }
+
+    /// A task that waits here, and its lag, for another CPU; `None` if there is none, or the mutex is
+    /// held.
+    pub(super) fn take(&self) -> Option<(TaskRef<M, Best<M>>, i64)> {
+        let mut ready = self.ready.try_lock()?;
+        let (time, task) = self.pop(&mut ready)?;
+        Some((task, time as i64 - ready.floor as i64))
+    }
+
+    fn pop(&self, ready: &mut Guard<'_, M>) -> Option<(u64, TaskRef<M, Best<M>>)> {
+        let popped = ready.heap.pop()?;
+        self.waiting.remove();
+        if ready.heap.is_empty() {
+            self.set_crowded(ready, false);
+        }
+        Some(popped)
+    }
+
+    /// The calling CPU goes on with a task of this virtual time, or with none.
+    fn run(&self, ready: &Guard<'_, M>, time: Option<u64>, now: u64) {
+        self.set_crowded(ready, time.is_some() && !ready.heap.is_empty());
+        self.began.store(time.unwrap_or(0), Ordering::Relaxed);
+        let started = if time.is_some() { now } else { NOTHING };
+        self.started.store(started, Ordering::Relaxed);
+    }
+
+    /// Whether the calling CPU's task has to make way.
+    pub(super) fn should_preempt(&self, now: u64) -> bool {
+        let Some(running) = self.running(now) else {
+            return false;
+        };
+        let first = self.ready.lock().heap.first_key();
+        let over = now.saturating_sub(self.started.load(Ordering::Relaxed)) >= SLICE;
+        running > first.saturating_add(if over { 0 } else { GRAIN })
+    }
+
+    /// When the calling CPU needs its next tick.
+    pub(super) fn deadline(&self, now: u64) -> u64 {
+        if !self.is_crowded() {
+            return u64::MAX;
+        }
+        let end = self.started.load(Ordering::Relaxed).saturating_add(SLICE);
+        if end > now { end } else { now + GRAIN }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::Sim;
+
+    const _: () = assert!(size_of::<Queue<Sim>>() == 256);
+}

@@ -1,0 +1,249 @@
+//! FreeBSD 12's scheduler (2018 to 2020): ULE, with a lock for each CPU.
+//!
+//! (sys/kern/sched_ule.c; hz is 1000, stathz 127.)
+//!
+//! # Protocol
+//! A CPU's `tdq_lock` guards its queues and the words of the tasks that run or are queued there. A
+//! switch (`sched_switch`) holds it from the choice until the next task runs and releases it. A wake-up
+//! (`sched_wakeup`, `sched_add`) chooses a CPU by what it reads without locks, and takes only that
+//! CPU's. Whoever moves a task between CPUs holds both.
+//!
+//! An idle CPU says so and looks at its load once more; whoever queues a task there counts it and then
+//! looks whether the CPU is idle:
+//!
+//! ```text
+//! idle:       tdq_cpu_idle = 1; fence; if tdq_load > 0, look again; wait
+//! tdq_notify: tdq_load += 1;    fence; if it is idle, interrupt it
+//! ```
+//! # Order
+//! Tasks that sleep much more than they run are interactive and come first, by how interactive they are;
+//! the others take turns, by how much they use the CPU (modules `interact` and `runq`). A task in the kernel
+//! that has slept is at least as good as the best of those others (`static_boost`), until it is back in
+//! user mode. A woken task interrupts another CPU only if that one is idle, or if it is interactive and
+//! that CPU's task is not; on the waker's own CPU, if it is better at all.
+//!
+//! # What is left out
+//! - The topology: see module `pick`.
+//! - Nice values, real-time and idle classes, interrupt threads, bound and pinned tasks, borrowed
+//!   priorities: the machine's tasks have none of it. So the third run queue, for the idle class, is not
+//!   there.
+//! - An idle CPU does not spin before it waits (`sched_idlespins`), and its clock does not tick.
+//! - `sched_exit` gives a child's run time to its parent: who that is, is not known then.
+//! - Every wait is a sleep (`sched_sleep`), for locks too, which in FreeBSD do not count for the history.
+//! - A task is back in user mode (`sched_userret`) when it goes on after a switch, or after a tick, not
+//!   only when it leaves the kernel.
+
+mod account;
+mod balance;
+mod entry;
+mod interact;
+mod pick;
+mod runq;
+mod tdq;
+
+pub use entry::Entry;
+pub use tdq::TdqLock;
+
+use crate::{Leaving, Policy, TaskRef, Tick, Why};
+use alloc::boxed::Box;
+use interact::{HZ, MIN_BATCH, STATHZ, should_preempt};
+use machine::{Atomic, Contexts, CpuRange, Ordering};
+use sync::Padded;
+use tdq::Tdq;
+
+type Task<M> = TaskRef<M, Ule<M>>;
+
+/// The number of the clock's tick.
+fn ticks(now: u64) -> u32 {
+    (now / (1_000_000_000 / u64::from(HZ))) as u32
+}
+
+/// The policy.
+pub struct Ule<M: Contexts> {
+    cpus: Box<[Padded<Tdq<M>>]>,
+    /// `balance_ticks`: ticks of CPU 0's clock until [`Ule::balance_tick`] balances. Only CPU 0
+    /// touches it.
+    balance_in: M::AtomicU32,
+}
+
+impl<M: Contexts> Ule<M> {
+    /// The current task leaves or may leave. Returns whether it goes on in any case.
+    fn may_leave(&self, cpu: usize, task: Task<M>, leaving: Leaving, now: u64) -> bool {
+        let tdq = &self.cpus[cpu];
+        let entry = task.entry();
+        entry.count(ticks(now), true);
+        entry.set_left_at(ticks(now));
+        let slice_over = tdq.slice_over.load(Ordering::Relaxed) != 0;
+        for flag in [&tdq.slice_over, &tdq.wanted, &tdq.interrupted] {
+            flag.store(0, Ordering::Relaxed);
+        }
+        if leaving.stays_ready() {
+            entry.set_preempted(leaving == Leaving::Preempted && !slice_over);
+            return tdq.would_go_on(task);
+        }
+        if leaving != Leaving::Ends {
+            entry.set_slept_at(ticks(now));
+            entry.lift(MIN_BATCH);
+        }
+        tdq.leave();
+        false
+    }
+
+    /// A task has come to `cpu`, whose lock is held. Returns that CPU if it must be told
+    /// (`tdq_notify`, and `sched_setpreempt` for the caller's own).
+    fn notify(&self, cpu: usize, task: Task<M>, here: usize) -> Option<usize> {
+        let tdq = &self.cpus[cpu];
+        let (priority, current) = (task.entry().priority(), tdq.running());
+        if cpu == here {
+            let wanted = priority < current;
+            if wanted {
+                tdq.wanted.store(1, Ordering::Relaxed);
+            }
+            return wanted.then_some(cpu);
+        }
+        if !should_preempt(priority, current, true) {
+            return None;
+        }
+        // Pairs with the fence in `idle`: an idle CPU sees the load, or this sees that it waits, and
+        // that no interrupt is on its way.
+        M::fence(Ordering::SeqCst);
+        let waits = tdq.current.get().is_some() || tdq.idle.load(Ordering::Relaxed) != 0;
+        if !waits || tdq.interrupted.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        tdq.interrupted.store(1, Ordering::Relaxed);
+        Some(cpu)
+    }
+
+    /// `cpu`, whose lock is held, chooses.
+    fn choose(&self, cpu: usize, now: u64) -> Option<Task<M>> {
+        let tdq = &self.cpus[cpu];
+        let next = tdq.first();
+        if let Some(task) = next {
+            tdq.dequeue(task);
+            task.entry().set_cpu(cpu);
+            task.entry().count(ticks(now), false);
+            self.start_clock(cpu, now);
+        }
+        tdq.run(next);
+        next
+    }
+}
+
+// SAFETY: `choose` returns only tasks that it takes out of a queue, where `ready` and `put_back` put
+// them, under that queue's lock, which orders it; `give` moves them under both. A task that ends is in
+// no queue, and no CPU's current one after `next`.
+unsafe impl<M: Contexts> Policy<M> for Ule<M> {
+    const NAME: &'static str = "freebsd";
+
+    type Entry = Entry<M>;
+
+    fn new(cpus: CpuRange) -> Self {
+        Ule {
+            cpus: (0..cpus.len()).map(|cpu| Padded(Tdq::new(cpu))).collect(),
+            balance_in: M::AtomicU32::new(STATHZ),
+        }
+    }
+
+    fn entry() -> Entry<M> {
+        Entry::new()
+    }
+
+    fn begin(&self, task: Task<M>, parent: Option<Task<M>>, now: u64) {
+        self.fork(task, parent, now);
+    }
+
+    /// For a switch. The idle thread looks at its load before.
+    fn lock(&self, cpu: usize) {
+        let tdq = &self.cpus[cpu];
+        if tdq.current.get().is_some() || tdq.load() > 0 {
+            tdq.lock.lock().hand_over();
+            tdq.held.store(1, Ordering::Relaxed);
+        }
+    }
+
+    fn unlock(&self, cpu: usize) {
+        let tdq = &self.cpus[cpu];
+        if tdq.held.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        tdq.held.store(0, Ordering::Relaxed);
+        let lock = tdq.lock.take_over();
+        if let Some(task) = tdq.current.get() {
+            task.entry().to_user();
+            tdq.set_best();
+        }
+        drop(lock);
+    }
+
+    fn next(&self, cpu: usize, current: Option<(Task<M>, Leaving)>, now: u64) -> Option<Task<M>> {
+        let tdq = &self.cpus[cpu];
+        tdq.idle.store(0, Ordering::Relaxed);
+        if let Some((task, leaving)) = current {
+            if self.may_leave(cpu, task, leaving, now) {
+                return None;
+            }
+            // `tdq_trysteal`, without the lock.
+            if tdq.load() == 0 {
+                drop(tdq.lock.take_over());
+                if !self.idled(cpu) {
+                    tdq.lock.lock().hand_over();
+                }
+            }
+        } else {
+            tdq.interrupted.store(0, Ordering::Relaxed);
+            if tdq.held.load(Ordering::Relaxed) == 0 {
+                if !self.idled(cpu) {
+                    return None;
+                }
+                tdq.held.store(1, Ordering::Relaxed);
+            }
+        }
+        self.choose(cpu, now)
+    }
+
+    fn put_back(&self, cpu: usize, task: Task<M>, _leaving: Leaving, _now: u64) -> Option<usize> {
+        // It is still counted.
+        self.cpus[cpu].enqueue(task);
+        None
+    }
+
+    fn ready(&self, task: Task<M>, here: usize, why: Why, now: u64) -> Option<usize> {
+        if why == Why::Woken {
+            self.woken(task, now);
+        }
+        let cpu = self.pick(task, here, now);
+        let tdq = &self.cpus[cpu];
+        let lock = tdq.lock.lock();
+        task.entry().set_cpu(cpu);
+        tdq.add(task);
+        let kick = self.notify(cpu, task, here);
+        drop(lock);
+        kick
+    }
+
+    fn idle(&self, cpu: usize) -> bool {
+        let tdq = &self.cpus[cpu];
+        tdq.idle.store(1, Ordering::Relaxed);
+        // Pairs with the fence in `notify`.
+        M::fence(Ordering::SeqCst);
+        tdq.load() == 0
+    }
+
+    fn tick(&self, cpu: usize, current: Task<M>, now: u64) -> Tick {
+        let kick = self.clock(cpu, current, now);
+        let tdq = &self.cpus[cpu];
+        let lock = tdq.lock.lock();
+        // `sched_preempt`, after an interrupt by another CPU.
+        let interrupted = tdq.interrupted.load(Ordering::Relaxed) != 0;
+        tdq.interrupted.store(0, Ordering::Relaxed);
+        let better = interrupted && current.entry().priority() > tdq.best();
+        drop(lock);
+        let preempt = better || tdq.wanted.load(Ordering::Relaxed) != 0;
+        Tick { preempt, kick }
+    }
+
+    fn deadline(&self, cpu: usize, _current: Task<M>, _now: u64) -> u64 {
+        self.cpus[cpu].next_tick.load(Ordering::Relaxed)
+    }
+}

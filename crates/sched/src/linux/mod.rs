@@ -1,0 +1,284 @@
+//! Linux 3.0's scheduler (2011; the same in 2.6.39): CFS, with a lock for each CPU.
+//!
+//! (kernel/sched.c, kernel/sched_fair.c, kernel/sched_features.h; HZ is 1000.)
+//!
+//! # Protocol
+//! A CPU's `rq->lock` guards its run queue and the words of the tasks there. A switch (`schedule`)
+//! holds it from the choice until the next task runs and releases it (`finish_lock_switch`). A wake-up
+//! (`try_to_wake_up`) chooses a CPU by what it reads without locks, and takes that CPU's lock. Whoever
+//! moves a task between CPUs holds both.
+//!
+//! A CPU without tasks goes to sleep; whoever makes a task ready there finds out:
+//!
+//! ```text
+//! idle:           add to idle_cpus; fence; if nr_running > 0, look again; wait
+//! enqueue_task:   nr_running += 1;  fence; if the CPU is there, interrupt it
+//! ```
+//! # Order
+//! A CPU runs the ready task with the least virtual time, for a share of the latency (module `fair`). A
+//! woken task preempts the current one if that is ahead by more than the wake-up granularity; sleep is
+//! worth half the latency at most.
+//!
+//! # What is left out
+//! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have none
+//!   of it, so every load is a number of tasks.
+//! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), not the averages over
+//!   ticks (`cpu_load`) that `wake_affine` and `load_balance` look at.
+//! - Buddies (`LAST_BUDDY` with eight tasks or more, `CACHE_HOT_BUDDY`): they save cache misses that a
+//!   task's own memory does not have here.
+//! - In 3.0 a wake-up on another CPU may leave the task in a list there and interrupt that CPU, which
+//!   then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in 2.6.39; which takes the lock
+//!   of the task's last CPU before, where 3.0 has the task's own (`pi_lock`).
+//! - The migration thread, which moves even a running task when all else fails.
+
+mod balance;
+mod entry;
+mod fair;
+mod rq;
+mod tree;
+mod wake;
+
+pub use entry::Entry;
+pub use rq::RqLock;
+
+use crate::cpuset::CpuSet;
+use crate::{Leaving, Policy, TaskRef, Tick, Why};
+use alloc::boxed::Box;
+use balance::Looks;
+use fair::{Tunables, average_idle};
+use machine::{Atomic, Contexts, CpuRange, Ordering};
+use rq::Rq;
+use sync::Padded;
+
+type Task<M> = TaskRef<M, Cfs<M>>;
+
+/// A tick, 1/HZ. All CPUs' ticks come at the same time.
+const TICK: u64 = 1_000_000;
+
+/// The policy.
+pub struct Cfs<M: Contexts> {
+    rqs: Box<[Padded<Rq<M>>]>,
+    tunables: Tunables,
+    /// `nohz.idle_cpus_mask`: CPUs that wait for an interrupt. Each changes its own bit.
+    idle_cpus: CpuSet<M>,
+    /// `nohz.next_balance`: when the next of them may be made to look for tasks.
+    next_kick: M::AtomicU64,
+}
+
+impl<M: Contexts> Cfs<M> {
+    /// A task has come to `cpu`, whose lock is held: whether its current one is to make way
+    /// (`check_preempt_wakeup`).
+    fn check_preempt(&self, cpu: usize, task: Task<M>) -> bool {
+        let rq = &self.rqs[cpu];
+        let Some(current) = rq.current.get() else {
+            return false;
+        };
+        let wanted = rq.wanted.load(Ordering::Relaxed) == 0
+            && self
+                .tunables
+                .preempts(current.entry().vruntime(), task.entry().vruntime());
+        if wanted {
+            rq.wanted.store(1, Ordering::Relaxed);
+        }
+        wanted
+    }
+
+    /// The CPU is not idle any more (`ttwu_post_activation`).
+    fn end_idle(&self, rq: &Rq<M>, now: u64) {
+        let since = rq.idle_since.load(Ordering::Relaxed);
+        if since == 0 {
+            return;
+        }
+        let average = rq.average_idle.load(Ordering::Relaxed);
+        let idle = now.saturating_sub(since);
+        rq.average_idle
+            .store(average_idle(average, idle), Ordering::Relaxed);
+        rq.idle_since.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the current task, which could go on, does.
+    fn goes_on(&self, task: Task<M>, leaving: Leaving, next: Task<M>) -> bool {
+        let (current, next) = (task.entry().vruntime(), next.entry().vruntime());
+        if leaving == Leaving::Yields {
+            self.tunables.goes_on(current, next)
+        } else {
+            current < next
+        }
+    }
+
+    /// The current task leaves, or may. Returns whether it goes on in any case.
+    fn may_leave(&self, cpu: usize, task: Task<M>, leaving: Leaving, now: u64) -> bool {
+        let rq = &self.rqs[cpu];
+        rq.update(now);
+        if leaving.stays_ready() {
+            rq.wanted.store(0, Ordering::Relaxed);
+            let next = rq.first();
+            return next.is_none_or(|next| self.goes_on(task, leaving, next));
+        }
+        rq.leave(task);
+        if rq.running() == 0 {
+            rq.idle_since.store(now, Ordering::Relaxed);
+            drop(rq.lock.take_over());
+            self.idle_balance(cpu, now);
+            rq.lock.lock().hand_over();
+        }
+        false
+    }
+}
+
+// SAFETY: `choose` returns only tasks that it takes out of a tree, where `ready` and `put_back` put
+// them, under that run queue's lock, which orders it; `move_tasks` moves them under both. A task that
+// ends is in no run queue, and no CPU's current one after `next`.
+unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
+    const NAME: &'static str = "linux";
+
+    type Entry = Entry<M>;
+
+    fn new(cpus: CpuRange) -> Self {
+        Cfs {
+            rqs: (0..cpus.len()).map(|_| Padded(Rq::new())).collect(),
+            tunables: Tunables::of(cpus.len()),
+            idle_cpus: CpuSet::new(cpus.len()),
+            next_kick: M::AtomicU64::new(0),
+        }
+    }
+
+    fn entry() -> Entry<M> {
+        Entry::new()
+    }
+
+    /// `task_fork_fair`: the child begins behind its parent and those who are ready there.
+    fn begin(&self, task: Task<M>, parent: Option<Task<M>>, now: u64) {
+        let cpu = task.cpu();
+        let rq = &self.rqs[cpu];
+        let entry = task.entry();
+        entry.start(now);
+        entry.set_cpu(cpu);
+        let lock = rq.lock.lock();
+        rq.update(now);
+        let minimum = rq.minimum();
+        let parents = parent.map_or(minimum, |parent| parent.entry().vruntime());
+        let placed = self.tunables.placed(parents, minimum, Some(rq.running()));
+        drop(lock);
+        entry.set_vruntime(placed - minimum);
+    }
+
+    /// For a switch. The idle task looks for tasks before.
+    fn lock(&self, cpu: usize) {
+        let rq = &self.rqs[cpu];
+        if !rq.is_idle() || rq.running() > 0 {
+            rq.lock.lock().hand_over();
+            rq.held.store(1, Ordering::Relaxed);
+        }
+    }
+
+    fn unlock(&self, cpu: usize) {
+        let rq = &self.rqs[cpu];
+        if rq.held.load(Ordering::Relaxed) != 0 {
+            rq.held.store(0, Ordering::Relaxed);
+            drop(rq.lock.take_over());
+        }
+    }
+
+    fn next(&self, cpu: usize, current: Option<(Task<M>, Leaving)>, now: u64) -> Option<Task<M>> {
+        let rq = &self.rqs[cpu];
+        if let Some((task, leaving)) = current {
+            if self.may_leave(cpu, task, leaving, now) {
+                return None;
+            }
+        } else if rq.held.load(Ordering::Relaxed) == 0 {
+            // An idle CPU looks for tasks only if it is asked to (`nohz_idle_balance`).
+            if rq.kicked.load(Ordering::Relaxed) == 0 {
+                return None;
+            }
+            rq.kicked.store(0, Ordering::Relaxed);
+            self.load_balance(cpu, Looks::Regularly, now);
+            if rq.running() == 0 {
+                return None;
+            }
+            rq.lock.lock().hand_over();
+            rq.held.store(1, Ordering::Relaxed);
+        }
+        let next = rq.choose(now);
+        if current.is_none() && next.is_some() {
+            self.idle_cpus.remove(cpu);
+            rq.next_tick
+                .store((now / TICK + 1) * TICK, Ordering::Relaxed);
+        }
+        next
+    }
+
+    fn put_back(&self, cpu: usize, task: Task<M>, _leaving: Leaving, _now: u64) -> Option<usize> {
+        self.rqs[cpu].put_back(task);
+        None
+    }
+
+    fn ready(&self, task: Task<M>, here: usize, why: Why, now: u64) -> Option<usize> {
+        let entry = task.entry();
+        let cpu = match why {
+            Why::New => self.select_fork(here),
+            Why::Woken => {
+                // `task_waking_fair`: it takes its lead, or its lag, to the other CPU.
+                let minimum = self.rqs[entry.cpu()].minimum();
+                entry.set_vruntime(entry.vruntime() - minimum);
+                self.select(task, here)
+            }
+        };
+        let rq = &self.rqs[cpu];
+        let lock = rq.lock.lock();
+        entry.set_cpu(cpu);
+        let vruntime = entry.vruntime() + rq.minimum();
+        rq.update(now);
+        entry.set_vruntime(match why {
+            Why::New => vruntime,
+            Why::Woken => self.tunables.placed(vruntime, rq.minimum(), None),
+        });
+        rq.add(task);
+        self.end_idle(rq, now);
+        let preempts = self.check_preempt(cpu, task);
+        drop(lock);
+        // Pairs with the fence in `idle`.
+        M::fence(Ordering::SeqCst);
+        (preempts || self.idle_cpus.contains(cpu)).then_some(cpu)
+    }
+
+    fn idle(&self, cpu: usize) -> bool {
+        self.idle_cpus.insert(cpu);
+        // Pairs with the fence in `ready`.
+        M::fence(Ordering::SeqCst);
+        self.rqs[cpu].running() == 0
+    }
+
+    /// `scheduler_tick`.
+    fn tick(&self, cpu: usize, current: Task<M>, now: u64) -> Tick {
+        let rq = &self.rqs[cpu];
+        let mut kick = None;
+        let due = rq.next_tick.load(Ordering::Relaxed) <= now;
+        if due {
+            rq.next_tick
+                .store((now / TICK + 1) * TICK, Ordering::Relaxed);
+            let lock = rq.lock.lock();
+            rq.update(now);
+            let entry = current.entry();
+            let over = rq.first().is_some_and(|next| {
+                let (current, next) = (entry.vruntime(), next.entry().vruntime());
+                let ran = entry.ran();
+                self.tunables.is_over(ran, rq.running(), current, next)
+            });
+            if over {
+                rq.wanted.store(1, Ordering::Relaxed);
+            }
+            drop(lock);
+            self.rebalance(cpu, now);
+            if rq.running() > 1 {
+                kick = self.kick_idle(now);
+            }
+        }
+        let preempt = rq.wanted.load(Ordering::Relaxed) != 0;
+        Tick { preempt, kick }
+    }
+
+    fn deadline(&self, cpu: usize, _current: Task<M>, _now: u64) -> u64 {
+        self.rqs[cpu].next_tick.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,57 @@
+//! The locks that a machine has one of: `KERNEL_LOCK` and `SCHED_LOCK`.
+
+use super::MpLock;
+use core::sync::atomic::{AtomicBool, Ordering};
+use machine::Machine;
+use sync::lock_class;
+
+lock_class!(
+    /// The lock of the whole kernel.
+    pub KernelLock = "KERNEL_LOCK", rank 1
+);
+lock_class!(
+    /// The lock of the scheduler and of the sleep queues. A leaf.
+    pub SchedLock = "SCHED_LOCK", rank 90
+);
+
+/// `sched_lock`: the policy's, and that of the sleep queues.
+pub struct SchedulerLock<M: Machine> {
+    /// The lock.
+    pub lock: MpLock<M, SchedLock>,
+    /// `kernel_lock`, which a task gives up while it is off its CPU.
+    pub kernel: MpLock<M, KernelLock>,
+    /// Whether [`super::OpenBsd`] schedules the machine's tasks. Set before its first task runs, so
+    /// relaxed: a task knows what happened before it.
+    schedules: AtomicBool,
+}
+
+impl<M: Machine> SchedulerLock<M> {
+    /// The machine's.
+    pub fn of_machine() -> &'static Self {
+        M::anchor().get_or_init(|| {
+            let lock = MpLock::new();
+            lock.label("SCHED_LOCK", "SCHED_LOCK's depths");
+            let kernel = MpLock::new();
+            kernel.label("KERNEL_LOCK", "KERNEL_LOCK's depths");
+            SchedulerLock {
+                lock,
+                kernel,
+                schedules: AtomicBool::new(false),
+            }
+        })
+    }
+
+    /// Whether a task that parks, or sleeps, while it holds the lock leaves it to its CPU, which
+    /// chooses the next task under it. Else the machine schedules in some other way, and knows nothing
+    /// of the lock.
+    pub fn schedules(&self) -> bool {
+        self.schedules.load(Ordering::Relaxed)
+    }
+
+    /// The machine's lock, under which it is scheduled from now on.
+    pub(super) fn schedule() -> &'static Self {
+        let this = Self::of_machine();
+        this.schedules.store(true, Ordering::Relaxed);
+        this
+    }
+}

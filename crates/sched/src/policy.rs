@@ -1,0 +1,150 @@
+//! What a scheduler decides, apart from how it is done.
+
+use crate::TaskRef;
+use machine::{Contexts, CpuRange};
+
+/// Why the current task may leave its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// It waits to be unparked.
+    Parks,
+    /// It waits for a time.
+    Sleeps,
+    /// It has ended.
+    Ends,
+    /// It lets others go first.
+    Yields,
+    /// [`Policy::tick`] wants another one to run.
+    Preempted,
+}
+
+impl Leaving {
+    /// Whether the task could go on at once.
+    pub fn stays_ready(self) -> bool {
+        matches!(self, Leaving::Yields | Leaving::Preempted)
+    }
+}
+
+/// Why a task is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It has never run.
+    New,
+    /// It was parked.
+    Woken,
+}
+
+/// What is to be done at an interrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tick {
+    /// Whether to ask [`Policy::next`] for another task instead of the current one.
+    pub preempt: bool,
+    /// A CPU to interrupt: it has got work.
+    pub kick: Option<usize>,
+}
+
+/// Queues of ready tasks, and who is next.
+///
+/// A task that is ready and runs nowhere is in the policy's hands, from [`Policy::ready`] or
+/// [`Policy::put_back`] until [`Policy::next`] returns it. All methods with a `cpu` or `here` are called
+/// on that CPU, pinned; none may park. Times are nanoseconds of [`machine::Clock::now`].
+///
+/// # Locks
+/// [`Policy::lock`] comes before [`Policy::next`], and [`Policy::unlock`] follows on the same CPU: at
+/// once if no switch happens, else after it, called by the context that goes on. A policy with one
+/// lock for all, or one for each CPU's queue, holds it from one to the other. `next` and `put_back` are
+/// called in between, all others outside; those take what they need.
+///
+/// # Safety
+/// - `next` returns a task only if `ready` or `put_back` handed it over, and each time once.
+/// - What one CPU did before it handed a task over is visible to the one that `next` returns it to
+///   (release, acquire).
+/// - A [`TaskRef`] is not used after its task has ended, except to compare it, nor after the policy is
+///   dropped.
+pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
+    /// The policy's name, as the command prints it.
+    const NAME: &'static str;
+
+    /// The policy's words in each task. They outlive the task: the next one in the same place begins
+    /// with [`Policy::begin`].
+    type Entry: Send + Sync;
+
+    /// For these CPUs; none has a task.
+    fn new(cpus: CpuRange) -> Self;
+
+    /// The words of a place that has had no task.
+    fn entry() -> Self::Entry;
+
+    /// `task` begins, and will be handed over by [`Policy::ready`]. Nobody else knows it yet.
+    /// `parent` is the task that makes it.
+    fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64);
+
+    /// The calling task leaves its CPU, pinned, and gives up what none may keep meanwhile: a lock of
+    /// the whole kernel. Returns how much that was.
+    #[inline]
+    fn give_up(&self) -> u32 {
+        0
+    }
+
+    /// The calling task is back, no longer pinned, and takes what it has given up; may wait.
+    #[inline]
+    fn take_back(&self, given_up: u32) {
+        let _ = given_up;
+    }
+
+    /// See the trait's documentation.
+    #[inline]
+    fn lock(&self, cpu: usize) {
+        let _ = cpu;
+    }
+
+    /// See the trait's documentation.
+    #[inline]
+    fn unlock(&self, cpu: usize) {
+        let _ = cpu;
+    }
+
+    /// The task that `cpu` goes on with. `current` is the one it runs, `None` in the idle context.
+    ///
+    /// `None` means the idle context, if the current task cannot go on or there is none; else that
+    /// the current task goes on. The current task itself is never returned: it is not in the policy's
+    /// hands.
+    ///
+    /// With the returned task the CPU is no longer idle ([`Policy::idle`]).
+    fn next(
+        &self,
+        cpu: usize,
+        current: Option<(TaskRef<M, Self>, Leaving)>,
+        now: u64,
+    ) -> Option<TaskRef<M, Self>>;
+
+    /// `task`, which [`Policy::next`] has replaced although it could go on, has left `cpu`, for this
+    /// reason, and can be run by any CPU. Returns a CPU to interrupt, if that should take it.
+    fn put_back(
+        &self,
+        cpu: usize,
+        task: TaskRef<M, Self>,
+        leaving: Leaving,
+        now: u64,
+    ) -> Option<usize>;
+
+    /// `task` is ready to run. Returns the CPU that must be interrupted to notice, if one must:
+    /// an idle one, or one whose current task should make way. If that is `here`, the interrupt comes
+    /// at the caller's next safe point.
+    fn ready(&self, task: TaskRef<M, Self>, here: usize, why: Why, now: u64) -> Option<usize>;
+
+    /// `cpu` has found no task and is about to wait for an interrupt. Publishes that, then looks
+    /// once more; `false` if there is work after all.
+    ///
+    /// Whoever hands a task over afterwards sees the CPU idle, and interrupts it or another one: else
+    /// the task would wait for nothing.
+    fn idle(&self, cpu: usize) -> bool;
+
+    /// `cpu` was interrupted while it ran `current`.
+    fn tick(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> Tick;
+
+    /// When `cpu` wants the next [`Policy::tick`] if it goes on with `current`; `u64::MAX` for never.
+    /// Asked after each decision that concerns the CPU, among them the `ready` of a task made there.
+    /// The interrupt may come earlier.
+    fn deadline(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> u64;
+}

@@ -1,0 +1,221 @@
+//! Contexts: the stacks on which the machine's code runs.
+//!
+//! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. A CPU
+//! runs one context at a time, and goes on with another when the running one says so: by a switch
+//! (it stays suspended until a CPU switches back), or at its end (it is freed).
+
+use super::access::{Kind, Room, Shared, touch};
+use super::cpu::Doing;
+use super::sampler::Spent;
+use super::stack::CpuStack;
+use super::{Engine, Off, Running, Time};
+use crate::arena::{self, Arena, offset_of};
+use core::ptr::{from_ref, null};
+use corosensei::{Coroutine, Yielder};
+use machine::{Job, Locals};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How a context ends: with the one that the CPU goes on with, if any, or the payload of a panic.
+pub(super) type Ending = Result<Option<usize>, Box<dyn Any + Send>>;
+pub(super) type Body = Coroutine<(), (), Ending, CpuStack>;
+/// What an ending task calls last; returns the context that the CPU goes on with.
+pub(crate) type Exit = Box<dyn FnOnce() -> usize + Send>;
+
+/// A context.
+pub(crate) struct Context {
+    pub(super) body: Option<Body>,
+    /// Where the running coroutine suspends itself.
+    pub(super) yielder: *const Yielder<(), ()>,
+    /// The task's words; null if they are gone.
+    pub(crate) locals: *const Locals,
+    /// Pins that the task holds.
+    pub(crate) pins: u32,
+    /// Whether it leaves its CPU because it waits for an event; otherwise it could go on.
+    pub(crate) parks: bool,
+    /// Whether a CPU runs it.
+    pub(crate) on: bool,
+    /// How long no CPU ran it, up to its last return.
+    pub(crate) off: Time,
+    /// Since when no CPU runs it.
+    left: Time,
+    /// Since when it is ready to run, as of the last switch to it.
+    ready: Time,
+}
+
+impl Context {
+    /// A context without a job.
+    pub(crate) fn new() -> Self {
+        Context {
+            body: None,
+            yielder: null(),
+            locals: null(),
+            pins: 0,
+            parks: false,
+            on: false,
+            off: 0,
+            left: 0,
+            ready: 0,
+        }
+    }
+}
+
+impl Engine {
+    /// The running context.
+    #[inline]
+    pub(crate) fn context(&mut self) -> &mut Context {
+        &mut self.contexts[self.current]
+    }
+
+    /// Gives context `index` a job; it ends with `exit`, if there is one.
+    pub(super) fn fill(&mut self, index: usize, job: Job, exit: Option<Exit>) {
+        let stack = CpuStack::new(&self.arena, index);
+        let body = Coroutine::with_stack(stack, move |yielder, ()| -> Ending {
+            let running = Running::current().expect("jobs run on CPUs");
+            let locals = Locals::ZERO;
+            // Both are valid while the coroutine lives, and not used afterwards.
+            running.with(|engine| {
+                engine.context().yielder = from_ref(yielder);
+                engine.context().locals = from_ref(&locals);
+                if engine.current >= engine.cpus.len() {
+                    engine.back();
+                }
+            });
+            let ended = catch_unwind(AssertUnwindSafe(job));
+            let left = catch_unwind(AssertUnwindSafe(|| drop(locals)));
+            running.with(|engine| engine.context().locals = null());
+            running.drain(Room::All);
+            ended.and(left)?;
+            let Some(exit) = exit else {
+                return Ok(None);
+            };
+            // The way out has words of its own: others leave at the same time.
+            let locals = Locals::ZERO;
+            running.with(|engine| engine.context().locals = from_ref(&locals));
+            let next = catch_unwind(AssertUnwindSafe(exit));
+            drop(locals);
+            running.with(|engine| engine.context().locals = null());
+            running.drain(Room::All);
+            next.map(Some)
+        });
+        *self.contexts[index] = Context {
+            body: Some(body),
+            ..Context::new()
+        };
+    }
+
+    /// A new context for a task, pinned; `None` if all stacks are in use.
+    pub(crate) fn create(&mut self, job: Job, exit: Exit) -> Option<usize> {
+        let index = match self.unused.pop() {
+            Some(index) => index,
+            None if self.contexts.len() < arena::MOST_STACKS => {
+                let index = self.contexts.len();
+                self.arena.guard(index).ok()?;
+                self.contexts.push(Box::new(Context::new()));
+                index
+            }
+            None => return None,
+        };
+        self.fill(index, job, Some(exit));
+        let now = self.cpu().clock;
+        let context = &mut self.contexts[index];
+        (context.pins, context.left) = (1, now);
+        self.open_account(index);
+        Some(index)
+    }
+
+    /// The running CPU leaves its context for `to`, which has been ready since `ready`.
+    fn leave_for(&mut self, to: usize, ready: Time) {
+        self.charge(Spent::Working, None);
+        self.spend(self.profile.kernel.switch);
+        let (cpu, clock) = (self.running, self.cpu().clock);
+        self.context().left = clock;
+        self.go_on(cpu, to, ready);
+    }
+
+    /// The task that `cpu` ran has ended; it goes on with the context `to`.
+    pub(super) fn go_on_after(&mut self, cpu: usize, to: usize) {
+        self.spend(self.profile.kernel.switch);
+        let clock = self.cpus[cpu].clock;
+        self.go_on(cpu, to, clock);
+    }
+
+    /// `cpu` goes on with the context `to`.
+    fn go_on(&mut self, cpu: usize, to: usize, ready: Time) {
+        let from = self.cpus[cpu].context;
+        self.contexts[from].on = false;
+        self.contexts[to].on = true;
+        self.contexts[to].ready = ready;
+        self.cpus[cpu].context = to;
+        self.cpus[cpu].doing = Doing::Computing;
+        self.agenda.set(cpu, self.cpus[cpu].clock);
+    }
+
+    /// The time that tasks have been off CPUs, those that still are included.
+    pub(crate) fn off_now(&self) -> Off {
+        let mut off = self.off;
+        let tasks = self.contexts.iter().skip(self.cpus.len());
+        for one in tasks.filter(|one| one.body.is_some() && !one.on) {
+            let so_far = self.time.saturating_sub(one.left.max(self.cleared));
+            match one.parks {
+                true => off.blocked += so_far,
+                false => off.queued += so_far,
+            }
+        }
+        off
+    }
+
+    /// What tasks that have no CPU wait for.
+    pub(super) fn off_tasks(&self) -> impl Iterator<Item = String> {
+        let tasks = self.contexts.iter().enumerate().skip(self.cpus.len());
+        let off = tasks.filter(|(_, one)| one.body.is_some() && !one.on);
+        off.map(|(index, one)| {
+            let state = if one.parks {
+                "is blocked"
+            } else {
+                "waits for a CPU"
+            };
+            let task = index - self.cpus.len();
+            format!("task {task} {state} since {} ns", one.left / 1000)
+        })
+    }
+
+    /// Accounts begin anew.
+    pub(crate) fn clear_off(&mut self) {
+        self.off = Off::default();
+        self.cleared = self.time;
+    }
+
+    /// The running context is back on a CPU: first it was blocked, then it waited for the CPU.
+    fn back(&mut self) {
+        let now = self.cpu().clock;
+        let Context { left, ready, .. } = *self.context();
+        let ready = ready.clamp(left, now);
+        self.context().off += now - left;
+        let cleared = self.cleared;
+        self.off.blocked += ready.max(cleared) - left.max(cleared);
+        self.off.queued += now.max(cleared) - ready.max(cleared);
+        self.charge_off(ready);
+    }
+}
+
+/// Goes on with the context `to`; returns when a CPU goes on with the caller.
+pub(crate) fn switch(to: usize, ready: Time) {
+    let running = Running::current().expect("contexts run on CPUs");
+    // The context may go on elsewhere, where its stores must be seen.
+    running.drain(Room::All);
+    running.with(|engine| engine.leave_for(to, ready));
+    running.suspend();
+    running.with(Engine::back);
+}
+
+/// Whether a CPU runs the task whose words stand at this address, if there is a scheduler: a load of
+/// one of the task's lines, in turn.
+pub(crate) fn is_running(locals: usize) -> Option<bool> {
+    let running = Running::current()?;
+    running.scheduler()?;
+    touch(Shared::of(locals as *const u64), Kind::Load);
+    running.await_turn();
+    let index = Arena::stack_of(offset_of(locals))?;
+    running.with(|engine| engine.contexts.get(index).map(|one| one.on))
+}

@@ -1,0 +1,231 @@
+//! Interrupts of a machine with a scheduler: timers, kicks, and jobs that arrive from outside.
+//!
+//! They are delivered at safe points, among them the task's own computing, and not below a pin. A CPU that is idle, or computes for its task for a while, is woken for one; any
+//! other finds it when it comes to its next safe point.
+
+use super::agenda::NEVER;
+use super::cpu::Doing;
+use super::{Engine, Running, Time, in_turn};
+use machine::{Job, Scheduler};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A task that spins for so long after an interrupt may wait for one that this CPU should run.
+const OVERDUE: Time = 50_000_000_000;
+
+/// What a CPU has not been told yet.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    /// When the first interrupt comes; [`NEVER`] in [`Inbox::first`].
+    timer: Option<Time>,
+    kick: Option<Time>,
+    jobs: VecDeque<(Time, Job)>,
+}
+
+impl Inbox {
+    /// When the first interrupt comes.
+    #[inline]
+    fn first(&self) -> Time {
+        let job = self.jobs.front().map(|(time, _)| *time);
+        let all = [self.timer, self.kick, job];
+        all.into_iter().flatten().min().unwrap_or(NEVER)
+    }
+
+    /// Takes what has come by `now`; returns the jobs.
+    fn take(&mut self, now: Time) -> Vec<Job> {
+        self.timer = self.timer.filter(|&time| time > now);
+        self.kick = self.kick.filter(|&time| time > now);
+        let come = self.jobs.iter().take_while(|(time, _)| *time <= now);
+        let come = come.count();
+        self.jobs.drain(..come).map(|(_, job)| job).collect()
+    }
+}
+
+/// Delivers the interrupts that have come, if the calling task may be taken off its CPU now.
+#[inline]
+pub(crate) fn safe_point() {
+    if let Some(running) = Running::current()
+        && running.with(|engine| engine.is_interrupted(0))
+    {
+        running.deliver();
+    }
+}
+
+/// As [`safe_point`], in a spin: only if an interrupt has waited for long.
+pub(super) fn overdue(running: Running) {
+    if running.with(|engine| engine.is_interrupted(OVERDUE)) {
+        running.deliver();
+    }
+}
+
+/// Whether the calling CPU has an interrupt.
+pub(crate) fn is_wanted() -> bool {
+    Running::current().is_some_and(|running| running.with(|engine| engine.has_interrupt()))
+}
+
+/// The calling CPU asks for an interrupt at `time`.
+pub(crate) fn set_timer(time: Time) {
+    if let Some(running) = Running::current() {
+        let timer = (time < NEVER).then_some(time);
+        running.with(|engine| engine.cpu().inbox.timer = timer);
+    }
+}
+
+/// Interrupts CPU `target`.
+pub(crate) fn kick(target: usize) {
+    if let Some(running) = in_turn() {
+        running.with(|engine| {
+            let (send, deliver) = (engine.profile.ipi.send, engine.profile.ipi.deliver);
+            engine.spend(send);
+            let comes = engine.cpu().clock + deliver;
+            let kick = &mut engine.cpus[target].inbox.kick;
+            *kick = Some(kick.map_or(comes, |other| other.min(comes)));
+            engine.poke(target, comes);
+        });
+    }
+}
+
+/// Waits until the calling CPU has an interrupt.
+pub(crate) fn wait_for_interrupt() {
+    let Some(running) = in_turn() else { return };
+    while !running.with(|engine| engine.has_interrupt()) {
+        running.with(Engine::fall_idle);
+        running.wait(None);
+        running.with(|engine| {
+            engine.set_speeds();
+            engine.spend(engine.profile.kernel.idle_exit);
+        });
+    }
+}
+
+impl Running {
+    /// The machine's scheduler, if it has one.
+    pub(crate) fn scheduler(self) -> Option<&'static dyn Scheduler> {
+        let scheduler = self.with(|engine| engine.scheduler.as_ref().map(Arc::as_ptr))?;
+        // SAFETY: the scheduler stays while the machine exists, which outlives the code on its CPUs,
+        // and nothing else gets here.
+        Some(unsafe { &*scheduler })
+    }
+
+    #[cold]
+    pub(super) fn deliver(self) {
+        let Some(scheduler) = self.scheduler() else {
+            return;
+        };
+        let jobs = self.with(|engine| {
+            engine.spend(engine.profile.ipi.handler);
+            let now = engine.cpu().clock;
+            engine.cpu().inbox.take(now)
+        });
+        jobs.into_iter().for_each(|job| scheduler.start(job));
+        scheduler.interrupt();
+    }
+
+    /// The task computes for `left`, and can be interrupted.
+    pub(super) fn compute(self, mut left: Time) {
+        loop {
+            safe_point();
+            let (begun, end, slowness) = self.with(|engine| engine.fall_busy(left));
+            self.wait(None);
+            let now = self.with(|engine| engine.cpu().clock);
+            left = left.saturating_sub(((now - begun) << 10) / slowness);
+            if now >= end || left == 0 {
+                return;
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn has_interrupt(&self) -> bool {
+        let cpu = &self.cpus[self.running];
+        cpu.inbox.first() <= cpu.clock
+    }
+
+    /// Whether the running CPU has an interrupt that came `ago`, and its task holds no pin.
+    #[inline]
+    fn is_interrupted(&mut self, ago: Time) -> bool {
+        let cpu = &self.cpus[self.running];
+        self.scheduler.is_some()
+            && self.contexts[self.current].pins == 0
+            && cpu.inbox.first().saturating_add(ago) <= cpu.clock
+    }
+
+    /// Whether the running task has computed for `time`: so it has if no interrupt can come until then.
+    pub(super) fn computes_at_once(&mut self, time: Time) -> bool {
+        if self.scheduler.is_some() && self.contexts[self.current].pins == 0 {
+            let cpu = &self.cpus[self.running];
+            let end = cpu.clock + ((time * cpu.slowness) >> 10);
+            let others = self.agenda.next().map_or(NEVER, |(time, _)| time);
+            let kick = others.saturating_add(self.profile.ipi.deliver);
+            if end >= kick.min(cpu.inbox.first()) {
+                return false;
+            }
+        }
+        self.spend(time);
+        true
+    }
+
+    /// The running CPU computes for `time`, until an interrupt comes; when it begins and would end, and
+    /// its slowness.
+    fn fall_busy(&mut self, time: Time) -> (Time, Time, u64) {
+        let index = self.running;
+        let cpu = &mut self.cpus[index];
+        let (begun, slowness) = (cpu.clock, cpu.slowness);
+        let end = begun + ((time * slowness) >> 10);
+        cpu.doing = Doing::Busy;
+        let wakes = end.min(cpu.inbox.first().max(begun));
+        self.agenda.set(index, wakes);
+        (begun, end, slowness)
+    }
+
+    fn fall_idle(&mut self) {
+        let index = self.running;
+        let cpu = &mut self.cpus[index];
+        cpu.doing = Doing::Idle;
+        let wakes = cpu.inbox.first();
+        self.agenda.set(index, wakes);
+        self.set_speeds();
+    }
+
+    /// An interrupt comes to `cpu` at `time`: if it looks only then, wakes it.
+    fn poke(&mut self, cpu: usize, time: Time) {
+        let it = &self.cpus[cpu];
+        let time = time.max(it.clock);
+        if matches!(it.doing, Doing::Idle | Doing::Busy) && time < self.agenda.of(cpu) {
+            self.schedule(cpu, time);
+        }
+    }
+
+    /// A job for the scheduler comes to `cpu` at `time`.
+    pub(crate) fn arrive(&mut self, cpu: usize, time: Time, job: Job) {
+        let jobs = &mut self.cpus[cpu].inbox.jobs;
+        let place = jobs.partition_point(|(other, _)| *other <= time);
+        jobs.insert(place, (time, job));
+        self.poke(cpu, time);
+    }
+
+    /// Whether no task is left: all CPUs are idle, and no job is on its way.
+    pub(super) fn is_over(&self) -> bool {
+        let tasks = self.contexts.len() - self.cpus.len() - self.unused.len();
+        let rests = |cpu: &super::Cpu| cpu.doing == Doing::Idle && cpu.inbox.jobs.is_empty();
+        self.scheduler.is_some() && tasks == 0 && self.cpus.iter().all(rests)
+    }
+
+    /// The running CPU has become idle or has ceased to be: the speeds of its core's threads.
+    fn set_speeds(&mut self) {
+        let works = |engine: &Engine, cpu: usize| engine.cpus[cpu].doing != Doing::Idle;
+        let me = self.running;
+        let threads = self.siblings(me).chain([me]);
+        let threads: Vec<usize> = threads.collect();
+        let working = threads.iter().filter(|&&cpu| works(self, cpu)).count();
+        let speed = if working > 1 {
+            self.profile.core.smt
+        } else {
+            1.0
+        };
+        for &cpu in &threads {
+            self.cpus[cpu].set_speed(speed);
+        }
+    }
+}
