@@ -155,7 +155,9 @@ impl<M: Platform> Frames<M> {
 
     /// Puts a free frame into this CPU's cache.
     fn put(&self, frame: Frame, zeroed: bool) {
-        let mut cache = self.caches.get(&M::pin()).lock();
+        // Not pinned while it waits: the holder may be a task that is off this CPU.
+        let own = self.caches.get(&M::pin());
+        let mut cache = own.lock();
         if let Some(surplus) = cache.push(frame, zeroed) {
             self.pools.put(surplus);
         }
@@ -200,7 +202,8 @@ impl<M: Platform> Frames<M> {
 
     /// Free frames that the calling CPU has at hand, a moment ago: without a look at another's.
     pub(crate) fn at_hand(&self) -> usize {
-        self.caches.get(&M::pin()).lock().len()
+        let own = self.caches.get(&M::pin());
+        own.lock().len()
     }
 
     /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
