@@ -43,7 +43,8 @@ pub trait Tasks {
         None
     }
 
-    /// Whether the calling CPU has been asked to run another task: a hint for whoever spins.
+    /// Whether the calling CPU has been asked to run another task: a hint for a task that
+    /// spins.
     #[inline]
     fn is_wanted() -> bool {
         false

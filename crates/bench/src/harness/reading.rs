@@ -8,7 +8,7 @@ const TRIES: usize = 50;
 
 /// What each task has counted at one moment.
 ///
-/// The clock is looked at before and after the counters: whoever reads them may lose its CPU in the midst, and
+/// The clock is read before and after the counters: the reading thread may lose its CPU in between, and
 /// the tasks count on. Such a reading is repeated.
 #[derive(Clone, Debug)]
 pub struct Reading {

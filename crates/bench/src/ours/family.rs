@@ -3,6 +3,7 @@
 use ipc::Kernel;
 use machine::{Atomic, Machine, Ordering, SharedCell};
 use std::ptr::from_ref;
+use workloads::Error;
 
 /// The end of a child, which its parent sleeps for.
 pub struct Over<M: Machine, R> {
@@ -11,8 +12,6 @@ pub struct Over<M: Machine, R> {
     /// What it leaves; the child's until `ended`, then the parent's.
     left: M::Cell<Option<Left<R>>>,
 }
-
-type Error = workloads::Error;
 
 /// What a child leaves.
 struct Left<R>(Result<R, Error>);

@@ -171,7 +171,7 @@ impl Simulated {
         plan: &Plan,
         f: impl FnOnce(&mut Run) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        // The machine's, whoever uses it: an account per CPU has its share for each.
+        // As much as the machine's CPUs need, however many tasks there are: each CPU's account has a share.
         let swap_pages = Some(SWAP_PER_TASK * self.profile.cpus() as u64);
         let mut run = match self.preset {
             Preset::Scalevm => self.begin::<Best>(

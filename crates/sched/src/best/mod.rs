@@ -24,7 +24,7 @@
 //!
 //! - *`c` runs a task.* It looks at its queue when that leaves. If the task goes on for ever, `c` must
 //!   have a tick: `crowded` says so, under the queue's lock. `c` sets it when it begins to run a task
-//!   and others wait; whoever enqueues the first one later sets it and interrupts `c`, which then sets
+//!   and others wait; the CPU that enqueues the first one later sets it and interrupts `c`, which then sets
 //!   its timer. (On `c` itself the scheduler does that after [`Policy::ready`].)
 //! - *`c` runs none*, which the queue also says under its lock. Either `c` still has to look at the
 //!   queue, or it has found it empty and goes idle:
@@ -73,7 +73,7 @@ pub struct Best<M: Contexts> {
 pub struct Entry<M: Contexts> {
     /// Guarded by the lock of the queue that the task is in.
     node: Node<M, TaskRef<M, Best<M>>>,
-    /// Guarded by whoever has the task.
+    /// Belongs to the queue that has the task, or to the CPU that runs it.
     account: M::Cell<Account>,
 }
 

@@ -7,7 +7,7 @@
 use super::access::{Kind, Room, Shared, touch};
 use super::cpu::Doing;
 use super::sampler::Spent;
-use super::stack::CpuStack;
+use super::stack::ContextStack;
 use super::{Engine, Off, Running, Time};
 use crate::arena::{self, Arena, offset_of};
 use core::ptr::{from_ref, null};
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a context ends: with the one that the CPU goes on with, if any, or the payload of a panic.
 pub(super) type Ending = Result<Option<usize>, Box<dyn Any + Send>>;
-pub(super) type Body = Coroutine<(), (), Ending, CpuStack>;
+pub(super) type Body = Coroutine<(), (), Ending, ContextStack>;
 /// What an ending task calls last; returns the context that the CPU goes on with.
 pub(crate) type Exit = Box<dyn FnOnce() -> usize + Send>;
 
@@ -69,7 +69,7 @@ impl Engine {
 
     /// Gives context `index` a job; it ends with `exit`, if there is one.
     pub(super) fn fill(&mut self, index: usize, job: Job, exit: Option<Exit>) {
-        let stack = CpuStack::new(&self.arena, index);
+        let stack = ContextStack::new(&self.arena, index);
         let body = Coroutine::with_stack(stack, move |yielder, ()| -> Ending {
             let running = Running::current().expect("jobs run on CPUs");
             let locals = Locals::ZERO;
@@ -151,11 +151,22 @@ impl Engine {
         self.agenda.set(cpu, self.cpus[cpu].clock);
     }
 
+    /// How many tasks have not ended.
+    pub(super) fn tasks(&self) -> usize {
+        self.contexts.len() - self.cpus.len() - self.unused.len()
+    }
+
+    /// The tasks that have no CPU, and their contexts' numbers.
+    fn without_cpu(&self) -> impl Iterator<Item = (usize, &Context)> {
+        let tasks = self.contexts.iter().enumerate().skip(self.cpus.len());
+        let tasks = tasks.map(|(index, one)| (index, &**one));
+        tasks.filter(|(_, one)| one.body.is_some() && !one.on)
+    }
+
     /// The time that tasks have been off CPUs, those that still are included.
     pub(crate) fn off_now(&self) -> Off {
         let mut off = self.off;
-        let tasks = self.contexts.iter().skip(self.cpus.len());
-        for one in tasks.filter(|one| one.body.is_some() && !one.on) {
+        for (_, one) in self.without_cpu() {
             let so_far = self.time.saturating_sub(one.left.max(self.cleared));
             match one.parks {
                 true => off.blocked += so_far,
@@ -167,9 +178,7 @@ impl Engine {
 
     /// What tasks that have no CPU wait for.
     pub(super) fn off_tasks(&self) -> impl Iterator<Item = String> {
-        let tasks = self.contexts.iter().enumerate().skip(self.cpus.len());
-        let off = tasks.filter(|(_, one)| one.body.is_some() && !one.on);
-        off.map(|(index, one)| {
+        self.without_cpu().map(|(index, one)| {
             let state = if one.parks {
                 "is blocked"
             } else {

@@ -207,9 +207,11 @@ impl Engine {
 
     /// Whether no task is left: all CPUs are idle, and no job is on its way.
     pub(super) fn is_over(&self) -> bool {
-        let tasks = self.contexts.len() - self.cpus.len() - self.unused.len();
-        let rests = |cpu: &super::Cpu| cpu.doing == Doing::Idle && cpu.inbox.jobs.is_empty();
-        self.scheduler.is_some() && tasks == 0 && self.cpus.iter().all(rests)
+        // Asked each time a CPU has run: first what is quickly told.
+        self.scheduler.is_some() && self.tasks() == 0 && {
+            let rests = |cpu: &super::Cpu| cpu.doing == Doing::Idle && cpu.inbox.jobs.is_empty();
+            self.cpus.iter().all(rests)
+        }
     }
 
     /// The running CPU has become idle or has ceased to be: the speeds of its core's threads.

@@ -1,4 +1,4 @@
-//! Stacks of simulated CPUs, in the machine's window.
+//! Stacks of contexts, in the machine's window.
 
 use crate::arena::{Arena, STACK};
 use corosensei::stack::{Stack, StackPointer};
@@ -9,17 +9,17 @@ const COLOURS: usize = 64;
 const COLOUR: usize = 17 * 64;
 
 /// A context's stack; lives as long as the arena.
-pub(super) struct CpuStack {
+pub(super) struct ContextStack {
     base: StackPointer,
     limit: StackPointer,
 }
 
-impl CpuStack {
+impl ContextStack {
     pub(super) fn new(arena: &Arena, index: usize) -> Self {
         let bottom = arena.stack_bottom(index);
         let top = bottom + STACK - index % COLOURS * COLOUR;
         let pointer = |address| StackPointer::new(address).expect("windows are not at 0");
-        CpuStack {
+        ContextStack {
             base: pointer(top & !63),
             limit: pointer(bottom),
         }
@@ -28,7 +28,7 @@ impl CpuStack {
 
 // SAFETY: the lowest page of the stack's megabyte is a guard (`Arena::new`), and above it
 // lies much more than the minimum; both ends are 64-byte aligned.
-unsafe impl Stack for CpuStack {
+unsafe impl Stack for ContextStack {
     fn base(&self) -> StackPointer {
         self.base
     }
