@@ -1,24 +1,34 @@
 //! Measuring workloads on a system: the kernel of this computer ([`os`]), our own VM on threads ([`ours`]) or on a
-//! simulated machine ([`simulated`]).
+//! simulated machine ([`simulated`]), our own kernel in a guest ([`kernel`]).
 //!
 //! A [`Target`] starts tasks and hands out a [`Running`]; [`measure()`] reads the counters of that at intervals.
 //! A workload is one of `workloads`, or the user's [`own`]. [`profiling`] watches a run and says where its time went.
 //!
+//! Without the feature `ours` only [`os`] is left: that is the program which runs inside guests ([`inside`]).
+//!
 //! Nothing here reads a command line, prints results or chooses an exit code: the command does.
 
 mod harness;
+pub mod inside;
+#[cfg(feature = "ours")]
+pub mod kernel;
 pub mod os;
+#[cfg(feature = "ours")]
 pub mod ours;
 pub mod own;
+#[cfg(feature = "ours")]
 pub mod profiling;
+#[cfg(feature = "ours")]
 pub mod simulated;
+#[cfg(feature = "ours")]
 mod system;
 pub mod tasks;
 
 pub use harness::*;
+#[cfg(feature = "ours")]
 pub use system::{On, System};
 
 /// The tests simulate, and simulated CPUs allocate in their machine.
-#[cfg(test)]
+#[cfg(all(test, feature = "ours"))]
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;

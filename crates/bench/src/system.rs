@@ -1,6 +1,7 @@
 //! Which system workloads run on, and how it is built.
 
 use crate::harness::{Plan, Target};
+use crate::kernel::Kernel;
 use crate::os::Os;
 use crate::ours::Ours;
 use crate::simulated::Simulated;
@@ -16,11 +17,13 @@ pub enum On {
     Hosted,
     /// Our VM on a simulated machine.
     Sim,
+    /// Our kernel in a guest.
+    Kernel,
 }
 
 impl On {
     /// All of them.
-    pub const ALL: [On; 3] = [On::Os, On::Hosted, On::Sim];
+    pub const ALL: [On; 4] = [On::Os, On::Hosted, On::Sim, On::Kernel];
 
     /// Its name in results and on the command line.
     pub fn name(self) -> &'static str {
@@ -28,6 +31,7 @@ impl On {
             On::Os => "os",
             On::Hosted => "hosted",
             On::Sim => "sim",
+            On::Kernel => "kernel",
         }
     }
 
@@ -37,6 +41,7 @@ impl On {
             On::Os => "the kernel of this computer, through libc",
             On::Hosted => "scalevm's own VM on threads of this process",
             On::Sim => "scalevm's own VM on a simulated machine (--machine, --topology)",
+            On::Kernel => "scalevm's own kernel in QEMU, the workloads as its programs",
         }
     }
 
@@ -54,6 +59,8 @@ pub enum System {
     Hosted(Ours),
     /// Our VM on a simulated machine.
     Sim(Box<Simulated>),
+    /// Our kernel in a guest.
+    Kernel(Kernel),
 }
 
 impl System {
@@ -63,6 +70,7 @@ impl System {
             System::Os(_) => On::Os,
             System::Hosted(_) => On::Hosted,
             System::Sim(_) => On::Sim,
+            System::Kernel(_) => On::Kernel,
         }
     }
 
@@ -72,6 +80,7 @@ impl System {
             System::Os(target) => target,
             System::Hosted(target) => target,
             System::Sim(target) => &**target,
+            System::Kernel(target) => target,
         }
     }
 
@@ -79,7 +88,7 @@ impl System {
     pub fn simulated(&self) -> Option<&Simulated> {
         match self {
             System::Sim(target) => Some(target),
-            System::Os(_) | System::Hosted(_) => None,
+            System::Os(_) | System::Hosted(_) | System::Kernel(_) => None,
         }
     }
 
@@ -87,13 +96,14 @@ impl System {
     pub fn subject(&self, plan: &Plan) -> Subject {
         match self {
             System::Os(_) => subject(plan, On::Os, None),
-            System::Hosted(target) => subject(plan, On::Hosted, Some(target.preset)),
+            System::Hosted(target) => target.subject(plan),
             System::Sim(target) => target.subject(plan),
+            System::Kernel(target) => target.subject(plan),
         }
     }
 }
 
-/// Describes `plan`, but for the machine if one is simulated.
+/// Describes `plan`, but for a machine of ours and its scheduler.
 pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
     Subject {
         workload: plan.workload.name().to_owned(),
@@ -103,6 +113,7 @@ pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
         mode: plan.mode,
         profile: None,
         topology: None,
+        cpus: None,
         scheduler: None,
         seed: None,
         unit: plan.workload.rate_unit().to_owned(),

@@ -18,7 +18,15 @@ pub struct Frame {
 /// the VM that called them.
 const KEPT: [(&[&str], usize); 2] = [
     (&["crates/sync/"], 2),
-    (&["crates/vm/", "crates/baselines/"], 4),
+    (
+        &[
+            "crates/vm/",
+            "crates/baselines/",
+            "crates/sched/",
+            "crates/ipc/",
+        ],
+        4,
+    ),
 ];
 
 /// The innermost frames of return addresses that belong to what is checked.

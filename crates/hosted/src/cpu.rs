@@ -1,24 +1,19 @@
 //! Threads as CPUs.
 //!
 //! A thread becomes a CPU by [`Hosted::attach`] and has it alone until it ends, so a pin needs no
-//! work: no other thread can run there. With debug assertions pins are counted, and a task that
-//! sleeps with one panics, as it would deadlock a kernel.
+//! work: no other thread can run there, and a thread goes on with another task of a scheduler only
+//! where the running one says so, which is nowhere below a pin. With debug assertions pins are
+//! counted, and a task that sleeps with one panics, as it would deadlock a kernel.
 
-use crate::Hosted;
+use crate::{Hosted, words};
 use core::marker::PhantomData;
+use core::mem::transmute;
 use core::sync::atomic::{AtomicBool, Ordering};
-use machine::{CpuId, Cpus, Execute, Job, Pinned};
-use std::cell::{Cell, RefCell};
+use machine::{CpuId, Cpus, Execute, Job, Pinned, Topology};
+use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
-
-thread_local! {
-    /// The CPU that this thread is.
-    static CURRENT: Cell<CpuId> = const { Cell::new(CpuId::NONE) };
-    /// The pins of this thread, if they are counted.
-    static PINS: Cell<u32> = const { Cell::new(0) };
-}
 
 /// Whether pins are counted.
 const COUNTS: bool = cfg!(debug_assertions);
@@ -33,11 +28,34 @@ const PAUSES_BEFORE_YIELD: u32 = 64;
 /// than cores.
 const EXIT_TIME: Duration = Duration::from_secs(5);
 
+/// The CPU that the calling thread is.
+#[inline(always)]
+pub(crate) fn current() -> CpuId {
+    // SAFETY: an id is an integer (`repr(transparent)`), and the word is `CpuId::NONE` or what
+    // `set_current` made of one.
+    unsafe { transmute::<usize, CpuId>(words::CPU.get()) }
+}
+
+fn set_current(cpu: CpuId) {
+    // SAFETY: an id is an integer, see `current`.
+    words::CPU.set(unsafe { transmute::<CpuId, usize>(cpu) });
+}
+
 /// The calling thread's pin: the thread is its CPU, so it holds no resource.
 pub struct Pin {
     cpu: CpuId,
-    /// A pin belongs to its thread.
+    /// A pin belongs to its task.
     not_send: PhantomData<*mut ()>,
+}
+
+impl Pin {
+    /// The pin with which a context begins, counted already.
+    pub(crate) fn first() -> Self {
+        Pin {
+            cpu: current(),
+            not_send: PhantomData,
+        }
+    }
 }
 
 impl Pinned for Pin {
@@ -51,30 +69,27 @@ impl Drop for Pin {
     #[inline(always)]
     fn drop(&mut self) {
         if COUNTS {
-            PINS.set(PINS.get() - 1);
+            words::PINS.set(words::PINS.get() - 1);
         }
     }
 }
 
 // SAFETY: `Claims` lets one thread at a time be a CPU, ids of different machines differ, and a
-// thread runs one task.
+// thread runs one task, or goes from one to the next where neither holds a pin (`safe_point`, `park`).
 unsafe impl Cpus for Hosted {
     type Pin = Pin;
 
     #[inline(always)]
     fn pin() -> Pin {
         if COUNTS {
-            PINS.set(PINS.get() + 1);
+            words::PINS.set(words::PINS.get() + 1);
         }
-        Pin {
-            cpu: CURRENT.get(),
-            not_send: PhantomData,
-        }
+        Pin::first()
     }
 
     #[inline(always)]
     fn pins() -> u32 {
-        if COUNTS { PINS.get() } else { 0 }
+        if COUNTS { words::PINS.get() as u32 } else { 0 }
     }
 
     #[inline]
@@ -137,11 +152,11 @@ impl Hosted {
     /// # Panics
     /// If there is no such CPU, another thread keeps it, or the calling thread is a CPU already.
     pub fn attach(&self, index: usize) {
-        assert!(CURRENT.get() == CpuId::NONE, "this thread is a CPU already");
+        assert!(current() == CpuId::NONE, "this thread is a CPU already");
         let cpu = self.inner.cpus.cpu(index);
         let claimed = self.inner.claims.claim_within(index, EXIT_TIME);
         assert!(claimed, "CPU {index} is another thread's");
-        CURRENT.set(cpu);
+        set_current(cpu);
         let machine = self.clone();
         CLAIM.set(Some(Claim { machine, cpu }));
     }
@@ -168,25 +183,33 @@ impl Hosted {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        CURRENT.set(CpuId::NONE);
+        set_current(CpuId::NONE);
         // Release: pairs with the acquire in `Claims::claim_within`, for the per-CPU data.
         self.machine.inner.claims.0[self.cpu.index()].store(false, Ordering::Release);
     }
 }
 
 impl Execute for Hosted {
+    /// With a scheduler ([`Hosted::schedule`]), jobs are its tasks, and there may be more of them than
+    /// CPUs.
     fn execute(&self, jobs: Vec<Job>) {
-        let threads: Vec<_> = jobs
-            .into_iter()
-            .enumerate()
-            .map(|(cpu, job)| {
-                let machine = self.clone();
-                thread::spawn(move || {
+        let run = |(cpu, job): (usize, Option<Job>)| {
+            let machine = self.clone();
+            thread::spawn(move || match job {
+                Some(job) => {
                     machine.attach(cpu);
                     job();
-                })
+                }
+                None => machine.work(cpu),
             })
-            .collect();
+        };
+        let jobs: Vec<_> = if self.is_scheduled() {
+            self.deal(jobs);
+            (0..self.cpus().len()).map(|_| None).collect()
+        } else {
+            jobs.into_iter().map(Some).collect()
+        };
+        let threads: Vec<_> = jobs.into_iter().enumerate().map(run).collect();
         let results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
         if let Some(panic) = results.into_iter().find_map(Result::err) {
             resume_unwind(panic);

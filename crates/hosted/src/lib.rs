@@ -1,20 +1,28 @@
 //! A machine made of this process: threads as CPUs, an arena as physical memory, modelled per-CPU
-//! TLBs.
+//! TLBs. A CPU runs one task, or those that a scheduler gives it ([`Hosted::schedule`]).
 //!
 //! Atomics and cells are the `core` types, so code written against the contract compiles to the
 //! same instructions as hand-written code.
 
 mod arena;
+mod context;
 mod cpu;
+mod crew;
+mod interrupt;
 mod mmu;
 mod options;
 mod pager;
+mod permit;
 mod probe;
 pub mod shootdown;
+mod stacks;
 mod stats;
 mod task;
+mod words;
 
+pub use context::Off;
 pub use cpu::Pin;
+pub use crew::{off_cpu, spawn, stand_by};
 pub use options::Options;
 pub use pager::FilePager;
 pub use probe::{Probe, ProbeHook};
@@ -22,12 +30,9 @@ pub use stats::Stats;
 pub use task::Task;
 
 use core::ops::Range;
-use core::sync::atomic::{
-    AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
 use machine::soft::Oracle;
-use machine::{Atomics, CpuRange, Frame, NativeCell, NativePair, Topology};
-use std::sync::Arc;
+use machine::{CpuRange, Frame, Topology};
+use std::sync::{Arc, OnceLock};
 
 /// The machine. Cheap to clone: all clones are one machine.
 #[derive(Clone)]
@@ -50,6 +55,8 @@ struct Inner {
     /// The root that has the kernel's entries, if there are any.
     kernel: Option<Frame>,
     hook: probe::Hook,
+    /// What a scheduler needs, if there is one.
+    crew: OnceLock<crew::Crew>,
 }
 
 impl Hosted {
@@ -80,6 +87,7 @@ impl Hosted {
             asids: 1,
             kernel: None,
             hook: probe::Hook::default(),
+            crew: OnceLock::new(),
         }
     }
 }
@@ -90,18 +98,4 @@ impl Topology for Hosted {
     }
 }
 
-impl Atomics for Hosted {
-    type AtomicU8 = AtomicU8;
-    type AtomicU16 = AtomicU16;
-    type AtomicU32 = AtomicU32;
-    type AtomicU64 = AtomicU64;
-    type AtomicUsize = AtomicUsize;
-    type AtomicPtr = AtomicPtr<()>;
-    type AtomicPair = NativePair;
-    type Cell<T: Send> = NativeCell<T>;
-
-    #[inline(always)]
-    fn fence(order: Ordering) {
-        core::sync::atomic::fence(order);
-    }
-}
+machine::native_atomics!(Hosted);

@@ -1,46 +1,45 @@
-//! Parking on a futex, the clock, and task-local words.
+//! Parking, the clock, and task-local words: a thread's own, or a scheduler's task's.
 
-use crate::Hosted;
-use core::sync::atomic::{AtomicU32, Ordering};
-use machine::{Anchor, Clock, Cpus, Locals, Tasks};
+use crate::crew::Crew;
+use crate::permit::Permit;
+use crate::{Hosted, words};
+use core::ptr::{from_ref, with_exposed_provenance};
+use machine::{Anchor, Clock, Cpus, Locals, Scheduler, TaskName, Tasks};
 use std::sync::LazyLock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// A thread's permit. Never freed, so waking a thread that has ended is harmless.
-struct Slot {
-    /// [`EMPTY`], [`PERMIT`] or [`PARKED`].
-    state: AtomicU32,
-}
-
-const EMPTY: u32 = 0;
-const PERMIT: u32 = 1;
-const PARKED: u32 = 2;
-
-/// Names a thread for unparking.
+/// Names a thread, or a scheduler's task, for unparking.
 #[derive(Clone, Copy)]
-pub struct Task(&'static Slot);
+pub struct Task(Named);
+
+#[derive(Clone, Copy)]
+enum Named {
+    /// A permit is never freed, so waking a thread that has ended is harmless.
+    Thread(&'static Permit),
+    Task(TaskName),
+}
 
 impl PartialEq for Task {
     fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.0, other.0)
+        match (self.0, other.0) {
+            (Named::Thread(one), Named::Thread(other)) => core::ptr::eq(one, other),
+            (Named::Task(one), Named::Task(other)) => one == other,
+            _ => false,
+        }
     }
 }
 
-/// Slots of threads that have ended, to be reused.
-static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+/// Permits of threads that have ended, to be used again.
+static FREE: Mutex<Vec<&'static Permit>> = Mutex::new(Vec::new());
 
-/// The calling thread's slot; returned to [`FREE`] when the thread ends.
-struct Owned(&'static Slot);
+/// The calling thread's permit; returned to [`FREE`] when the thread ends.
+struct Owned(&'static Permit);
 
 impl Owned {
     fn take() -> Self {
         let reused = FREE.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        Owned(reused.unwrap_or_else(|| {
-            Box::leak(Box::new(Slot {
-                state: AtomicU32::new(EMPTY),
-            }))
-        }))
+        Owned(reused.unwrap_or_else(|| Box::leak(Box::new(Permit::new()))))
     }
 }
 
@@ -51,52 +50,88 @@ impl Drop for Owned {
 }
 
 thread_local! {
-    static SLOT: Owned = Owned::take();
-    static LOCALS: Locals = const { Locals::ZERO };
+    static PERMIT: Owned = Owned::take();
+    static OWN: Words = const { Words(Locals::ZERO) };
+}
+
+/// The words of a thread that is a task; [`words::LOCALS`] leads there.
+struct Words(Locals);
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        words::LOCALS.set(0);
+    }
+}
+
+/// The scheduler whose task calls, if it is one's.
+#[inline]
+fn scheduler() -> Option<&'static dyn Scheduler> {
+    Crew::current().map(Crew::scheduler)
 }
 
 impl Tasks for Hosted {
     type Task = Task;
 
     fn current_task() -> Task {
-        SLOT.with(|slot| Task(slot.0))
+        Task(match scheduler() {
+            Some(scheduler) => Named::Task(scheduler.current_task()),
+            None => Named::Thread(PERMIT.with(|permit| permit.0)),
+        })
     }
 
     fn park() {
         assert_unpinned();
-        let slot = SLOT.with(|slot| slot.0);
-        // Acquire (here and below): pairs with the release in `unpark`.
-        while slot
-            .state
-            .compare_exchange(PERMIT, EMPTY, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
-            // Only this thread leaves PERMIT, so the state is EMPTY or PARKED here.
-            if slot
-                .state
-                .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)
-                != Err(PERMIT)
-            {
-                futex_wait(&slot.state, PARKED);
-            }
+        if let Some(scheduler) = scheduler() {
+            return scheduler.park();
+        }
+        let permit = PERMIT.with(|permit| permit.0);
+        while !permit.take() {
+            permit.wait(None);
         }
     }
 
     fn unpark(task: Task) {
-        // Release: pairs with the acquire in `park`.
-        if task.0.state.swap(PERMIT, Ordering::Release) == PARKED {
-            futex_wake_one(&task.0.state);
+        match task.0 {
+            Named::Thread(permit) => permit.give(),
+            Named::Task(name) => {
+                let scheduler = scheduler().expect("tasks are woken on CPUs of their machine");
+                scheduler.unpark(name);
+            }
         }
     }
 
     fn yield_now() {
         assert_unpinned();
-        std::thread::yield_now();
+        match scheduler() {
+            Some(scheduler) => scheduler.yield_now(),
+            None => std::thread::yield_now(),
+        }
     }
 
     #[inline]
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
-        LOCALS.with(f)
+        let locals = with_exposed_provenance::<Locals>(words::LOCALS.get());
+        // SAFETY: the words are the calling thread's (`own_locals`), or stand on the stack of the task
+        // that it runs, below everything that calls this; 0 stands there when they are gone.
+        match unsafe { locals.as_ref() } {
+            Some(locals) => f(locals),
+            None => own_locals(f),
+        }
+    }
+
+    #[inline]
+    fn safe_point() {
+        if let Some(crew) = Crew::current() {
+            crew.safe_point();
+        }
+    }
+
+    fn is_running(locals: usize) -> Option<bool> {
+        Crew::current()?.is_running(locals)
+    }
+
+    fn is_wanted() -> bool {
+        Crew::current().is_some_and(Crew::is_interrupted)
     }
 
     fn anchor() -> &'static Anchor {
@@ -112,32 +147,14 @@ fn assert_unpinned() {
     assert!(Hosted::pins() == 0, "a task sleeps while it is pinned");
 }
 
-/// Sleeps while the word holds `expected`; may return early.
-fn futex_wait(word: &AtomicU32, expected: u32) {
-    let timeout = core::ptr::null::<libc::timespec>();
-    // SAFETY: the word is valid for the call; the kernel only reads it.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            timeout,
-        )
-    };
-}
-
-/// Wakes one thread that sleeps on the word.
-fn futex_wake_one(word: &AtomicU32) {
-    // SAFETY: the kernel uses the address as a key only.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            1,
-        )
-    };
+/// Calls `f` with the words of the calling thread, which is no scheduler's task.
+#[cold]
+#[inline(never)]
+fn own_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
+    OWN.with(|own| {
+        words::LOCALS.set(from_ref(&own.0).expose_provenance());
+        f(&own.0)
+    })
 }
 
 impl Clock for Hosted {
@@ -148,6 +165,9 @@ impl Clock for Hosted {
 
     fn sleep_until(time: u64) {
         assert_unpinned();
+        if let Some(scheduler) = scheduler() {
+            return scheduler.sleep_until(time);
+        }
         loop {
             let rest = time.saturating_sub(Self::now());
             if rest == 0 {

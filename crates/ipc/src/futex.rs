@@ -69,6 +69,17 @@ impl<M: Machine> Copy for Link<M> {}
 // target.
 unsafe impl<M: Machine> Send for Link<M> {}
 
+/// How a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A task has woken the waiter.
+    Woken,
+    /// The word had another value: there was no wait.
+    Differs,
+    /// The waiter was not to wait any longer.
+    Stopped,
+}
+
 impl<M: Machine> Futexes<M> {
     /// Futexes without waiters, on the machine of these CPUs.
     pub fn new<K: Kernel<M>>(kernel: &K, cpus: CpuRange) -> Self {
@@ -90,6 +101,21 @@ impl<M: Machine> Futexes<M> {
         name: Name,
         still: impl FnOnce() -> Result<bool, E>,
     ) -> Result<bool, E> {
+        let wait = self.wait_while(kernel, name, || true, still)?;
+        Ok(wait == Wait::Woken)
+    }
+
+    /// As [`Futexes::wait`], but only while `waits` holds, which is asked before each sleep.
+    ///
+    /// # Errors
+    /// Those of `still`.
+    pub fn wait_while<K: Kernel<M>, E>(
+        &self,
+        kernel: &K,
+        name: Name,
+        waits: impl Fn() -> bool,
+        still: impl FnOnce() -> Result<bool, E>,
+    ) -> Result<Wait, E> {
         let waiter = Waiter {
             name,
             woken: M::AtomicU32::new(0),
@@ -98,7 +124,7 @@ impl<M: Machine> Futexes<M> {
         {
             let mut first = self.bucket(name).lock();
             if !still()? {
-                return Ok(false);
+                return Ok(Wait::Differs);
             }
             // SAFETY: the node stays until `woken` is set, and the lock is held.
             unsafe { enqueue(&mut first, &waiter) };
@@ -106,9 +132,14 @@ impl<M: Machine> Futexes<M> {
         let key = ptr::from_ref(&waiter).cast();
         // Acquire: pairs with the release in `wake`; the node is this task's again.
         while waiter.woken.load(Ordering::Acquire) == 0 {
+            // Not in the bucket any more: a waker has the node, and is about to set `woken`.
+            // SAFETY: the lock is held.
+            if !waits() && unsafe { withdraw(&mut self.bucket(name).lock(), &waiter) } {
+                return Ok(Wait::Stopped);
+            }
             kernel.sleep(key, || waiter.woken.load(Ordering::Relaxed) == 0);
         }
-        Ok(true)
+        Ok(Wait::Woken)
     }
 
     /// Wakes the `count` tasks that have waited longest at the word; returns how many there were.
@@ -166,6 +197,30 @@ unsafe fn enqueue<M: Machine>(first: &mut Link<M>, waiter: &Waiter<M>) {
         }
         *(*last.0).next.write() = this;
     }
+}
+
+/// Removes `waiter` from the bucket; whether it was there.
+///
+/// # Safety
+/// The bucket's lock is held.
+unsafe fn withdraw<M: Machine>(first: &mut Link<M>, waiter: &Waiter<M>) -> bool {
+    let (mut before, mut here) = (Link::<M>(null()), *first);
+    // SAFETY: queued nodes live, and the lock is held.
+    unsafe {
+        while !here.0.is_null() {
+            let next = *(*here.0).next.read();
+            if !ptr::eq(here.0, waiter) {
+                (before, here) = (here, next);
+                continue;
+            }
+            match before.0.is_null() {
+                true => *first = next,
+                false => *(*before.0).next.write() = next,
+            }
+            return true;
+        }
+    }
+    false
 }
 
 /// Removes the first `count` waiters with that name; returns them as a list, in order.

@@ -12,7 +12,7 @@ mod kernel;
 pub mod pipe;
 mod poll;
 
-pub use futex::Futexes;
+pub use futex::{Futexes, Wait};
 pub use kernel::{Entry, Kernel, Own};
 pub use pipe::{End, Pipe};
-pub use poll::poll;
+pub use poll::{poll, poll_while};

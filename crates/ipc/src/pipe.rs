@@ -17,6 +17,7 @@
 use crate::Kernel;
 use crate::poll::Poller;
 use alloc::boxed::Box;
+use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::ptr;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
@@ -97,28 +98,52 @@ impl End {
 impl<M: Machine> Pipe<M> {
     /// An empty pipe.
     pub fn new() -> Self {
-        let line = || M::Cell::new([0; LINE]);
-        Pipe {
+        Self::try_new().expect("memory for a pipe")
+    }
+
+    /// The same, if there is memory for it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn try_new() -> Result<Self, TryReserveError> {
+        let mut ring = Vec::new();
+        ring.try_reserve_exact(CAPACITY / LINE)?;
+        ring.resize_with(CAPACITY / LINE, || M::Cell::new([0; LINE]));
+        Ok(Pipe {
             state: Mutex::new(State {
-                ring: (0..CAPACITY / LINE).map(|_| line()).collect(),
+                ring: ring.into_boxed_slice(),
                 read: 0,
                 written: 0,
                 open: [true; 2],
                 pollers: Vec::new(),
             }),
             wants: M::AtomicU32::new(0),
-        }
+        })
     }
 
     /// Reads the available bytes, waiting for the first one; returns how many. 0 means the end: the
     /// pipe is empty and its writing end closed.
     pub fn read<K: Kernel<M>>(&self, kernel: &K, bytes: &mut [u8]) -> usize {
+        let read = self.read_while(kernel, bytes, || true);
+        read.expect("it waits as long as it takes")
+    }
+
+    /// As [`Pipe::read`], but waits only while `waits` holds, which is asked before each sleep; `None`
+    /// if it would have to wait longer.
+    pub fn read_while<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        bytes: &mut [u8],
+        waits: impl Fn() -> bool,
+    ) -> Option<usize> {
         if bytes.is_empty() {
-            return 0;
+            return Some(0);
         }
-        self.when_ready(kernel, End::Reading, |state| match state.take(bytes) {
-            0 if state.open[End::Writing as usize] => None,
-            count => Some(count),
+        self.when_ready(kernel, End::Reading, waits, |state| {
+            match state.take(bytes) {
+                0 if state.open[End::Writing as usize] => None,
+                count => Some(count),
+            }
         })
     }
 
@@ -127,19 +152,34 @@ impl<M: Machine> Pipe<M> {
     /// # Errors
     /// If the reading end is closed; a part may have been written.
     pub fn write<K: Kernel<M>>(&self, kernel: &K, bytes: &[u8]) -> Result<(), Broken> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
+        self.write_while(kernel, bytes, || true).map(drop)
+    }
+
+    /// As [`Pipe::write`], but waits only while `waits` holds, which is asked before each sleep;
+    /// returns how many bytes were written.
+    pub fn write_while<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        bytes: &[u8],
+        waits: impl Fn() -> bool,
+    ) -> Result<usize, Broken> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let rest = &bytes[done..];
             let whole = rest.len().min(ATOMIC);
-            let put = self.when_ready(kernel, End::Writing, |state| {
+            let put = self.when_ready(kernel, End::Writing, &waits, |state| {
                 if !state.open[End::Reading as usize] {
                     return Some(Err(Broken));
                 }
                 let room = CAPACITY - (state.written - state.read);
                 (room >= whole).then(|| Ok(state.put(&rest[..rest.len().min(room)])))
-            })?;
-            rest = &rest[put..];
+            });
+            match put {
+                Some(put) => done += put?,
+                None => break,
+            }
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Closes an end and tells the tasks that wait at the other.
@@ -152,14 +192,15 @@ impl<M: Machine> Pipe<M> {
         self.tell(kernel, end, told);
     }
 
-    /// Runs `work` at `end` under the lock until it returns something, sleeping in between; then
-    /// tells the other end.
+    /// Runs `work` at `end` under the lock until it returns something, sleeping in between while
+    /// `waits` holds; then tells the other end.
     fn when_ready<R, K: Kernel<M>>(
         &self,
         kernel: &K,
         end: End,
+        waits: impl Fn() -> bool,
         mut work: impl FnMut(&mut State<M>) -> Option<R>,
-    ) -> R {
+    ) -> Option<R> {
         let bit = end.bit() as u32;
         loop {
             let mut state = self.state.lock();
@@ -167,7 +208,10 @@ impl<M: Machine> Pipe<M> {
                 let told = self.change(&mut state, end);
                 drop(state);
                 self.tell(kernel, end, told);
-                return result;
+                return Some(result);
+            }
+            if !waits() {
+                return None;
             }
             // Relaxed (here and in `change`): the pipe's lock orders it.
             self.wants.fetch_or(bit, Ordering::Relaxed);
@@ -237,6 +281,17 @@ impl<M: Machine> Pipe<M> {
             state.pollers.push((end, PollerRef(poller)));
         }
         ready
+    }
+
+    /// How many bytes may be read or written at `end` now, and whether the other end is closed.
+    pub fn room(&self, end: End) -> (usize, bool) {
+        let state = self.state.lock();
+        let used = state.written - state.read;
+        let bytes = match end {
+            End::Reading => used,
+            End::Writing => CAPACITY - used,
+        };
+        (bytes, !state.open[end.other() as usize])
     }
 
     /// Unregisters the poller.

@@ -31,6 +31,16 @@ impl<M: Machine> Poller<M> {
 /// Which of `ends` are ready, by index, as bits. Waits until one is, if `wait` says so; otherwise
 /// checks once. Of more than 64 ends the first 64 count.
 pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait: bool) -> u64 {
+    poll_while(kernel, ends, || wait)
+}
+
+/// As [`poll`], but waits only while `waits` holds, which is asked before each sleep; 0 if it would
+/// have to wait longer.
+pub fn poll_while<M: Machine, K: Kernel<M>>(
+    kernel: &K,
+    ends: &[(&Pipe<M>, End)],
+    waits: impl Fn() -> bool,
+) -> u64 {
     let poller = Poller {
         told: M::AtomicU32::new(0),
     };
@@ -39,6 +49,7 @@ pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait
             poller: &poller,
             ends: &ends[..ends.len().min(64)],
         };
+        let wait = waits();
         let ready = registered.look(wait);
         if ready != 0 || !wait {
             return ready;

@@ -3,9 +3,10 @@
 mod on;
 
 use ipc::futex::Name;
-use ipc::{Futexes, Own};
+use ipc::{Futexes, Kernel, Own, Wait};
 use machine::{Atomic, Execute, Job, Machine, Ordering, Topology};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 struct World<M: Machine> {
     kernel: Own<M>,
@@ -88,11 +89,59 @@ fn looks_first<M: Execute + Topology>(machine: &M) {
     on::together(machine, vec![only]);
 }
 
+/// A waiter that is not to wait any longer leaves the bucket, wherever in it it stands, and takes no
+/// wake-up with it.
+fn waits_end<M: Execute + Topology>(machine: &M) {
+    let world = World::on(machine);
+    let left = Arc::new(AtomicUsize::new(2));
+    let waiter = || world.job(|w| assert_eq!(w.wait_while(0), Ok(true)));
+    let passer = || {
+        let left = left.clone();
+        world.job(move |w| {
+            for _ in 0..50 {
+                let ends = M::now() + 2_000;
+                let wait =
+                    w.futexes
+                        .wait_while(&Stopping, WORD, || M::now() < ends, || Ok::<_, ()>(true));
+                assert_eq!(wait, Ok(Wait::Stopped));
+            }
+            left.fetch_sub(1, Ordering::Relaxed);
+        })
+    };
+    let counted = left.clone();
+    let waker = world.job(move |w| {
+        while counted.load(Ordering::Relaxed) > 0 {
+            M::sleep_until(M::now() + 1_000);
+        }
+        // Only the waiter is left, when it has come.
+        while w.futexes.wake(&w.kernel, WORD, usize::MAX) == 0 {
+            M::sleep_until(M::now() + 1_000);
+        }
+        assert_eq!(w.futexes.wake(&w.kernel, WORD, usize::MAX), 0);
+    });
+    on::together(machine, vec![waiter(), passer(), passer(), waker]);
+}
+
+/// A kernel whose sleeps end by themselves.
+struct Stopping;
+
+impl<M: Machine> Kernel<M> for Stopping {
+    fn sleep(&self, _key: *const (), still: impl FnOnce() -> bool) -> bool {
+        M::sleep_until(M::now() + 1_000);
+        still()
+    }
+
+    fn wake(&self, _key: *const (), _count: usize) -> usize {
+        0
+    }
+}
+
 #[test]
 fn on_threads() {
     no_wake_up_is_lost(&on::hosted(2));
     looks_first(&on::hosted(1));
     waking_counts(&on::hosted(4));
+    waits_end(&on::hosted(4));
 }
 
 #[test]
@@ -101,5 +150,6 @@ fn on_a_simulated_machine() {
         no_wake_up_is_lost(&on::sim(seed));
         looks_first(&on::sim(seed));
         waking_counts(&on::sim(seed));
+        waits_end(&on::sim(seed));
     }
 }

@@ -3,7 +3,7 @@
 mod on;
 
 use ipc::pipe::{Broken, CAPACITY};
-use ipc::{End, Kernel, Own, Pipe, poll};
+use ipc::{End, Kernel, Own, Pipe, poll, poll_while};
 use machine::{Execute, Job, Machine};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -72,12 +72,15 @@ fn full_and_broken<M: Execute>(machine: &M) {
     let world = World::<M>::with_pipes(1);
     let writer = job(&world, |w: &World<M>| {
         let bytes = vec![7; CAPACITY + 1];
+        assert_eq!(w.pipes[0].room(End::Reading), (0, false));
+        assert_eq!(w.pipes[0].room(End::Writing), (CAPACITY, false));
         assert_eq!(w.pipes[0].write(&w.kernel, &bytes), Ok(()));
         // The reader may have taken some of these as well.
         let then = (0..2).find_map(|_| w.pipes[0].write(&w.kernel, &bytes).err());
         assert_eq!(then, Some(Broken));
         let ready = poll(&w.kernel, &[(&w.pipes[0], End::Writing)], true);
         assert_eq!(ready, 1, "a broken pipe is ready to say so");
+        assert!(w.pipes[0].room(End::Writing).1, "its writer is alone");
     });
     let reader = job(&world, |w: &World<M>| {
         let (mut buffer, mut got) = (vec![0; 5000], 0);
@@ -164,6 +167,24 @@ fn pollers_are_told_by_the_kernel<M: Execute>(machine: &M) {
     on::together(machine, vec![only]);
 }
 
+/// A task that is not to wait any longer comes back with what it has done so far.
+fn waits_end<M: Execute>(machine: &M) {
+    let world = World::<M>::with_pipes(1);
+    let only = job(&world, |w: &World<M>| {
+        let (pipe, kernel) = (&w.pipes[0], &w.kernel);
+        assert_eq!(pipe.read_while(kernel, &mut [0], || false), None);
+        assert_eq!(poll_while(kernel, &[(pipe, End::Reading)], || false), 0);
+        let more = vec![1; CAPACITY + 5];
+        assert_eq!(pipe.write_while(kernel, &more, || false), Ok(CAPACITY));
+        assert_eq!(pipe.write_while(kernel, &[1], || false), Ok(0));
+        let mut all = vec![0; CAPACITY + 5];
+        assert_eq!(pipe.read_while(kernel, &mut all, || false), Some(CAPACITY));
+        pipe.close(kernel, End::Writing);
+        assert_eq!(pipe.read_while(kernel, &mut all, || false), Some(0));
+    });
+    machine.execute(vec![only]);
+}
+
 #[test]
 fn on_threads() {
     bytes_arrive(&on::hosted(3));
@@ -171,6 +192,7 @@ fn on_threads() {
     pollers_are_told(&on::hosted(3));
     no_wake_up_is_lost(&on::hosted(2));
     pollers_are_told_by_the_kernel(&on::hosted(1));
+    waits_end(&on::hosted(1));
 }
 
 #[test]
@@ -181,5 +203,6 @@ fn on_a_simulated_machine() {
         pollers_are_told(&on::sim(seed));
         no_wake_up_is_lost(&on::sim(seed));
         pollers_are_told_by_the_kernel(&on::sim(seed));
+        waits_end(&on::sim(seed));
     }
 }

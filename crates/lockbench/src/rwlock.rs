@@ -6,7 +6,7 @@ use parking_lot::lock_api::RawRwLock;
 use std::marker::PhantomData;
 use sync::rwlock::{RawRw, SpinParkRw};
 
-/// A reader-writer lock, whoever made it.
+/// A reader-writer lock of any origin.
 pub trait Either: Send + Sync + 'static {
     /// Unlocked.
     fn new() -> Self;

@@ -10,6 +10,7 @@ const INDEX_BITS: u32 = 16;
 
 /// One CPU of one machine, unique in the process: two machines never share an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
 pub struct CpuId(u64);
 
 impl CpuId {

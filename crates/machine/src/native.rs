@@ -9,6 +9,28 @@ use core::sync::atomic::{
     AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
+/// Gives a real machine `core`'s atomics: `native_atomics!(Machine);`.
+#[macro_export]
+macro_rules! native_atomics {
+    ($machine:ty) => {
+        impl $crate::Atomics for $machine {
+            type AtomicU8 = ::core::sync::atomic::AtomicU8;
+            type AtomicU16 = ::core::sync::atomic::AtomicU16;
+            type AtomicU32 = ::core::sync::atomic::AtomicU32;
+            type AtomicU64 = ::core::sync::atomic::AtomicU64;
+            type AtomicUsize = ::core::sync::atomic::AtomicUsize;
+            type AtomicPtr = ::core::sync::atomic::AtomicPtr<()>;
+            type AtomicPair = $crate::NativePair;
+            type Cell<T: Send> = $crate::NativeCell<T>;
+
+            #[inline(always)]
+            fn fence(order: $crate::Ordering) {
+                ::core::sync::atomic::fence(order);
+            }
+        }
+    };
+}
+
 macro_rules! atomic {
     ($atomic:ty, $value:ty) => {
         impl Atomic<$value> for $atomic {
@@ -114,6 +136,13 @@ pub struct NativeCell<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Send for NativeCell<T> {}
 // SAFETY: `&NativeCell` only hands out raw pointers; code that uses one answers for the protocol.
 unsafe impl<T: Send> Sync for NativeCell<T> {}
+
+impl<T> NativeCell<T> {
+    /// A cell that holds `value`, for a `static`.
+    pub const fn holding(value: T) -> Self {
+        NativeCell(UnsafeCell::new(value))
+    }
+}
 
 impl<T: Send> SharedCell<T> for NativeCell<T> {
     #[inline(always)]

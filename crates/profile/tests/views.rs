@@ -31,6 +31,7 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
             mode: Mode::Threads,
             profile: None,
             topology: None,
+            cpus: None,
             scheduler: None,
             seed: None,
             unit: "operations/s".into(),

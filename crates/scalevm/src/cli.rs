@@ -7,6 +7,7 @@ mod computer;
 mod definition;
 mod history;
 mod host;
+mod kernel;
 mod latency;
 mod locks;
 pub mod manual;
@@ -23,6 +24,7 @@ pub use computer::{CalibrateArgs, DoctorArgs};
 pub use definition::{CompletionsArgs, ManArgs, definition, parse, told};
 pub use history::{Export, HistoryArgs, ReportArgs};
 pub use host::HostArgs;
+pub use kernel::{KernelArgs, KernelCommand, KernelCompareArgs};
 pub use latency::LatencyArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use profile::{ProfileArgs, watching};
@@ -93,6 +95,9 @@ pub enum Command {
     /// Check whether this computer is fit for measurements, and say what to change
     #[command(long_about = computer::DOCTOR_ABOUT)]
     Doctor(DoctorArgs),
+    /// Run programs on scalevm's own kernel, under QEMU
+    #[command(long_about = kernel::LONG_ABOUT)]
+    Kernel(KernelArgs),
     /// Print the manual page, or write those of all commands
     Man(ManArgs),
     /// Print the completion script of a shell
@@ -174,6 +179,10 @@ pub struct TaskArgs {
     /// Do not pin tasks
     #[arg(short, long, conflicts_with = "smt")]
     pub no_affinity: bool,
+    /// Deal more than N tasks over N threads by a scheduler of ours, the build's (default: each task is a
+    /// thread, dealt over the CPUs by this computer's kernel); implies `--on hosted` without --on
+    #[arg(long, value_name = "N", value_parser = cpus())]
+    pub hosted_cpus: Option<u32>,
 }
 
 /// What `run` and `sweep` have in common.
@@ -223,7 +232,7 @@ impl CommonArgs {
     pub fn schedule(&self, on: On) -> Schedule {
         let (warmup, duration) = match on {
             On::Sim => (0, SIMULATED),
-            On::Os | On::Hosted => (6, Duration::from_secs(1)),
+            On::Os | On::Hosted | On::Kernel => (6, Duration::from_secs(1)),
         };
         Schedule {
             warmup: self.warmup.unwrap_or(warmup),
@@ -264,6 +273,10 @@ fn workload() -> impl TypedValueParser<Value = &'static Workload> {
     let names = all.map(|one| PossibleValue::new(one.name).help(one.description));
     PossibleValuesParser::new(names)
         .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
+}
+
+fn cpus() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=machine::MAX_CPUS as i64)
 }
 
 fn tasks() -> clap::builder::RangedI64ValueParser<u32> {

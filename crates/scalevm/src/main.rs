@@ -49,6 +49,7 @@ fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => commands::check::run(&args),
         Some(cli::Command::Doctor(args)) => commands::doctor::run(&args),
+        Some(cli::Command::Kernel(args)) => commands::kernel::run(&args),
         Some(cli::Command::Man(args)) => commands::man::run(&args),
         Some(cli::Command::Completions(args)) => commands::man::completions(&args),
         Some(cli::Command::Host(args)) => commands::host(&args),

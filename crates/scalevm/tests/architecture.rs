@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("perf", &["profile"]),
     ("report", &["stats", "profile"]),
     ("oracle", &[]),
+    ("emulator", &[]),
     (
         "bench",
         &[
@@ -38,6 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "stats",
             "profile",
             "perf",
+            "emulator",
         ],
     ),
     ("lockbench", &["machine", "sync", "hosted", "sim", "bench"]),
@@ -48,6 +50,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "machine",
             "sync",
             "sched",
+            "ipc",
             "vm",
             "baselines",
             "hosted",

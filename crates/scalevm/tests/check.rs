@@ -112,7 +112,13 @@ fn scenarios_are_chosen_by_name_and_family() {
     let names: Vec<_> = names.collect();
     assert_eq!(
         names,
-        ["mutex.clh", "rwlock.spin-park", "rwlock.parking", "3"]
+        [
+            "mutex.clh",
+            "rwlock.spin-park",
+            "rwlock.parking",
+            "rwlock.restricted",
+            "4"
+        ]
     );
     let errors = failure("check races --only rw", 2);
     assert!(errors.contains("mutex.clh"), "{errors}");
@@ -123,7 +129,7 @@ fn the_default_has_the_conflicts_that_are_known_and_no_other() {
     let records = json(&exits(0, "conflicts --vm scalevm --json"));
     let pairs = of_kind(&records, "pair");
     // What is about a whole process has no pair by two of its threads.
-    assert_eq!(pairs.len(), 2 * (25 * 25 + 22 * 22) + 10 * 10);
+    assert_eq!(pairs.len(), 2 * (25 * 25 + 22 * 22) + 10 * 10 + 4 * 4);
     for pair in pairs {
         let free = pair["conflicts"].as_array().is_some_and(Vec::is_empty);
         let known = pair["known"]
@@ -142,7 +148,28 @@ fn the_default_has_the_conflicts_that_are_known_and_no_other() {
         serde_json::json!({"commutative": 2216, "free": 2216})
     );
     assert_eq!(summary["one_page"]["commutative"], 98);
+    assert_eq!(
+        summary["tasks"],
+        serde_json::json!({"commutative": 16, "free": 16})
+    );
     assert_eq!(summary["as_known"], true, "{summary}");
+}
+
+#[test]
+fn tasks_of_openbsd_meet_in_the_lock_of_its_scheduler() {
+    let records = json(&exits(0, "conflicts --vm openbsd-unlocked --json"));
+    let of_tasks = |pair: &&Value| pair["by"] == "tasks of two sockets";
+    let pairs = of_kind(&records, "pair");
+    let pairs: Vec<_> = pairs.into_iter().filter(of_tasks).collect();
+    assert_eq!(pairs.len(), 16);
+    for pair in pairs {
+        let conflicts = pair["conflicts"].as_array().expect("a list");
+        let meets = |line: &str| {
+            let mut lines = conflicts.iter().filter_map(|one| one["line"].as_str());
+            lines.any(|met| met.split(" + ").next() == Some(line))
+        };
+        assert!(meets("SCHED_LOCK"), "{pair}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn numbers(line: &str) -> [u64; 3] {
 #[test]
 fn run_prints_the_lines_of_will_it_scale() {
     for mode in ["--processes", "--threads"] {
-        let arguments = format!("run mmap1 -t 2 -s 2 --duration 0.05 --warmup 1 --on os {mode}");
+        let arguments = format!("run mmap1 -t 2 -s 2 --duration 0.2 --warmup 1 --on os {mode}");
         let stdout = success(&arguments);
         let lines: Vec<&str> = stdout.lines().collect();
         assert_eq!(lines.len(), 7, "{stdout}");
@@ -44,7 +44,7 @@ fn run_prints_the_lines_of_will_it_scale() {
 
 #[test]
 fn run_prints_json_lines() {
-    let stdout = success("run brk1 -t 2 -s 2 --duration 0.05 --warmup 1 --threads --json");
+    let stdout = success("run brk1 -t 2 -s 2 --duration 0.2 --warmup 1 --threads --json");
     let records = json(&stdout);
     assert_eq!(records.len(), 3);
     for (index, record) in records.iter().enumerate() {
@@ -68,7 +68,7 @@ fn run_prints_json_lines() {
 
 #[test]
 fn sweep_draws_and_names_the_peak() {
-    let stdout = success("sweep mmap1 --cpus 2,1,2 -s 1 --duration 0.05 --warmup 1");
+    let stdout = success("sweep mmap1 --cpus 2,1,2 -s 1 --duration 0.2 --warmup 1");
     assert!(stdout.contains("per task"), "{stdout}");
     assert!(stdout.contains("os: peak "), "{stdout}");
     assert!(stdout.contains("0 tasks"), "no plot: {stdout}");

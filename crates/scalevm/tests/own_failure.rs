@@ -74,7 +74,8 @@ fn only_the_kernel_runs_it() {
         "run --command true --on hosted".into(),
     ] {
         let errors = place.failure(&arguments, &[], 2);
-        let expected = "a workload of your own runs on this computer's kernel only, --on os";
+        let expected =
+            "a workload of your own runs on kernels only: --on os, or a C file --on kernel";
         assert!(errors.contains(expected), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     }

@@ -110,7 +110,7 @@ fn more_tasks_get_more_sockets() {
 }
 
 #[test]
-fn bad_machines_are_refused_in_one_line() {
+fn what_a_simulated_machine_cannot_do_is_refused_in_one_line() {
     for (arguments, word) in [
         ("run mmap1 --machine no-such", "no-such"),
         ("run mmap1 --machine /no/such.toml", "/no/such.toml"),
@@ -119,6 +119,9 @@ fn bad_machines_are_refused_in_one_line() {
         ("run mmap1 --on hosted --machine freebsd-96", "--on sim"),
         ("run mmap1 --machine pc-16c32t -t 1025", "32 CPUs"),
         ("run signal1 --machine pc-16c32t", "signals"),
+        ("profile mmap1 --on sim --seeds 2", "--seeds"),
+        ("profile mmap1 --on sim -s 3", "--samples"),
+        ("profile mmap1 --on sim --warmup 1", "--warmup"),
     ] {
         let errors = failure(arguments, 2);
         assert!(errors.contains(word), "{arguments}: {errors}");

@@ -1,4 +1,4 @@
-//! What belongs to one CPU, touched only there, by whoever holds its pin.
+//! What belongs to one CPU, touched only there, under its pin.
 
 use crate::heap::Heap;
 use crate::table::FreeList;

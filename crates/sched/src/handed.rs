@@ -2,8 +2,8 @@
 //! leaves, released by the one that goes on.
 //!
 //! # Protocol
-//! The holder keeps what its acquisition must hand to the release in the lock itself, so whoever goes
-//! on finds it there. The lock-order checker remembers held locks by task: a handed lock is no task's,
+//! The holder keeps what its acquisition must hand to the release in the lock itself, so the next
+//! context finds it there. The lock-order checker remembers held locks by task: a handed lock is no task's,
 //! from [`Locked::hand_over`] until [`Handed::take_over`], and a task that leaves its CPU in between
 //! leaves without it.
 

@@ -101,6 +101,24 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
         self.first = self.first.min(key);
     }
 
+    /// Removes, of the items that suit, one with the smallest key. Those before it are looked at in turn.
+    #[inline]
+    pub fn pop_if(&mut self, suits: impl Fn(T) -> bool) -> Option<(u64, T)> {
+        let mut passed = Link(None);
+        let found = loop {
+            let node = self.root;
+            match self.pop() {
+                Some((_, item)) if !suits(item) => passed = merge(passed, node.alone()),
+                found => break found,
+            }
+        };
+        if passed.0.is_some() {
+            self.root = merge(passed, self.root);
+            self.first = self.root.key();
+        }
+        found
+    }
+
     /// Removes an item with the smallest key.
     pub fn pop(&mut self) -> Option<(u64, T)> {
         let links = self.root.links()?;
@@ -116,6 +134,16 @@ impl<M: Machine, T: Copy + Send> Link<M, T> {
         // SAFETY: by the contract of `push`, a linked node is in place, and it belongs to the heap's
         // owner, who calls this.
         self.0.map(|node| unsafe { &*node.as_ref().0.read() })
+    }
+
+    /// The same node, which has just been popped, as a heap of its own.
+    fn alone(self) -> Self {
+        if let Some(node) = self.0 {
+            // SAFETY: as in `links`; the heap's owner has popped it, so nobody else has it.
+            let links = unsafe { &mut *node.as_ref().0.write() };
+            (links.left, links.right) = (Link(None), Link(None));
+        }
+        self
     }
 
     fn key(&self) -> u64 {
@@ -145,7 +173,7 @@ fn merge<M: Machine, T: Copy + Send>(mut a: Link<M, T>, mut b: Link<M, T>) -> Li
                 continue;
             }
         };
-        // SAFETY: as above.
+        // SAFETY: `place` is `root`, or the left link of the node merged last.
         unsafe { *place = rest };
         return root;
     }
@@ -198,6 +226,21 @@ mod tests {
             unsafe { heap.push(&nodes[item], key + 3, item) };
         }
         assert_eq!(order, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn an_item_that_suits_is_taken_from_between_the_others() {
+        let nodes: Vec<Node<Hosted, usize>> = (0..100).map(|_| Node::new()).collect();
+        let mut heap = Heap::new();
+        for (item, node) in nodes.iter().enumerate() {
+            // SAFETY: each node is pushed once, and outlives the heap.
+            unsafe { heap.push(node, item as u64, item) };
+        }
+        assert_eq!(heap.pop_if(|item| item >= 60), Some((60, 60)));
+        assert_eq!(heap.pop_if(|item| item >= 100), None);
+        assert_eq!(heap.first_key(), 0);
+        let rest = drain(&mut heap).into_iter().map(|(_, item)| item);
+        assert!(rest.eq((0..100).filter(|&item| item != 60)));
     }
 
     /// Ascending keys make the longest right edges.

@@ -38,7 +38,7 @@ mod switch;
 mod table;
 mod task;
 
-pub use best::Best;
+pub use best::{Best, Bounds};
 pub use policy::{Leaving, Policy, Tick, Why};
 pub use sched::Sched;
 pub use task::{Task, TaskRef};

@@ -136,8 +136,8 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// `cpu` has found no task and is about to wait for an interrupt. Publishes that, then looks
     /// once more; `false` if there is work after all.
     ///
-    /// Whoever hands a task over afterwards sees the CPU idle, and interrupts it or another one: else
-    /// the task would wait for nothing.
+    /// A CPU that hands a task over afterwards sees this one idle, and interrupts it or another: else the
+    /// task would wait for nothing.
     fn idle(&self, cpu: usize) -> bool;
 
     /// `cpu` was interrupted while it ran `current`.

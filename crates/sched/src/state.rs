@@ -40,8 +40,8 @@ impl<M: Machine> State<M> {
         State(M::AtomicU64::new(1 << PHASE_BITS | ACTIVE))
     }
 
-    /// The generation of the present task, or of the next one. For the task itself, and whoever keeps
-    /// it from ending.
+    /// The generation of the present task, or of the next one. For the task itself, and for callers
+    /// that keep it from ending.
     pub fn generation(&self) -> u64 {
         self.0.load(Ordering::Relaxed) >> PHASE_BITS
     }

@@ -34,7 +34,7 @@ struct Shared<M: Contexts, P: Policy<M>> {
     fresh: usize,
 }
 
-/// Free places, linked through themselves; whoever owns the list owns them.
+/// Free places, linked through themselves; the list's owner owns them.
 pub(crate) struct FreeList<M: Contexts, P: Policy<M>> {
     first: Option<TaskRef<M, P>>,
     count: usize,

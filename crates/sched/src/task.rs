@@ -70,7 +70,7 @@ impl<M: Contexts, P: Policy<M>> Task<M, P> {
         same
     }
 
-    /// The task's name. For whoever keeps the task from ending.
+    /// The task's name. For callers that keep the task from ending.
     pub(crate) fn name(&self) -> TaskName {
         TaskName(self.state.generation() << INDEX_BITS | u64::from(self.index))
     }

@@ -26,7 +26,7 @@ struct Task {
     state: State<Checked>,
     /// Set by the wakers, who order them by the unpark only.
     words: Vec<Word>,
-    /// What is saved when the task leaves a CPU: whoever runs it must have it alone.
+    /// What is saved when the task leaves a CPU: the CPU that runs it must have it alone.
     context: Plain,
     ended: Word,
 }

@@ -102,7 +102,8 @@ fn contract<P: Policy<Sim>>() {
         let run = |jobs| machine.execute(jobs);
         conformance::outnumber::<Sim>(&run);
         // Slices here are up to 100 ms.
-        conformance::pins::<Sim>(&run, |time| work(100 * time));
+        let compute = |time| work(100 * time);
+        conformance::pins::<Sim>(&run, compute, compute);
         conformance::wake_ups::<Sim>(&run);
     }
 }

@@ -278,3 +278,23 @@ fn a_run_does_not_depend_on_how_far_cpus_run_ahead() {
     };
     assert_eq!(run(true), run(false));
 }
+
+#[test]
+fn a_calm_machine_neither_delays_nor_preempts() {
+    let sim = machine::<Best<Sim>>(sim::Options {
+        preempt: Some(sim::Preempt { one_in: 2 }),
+        ..with_delays(1, 0)
+    });
+    let word = words(&sim, 1);
+    let run = || {
+        let (before, word) = (sim.counts().preemptions, word.clone());
+        let job = move || (0..100).for_each(|_| _ = word[0].load(Ordering::Relaxed));
+        let time = finish(&sim, vec![(0, Box::new(job))]);
+        (time, sim.counts().preemptions - before)
+    };
+    let (restless, preempted) = run();
+    sim.calm();
+    let (calm, never) = run();
+    assert!(preempted > 0 && never == 0, "{preempted}, then {never}");
+    assert!(calm < restless / 10, "{restless} ns, then {calm}");
+}

@@ -158,6 +158,14 @@ impl Sim {
         unsafe { &*anchor }
     }
 
+    /// Delays no access and preempts no task at random from now on.
+    pub fn calm(&self) {
+        self.with_engine(|engine| {
+            engine.watch.calm();
+            engine.preempt = None;
+        });
+    }
+
     /// Counts of the engine's work since the machine was made.
     pub fn counts(&self) -> Counts {
         self.with_engine(|engine| engine.counts)
@@ -168,9 +176,9 @@ impl Sim {
         self.with_engine(|engine| engine.doing())
     }
 
-    /// How each CPU spent its time since the machine was made.
+    /// How each CPU spent its time since the accounts were cleared.
     pub fn times(&self) -> Vec<Times> {
-        self.with_engine(|engine| engine.cpus.iter().map(|cpu| cpu.times).collect())
+        self.with_engine(|engine| engine.times())
     }
 
     /// How long tasks of a scheduler were off CPUs since the accounts were cleared. What was ready when
@@ -319,6 +327,20 @@ pub fn spawn(job: Job) {
         let scheduler = running.scheduler();
         scheduler.expect("the machine has a scheduler").start(job);
     }
+}
+
+/// What `wait` waits for is another task's work: the time that the calling task is blocked meanwhile is in
+/// no account but the other's.
+pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
+    let mark = |stands_by| {
+        if let Some(running) = Running::current() {
+            running.with(|engine| engine.context().stands_by = stands_by);
+        }
+    };
+    mark(true);
+    let waited = wait();
+    mark(false);
+    waited
 }
 
 /// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while others

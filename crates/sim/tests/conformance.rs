@@ -52,7 +52,8 @@ fn contexts() {
         machine.schedule(Smallest::<Sim>::new);
         let run = |jobs| machine.execute(jobs);
         conformance::outnumber::<Sim>(&run);
-        conformance::pins::<Sim>(&run, |time| sim::compute(time as f64));
+        let compute = |time| sim::compute(time as f64);
+        conformance::pins::<Sim>(&run, compute, compute);
         conformance::wake_ups::<Sim>(&run);
     }
 }

@@ -11,6 +11,7 @@ use support::profile;
 use sync::obm::{Obm, slow_paths};
 use sync::watch::{Order, Watched};
 use sync::{RawLock, lock_class};
+use vm::policy::ObjectPages;
 use vm::{Best, Prot, Request, Space, Vm};
 
 #[global_allocator]
@@ -77,7 +78,7 @@ fn a_pinned_task_may_try() {
     });
 }
 
-/// Processes that map and unmap the same pages meet at these pages' locks, and some sleep there.
+/// Processes that map and unmap the same pages, and list their mappings, meet at these pages' locks, and some sleep there.
 #[test]
 fn an_unmap_that_meets_others_sleeps_unpinned() {
     const CPUS: usize = 16;
@@ -86,7 +87,11 @@ fn an_unmap_that_meets_others_sleeps_unpinned() {
     let sim = machine("pc-16c32t", 64 << 20);
     let made = sim.clone();
     let (vm, object) = sim.on_cpu(0, move || {
-        let vm: Arc<Vm<Sim, Best>> = Vm::new(made).expect("room");
+        let options = vm::Options {
+            object_pages: ObjectPages::Listed,
+            ..vm::Options::default()
+        };
+        let vm: Arc<Vm<Sim, Best>> = Vm::with_options(made, options).expect("room");
         let object = vm.shared_memory((PAGES * PAGE_SIZE) as u64);
         (vm, object.expect("an object"))
     });

@@ -34,6 +34,7 @@ fn os(tasks: u32) -> Subject {
         mode: Mode::Processes,
         profile: None,
         topology: None,
+        cpus: None,
         scheduler: None,
         seed: None,
         unit: "operations/s".into(),

@@ -13,6 +13,7 @@ fn subject(tasks: u32) -> Subject {
         mode: Mode::Processes,
         profile: None,
         topology: None,
+        cpus: None,
         scheduler: None,
         seed: Some(7),
         unit: "ops/s".into(),

@@ -40,6 +40,7 @@ fn run(rates: &[u64]) -> Vec<Record> {
         mode: Mode::Processes,
         profile: None,
         topology: None,
+        cpus: None,
         scheduler: None,
         seed: None,
         unit: "operations/s".into(),

@@ -99,7 +99,7 @@ struct Run {
 struct Done {
     run: Run,
     outcome: Outcome,
-    /// What it took on this computer; whoever reads the outcome first takes them away.
+    /// What it took on this computer; the first reader of the outcome takes them away.
     seconds: Cell<f64>,
 }
 

@@ -42,6 +42,8 @@ pub struct Band {
 impl Band {
     /// Nothing is predicted.
     pub const EXACT: Band = Band::new("no difference", 1.0, 1.0);
+    /// A size was chosen for the figure.
+    pub const FITTED: Band = Band::new("fitted, ±5 %", 0.95, 1.05);
     /// A saturated lock, built as its authors built it.
     pub const SATURATED: Band = Band::new("a saturated lock, ±35 %", 0.65, 1.35);
     /// Which variables share a line is not known.

@@ -15,7 +15,7 @@ pub const SYSTEM: System = System {
     rows,
     beyond: &[Beyond {
         after: build(Preset::FreebsdObm),
-        why: Some(WHY_BEYOND),
+        why: None,
     }],
 };
 
@@ -40,10 +40,6 @@ const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of st
 const WHY_TOUCH: &str = "who touches memory of its own holds a lock for some dozen instructions of a fault, and our \
      pools give the CPUs of a pool frames of the same 2 MiB, not all CPUs; what they share with all others are the lines of \
      locks, two on each";
-
-/// See `docs/scaling.md`.
-const WHY_BEYOND: &str = "all jobs map the same eight pages of sources. Once waiters for a page's lock sleep, each hand-over is a \
-     wake-up, and new ones queue behind them; 384 of ours come to that, freebsd-obm stays just below it";
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(2)

@@ -205,7 +205,7 @@ mod plain {
             // SAFETY: as in `enter`.
             let inner = unsafe { *nesting };
             if inner != 0 {
-                // SAFETY: as above.
+                // SAFETY: only this CPU uses its record's word.
                 unsafe { *nesting = inner - 1 };
                 return;
             }

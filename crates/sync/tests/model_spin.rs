@@ -14,7 +14,7 @@ use std::sync::Arc;
 use sync::RawLock;
 use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
 
-/// One locks and unlocks twice, one tries: whoever gets in is alone there, and
+/// One locks and unlocks twice, one tries: a task that gets in is alone there, and
 /// a failed attempt leaves a lock that works.
 fn trying<R: RawLock<Checked> + 'static>() {
     checked::loom::model(|| {

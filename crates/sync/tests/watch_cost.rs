@@ -14,7 +14,7 @@ fn off_costs_nothing_and_stopped_next_to_nothing() {
     if !cfg!(debug_assertions) {
         assert_eq!(off, bare);
         assert!(stopped <= bare + 8, "{stopped} against {bare}");
-        // Whoever watches does something: the cases are what they are called.
+        // A watched case does something: the cases are what they are called.
         assert!(watched.iter().all(|&each| each > stopped), "{watched:?}");
     }
 }

@@ -39,6 +39,7 @@ fn keep(violation: &Violation<'_>) {
         Violation::Descending { now } => ("descending", names(now).to_vec()),
         Violation::NotHeld { class, .. } => ("not held", vec![class.name()]),
         Violation::Pinned { class, .. } => ("pinned", vec![class.name()]),
+        Violation::Preempted { class, .. } => ("preempted", vec![class.name()]),
         Violation::TooDeep { class, .. } => ("too deep", vec![class.name()]),
     };
     let text = violation.to_string();
@@ -242,7 +243,7 @@ fn tries_say_nothing_but_what_follows_them_does() {
     // SAFETY: locked above.
     unsafe { (a.unlock(tried), b.unlock(held)) };
     assert_eq!(kinds::<A>(), [""; 0]);
-    // b by try, then a: whoever waits for a holds b.
+    // b by try, then a: the task that waits for a holds b.
     let held = b.try_lock().expect("free");
     take!(a);
     // SAFETY: locked above.
@@ -409,6 +410,67 @@ fn readers_count_as_writers() {
         let _tree = tree.read();
     }
     assert_eq!(kinds::<Tree>(), ["cycle"]);
+}
+
+/// A pinned task that waits for a lock keeps its holder off the CPU, if that may be preempted. Hosted counts pins
+/// with debug assertions.
+#[cfg(debug_assertions)]
+#[test]
+fn what_is_waited_for_under_a_pin_is_held_under_one() {
+    use machine::Cpus;
+    fn pinned<C: LockClass>(lock: &Lock<C>) {
+        let _pin = Hosted::pin();
+        take!(lock);
+    }
+    lock_class!(Always = "always pinned");
+    lock_class!(Never = "never pinned");
+    lock_class!(Waited = "pinned, then not");
+    lock_class!(Held = "not pinned, then pinned");
+    lock_class!(Kept = "kept longer than the pin");
+    lock_class!(Tried = "tried without a pin");
+    lock_class!(Late = "pinned too late");
+    Hosted::new(1).on_cpu(0, || {
+        let (always, never): (Lock<Always>, Lock<Never>) = (new(), new());
+        pinned(&always);
+        take!(never);
+        let (waited, held): (Lock<Waited>, Lock<Held>) = (new(), new());
+        pinned(&waited);
+        take!(held);
+        for _ in 0..2 {
+            take!(waited);
+            pinned(&held);
+        }
+        let kept: Lock<Kept> = new();
+        let pin = Hosted::pin();
+        let held = kept.lock();
+        drop(pin);
+        // SAFETY: locked above.
+        unsafe { kept.unlock(held) };
+        let tried: Lock<Tried> = new();
+        pinned(&tried);
+        let held = tried.try_lock().expect("free");
+        // SAFETY: locked above.
+        unsafe { tried.unlock(held) };
+        let late: Lock<Late> = new();
+        pinned(&late);
+        let held = late.lock();
+        let pin = Hosted::pin();
+        // SAFETY: locked above.
+        unsafe { late.unlock(held) };
+        drop(pin);
+    });
+    assert_eq!(kinds::<Always>().len() + kinds::<Never>().len(), 0);
+    for found in [
+        reports::<Waited>(),
+        reports::<Held>(),
+        reports::<Kept>(),
+        reports::<Tried>(),
+        reports::<Late>(),
+    ] {
+        let kinds: Vec<_> = found.iter().map(|report| report.kind).collect();
+        assert_eq!(kinds, ["preempted"], "{found:?}");
+        assert_eq!(found[0].text.matches(file!()).count(), 2, "{found:?}");
+    }
 }
 
 /// Two tasks say opposite orders at the same moment: at least one must see it.

@@ -68,6 +68,8 @@ fn case_of<'a>(case: &str, vm: &'a System) -> Option<Box<dyn FnMut() + 'a>> {
         "move" => remap_moving(vm),
         "grow" => remap_growing(vm),
         "unshare" => unshare(vm),
+        "walk" => walk(vm, 0),
+        "walk-past" => walk(vm, 1),
         "page-out" => page_out_and_in(vm, true),
         "swap-in" => page_out_and_in(vm, false),
         "incore" => of_a_page(vm, |space, at| drop(space.incore(page(at)))),
@@ -262,14 +264,39 @@ fn remap_growing(vm: &System) -> Case<'_> {
     })
 }
 
-/// All mappings of one page go, the oldest first.
-fn unshare(vm: &System) -> Case<'_> {
-    let (space, file) = (space(vm), file(vm));
+/// Many mappings of the first page of `file`.
+fn share(space: &TestSpace, file: &ObjectRef<Hosted, Best>) {
     for at in pages(START, SHARERS) {
-        let request = Request::object(&file, 0, PAGE_SIZE, Prot::READ).expect("a request");
+        let request = Request::object(file, 0, PAGE_SIZE, Prot::READ).expect("a request");
         let request = request.shared().at(At::Free(at));
         space.map_as(&request).expect("map");
     }
+}
+
+/// A look at the accessed bits of page `index`, where the first has many mappings, half of them used, and
+/// the second has one.
+fn walk(vm: &System, index: u64) -> Case<'_> {
+    let (space, file) = (space(vm), file(vm));
+    share(&space, &file);
+    let request = Request::object(&file, PAGE_SIZE as u64, PAGE_SIZE, Prot::READ);
+    let request = request.expect("a request").shared();
+    let other = space.map_as(&request).expect("map");
+    space.load(other).expect("load");
+    for at in pages(START, SHARERS).step_by(2) {
+        space.load(at).expect("load");
+    }
+    let held = vm.hold(file.resident(index).expect("in memory"));
+    let held = held.expect("held");
+    Box::new(move || {
+        space.load(START).expect("load");
+        counted(|| vm.test_referenced(&held));
+    })
+}
+
+/// All mappings of one page go, the oldest first.
+fn unshare(vm: &System) -> Case<'_> {
+    let (space, file) = (space(vm), file(vm));
+    share(&space, &file);
     Box::new(move || {
         for at in pages(START, SHARERS) {
             space.load(at).expect("load");

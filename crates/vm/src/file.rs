@@ -87,9 +87,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// reaches a page behind its end any more, private copies of such pages included: an
     /// access is [`Error::Bus`].
     ///
-    /// If there is no memory to list the object's mappings ([`Error::OutOfMemory`]), private
-    /// copies may be left; then it is to be called again. O(pages cut off + mappings of the
-    /// object).
+    /// If there is no memory to take copies out of a table that a fork has shared ([`Error::OutOfMemory`]),
+    /// some may be left; then it is to be called again. O(pages cut off + mappings of them).
     pub fn set_size(&self, size: u64) -> Result<(), Error> {
         let shrinks = size < self.size();
         self.truncate(size, |hold| {
@@ -101,7 +100,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let cut = size.div_ceil(PAGE_SIZE as u64);
         // SAFETY: spaces attach objects with their pmaps as owners. An attachment that is listed is
         // some slot's of the pmap, or a task's of its space, and goes off the list before the pmap.
-        let mappers = unsafe { self.mappers::<Pmap<M, P>>() }?;
+        let mappers = unsafe { self.mappers::<Pmap<M, P>>(cut..u64::MAX) };
         for (pmap, range, first) in mappers {
             let kept = cut.saturating_sub(first).min(range.pages() as u64) as usize;
             let gone = VaRange {

@@ -36,7 +36,7 @@
 use sync::adaptive::Adaptive;
 use sync::lock_class;
 use sync::obm::Obm;
-use sync::rwlock::{RwLock, SpinParkRw};
+use sync::rwlock::{RestrictedRw, RwLock};
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::Watched;
 
@@ -88,7 +88,7 @@ lock_class!(
 );
 
 pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, ObjectSize>, T>;
-pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, SpinParkRw<M>, HeapEnd>, T>;
+pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, RestrictedRw<M>, HeapEnd>, T>;
 pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;

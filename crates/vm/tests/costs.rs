@@ -8,7 +8,7 @@ use callgrind::figures;
 
 /// A case of `examples/costs.rs`, how often to do it, and how many of it an iteration is: it counts
 /// 256 faults an iteration, 20,000 mappings of a page, or 50 times 2 MiB.
-const CASES: [(&str, u64, u64); 20] = [
+const CASES: [(&str, u64, u64); 22] = [
     ("zero", 100, 1),
     ("copy", 100, 1),
     ("map-unmap", 1_000, 1),
@@ -25,6 +25,8 @@ const CASES: [(&str, u64, u64); 20] = [
     ("move", 50, 256),
     ("grow", 200, 1),
     ("unshare", 1, 20_000),
+    ("walk", 1, 20_000),
+    ("walk-past", 100, 1),
     ("page-out", 200, 1),
     ("swap-in", 200, 1),
     ("incore", 1_000, 1),

@@ -1,12 +1,15 @@
 //! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its
-//! subdivision, activation beside an unmap, protection beside a fork, a private copy beside a
-//! truncation.
+//! subdivision, activation beside an unmap, protection beside a fork, a private copy or a mapping of an
+//! object's page beside a truncation, and beside an eviction.
 
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
-use machine::{Atomic, Atomics, Cpus, Execute, Job, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
+use machine::{
+    Atomic, Atomics, Cpus, Execute, Job, Memory, Mmu, Ordering, PAGE_SIZE, Tasks, VaRange,
+};
 use std::sync::{Arc, Mutex};
+use sync::sleepq::{Hashed, SleepQueue};
 use vm::object::{Advice, Object, ObjectRef};
 use vm::{At, Best, Error, Move, Options, Prot, Request, Space, Vm};
 
@@ -15,6 +18,8 @@ const MIB: usize = 1 << 20;
 const HERE: usize = 1 << 30;
 /// A page of its neighbour: 2 MiB on.
 const NEAR: usize = HERE + 2 * MIB;
+/// A page of the slot behind that.
+const BEYOND: usize = NEAR + 2 * MIB;
 /// What the pages hold.
 const OURS: u64 = 7;
 /// What somebody else's page holds.
@@ -210,6 +215,30 @@ fn a_fork_meets_a_subdivision() {
     )();
 }
 
+/// A fork passes over empty slots, and another CPU maps two of them at once: the child has both or none.
+#[test]
+fn a_fork_meets_a_mapping_of_two_slots() {
+    model(
+        2,
+        |world| world.fill(BEYOND),
+        [
+            |world| {
+                let both = VaRange::sized(HERE, NEAR - HERE + PAGE_SIZE);
+                let mapped = world.space.map_fixed(both, Prot::READ_WRITE);
+                mapped.expect("map");
+            },
+            |world| {
+                let child = world.space.fork().expect("fork");
+                child.activate();
+                let [here, near] = [HERE, NEAR].map(|at| child.load(at).is_ok());
+                assert_eq!(here, near, "half of a mapping is inherited");
+                assert_eq!(child.load(BEYOND), Ok(OURS));
+            },
+        ],
+        |world| world.has(BEYOND),
+    )();
+}
+
 /// A CPU begins to run in the space while another one unmaps: it is flushed, or finds nothing.
 #[test]
 fn an_activation_meets_an_unmap() {
@@ -371,6 +400,118 @@ fn a_moved_copy_does_not_stay_behind_the_end() {
                 let to = Move::To(NEAR);
                 let moved = world.space.remap(page(HERE), PAGE_SIZE, to);
                 assert_eq!(moved, Ok(NEAR));
+            },
+        ],
+        |world| {
+            let seen = world.space.load(NEAR);
+            assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
+        },
+    )();
+}
+
+/// What a task finds by a translation of its own, or by a fault: never what came to the frame afterwards.
+fn not_theirs(seen: Result<u64, impl std::fmt::Debug>) {
+    assert!(!matches!(seen, Ok(THEIRS)), "somebody else's");
+}
+
+/// An object's page is mapped, by an entry that no list has, while it goes from the object.
+#[test]
+fn a_mapping_does_not_outlive_its_page() {
+    model(
+        2,
+        |world| {
+            world.map_object(HERE);
+            drop(world.object.page(0, Advice::Random).expect("a page"));
+        },
+        [
+            |world| {
+                world.object.set_size(0).expect("set_size");
+                world.reuse();
+            },
+            |world| {
+                world.space.activate();
+                not_theirs(world.space.load(HERE));
+                not_theirs(world.machine.load(HERE));
+            },
+        ],
+        |world| {
+            let seen = world.space.load(HERE);
+            assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
+        },
+    )();
+}
+
+/// Evicts the object's page if nobody maps it.
+fn evict(world: &World) {
+    let frame = world.object.resident(0).expect("nobody else takes it");
+    let held = world.vm.page_ref(frame).expect("the object has it");
+    let home = world.vm.home(&held).expect("nobody else is busy with it");
+    if home.evict() {
+        drop(held);
+        world.reuse();
+    }
+}
+
+#[test]
+fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
+    model(
+        2,
+        |world| {
+            // Where the fault sleeps while the eviction has the entry: made here, since the checker does not
+            // see how two CPUs make it at once.
+            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+            world.map_object(HERE);
+            drop(world.object.page(0, Advice::Random).expect("a page"));
+        },
+        [evict, |world| {
+            world.space.activate();
+            assert_eq!(world.space.load(HERE), Ok(0));
+            assert_eq!(world.machine.load(HERE), Ok(0), "it is mapped");
+        }],
+        |world| assert_eq!(world.space.load(HERE), Ok(0)),
+    )();
+}
+
+/// The page is clean, and a translation of it is on its way out.
+#[test]
+fn an_eviction_waits_for_the_flush_of_an_unmap() {
+    model(
+        2,
+        |world| {
+            world.map_object(HERE);
+            assert_eq!(world.space.load(HERE), Ok(0));
+        },
+        [evict, |world| {
+            world.space.activate();
+            not_theirs(world.machine.load(HERE));
+            world.space.unmap(page(HERE)).expect("unmap");
+        }],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// A move hands an entry on while its page goes from the object.
+#[test]
+fn a_moved_mapping_does_not_outlive_its_page() {
+    model(
+        1,
+        |world| {
+            world.map(NEAR);
+            world.map_object(HERE);
+            assert_eq!(world.space.load(HERE), Ok(0));
+        },
+        [
+            |world| {
+                Checked::relax(0);
+                world.object.set_size(0).expect("set_size");
+                world.reuse();
+            },
+            |world| {
+                let to = Move::To(NEAR);
+                let moved = world.space.remap(page(HERE), PAGE_SIZE, to);
+                assert_eq!(moved, Ok(NEAR));
+                world.space.activate();
+                not_theirs(world.machine.load(NEAR));
             },
         ],
         |world| {

@@ -1,6 +1,7 @@
 //! How many iterations a task has done, and whether it should go on.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 /// The counter of one task, on cache lines of its own (128 bytes, because x86 prefetches lines in
 /// pairs).
@@ -15,6 +16,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Counter {
     count: AtomicU64,
     limit: AtomicU64,
+    /// Where the task gets leave for one more iteration, if that is dealt out: see [`Counter::dealt`].
+    supply: AtomicPtr<Counter>,
 }
 
 const _: () = assert!(size_of::<Counter>() == 128);
@@ -30,6 +33,20 @@ impl Counter {
         Counter {
             count: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
+            supply: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// A counter at 0 whose task may iterate once, and once more for each that `supply` has left: its limit is
+    /// how many it deals out, to all such tasks together.
+    ///
+    /// # Safety
+    /// `supply` outlives the counter, and lies at this address in each process that calls
+    /// [`Counter::add`].
+    pub const unsafe fn dealt(supply: NonNull<Counter>) -> Self {
+        Counter {
+            supply: AtomicPtr::new(supply.as_ptr()),
+            ..Self::new()
         }
     }
 
@@ -40,7 +57,22 @@ impl Counter {
     pub fn add(&self, n: u64) -> bool {
         let count = self.count.load(Relaxed).wrapping_add(n);
         self.count.store(count, Relaxed);
-        count < self.limit.load(Relaxed)
+        count < self.limit.load(Relaxed) && (n == 0 || self.has_leave())
+    }
+
+    /// Gets leave for one more iteration, where that is dealt out.
+    #[inline]
+    fn has_leave(&self) -> bool {
+        let supply = self.supply.load(Relaxed);
+        // SAFETY: null, or a counter that outlives this one, as `dealt` was promised.
+        let Some(supply) = (unsafe { supply.as_ref() }) else {
+            return true;
+        };
+        let has_leave = supply.count.fetch_add(1, Relaxed) < supply.limit.load(Relaxed);
+        if !has_leave {
+            self.stop();
+        }
+        has_leave
     }
 
     /// The count so far.
@@ -63,5 +95,22 @@ impl Counter {
 impl Default for Counter {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_takes_from_the_supply_what_nobody_has() {
+        let supply = Counter::with_limit(3);
+        // SAFETY: it lives as long as they do.
+        let [quick, slow] = [(); 2].map(|()| unsafe { Counter::dealt(NonNull::from(&supply)) });
+        assert!(quick.add(1) && quick.add(1) && slow.add(1));
+        assert!(!quick.add(1) && !quick.add(0), "nothing is left");
+        assert!(slow.add(0), "its operation is not over");
+        assert!(!slow.add(1));
+        assert_eq!(quick.get() + slow.get(), 2 + 3);
     }
 }

@@ -132,6 +132,12 @@ enum Body {
 }
 
 impl Workload {
+    /// Whether a task that has done an operation takes the next of those that nobody has begun, as make's jobs do.
+    /// Otherwise each has its share.
+    pub const fn is_dealt(&self) -> bool {
+        matches!(self.body, Body::Build)
+    }
+
     /// Runs the loop on `system` until `tick` tells it to stop, then unmaps its mappings.
     ///
     /// # Errors

@@ -16,7 +16,7 @@
 //!
 //! # What is not Linux's
 //! - Pages keep the VM's PV entries too: the result of a walk of an anon_vma list is counted, not
-//!   used. Linux has a count in the page instead.
+//!   used. Linux has a count in the page instead; [`Spinning`] stands in for that.
 //! - Moving a mapping is an unmap and a map: Linux keeps the chain, and the pages' indices.
 //! - Changes by `madvise`, and ranges that a child does not inherit, split no VMA here.
 //! - A page of zeroes has an anon_vma when it is first read; Linux has one page for all of these.
@@ -27,11 +27,13 @@ mod file;
 mod list;
 mod map;
 mod mutex;
+mod spinning;
 mod vma;
 
 pub use anon_vma::AnonVmaRoot;
 pub use file::{AddressSpace, IMmap};
 pub use mutex::LinuxMutex;
+pub use spinning::Spinning;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -183,6 +183,8 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
             left.checked_sub(1).unwrap_or(MAGAZINE - 1),
             Ordering::Relaxed,
         );
+        // Not pinned while it waits: the holder may be a task that is off this CPU.
+        drop(pin);
         let locked = (left == 0).then(|| (&*self.free, self.free.lock()));
         FreePages { locked }
     }

@@ -59,7 +59,7 @@ impl<M: Machine> Scheduler<M> {
     /// Releases `KERNEL_LOCK` meanwhile.
     #[track_caller]
     pub fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
-        self.sched.lock.lock();
+        let pin = self.lock();
         let queue = self.queues.lock(key);
         if !still() {
             drop(queue);
@@ -67,29 +67,41 @@ impl<M: Machine> Scheduler<M> {
             return false;
         }
         // The queue is locked until the task stands in it: its waker waits for that.
-        self.switch(|| queue.wait());
+        self.switch(pin, || queue.wait());
         true
+    }
+
+    /// Acquires `SCHED_LOCK`, at `splsched`: its holder is not preempted, since CPUs wait for it pinned.
+    #[track_caller]
+    fn lock(&self) -> M::Pin {
+        let pin = M::pin();
+        self.sched.lock.lock();
+        pin
     }
 
     /// Sleeps until the machine's clock reads `time` nanoseconds. Releases `KERNEL_LOCK` meanwhile.
     /// The clock's interrupt makes the task runnable, under `SCHED_LOCK`.
     #[track_caller]
     pub fn sleep_until(&self, time: u64) {
-        self.sched.lock.lock();
-        self.switch(|| M::sleep_until(time));
+        let pin = self.lock();
+        self.switch(pin, || M::sleep_until(time));
     }
 
     /// Releases all locks and blocks, then reacquires them (`mi_switch`). Called under
     /// `SCHED_LOCK`, which it releases.
     #[track_caller]
-    fn switch(&self, block: impl FnOnce()) {
+    fn switch(&self, pin: M::Pin, block: impl FnOnce()) {
         let depth = self.kernel.release_all();
         if self.sched.schedules() {
+            // Whatever takes the task off its CPU from now on releases the lock.
+            drop(pin);
             asleep::<M>(block);
+            let _pin = M::pin();
             // It did not switch: it has been woken already.
             self.sched.lock.release_all();
         } else {
             self.sched.lock.unlock();
+            drop(pin);
             asleep::<M>(block);
             self.resume();
         }
@@ -104,14 +116,14 @@ impl<M: Machine> Scheduler<M> {
     /// notes that it runs.
     #[track_caller]
     fn resume(&self) {
-        self.sched.lock.lock();
+        let _pin = self.lock();
         self.sched.lock.unlock();
     }
 
     /// Wakes the `count` tasks that have slept longest on `key`; returns how many there were.
     #[track_caller]
     pub fn wake(&self, key: *const (), count: usize) -> usize {
-        self.sched.lock.lock();
+        let _pin = self.lock();
         let mut queue = self.queues.lock(key);
         let woken = (0..count).take_while(|_| queue.signal()).count();
         // They are made runnable, and their CPUs told, under the lock.

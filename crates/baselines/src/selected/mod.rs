@@ -17,7 +17,7 @@ pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use kernel::AnyKernel;
 pub use locking::{AnyLocking, AnyMapRead, AnyMapWrite, AnyPmap, Locks};
 pub use preset::{Preset, UnknownPreset};
-pub use pv::{AnyPvChunks, AnyPvHeld, AnyPvLocks};
+pub use pv::{AnyPvChunks, AnyPvHeld, AnyPvLocks, PvLocks};
 pub use queues::{AnyQueues, Queueing};
 pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};

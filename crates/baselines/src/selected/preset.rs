@@ -1,6 +1,6 @@
 //! Systems by name.
 
-use super::{Account, AnyKernel, Design, Keeping, Locks, Queueing, Selected};
+use super::{Account, AnyKernel, Design, Keeping, Locks, PvLocks, Queueing, Selected};
 use crate::freebsd::{ListLocks, Order};
 use crate::linux::Fixes;
 use crate::openbsd::{BigLock, Faults};
@@ -11,7 +11,7 @@ use core::str::FromStr;
 use ipc::Own;
 use machine::{Machine, Platform};
 use vm::Options;
-use vm::policy::ForkTables;
+use vm::policy::{ForkTables, ObjectPages};
 
 /// A named choice of policies: a system of the case studies, today's, or our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -169,6 +169,7 @@ impl Preset {
             regions: self.keeping(),
             queues: self.queueing(),
             fork_tables: self.fork_tables(),
+            object_pages: self.object_pages(),
             ..Options::default()
         }
     }
@@ -178,6 +179,15 @@ impl Preset {
         match self {
             Preset::Scalevm => ForkTables::default(),
             _ => ForkTables::Copied,
+        }
+    }
+
+    /// How it finds the mappings of an object's page: the systems of the case studies by entries for each,
+    /// or by what stands in for their counts.
+    fn object_pages(self) -> ObjectPages {
+        match self {
+            Preset::Scalevm => ObjectPages::default(),
+            _ => ObjectPages::Listed,
         }
     }
 
@@ -209,15 +219,18 @@ impl Preset {
         }
     }
 
-    /// Its locks of PV lists; `None` for a byte in each page.
-    pub const fn pv_locks(self) -> Option<ListLocks> {
+    /// Its locks of PV lists.
+    pub const fn pv_locks(self) -> PvLocks {
         match self {
             Preset::FreebsdPvh
             | Preset::FreebsdDi
             | Preset::FreebsdEpoch
-            | Preset::FreebsdLocklessDi => Some(ListLocks::Hashed),
-            Preset::FreebsdNuma => Some(ListLocks::PerRegion),
-            _ => None,
+            | Preset::FreebsdLocklessDi => PvLocks::Shared(ListLocks::Hashed),
+            Preset::FreebsdNuma => PvLocks::Shared(ListLocks::PerRegion),
+            Preset::Linux2639 | Preset::Linux2639Ra | Preset::Linux30Rc2 | Preset::Linux30Fixes => {
+                PvLocks::Spinning
+            }
+            _ => PvLocks::Own,
         }
     }
 

@@ -1,38 +1,53 @@
 //! Any locks of PV lists, and any place of PV entries.
 
 use crate::freebsd::{Chunks, ListLocks, Order, PmapState, PvListHeld, PvListLocks};
+use crate::linux::Spinning;
 use machine::{Asid, CpuRange, Frame, Machine, Memory};
 use vm::Error;
 use vm::lock::PvLock;
 use vm::policy::{PvByteHeld, PvBytes, PvChunks, PvLocking, Victim};
 use vm::pv::Pv;
 
-/// [`PvListLocks`], or each page's byte, chosen when it is made.
+/// Which locks PV lists have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PvLocks {
+    /// `vm`'s own: a byte in each page, for which tasks sleep.
+    #[default]
+    Own,
+    /// [`PvListLocks`].
+    Shared(ListLocks),
+    /// [`Spinning`].
+    Spinning,
+}
+
+/// The locks, chosen when they are made.
 pub enum AnyPvLocks<M: Machine> {
-    /// Shared ones.
+    /// See [`PvLocks::Shared`].
     Shared(PvListLocks<M>),
-    /// `vm`'s own.
+    /// See [`PvLocks::Own`].
     Own(PvBytes),
+    /// See [`PvLocks::Spinning`].
+    Spinning(Spinning),
 }
 
 /// A list, locked by either.
 pub enum AnyPvHeld<'a, M: Machine> {
     /// See [`AnyPvLocks::Shared`].
     Shared(PvListHeld<'a, M>),
-    /// See [`AnyPvLocks::Own`].
+    /// See [`AnyPvLocks::Own`] and [`AnyPvLocks::Spinning`].
     Own(PvByteHeld<'a, M>),
 }
 
 // SAFETY: either keeps the contract, and all calls of one value go to one of them.
 unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
-    /// `None` for `vm`'s own.
-    type Config = Option<ListLocks>;
+    type Config = PvLocks;
     type Held<'a> = AnyPvHeld<'a, M>;
 
-    fn new(locks: &Option<ListLocks>, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(locks: &PvLocks, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
         Ok(match locks {
-            Some(shared) => AnyPvLocks::Shared(PvListLocks::new(shared, cpus, frames)?),
-            None => AnyPvLocks::Own(PvBytes),
+            PvLocks::Shared(shared) => AnyPvLocks::Shared(PvListLocks::new(shared, cpus, frames)?),
+            PvLocks::Own => AnyPvLocks::Own(PvBytes),
+            PvLocks::Spinning => AnyPvLocks::Spinning(Spinning),
         })
     }
 
@@ -45,7 +60,7 @@ unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
     fn is_same(&self, one: Frame, other: Frame) -> bool {
         match self {
             AnyPvLocks::Shared(locks) => locks.is_same(one, other),
-            AnyPvLocks::Own(_) => one == other,
+            AnyPvLocks::Own(_) | AnyPvLocks::Spinning(_) => one == other,
         }
     }
 
@@ -55,6 +70,7 @@ unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
         match self {
             AnyPvLocks::Shared(locks) => AnyPvHeld::Shared(locks.lock(frame, own)),
             AnyPvLocks::Own(locks) => AnyPvHeld::Own(locks.lock(frame, own)),
+            AnyPvLocks::Spinning(locks) => AnyPvHeld::Own(locks.lock(frame, own)),
         }
     }
 
@@ -64,6 +80,7 @@ unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
         Some(match self {
             AnyPvLocks::Shared(locks) => AnyPvHeld::Shared(locks.try_lock(frame, own)?),
             AnyPvLocks::Own(locks) => AnyPvHeld::Own(locks.try_lock(frame, own)?),
+            AnyPvLocks::Spinning(_) => AnyPvHeld::Own(PvBytes.try_lock(frame, own)?),
         })
     }
 

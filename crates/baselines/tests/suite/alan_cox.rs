@@ -4,6 +4,8 @@
 //! stopped where the page's PV list is empty and no TLB is flushed yet. The second still writes the
 //! page. A third removes all mappings of the page, as a pageout would: it must not return before
 //! the flush, or the page changes after it counts as unmapped.
+//!
+//! A page of an object is on no list: there the removal finds no entry, and must wait for the slot.
 
 use crate::common;
 
@@ -16,8 +18,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+use vm::object::{Object, ObjectRef};
 use vm::policy::Invalidation;
-use vm::{Best, Policies, Prot, Removed, Space, Vm};
+use vm::{At, Best, Pmap, Policies, Prot, Removed, Request, Space, Vm};
 
 /// The policies of `vm`, but for the invalidation under test.
 struct With<I>(PhantomData<I>);
@@ -76,27 +79,81 @@ enum Verdict {
     InTime(Removed),
 }
 
-/// Plays the example with `unmappers` spaces, all of which map the page and unmap it at once; each
-/// is released in turn, and the pageout has to wait for the last.
+/// What the example is played with: the spaces that map the page, and the pageout.
+struct Cast<I: Invalidation<Hosted>, O> {
+    spaces: Vec<Shared<I>>,
+    page_out: O,
+}
+
+/// Where each space maps the page.
+const AT: VaRange = VaRange {
+    start: 1 << 30,
+    end: (1 << 30) + PAGE_SIZE,
+};
+
+/// Plays the example with `unmappers` spaces, all of which map a page of private memory.
 fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
+    play_with::<I, _>(unmappers, |vm| {
+        let page = vm.new_page().expect("a page");
+        let space = |_| {
+            let space = Space::new(vm).expect("a space");
+            space.map_fixed(AT, Prot::READ_WRITE).expect("map");
+            let entered = space.pmap().enter(AT.start, page.frame(), Prot::READ_WRITE);
+            assert_eq!(entered, Ok(true));
+            Arc::new(space)
+        };
+        let spaces = (0..unmappers).map(space).collect();
+        let vm = vm.clone();
+        let page_out = move || vm.remove_all(&page);
+        Cast { spaces, page_out }
+    })
+}
+
+type Own = <Best as Policies<Hosted>>::Invalidation;
+type File = ObjectRef<Hosted, With<Own>>;
+
+/// The same with an object's page, which `page_out` takes out of all tables.
+fn play_object(unmappers: usize, page_out: impl Fn(&File) -> Removed + Send + Sync) -> Verdict {
+    play_with::<Own, _>(unmappers, |vm| {
+        let object = Object::anonymous(vm, None, PAGE_SIZE as u64).expect("an object");
+        let space = |_| {
+            let space = Space::new(vm).expect("a space");
+            let request = Request::object(&object, 0, PAGE_SIZE, Prot::READ_WRITE);
+            let request = request.expect("a request").shared();
+            let mapped = space.map_as(&request.at(At::Fixed(AT.start)));
+            assert_eq!(mapped, Ok(AT.start));
+            Arc::new(space)
+        };
+        let spaces = (0..unmappers).map(space).collect();
+        let page_out = move || page_out(&object);
+        Cast { spaces, page_out }
+    })
+}
+
+fn remove_all(object: &File) -> Removed {
+    let frame = object.resident(0).expect("in memory");
+    let vm = object.vm();
+    vm.remove_all(&vm.hold(frame).expect("held"))
+}
+
+/// All spaces of the cast unmap the page at once; each is released in turn, and the pageout has to
+/// wait for the last.
+fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
+    unmappers: usize,
+    cast: impl FnOnce(&Arc<Vm<Hosted, With<I>>>) -> Cast<I, O> + Send,
+) -> Verdict {
     let writer = unmappers; // The CPU with the stale entries.
     let pageout = unmappers + 1;
     let machine = Hosted::with_memory(unmappers + 2, 16 << 20).expect("memory");
     let vm = Vm::<Hosted, With<I>>::new(machine.clone()).expect("memory for the VM");
-    let at = VaRange::sized(1 << 30, PAGE_SIZE);
-
-    let (page, spaces) = machine.on_cpu(pageout, || {
-        let page = vm.new_page().expect("a page");
-        let spaces: Vec<Shared<I>> = (0..unmappers)
-            .map(|_| {
-                let space = Arc::new(Space::new(&vm).expect("a space"));
-                space.map_fixed(at, Prot::READ_WRITE).expect("map");
-                let entered = space.pmap().enter(at.start, page.frame(), Prot::READ_WRITE);
-                assert_eq!(entered, Ok(true));
-                space
-            })
-            .collect();
-        (page, spaces)
+    let at = AT;
+    let Cast { spaces, page_out } = machine.on_cpu(pageout, || cast(&vm));
+    machine.on_cpu(writer, || {
+        // An object's pages come with the first access.
+        for space in &spaces {
+            space.activate();
+            space.store(at.start, 1).expect("mapped");
+        }
     });
     let write = |value: u64| {
         let results = spaces.iter().map(|space| {
@@ -129,7 +186,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
         });
         tasks.push(scope.spawn(|| {
             machine.attach(pageout);
-            done.send(vm.remove_all(&page)).unwrap();
+            done.send(page_out()).unwrap();
         }));
         let mut verdict = None;
         for (index, go) in window.let_go.iter().enumerate() {
@@ -159,7 +216,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
             "still mapped somewhere"
         );
     });
-    machine.on_cpu(pageout, || drop((spaces, page)));
+    machine.on_cpu(pageout, || drop((spaces, page_out)));
     assert_eq!(machine.cpus().len(), unmappers + 2);
     verdict
 }
@@ -205,8 +262,30 @@ fn epochs_are_in_time() {
 
 #[test]
 fn section_ids_are_in_time() {
-    type Own = <Best as Policies<Hosted>>::Invalidation;
     assert_eq!(play::<Own>(1), in_time());
     assert_eq!(play::<Own>(2), in_time());
     assert_eq!(play::<Own>(3), in_time());
+}
+
+#[test]
+fn pages_of_objects_are_in_time() {
+    for unmappers in 1..=3 {
+        assert_eq!(play_object(unmappers, remove_all), in_time());
+    }
+}
+
+/// The careless walk believes the counts of a space, which go before the flush.
+#[test]
+fn a_walk_that_passes_over_vacant_slots_is_too_early() {
+    let careless = |object: &File| {
+        let mut is_mapped = false;
+        object.for_each_attachment(|at| {
+            let pmap = at.owner().cast::<Pmap<Hosted, With<Own>>>();
+            // SAFETY: the attachment's owner, and the test keeps its space.
+            is_mapped |= unsafe { &*pmap }.resident() != 0;
+        });
+        assert!(!is_mapped, "they unmap it");
+        Removed::default()
+    };
+    assert_eq!(play_object(1, careless), Verdict::TooEarly);
 }

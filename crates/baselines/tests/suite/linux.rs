@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sync::{Mutex, RawLock};
 use vm::object::Object;
 use vm::pager::MemoryPager;
-use vm::policy::{ForkTables, Mapping, NoQueues, Policies, Regions};
+use vm::policy::{ForkTables, Mapping, NoQueues, ObjectPages, Policies, Regions};
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
 /// The observed part of a VMA: its range, its rights, whether it maps a file.
@@ -102,6 +102,7 @@ fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<Hosted, W
         regions: fixes,
         swap_pages: Some(1 << 30),
         fork_tables: ForkTables::Copied,
+        object_pages: ObjectPages::Listed,
         ..Options::default()
     };
     Vm::with_options(machine, options).expect("memory for the VM")

@@ -1,6 +1,6 @@
 //! PV lists under shared locks, and entries from chunks, in a whole VM.
 
-use baselines::freebsd::{Chunks, OneLock, Order, PmapState};
+use baselines::freebsd::{Chunks, OneLock, Order, PmapState, Pvh};
 use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
 use machine::{Asid, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
@@ -282,7 +282,7 @@ unsafe impl PvChunks<Hosted> for Early {
 struct Careless;
 
 impl Policies<Hosted> for Careless {
-    type Invalidation = <Best as Policies<Hosted>>::Invalidation;
+    type Invalidation = Pvh<Hosted>;
     type Swap = <Best as Policies<Hosted>>::Swap;
     type Locking = OneLock<Hosted>;
     type Regions = vm::policy::NoRegions;

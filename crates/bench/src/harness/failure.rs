@@ -19,6 +19,7 @@ pub enum Failure {
     #[error(transparent)]
     Input(#[from] InputError),
     /// What the tasks do cannot be recorded.
+    #[cfg(feature = "ours")]
     #[error(transparent)]
     Recording(perf::Error),
     /// A file cannot be written.
@@ -87,6 +88,17 @@ pub enum Failure {
         /// How one can tell.
         why: String,
     },
+    /// A guest has ended, or does not make sense.
+    #[error("{workload}: {why}")]
+    Guest {
+        /// The workload.
+        workload: &'static str,
+        /// How one can tell.
+        why: String,
+    },
+    /// There is no measurement in a guest, as it says itself.
+    #[error("{0}")]
+    InGuest(String),
     /// A system under test cannot be used any more.
     #[error(transparent)]
     Broken(Box<dyn std::error::Error + Send + Sync>),
@@ -113,6 +125,17 @@ impl Failure {
         move |source| Failure::File {
             path: path.to_owned(),
             source,
+        }
+    }
+}
+
+#[cfg(feature = "ours")]
+impl From<emulator::Error> for Failure {
+    fn from(error: emulator::Error) -> Self {
+        match error {
+            emulator::Error::Io { path, source } => Failure::File { path, source },
+            error if error.is_input() => Failure::Unavailable(error.to_string()),
+            error => Failure::Broken(Box::new(error)),
         }
     }
 }

@@ -21,13 +21,15 @@ pub enum Job {
     Film(&'static Film),
 }
 
-/// A workload of the user's own, which only the kernel of this computer can run.
+/// A workload of the user's own, which only kernels can run: this computer's, and some of them ours.
 #[derive(Debug)]
 pub struct Own {
     /// What it is called in results.
     pub name: String,
     /// What it says of itself.
     pub description: String,
+    /// The C file, if there is one.
+    pub source: Option<PathBuf>,
     /// What is done.
     pub body: Body,
 }
@@ -120,7 +122,7 @@ impl Job {
 /// Why a workload of the user's own, of this name, cannot run.
 pub fn needs_os(name: &str) -> Failure {
     Failure::Unavailable(format!(
-        "{name}: a workload of your own runs on this computer's kernel only, --on os"
+        "{name}: a workload of your own runs on kernels only: --on os, or a C file --on kernel"
     ))
 }
 

@@ -21,10 +21,13 @@ pub use reading::Reading;
 pub use stats::record::Mode;
 pub use watch::{Bars, Phase, Progress, Together, Watch};
 
+use hosted::Hosted;
 use std::fmt;
 use std::io::{self, Write};
+use std::ptr::NonNull;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+use workloads::{Counter, Workload};
 
 /// The most tasks one measurement may have, as in will-it-scale.
 pub const MAX_TASKS: u32 = 2048;
@@ -43,12 +46,27 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// To how many `task` counts.
-    pub fn limit(&self, task: usize) -> u64 {
+    /// What `supply` deals out beside the first operation of each task, where operations are dealt out.
+    pub fn supply(&self) -> Counter {
+        let count = self.count.unwrap_or_default();
+        Counter::with_limit(count.saturating_sub(self.tasks as u64))
+    }
+
+    /// The counter of `task`.
+    ///
+    /// # Safety
+    /// As for [`Counter::dealt`].
+    pub unsafe fn counter(&self, task: usize, supply: NonNull<Counter>) -> Counter {
         let tasks = self.tasks as u64;
-        self.count.map_or(u64::MAX, |count| {
-            count / tasks + u64::from((task as u64) < count % tasks)
-        })
+        let is_dealt = self.workload.known().is_ok_and(Workload::is_dealt);
+        match self.count {
+            None => Counter::new(),
+            // SAFETY: the caller's promise.
+            Some(_) if is_dealt => unsafe { Counter::dealt(supply) },
+            Some(count) => {
+                Counter::with_limit(count / tasks + u64::from((task as u64) < count % tasks))
+            }
+        }
     }
 }
 
@@ -107,6 +125,12 @@ pub trait Running {
     /// Threads in these processes that only drive the tasks, and so are none.
     fn drivers(&self) -> Vec<u32> {
         Vec::new()
+    }
+
+    /// The machine whose scheduler deals the tasks over threads of this process; none if they are no
+    /// scheduler's of ours.
+    fn scheduled(&self) -> Option<&Hosted> {
+        None
     }
 
     /// Ends the tasks. A task that had failed by then is an error.

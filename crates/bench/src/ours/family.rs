@@ -16,7 +16,7 @@ pub struct Over<M: Machine, R> {
 /// What a child leaves.
 struct Left<R>(Result<R, Error>);
 
-// SAFETY: the cell passes it from one task to another of a machine whose code stays on one thread.
+// SAFETY: the cell passes it from one task to another, and what a task has is bound to no thread.
 unsafe impl<R> Send for Left<R> {}
 
 impl<M: Machine, R> Over<M, R> {

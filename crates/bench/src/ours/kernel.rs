@@ -4,7 +4,7 @@ use super::stores::Stores;
 use crate::harness::Times;
 use hosted::Hosted;
 use ipc::Entry;
-use machine::{Clock, Job};
+use machine::{Clock, Job, Tasks};
 use sim::Sim;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -17,32 +17,78 @@ pub trait Kernel: Stores + Clock {
     #[inline]
     fn enter(_private: f64) {}
 
+    /// Nanoseconds that the calling task has been off CPUs so far; none if it is no scheduler's.
+    fn off_cpu() -> Option<u64>;
+
     /// Whether the machine has a scheduler, so that children are tasks of their own.
     fn has_tasks() -> bool {
-        false
+        Self::off_cpu().is_some()
     }
+
+    /// Starts a task that runs `job`, where [`Kernel::has_tasks`].
+    fn start(job: Job);
 
     /// Starts a task that does `work`, where [`Kernel::has_tasks`].
     ///
     /// # Safety
-    /// What `work` borrows lives until it has ceased to use it.
+    /// What `work` borrows lives until it has ceased to use it, and may be used by two tasks at the same
+    /// time, as far as both do.
     unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
-        let _ = work;
-        unreachable!("the machine has no scheduler");
+        /// Work of a task.
+        struct Task<T>(T);
+        // SAFETY: a task itself goes from thread to thread with all that it has; for what it borrows the
+        // caller answers.
+        unsafe impl<T> Send for Task<T> {}
+        impl<T: FnOnce()> Task<T> {
+            fn run(self) {
+                (self.0)();
+            }
+        }
+        let work = Task(work);
+        let job: Box<dyn FnOnce() + Send + 'a> = Box::new(move || work.run());
+        // SAFETY: the caller answers for what the job borrows.
+        Self::start(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) });
     }
+
+    /// A parent waits for its child's end: that time is the child's.
+    fn stand_by<R>(wait: impl FnOnce() -> R) -> R;
 
     /// Nanoseconds that the calling task has been off its CPU so far, wrapping.
     fn off() -> usize {
-        sync::sleepq::slept::<Self>()
+        match Self::off_cpu() {
+            Some(nanoseconds) => nanoseconds as usize,
+            None => sync::sleepq::slept::<Self>(),
+        }
     }
 
-    /// A task computes for so many nanoseconds, if that is not simply done.
-    fn compute(nanoseconds: u64) {
-        workloads::work(nanoseconds);
-    }
+    /// A task computes for so many nanoseconds.
+    fn compute(nanoseconds: u64);
 }
 
-impl Kernel for Hosted {}
+impl Kernel for Hosted {
+    fn start(job: Job) {
+        hosted::spawn(job);
+    }
+
+    fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
+        hosted::stand_by(wait)
+    }
+
+    fn off_cpu() -> Option<u64> {
+        hosted::off_cpu()
+    }
+
+    fn compute(nanoseconds: u64) {
+        /// Between two safe points.
+        const STEP: u64 = 50_000;
+        let mut left = nanoseconds;
+        while left > 0 {
+            Hosted::safe_point();
+            workloads::work(left.min(STEP));
+            left = left.saturating_sub(STEP);
+        }
+    }
+}
 
 impl Kernel for Sim {
     fn enter(private: f64) {
@@ -54,31 +100,16 @@ impl Kernel for Sim {
         sim::compute(private * (1.0 + JITTER * (2.0 * chance - 1.0)));
     }
 
-    fn has_tasks() -> bool {
-        sim::off_cpu().is_some()
+    fn start(job: Job) {
+        sim::spawn(job);
     }
 
-    unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
-        /// Work of a machine all of whose CPUs one thread of the host runs.
-        struct Here<T>(T);
-        // SAFETY: the machine's code stays on that thread.
-        unsafe impl<T> Send for Here<T> {}
-        impl<T: FnOnce()> Here<T> {
-            fn run(self) {
-                (self.0)();
-            }
-        }
-        let work = Here(work);
-        let job: Box<dyn FnOnce() + Send + 'a> = Box::new(move || work.run());
-        // SAFETY: the caller answers for what the job borrows.
-        sim::spawn(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) });
+    fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
+        sim::stand_by(wait)
     }
 
-    fn off() -> usize {
-        match sim::off_cpu() {
-            Some(nanoseconds) => nanoseconds as usize,
-            None => sync::sleepq::slept::<Self>(),
-        }
+    fn off_cpu() -> Option<u64> {
+        sim::off_cpu()
     }
 
     fn compute(nanoseconds: u64) {
@@ -130,7 +161,9 @@ impl Ledger {
     fn charge<M: Kernel>(&self, to: &AtomicU64, now: u64) {
         let off = M::off();
         let since = self.off.swap(off, Relaxed);
-        let awake = now.saturating_sub(off.wrapping_sub(since) as u64);
+        // Less than nothing if a child, whose own time it is, and its parent charge at the same time.
+        let asleep = (off.wrapping_sub(since) as isize).max(0);
+        let awake = now.saturating_sub(asleep as u64);
         let spent = awake.saturating_sub(self.until.load(Relaxed));
         to.store(to.load(Relaxed) + spent, Relaxed);
         self.until.store(now, Relaxed);

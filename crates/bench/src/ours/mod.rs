@@ -1,7 +1,8 @@
 //! scalevm's own VM as a system that workloads run on, and its hosted machine: threads
 //! of this process.
 //!
-//! Each task is a thread and a CPU of a hosted machine. As processes, tasks have an
+//! Each task is a thread and a CPU of a hosted machine; or there are fewer threads, over which a
+//! scheduler of ours deals the tasks. As processes, tasks have an
 //! address space each, in one physical memory; as threads, they share one.
 
 mod common;
@@ -9,11 +10,13 @@ mod descriptors;
 mod family;
 mod kernel;
 mod process;
+pub mod scheduler;
 mod services;
 mod stores;
 mod system;
 
 use crate::harness::{Failure, Film, Plan, Running, Target, Times};
+use crate::system::{On, subject};
 use crate::tasks::threads::{self, Threads};
 use crate::tasks::{Affinity, Area, Gate, places};
 use baselines::selected::{Preset, Selected};
@@ -21,7 +24,9 @@ pub use common::Common;
 use hosted::Hosted;
 pub use kernel::{Account, Ledger, Ledgers};
 use machine::PAGE_SIZE;
+pub use process::inside;
 pub use services::Design;
+use stats::record::Subject;
 use std::io;
 use std::time::Instant;
 pub use stores::swap_space;
@@ -62,6 +67,9 @@ pub struct Ours {
     pub preset: Preset,
     /// Where tasks run.
     pub affinity: Affinity,
+    /// Over how many threads the scheduler of the preset's system deals tasks that are more; if there is no
+    /// such number, each task is a thread, and the host's scheduler deals them over its CPUs.
+    pub cpus: Option<usize>,
 }
 
 /// The workload, if our VM has all that it needs.
@@ -97,6 +105,21 @@ impl Target for Ours {
 }
 
 impl Ours {
+    /// Describes `plan` on it.
+    pub fn subject(&self, plan: &Plan) -> Subject {
+        let scheduler = scheduler::of::<Hosted>(self.preset).name;
+        Subject {
+            cpus: self.cpus.and_then(|cpus| u32::try_from(cpus).ok()),
+            scheduler: self.is_scheduled(plan).then(|| scheduler.to_owned()),
+            ..subject(plan, On::Hosted, Some(self.preset))
+        }
+    }
+
+    /// Whether a scheduler deals the tasks out.
+    fn is_scheduled(&self, plan: &Plan) -> bool {
+        self.cpus.is_some_and(|cpus| plan.tasks > cpus)
+    }
+
     fn begin(&self, plan: &Plan, ledgers: Option<Ledgers>) -> Result<Threads, Failure> {
         can_run(plan)?;
         // All presets are chosen at run time, our own too: it is compared with the others at the same
@@ -105,10 +128,13 @@ impl Ours {
             swap_pages: Some(SWAP_PER_TASK * plan.tasks as u64),
             ..self.preset.options()
         };
-        if plan.tasks > machine::MAX_CPUS {
+        let cpus = match self.cpus {
+            Some(cpus) if self.is_scheduled(plan) => cpus,
+            _ => plan.tasks,
+        };
+        if cpus > machine::MAX_CPUS {
             return Err(Failure::Unavailable(format!(
-                "{} tasks: a machine has at most {} CPUs, and each task is one",
-                plan.tasks,
+                "{cpus} tasks: a machine has at most {} CPUs, and each task is one",
                 machine::MAX_CPUS
             )));
         }
@@ -117,9 +143,13 @@ impl Ours {
         let memory = memory(workload, plan.tasks);
         let machine = Hosted::with_options(hosted::Options {
             watched: false,
-            ..hosted::Options::new(plan.tasks, memory)
+            ..hosted::Options::new(cpus, memory)
         });
         let machine = machine.map_err(Failure::start("physical memory"))?;
+        if self.is_scheduled(plan) {
+            let scheduler = scheduler::of::<Hosted>(self.preset);
+            (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;
+        }
         let swap = swap_space(&machine, workload, plan.tasks);
         options.swap_space = swap.map_err(Failure::start("swap space"))?;
         let vm = Vm::with_options(machine, options)
@@ -136,8 +166,12 @@ impl Ours {
             task: 0,
             error,
         })?;
+        let machine = vm.machine().clone();
+        let is_scheduled = self.is_scheduled(plan);
         let enter = move |task: usize| {
-            vm.machine().attach(task);
+            if !is_scheduled {
+                vm.machine().attach(task);
+            }
             let account = Account {
                 task,
                 private: 0.0,
@@ -145,6 +179,9 @@ impl Ours {
             };
             common.task(&vm, account)
         };
-        threads::start(plan, &places, area, gate, enter)
+        match is_scheduled {
+            true => threads::start_on(&machine, plan, &places, area, gate, enter),
+            false => threads::start(plan, &places, area, gate, enter),
+        }
     }
 }

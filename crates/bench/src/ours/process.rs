@@ -1,6 +1,7 @@
 //! Processes of our own VM.
 
 use machine::{Locals, PAGE_SIZE, Platform};
+use std::marker::PhantomData;
 use std::ptr::from_ref;
 use std::sync::Arc;
 use sync::EMBEDDER;
@@ -61,6 +62,19 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
         let image = load(&self.space)?;
         Ok(Process { image, ..self })
     }
+}
+
+/// What `act` does in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
+pub fn inside<M: Platform, P: Policies<M>, R>(space: &Space<M, P>, act: impl FnOnce() -> R) -> R {
+    struct Leaves<M: Platform>(PhantomData<M>);
+    impl<M: Platform> Drop for Leaves<M> {
+        fn drop(&mut self) {
+            leave::<M>();
+        }
+    }
+    let _leaves = Leaves::<M>(PhantomData);
+    enter(space);
+    act()
 }
 
 /// The calling task runs in `space` from now on, on whatever CPU it is.

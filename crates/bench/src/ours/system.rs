@@ -161,9 +161,9 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
             account.in_kernel(kernel, Entry::Exit, || place.tell(kernel, end(lived)));
         };
         // SAFETY: the caller waits until the child has told its end, and behind that the child uses
-        // only what it owns.
+        // only what it owns. Until the caller sleeps, both only read what the child borrows of it.
         unsafe { M::spawn(task) };
-        let left = self.in_kernel(Entry::Wait, || over.wait(self.kernel()));
+        let left = self.in_kernel(Entry::Wait, || M::stand_by(|| over.wait(self.kernel())));
         self.account.begin::<M>();
         left
     }

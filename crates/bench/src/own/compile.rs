@@ -7,30 +7,41 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
-/// As will-it-scale builds its tests, but as a shared object, and so that stacks can be
-/// followed.
-const FLAGS: &[&str] = &[
-    "-O2",
-    "-g",
-    "-fno-omit-frame-pointer",
-    "-fPIC",
-    "-shared",
-    "-Wall",
-    "-pthread",
-];
+/// As will-it-scale builds its tests, and so that stacks can be followed.
+const FLAGS: &[&str] = &["-O2", "-g", "-fno-omit-frame-pointer", "-Wall", "-pthread"];
 
-/// Compiles `source` with `$CC` (or `cc`) and `$CFLAGS` into `directory`. What the
+/// Compiles `source` with `$CC` (or `cc`) and `$CFLAGS` into `directory`, as a shared object. What the
 /// compiler says goes to stderr as it is.
 pub fn compile(source: &Path, stem: &str, directory: &Directory) -> Result<PathBuf, Failure> {
     let object = directory.path().join(format!("{stem}.so"));
+    made(source, &["-fPIC", "-shared"], &[], object)
+}
+
+/// The same with `harness`, whose `main` starts the tasks, as a static program.
+#[cfg(feature = "ours")]
+pub fn compile_static(
+    source: &Path,
+    harness: &Path,
+    directory: &Directory,
+) -> Result<PathBuf, Failure> {
+    let program = directory.path().join("testcase");
+    made(source, &["-static"], &[harness], program)
+}
+
+fn made(
+    source: &Path,
+    flags: &[&str],
+    others: &[&Path],
+    result: PathBuf,
+) -> Result<PathBuf, Failure> {
     let compiler = words("CC");
     let (program, options) = match compiler.split_first() {
         Some((program, options)) => (program.as_str(), options),
         None => ("cc", [].as_slice()),
     };
     let mut command = Command::new(program);
-    command.args(options).args(FLAGS);
-    command.arg("-o").arg(&object).arg(source);
+    command.args(options).args(FLAGS).args(flags);
+    command.arg("-o").arg(&result).args(others).arg(source);
     // Behind the file, where `-lm` and its like belong.
     command.args(words("CFLAGS"));
     // The compiler's words are notes, never data.
@@ -41,7 +52,7 @@ pub fn compile(source: &Path, stem: &str, directory: &Directory) -> Result<PathB
         return Err(Failure::Interrupted(signal));
     }
     match status {
-        Ok(status) if status.success() => Ok(object),
+        Ok(status) if status.success() => Ok(result),
         Ok(status) => Err(Failure::Unavailable(format!(
             "{}: {program} cannot compile it ({status})",
             source.display()

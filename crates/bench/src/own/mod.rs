@@ -20,6 +20,8 @@ pub mod host;
 mod open;
 mod process;
 
+#[cfg(feature = "ours")]
+pub(crate) use compile::{Directory, compile_static};
 pub use guest::start;
 pub use open::{Opened, open, repeat};
 pub use process::Setting;

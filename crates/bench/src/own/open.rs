@@ -33,6 +33,7 @@ pub fn open(file: &Path) -> Result<Opened, Failure> {
     let whole = file.canonicalize().map_err(unreadable)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let extension = file.extension().unwrap_or_default();
+    let source = (extension == "c").then(|| whole.clone());
     let (object, directory) = match extension.to_str() {
         _ if !whole.is_file() => return Err(refused(&name, "not a file")),
         Some("so") => (whole, None),
@@ -53,6 +54,7 @@ pub fn open(file: &Path) -> Result<Opened, Failure> {
             // A test case need not say anything of itself.
             description: description.unwrap_or_else(|| stem.clone().into_owned()),
             name: stem.into_owned(),
+            source,
             body: Body::Object(object),
         }),
         _directory: directory,
@@ -66,6 +68,7 @@ pub fn repeat(text: &str) -> Result<Opened, Failure> {
     Ok(Opened::from(own(Own {
         name,
         description: text.to_owned(),
+        source: None,
         body: Body::Command(text.to_owned()),
     })))
 }

@@ -4,10 +4,10 @@ use super::os::{Kernel, recorded};
 use super::watched::{self, Probe, Runs};
 use super::{Subject, own};
 use crate::harness::{Failure, Running};
-use hosted::Hosted;
+use hosted::{Hosted, Off};
 use machine::Tasks;
 use perf::Recording;
-use profile::{Kind, Profile};
+use profile::{Kind, PREEMPTED, Profile, Stacks};
 use sync::watch::profile::{self as lock_profile, Row, Tables};
 
 /// Profiles a second run of what was measured unwatched.
@@ -22,6 +22,8 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
             kernel,
             refused: refused.map(|error| error.to_string()),
             tasks: subject.plan.tasks,
+            scheduled: running.scheduled().cloned(),
+            off: Off::default(),
         })
     };
     let runs = watched::both(subject, probe)?;
@@ -33,6 +35,7 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
         recording,
         refused,
         rows,
+        off,
     } = &runs.seen;
     let mut profile = recorded(subject, runs, recording.as_ref());
     // A task is one thread here; others of the process's, as a reclaim daemon's, are none.
@@ -50,9 +53,26 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
         }
         None => profile.waits = own::waits(rows, subject.plan.workload.name()),
     }
+    if let Some(off) = off {
+        profile.waits = off_cpus(rows, subject.plan.workload.name(), *off);
+    }
     profile.locks.sort_by(|a, b| b.share.total_cmp(&a.share));
     profile.name_bottleneck();
     profile
+}
+
+/// The waits of tasks under a scheduler of ours: for locks, for something else, and for a CPU. What the
+/// kernel sees of the threads is how long the CPUs had no task.
+fn off_cpus(rows: &[Row], workload: &str, off: Off) -> Stacks {
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    let mut waits = own::waits(rows, workload);
+    let others = seconds(off.blocked) - waits.total();
+    waits.add([workload, "[blocked]"], others.max(0.0));
+    waits.add(
+        [PREEMPTED, workload, "[waits for a CPU]"],
+        seconds(off.queued),
+    );
+    waits
 }
 
 /// The kernel's events, if there are any, and our lock profile.
@@ -60,6 +80,9 @@ struct Both {
     kernel: Option<Kernel>,
     refused: Option<String>,
     tasks: usize,
+    /// The machine that has a scheduler, and how long its tasks had been off CPUs at the start.
+    scheduled: Option<Hosted>,
+    off: Off,
 }
 
 /// What both have seen.
@@ -68,6 +91,8 @@ struct Seen {
     /// Why there is no recording.
     refused: Option<String>,
     rows: Vec<Row>,
+    /// How long tasks have been off CPUs, under a scheduler of ours.
+    off: Option<Off>,
 }
 
 impl Probe for Both {
@@ -77,13 +102,22 @@ impl Probe for Both {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         locks().reset();
+        self.off = self.scheduled.as_ref().map_or(self.off, Hosted::off);
         self.kernel.as_mut().map_or(Ok(()), Kernel::start)?;
         locks().start(self.tasks).map_err(out_of_memory)
     }
 
     fn seen(self) -> Result<Seen, Failure> {
         locks().stop();
+        let off = self.scheduled.map(|machine| {
+            let now = machine.off();
+            Off {
+                blocked: now.blocked - self.off.blocked,
+                queued: now.queued - self.off.queued,
+            }
+        });
         Ok(Seen {
+            off,
             recording: self.kernel.map(Kernel::seen).transpose()?,
             refused: self.refused,
             rows: locks().report(),

@@ -36,6 +36,9 @@ impl Subject<'_> {
         match self.system {
             System::Os(_) => os::profile(self),
             System::Hosted(_) => hosted::profile(self),
+            System::Kernel(_) => Err(Failure::Unavailable(
+                "profile does not see into a guest; say --on os, hosted or sim".into(),
+            )),
             System::Sim(target) => {
                 simulated::of(target, &self.plan, self.schedule.duration).map(Some)
             }

@@ -1,5 +1,6 @@
 //! Where the time of a simulated run went.
 
+use machine::Topology;
 use sim::Sim;
 use std::collections::BTreeMap;
 use sync::watch::profile;
@@ -39,6 +40,9 @@ pub struct Attribution {
     pub blocked: f64,
     /// Ready, waiting for a CPU.
     pub queued: f64,
+    /// On a CPU, waiting for nothing. A parent's wait and its child's work overlap, so that with a scheduler all
+    /// these may add up to more than 1.
+    pub own: f64,
     /// Classes of locks, the most waited for first.
     pub locks: Vec<Share>,
     /// Call sites of locks, the same.
@@ -80,19 +84,23 @@ impl Attribution {
                 .map_or(row.file, |(_, file)| file);
             lock(format!("{} at {file}:{}", row.class, row.line), row)
         });
-        let (blocked, queued) = match machine.is_scheduled() {
-            false => (part(|times| times.parked), 0.0),
+        let (lines_wait, spinning) = (part(|times| times.fetching), part(|times| times.spinning));
+        let parked = part(|times| times.parked);
+        let (blocked, queued, present) = match machine.is_scheduled() {
+            false => (parked, 0.0, 1.0),
             true => {
                 let off = machine.off();
                 let part = |time: u64| time as f64 / 1000.0 / all;
-                (part(off.blocked), part(off.queued))
+                let cpus = machine.cpus().len() as f64 / tasks as f64;
+                (part(off.blocked), part(off.queued), cpus)
             }
         };
         Attribution {
-            lines_wait: part(|times| times.fetching),
-            spinning: part(|times| times.spinning),
+            lines_wait,
+            spinning,
             blocked,
             queued,
+            own: present - parked - lines_wait - spinning,
             callers: worst(callers.collect()),
             locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
             lines: worst(by_class(machine.lines().into_iter().map(|line| Share {
@@ -112,7 +120,6 @@ impl Attribution {
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
         let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
-        let own = 1.0 - self.lines_wait - self.spinning - self.blocked - self.queued;
         match (lock, line) {
             (Some(lock), Some(line)) if line.cost() > lock.wait => format!(
                 "the lock \"{}\"; {} of the tasks' time goes at the line of {}",
@@ -133,11 +140,11 @@ impl Attribution {
             (None, None) if self.queued >= BOTTLENECK => format!(
                 "the CPUs: {} of the tasks' time waits for one, {} is its own work",
                 percent(self.queued),
-                percent(own)
+                percent(self.own)
             ),
             (None, None) => format!(
                 "nothing; {} of the tasks' time is its own work",
-                percent(own)
+                percent(self.own)
             ),
         }
     }

@@ -6,13 +6,12 @@
 mod attribution;
 mod private;
 mod run;
-mod scheduler;
 
 pub use attribution::{Attribution, Share};
 use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt};
-use crate::ours::{Design, SWAP_PER_TASK, can_run};
+use crate::ours::{Design, SWAP_PER_TASK, can_run, scheduler};
 use crate::system::{self, On};
 use baselines::selected::{Preset, Selected};
 use run::Run;
@@ -78,7 +77,7 @@ impl Simulated {
             topology: Some(self.profile.topology.shape()),
             scheduler: self
                 .is_scheduled(plan)
-                .then(|| scheduler::name(self.preset).to_owned()),
+                .then(|| scheduler::of::<Sim>(self.preset).name.to_owned()),
             seed: Some(self.seed),
             ..system::subject(plan, On::Sim, Some(self.preset))
         }
@@ -331,7 +330,10 @@ mod tests {
             let target = four_cpus(preset);
             let build = plan("build", 6, Some(12));
             let scheduler = target.subject(&build).scheduler;
-            assert_eq!(scheduler.as_deref(), Some(scheduler::name(preset)));
+            assert_eq!(
+                scheduler.as_deref(),
+                Some(scheduler::of::<Sim>(preset).name)
+            );
             let times = target.complete(&build, 0).expect("runs");
             let (cpus, user) = (4.0 * times.real.as_secs_f64(), times.user.as_secs_f64());
             // A job computes for about 8 ms.
@@ -346,6 +348,34 @@ mod tests {
             let queued = seen.attribution.queued;
             assert!((0.05..0.6).contains(&queued), "{preset}: {queued} queued");
         }
+    }
+
+    /// A job waits for its compiler: their time is counted once.
+    #[test]
+    fn a_parent_that_waits_for_its_child_takes_no_time() {
+        let target = four_cpus(Preset::Scalevm);
+        let exim = plan("exim", 8, None);
+        let seen = target
+            .watch(&exim, Duration::from_millis(20), 1_000)
+            .expect("runs");
+        let all: u64 = seen.samples.iter().map(|one| one.nanoseconds).sum();
+        let share = all as f64 / (8.0 * 20e6);
+        assert!((0.95..1.05).contains(&share), "{share} of the tasks' time");
+        let off = seen.attribution.blocked + seen.attribution.queued;
+        assert!(off < 0.7, "{off} off CPUs");
+    }
+
+    /// Who has done a job takes the next that nobody has begun.
+    #[test]
+    fn jobs_are_dealt_out_as_they_end() {
+        let target = four_cpus(Preset::Scalevm);
+        let counts = target.with_run(&plan("build", 6, Some(60)), |run| {
+            run.complete()?;
+            Ok(run.counts())
+        });
+        let counts = counts.expect("runs");
+        assert_eq!(counts.iter().sum::<u64>(), 60);
+        assert_ne!(counts, [10; 6], "chance makes some jobs longer");
     }
 
     /// A task that does nothing but system calls makes room for the others, too.

@@ -1,13 +1,13 @@
 //! One run on one machine.
 
 use super::attribution::Attribution;
-use super::scheduler;
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
-use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, swap_space};
+use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, scheduler, swap_space};
 use baselines::selected::Preset;
 use machine::{Job, Topology};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sync::obm::{SlowPaths, slow_paths};
@@ -44,11 +44,18 @@ pub struct Seen {
     pub slow_paths: Option<SlowPaths>,
 }
 
+/// The tasks' counters.
+struct Counters {
+    tasks: Vec<Counter>,
+    /// What they point to.
+    _supply: Arc<Counter>,
+}
+
 /// Tasks at work on a simulated machine.
 pub struct Run {
     workload: &'static Workload,
     machine: Sim,
-    counters: Arc<[Counter]>,
+    counters: Arc<Counters>,
     /// If the plan has an end.
     ledgers: Option<Ledgers>,
     errors: Arc<Mutex<Option<(usize, Error)>>>,
@@ -72,13 +79,20 @@ impl Run {
         })
         .map_err(Failure::start("simulated machine"))?;
         if plan.tasks > machine.cpus().len() {
-            scheduler::install(&machine, preset);
+            let scheduler = scheduler::of::<Sim>(preset);
+            (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;
         }
-        let counters = (0..plan.tasks).map(|task| Counter::with_limit(plan.limit(task)));
+        let supply = Arc::new(plan.supply());
+        // SAFETY: `Counters` keeps the supply as long as the counters.
+        let counter = |task| unsafe { plan.counter(task, NonNull::from(supply.as_ref())) };
+        let counters = Counters {
+            tasks: (0..plan.tasks).map(counter).collect(),
+            _supply: supply,
+        };
         let run = Run {
             workload,
             machine,
-            counters: counters.collect(),
+            counters: Arc::new(counters),
             ledgers: plan.count.map(|_| Ledger::of_tasks(plan.tasks)),
             errors: Arc::default(),
         };
@@ -106,14 +120,20 @@ impl Run {
         common: Common<Sim, P>,
     ) -> Job {
         let (counters, errors) = (self.counters.clone(), self.errors.clone());
-        let is_last = task + 1 == self.counters.len();
+        let is_last = task + 1 == self.counters.tasks.len();
         let account = Account {
             task,
             private: super::private(self.workload),
             ledgers: self.ledgers.clone(),
         };
         Box::new(move || {
-            let run = || work.run(is_last, &mut common.task(&vm, account)?, &counters[task]);
+            let run = || {
+                work.run(
+                    is_last,
+                    &mut common.task(&vm, account)?,
+                    &counters.tasks[task],
+                )
+            };
             if let Err(error) = run() {
                 let mut first = errors.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert((task, error));
@@ -175,7 +195,9 @@ impl Run {
         self.machine.clear_accounts();
         let locks = profile::of(self.machine.own_anchor());
         locks.reset();
-        locks.start(self.counters.len()).map_err(out_of_memory)?;
+        locks
+            .start(self.counters.tasks.len())
+            .map_err(out_of_memory)?;
         if let Some(period) = period {
             self.machine.sample(period);
         }
@@ -190,7 +212,7 @@ impl Run {
         Ok(Seen {
             done: self.counts().iter().sum::<u64>() - before,
             times,
-            attribution: Attribution::of(&self.machine, &rows, self.counters.len(), lasted),
+            attribution: Attribution::of(&self.machine, &rows, self.counters.tasks.len(), lasted),
             rows,
             samples: self.machine.sampled(),
             // The machine's own count, and no task is left.
@@ -213,8 +235,9 @@ impl Run {
         }
     }
 
-    fn counts(&self) -> Vec<u64> {
-        self.counters.iter().map(Counter::get).collect()
+    /// What each task has done.
+    pub fn counts(&self) -> Vec<u64> {
+        self.counters.tasks.iter().map(Counter::get).collect()
     }
 
     fn run_to(&mut self, time: u64) -> Result<(), Failure> {
@@ -249,7 +272,7 @@ impl Run {
 
     /// Lets the tasks finish what they are doing.
     pub fn end(mut self) -> Result<(), Failure> {
-        self.counters.iter().for_each(Counter::stop);
+        self.counters.tasks.iter().for_each(Counter::stop);
         self.run_to(LIMIT - 1)
     }
 }

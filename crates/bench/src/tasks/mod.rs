@@ -1,5 +1,5 @@
 //! Tasks, whatever they run on: where they are placed, how they start together, what
-//! they share with whoever measures them.
+//! they share with the process that measures them.
 
 pub mod places;
 mod shared;
@@ -37,13 +37,24 @@ impl Gate {
 
     /// Waits until the gate is open. Allocates nothing, so a forked child may.
     pub fn pass(&self) {
+        // A signal may end the wait early: wait again.
+        while !self.opens_within(-1) {}
+    }
+
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
+        self.opens_within(0)
+    }
+
+    /// Whether it opens within so many milliseconds; -1: whether it does before a signal comes.
+    fn opens_within(&self, limit: i32) -> bool {
         let mut poll = libc::pollfd {
             fd: self.reader.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one valid entry. A signal may end the wait early: wait again.
-        while unsafe { libc::poll(&mut poll, 1, -1) } < 0 {}
+        // SAFETY: one valid entry.
+        unsafe { libc::poll(&mut poll, 1, limit) > 0 }
     }
 
     /// Lets all tasks through: the byte is never read, so each of them sees it.

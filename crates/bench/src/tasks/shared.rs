@@ -1,4 +1,4 @@
-//! Memory that the tasks share with whoever measures them.
+//! Memory that the tasks share with the process that measures them.
 
 use crate::harness::{Failure, Plan};
 use std::cell::UnsafeCell;
@@ -8,10 +8,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::ExitStatus;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::panicking;
 use workloads::{Counter, Error};
 
 const READY: u32 = 1;
 const FAILED: u32 = 2;
+
+const ENDED: u32 = 1;
+const PANICKED: u32 = 2;
 
 /// One task's counter, and what became of the task on lines of its own.
 #[repr(C, align(128))]
@@ -19,6 +23,8 @@ pub struct Slot {
     /// The counter.
     pub counter: Counter,
     state: AtomicU32,
+    /// Whether a task that is no process has come to its end, and how.
+    end: AtomicU32,
     error: UnsafeCell<Option<Error>>,
 }
 
@@ -40,6 +46,29 @@ impl Slot {
         self.state.store(FAILED, Ordering::Release);
     }
 
+    /// By the task: it ends when the result is dropped, by a panic or without one.
+    pub fn living(&self) -> impl Drop + '_ {
+        struct Living<'a>(&'a Slot);
+        impl Drop for Living<'_> {
+            fn drop(&mut self) {
+                let how = if panicking() { PANICKED } else { ENDED };
+                // Release: pairs with the acquire in `has_ended`.
+                self.0.end.store(how, Ordering::Release);
+            }
+        }
+        Living(self)
+    }
+
+    /// Whether it has.
+    pub fn has_ended(&self) -> bool {
+        self.end.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the task has given up or panicked.
+    pub fn has_failed(&self) -> bool {
+        self.end.load(Ordering::Acquire) == PANICKED || self.error().is_some()
+    }
+
     /// Whether the task has come as far as `ready`.
     pub fn is_ready(&self) -> bool {
         self.state.load(Ordering::Acquire) != 0
@@ -59,6 +88,7 @@ impl Slot {
 
 /// The slots of all tasks, in memory that forked children share.
 pub struct Area {
+    /// One more than tasks: the last one's counter is the supply of the others'.
     slots: NonNull<Slot>,
     tasks: usize,
 }
@@ -72,7 +102,9 @@ impl Area {
     /// Slots for the tasks of `plan`.
     pub fn new(plan: &Plan) -> io::Result<Self> {
         let area = Self::map(plan.tasks, None)?;
-        area.clear(|task| plan.limit(task));
+        let supply = area.supply();
+        // SAFETY: it lies in the same mapping, which forked children have at the same address.
+        area.clear(plan.supply(), |task| unsafe { plan.counter(task, supply) });
         Ok(area)
     }
 
@@ -86,10 +118,10 @@ impl Area {
         }
         // SAFETY: just opened, and nobody else knows of it.
         let file = unsafe { File::from_raw_fd(file) };
-        file.set_len((tasks * size_of::<Slot>()) as u64)?;
+        file.set_len(length(tasks) as u64)?;
         let file = OwnedFd::from(file);
         let area = Self::map(tasks, Some(&file))?;
-        area.clear(|_| u64::MAX);
+        area.clear(Counter::new(), |_| Counter::new());
         Ok((area, file))
     }
 
@@ -107,7 +139,7 @@ impl Area {
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
-                tasks * size_of::<Slot>(),
+                length(tasks),
                 libc::PROT_READ | libc::PROT_WRITE,
                 flags,
                 file,
@@ -121,12 +153,20 @@ impl Area {
         Ok(Area { slots, tasks })
     }
 
-    /// Each task is to count to its `limit`.
-    fn clear(&self, limit: impl Fn(usize) -> u64) {
-        for task in 0..self.tasks {
+    /// The counter behind those of the tasks.
+    fn supply(&self) -> NonNull<Counter> {
+        // SAFETY: within the mapping, which has one slot more than tasks; no reference is made.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.slots.as_ptr().add(self.tasks)).counter) }
+    }
+
+    /// Each task has its `counter`.
+    fn clear(&self, supply: Counter, counter: impl Fn(usize) -> Counter) {
+        let counters = (0..self.tasks).map(counter).chain([supply]);
+        for (task, counter) in counters.enumerate() {
             let slot = Slot {
-                counter: Counter::with_limit(limit(task)),
+                counter,
                 state: AtomicU32::new(0),
+                end: AtomicU32::new(0),
                 error: UnsafeCell::new(None),
             };
             // SAFETY: within the mapping, which is page-aligned, and nobody else
@@ -137,7 +177,7 @@ impl Area {
 
     /// All slots, by task.
     pub fn slots(&self) -> &[Slot] {
-        // SAFETY: `tasks` slots were written by `clear`, here or by whoever made the
+        // SAFETY: `tasks` slots were written by `clear`, here or by the maker of the
         // file; the mapping lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.tasks) }
     }
@@ -172,9 +212,14 @@ impl Area {
     }
 }
 
+/// Bytes of an area.
+fn length(tasks: usize) -> usize {
+    (tasks + 1) * size_of::<Slot>()
+}
+
 impl Drop for Area {
     fn drop(&mut self) {
         // SAFETY: the mapping of `map`, to which no reference is left.
-        unsafe { libc::munmap(self.slots.as_ptr().cast(), self.tasks * size_of::<Slot>()) };
+        unsafe { libc::munmap(self.slots.as_ptr().cast(), length(self.tasks)) };
     }
 }

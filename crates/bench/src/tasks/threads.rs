@@ -2,6 +2,8 @@
 
 use super::{Area, Gate, Mask, Slot, begin_task, born_at};
 use crate::harness::{Failure, Plan, Running, interrupt};
+use hosted::Hosted;
+use machine::{Clock, Job, Topology};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -10,12 +12,14 @@ use workloads::{Error, System, Workload};
 /// How often one looks whether they have ended.
 const TURN: Duration = Duration::from_millis(1);
 
-/// Threads at work; stopped and joined when dropped.
+/// Tasks at work on threads; stopped and joined when dropped.
 pub struct Threads {
     workload: &'static Workload,
     area: Arc<Area>,
     gate: Arc<Gate>,
     threads: Vec<JoinHandle<()>>,
+    /// The machine whose scheduler deals the tasks over the threads; none if each is one.
+    machine: Option<Hosted>,
 }
 
 /// Creates a thread for each task and opens the gate when all stand before it. In its
@@ -27,43 +31,50 @@ pub fn start<S: System>(
     gate: Gate,
     enter: impl Fn(usize) -> Result<S, Error> + Send + Sync + 'static,
 ) -> Result<Threads, Failure> {
-    let workload = plan.workload.known()?;
-    report_bus_errors();
-    let mut running = Threads {
-        workload,
-        area: Arc::new(area),
-        gate: Arc::new(gate),
-        threads: Vec::with_capacity(plan.tasks),
-    };
+    let mut running = Threads::none(plan, area, gate, None)?;
     let enter = Arc::new(enter);
     for task in 0..plan.tasks {
-        let (area, gate) = (Arc::clone(&running.area), Arc::clone(&running.gate));
-        let enter = Arc::clone(&enter);
-        let (job, is_last) = (plan.workload, task + 1 == plan.tasks);
+        let body = running.body(plan, task, &enter, Gate::pass);
+        running.create(places, task, "task", body)?;
+    }
+    running.begin(enter)
+}
+
+/// The same on a thread for each CPU of a machine, over which its scheduler deals the tasks.
+pub fn start_on<S: System>(
+    machine: &Hosted,
+    plan: &Plan,
+    places: &[Mask],
+    area: Area,
+    gate: Gate,
+    enter: impl Fn(usize) -> Result<S, Error> + Send + Sync + 'static,
+) -> Result<Threads, Failure> {
+    /// Nanoseconds between two looks at the gate.
+    const LOOK: u64 = 100_000;
+    let mut running = Threads::none(plan, area, gate, Some(machine.clone()))?;
+    let enter = Arc::new(enter);
+    let pass = |gate: &Gate| {
+        while !gate.is_open() {
+            Hosted::sleep_until(Hosted::now() + LOOK);
+        }
+    };
+    let begun = Arc::new(Gate::new().map_err(Failure::start("pipe"))?);
+    let created = (0..machine.cpus().len()).try_for_each(|cpu| {
+        let (machine, begun) = (machine.clone(), Arc::clone(&begun));
         let body = move || {
-            block_signals();
-            let slot = &area.slots()[task];
-            let system = enter(task);
-            slot.ready();
-            gate.pass();
-            let run = |mut system| begin_task(|| job.run(is_last, &mut system, &slot.counter));
-            if let Err(error) = system.and_then(run) {
-                slot.fail(error);
-            }
+            begun.pass();
+            machine.work(cpu);
         };
-        let builder = thread::Builder::new().name(format!("task {task}"));
-        let thread =
-            born_at(places, task, || builder.spawn(body)).map_err(Failure::start("thread"))?;
-        running.threads.push(thread);
+        running.create(places, cpu, "cpu", body)
+    });
+    if created.is_ok() {
+        let body = |task| -> Job { Box::new(running.body(plan, task, &enter, pass)) };
+        machine.deal((0..plan.tasks).map(body).collect());
     }
-    while !running.area.slots().iter().all(Slot::is_ready) {
-        running.check()?;
-        thread::sleep(Duration::from_millis(1));
-    }
-    // What tasks share goes with the last of them, where it runs: not here.
-    drop(enter);
-    running.gate.open().map_err(Failure::start("pipe"))?;
-    Ok(running)
+    // Threads that find no task end.
+    begun.open().map_err(Failure::start("pipe"))?;
+    created?;
+    running.begin(enter)
 }
 
 /// Leaves all signals to the main thread, whose sleep they shall end.
@@ -93,19 +104,84 @@ fn report_bus_errors() {
 }
 
 impl Threads {
+    fn none(plan: &Plan, area: Area, gate: Gate, machine: Option<Hosted>) -> Result<Self, Failure> {
+        report_bus_errors();
+        Ok(Threads {
+            workload: plan.workload.known()?,
+            area: Arc::new(area),
+            gate: Arc::new(gate),
+            threads: Vec::new(),
+            machine,
+        })
+    }
+
+    /// What a task does.
+    fn body<S: System>(
+        &self,
+        plan: &Plan,
+        task: usize,
+        enter: &Arc<impl Fn(usize) -> Result<S, Error> + Send + Sync + 'static>,
+        pass: impl FnOnce(&Gate) + Send + 'static,
+    ) -> impl FnOnce() + Send + 'static {
+        let (area, gate, enter) = (self.area.clone(), self.gate.clone(), enter.clone());
+        let (job, is_last) = (plan.workload, task + 1 == plan.tasks);
+        move || {
+            let slot = &area.slots()[task];
+            let _living = slot.living();
+            let system = enter(task);
+            slot.ready();
+            pass(&gate);
+            let run = |mut system| begin_task(|| job.run(is_last, &mut system, &slot.counter));
+            if let Err(error) = system.and_then(run) {
+                slot.fail(error);
+            }
+        }
+    }
+
+    /// Creates a thread.
+    fn create(
+        &mut self,
+        places: &[Mask],
+        index: usize,
+        what: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Failure> {
+        let body = move || {
+            block_signals();
+            body();
+        };
+        let builder = thread::Builder::new().name(format!("{what} {index}"));
+        let thread = born_at(places, index, || builder.spawn(body));
+        self.threads.push(thread.map_err(Failure::start("thread"))?);
+        Ok(())
+    }
+
+    /// Opens the gate when all tasks stand before it.
+    fn begin<T>(mut self, enter: Arc<T>) -> Result<Self, Failure> {
+        while !self.area.slots().iter().all(Slot::is_ready) {
+            self.check()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        // What tasks share goes with the last of them, where it runs: not here.
+        drop(enter);
+        self.gate.open().map_err(Failure::start("pipe"))?;
+        Ok(self)
+    }
+
     /// Waits until all tasks have ended, each at its limit.
     pub fn join(mut self) -> Result<(), Failure> {
         while !self.threads.iter().all(JoinHandle::is_finished) {
             interrupt::check()?;
             thread::sleep(TURN);
         }
-        for (task, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
-            let panicked = thread.join().is_err();
-            if panicked || self.area.slots()[task].error().is_some() {
-                return Err(self.failure(task));
-            }
+        for thread in std::mem::take(&mut self.threads) {
+            // A panic has been printed by the thread; the task's slot says so.
+            let _ = thread.join();
         }
-        Ok(())
+        match self.area.slots().iter().position(Slot::has_failed) {
+            Some(task) => Err(self.failure(task)),
+            None => Ok(()),
+        }
     }
 
     /// Waits until `is_over`; a task that ends before has failed.
@@ -146,7 +222,7 @@ impl Running for Threads {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        match self.threads.iter().position(JoinHandle::is_finished) {
+        match self.area.slots().iter().position(Slot::has_ended) {
             Some(task) => Err(self.failure(task)),
             None => Ok(()),
         }
@@ -154,6 +230,10 @@ impl Running for Threads {
 
     fn pids(&self) -> Vec<u32> {
         vec![std::process::id()]
+    }
+
+    fn scheduled(&self) -> Option<&Hosted> {
+        self.machine.as_ref()
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {

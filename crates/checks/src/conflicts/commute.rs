@@ -1,6 +1,6 @@
 //! Which pairs of operations commute, and why.
 
-use super::operation::{Operation, Placement};
+use super::operation::{Dialogue, Operation, Placement};
 
 /// Whose memory the two CPUs work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum Sharing {
     Threads,
     /// An address space each, and the same pages of a file in both.
     Page,
+    /// None: they are tasks that sleep.
+    Tasks,
 }
 
 impl Sharing {
@@ -20,11 +22,23 @@ impl Sharing {
             Sharing::Processes => "two processes",
             Sharing::Threads => "two threads",
             Sharing::Page => "two processes on one page",
+            Sharing::Tasks => "tasks of two sockets",
         }
     }
 }
 
-/// Two operations, each by a CPU of its own.
+/// Pairs that are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// On memory, without a common page.
+    Apart,
+    /// On the same pages of a file.
+    OnePage,
+    /// Of tasks that sleep.
+    Tasks,
+}
+
+/// Two operations, each by a CPU of its own, or by two of a socket of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// Comes first in time.
@@ -59,6 +73,11 @@ const RULES: &[Rule] = &[
         why: "each changes its own process, or a word of the page that is its own",
     },
     Rule {
+        holds: |pair| pair.sharing == Sharing::Tasks,
+        commutes: true,
+        why: "the tasks, their pipes and their futexes are different ones",
+    },
+    Rule {
         holds: |pair| pair.sharing == Sharing::Processes,
         commutes: true,
         why: "the processes share nothing but a file, and use different pages of it",
@@ -89,21 +108,25 @@ const RULES: &[Rule] = &[
 ];
 
 impl Pair {
-    /// All pairs that there are, in both orders: those that share no page, then those that do.
+    /// All pairs that there are, in both orders: those that share no page, those that do, those of tasks.
     /// What is about a whole process leaves its threads no memory of their own.
     pub fn all() -> Vec<Pair> {
         let mut pairs = Pair::apart();
-        for first in Operation::OF_ONE_PAGE {
-            for second in Operation::OF_ONE_PAGE {
-                pairs.push(Pair {
-                    first,
-                    second,
-                    sharing: Sharing::Page,
-                    placement: Placement::Allocated,
-                });
-            }
-        }
+        pairs.extend(Pair::each_two(&Operation::OF_ONE_PAGE, Sharing::Page));
+        pairs.extend(Pair::each_two(&Operation::OF_TASKS, Sharing::Tasks));
         pairs
+    }
+
+    /// All pairs of `operations`.
+    fn each_two(operations: &[Operation], sharing: Sharing) -> impl Iterator<Item = Pair> {
+        let pair = move |first, second| Pair {
+            first,
+            second,
+            sharing,
+            placement: Placement::Allocated,
+        };
+        let with_all = move |&first| operations.iter().map(move |&second| pair(first, second));
+        operations.iter().flat_map(with_all)
     }
 
     fn apart() -> Vec<Pair> {
@@ -132,6 +155,23 @@ impl Pair {
     /// Whether both use, or have mapped, the same pages.
     pub fn is_of_one_page(&self) -> bool {
         self.sharing == Sharing::Page
+    }
+
+    /// What is counted together.
+    pub fn group(&self) -> Group {
+        match self.sharing {
+            Sharing::Processes | Sharing::Threads => Group::Apart,
+            Sharing::Page => Group::OnePage,
+            Sharing::Tasks => Group::Tasks,
+        }
+    }
+
+    /// The two operations, if they are of tasks.
+    pub(super) fn dialogues(&self) -> Option<[Dialogue; 2]> {
+        match (self.first, self.second) {
+            (Operation::Tasks(first), Operation::Tasks(second)) => Some([first, second]),
+            _ => None,
+        }
     }
 
     /// Whether it is of these two, in either order.
@@ -163,7 +203,7 @@ mod tests {
     #[test]
     fn all_but_a_few_pairs_commute() {
         let pairs = Pair::all();
-        assert_eq!(pairs.len(), 2 * (25 * 25 + 22 * 22) + 10 * 10);
+        assert_eq!(pairs.len(), 2 * (25 * 25 + 22 * 22) + 10 * 10 + 4 * 4);
         let not: Vec<_> = pairs.iter().filter(|pair| !pair.commutes()).collect();
         let (page, apart): (Vec<&Pair>, Vec<&Pair>) =
             not.into_iter().partition(|pair| pair.is_of_one_page());

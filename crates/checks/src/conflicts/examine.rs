@@ -12,6 +12,7 @@ use crate::vms;
 use machine::{Atomic, Atomics, Clock, Job, Ordering, Topology};
 use sim::{Access, Options as MachineOptions, Progress, Sim};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::Arc;
 use vm::pager::MemoryPager;
@@ -30,7 +31,8 @@ const SLOTS: u32 = 512;
 const WARM_UP: usize = 8;
 /// What happens at one time takes less than this, in nanoseconds.
 const PHASE: u64 = 20_000_000;
-/// The first phases of the operations, and of what comes after.
+/// The first phases of the preparation, of the operations, and of what comes after.
+const PREPARE: u64 = 2;
 const PERFORM: u64 = 4;
 const UNDO: u64 = 6;
 const END: u64 = 8;
@@ -82,49 +84,113 @@ pub fn examine<P: Policies<Sim>>(
             let first = space();
             let second = match sharing {
                 Sharing::Processes | Sharing::Page => space(),
-                Sharing::Threads => first.clone(),
+                Sharing::Threads | Sharing::Tasks => first.clone(),
             };
             [(first, file.clone()), (second, file)]
         })
     };
-    let begin = machine.time();
+    let phases = Phases {
+        begin: machine.time(),
+        length: PHASE,
+    };
     let operations = [pair.first, pair.second]
         .into_iter()
         .zip(workers)
         .enumerate();
     let part = match pair.sharing {
         Sharing::Page => Part::Same,
-        Sharing::Processes | Sharing::Threads => Part::Own,
+        Sharing::Processes | Sharing::Threads | Sharing::Tasks => Part::Own,
     };
     let jobs = operations.map(|(index, (operation, (space, file)))| {
         let placement = pair.placement;
         let job = move || {
             let worker = Worker::new(operation, space, placement, index, part, file);
-            work(worker, begin, index as u64);
+            work(worker, phases, index as u64);
         };
         (CPUS[index], Box::new(job) as Job)
     });
     machine.start_on(jobs.collect());
-    run(&machine, begin + PERFORM * PHASE);
-    let mut heap = vec![machine.heap_image()];
-    machine.trace();
-    for phase in PERFORM + 1..=PERFORM + 2 {
-        run(&machine, begin + phase * PHASE);
-        heap.push(machine.heap_image());
-    }
-    let traced = machine.traced();
-    run(&machine, begin + END * PHASE);
-    let touched = |index: usize| {
-        let changed = machine.changed(&heap[index], &heap[index + 1]);
-        touched(&traced[CPUS[index]], changed)
-    };
-    Ok(conflicts(pair, &touched(0), &touched(1)))
+    let touched = observe(&machine, phases, [&CPUS[..1], &CPUS[1..]]);
+    Ok(conflicts(pair, &touched))
 }
 
-/// What a CPU has touched, by line: as it was traced, and what else it has changed.
-fn touched(traced: &[Access], changed: Vec<Access>) -> BTreeMap<usize, Access> {
-    let by_line = |access: &Access| (access.line, access.clone());
-    let mut touched: BTreeMap<_, _> = traced.iter().map(by_line).collect();
+/// What happens when. Each operation has a phase of its own in each pair of them.
+#[derive(Clone, Copy)]
+pub(super) struct Phases {
+    /// When the first one begins.
+    pub(super) begin: u64,
+    /// How long one is.
+    pub(super) length: u64,
+}
+
+impl Phases {
+    fn time(self, phase: u64) -> u64 {
+        self.begin + phase * self.length
+    }
+
+    /// When the last one ends.
+    pub(super) fn end(self) -> u64 {
+        self.time(END)
+    }
+
+    /// Does `work` of the operation with this index: so many times at first, once when it is watched, and
+    /// once more. In between the task sleeps.
+    pub(super) fn each(self, index: u64, warm_up: u64, mut work: impl FnMut()) {
+        let sleep = |phase| Sim::sleep_until(self.time(phase + index) + 1);
+        sleep(0);
+        (0..warm_up).for_each(|_| work());
+        sleep(PERFORM);
+        work();
+        sleep(UNDO);
+        work();
+    }
+
+    /// The calling CPU computes until the phase begins.
+    fn wait(self, phase: u64) {
+        let time = self.time(phase);
+        sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
+        // Who computes is ahead of the others until it touches memory. This waits for them, so that
+        // the trace has begun when the operation does.
+        <Sim as Atomics>::AtomicU64::new(0).load(Ordering::Relaxed);
+    }
+}
+
+/// The lines that the CPUs of an operation have touched.
+type Touched = BTreeMap<usize, Access>;
+
+/// Runs the jobs to their end; what some CPUs touch in the phase of each operation.
+pub(super) fn observe(machine: &Sim, phases: Phases, cpus: [&[usize]; 2]) -> [Touched; 2] {
+    run(machine, phases.time(PERFORM));
+    let mut before = machine.heap_image();
+    let both = [0, 1].map(|index: usize| {
+        machine.trace();
+        run(machine, phases.time(PERFORM + 1 + index as u64));
+        let traced = machine.traced();
+        let after = machine.heap_image();
+        let changed = machine.changed(&before, &after);
+        before = after;
+        touched(cpus[index].iter().flat_map(|&cpu| &traced[cpu]), changed)
+    });
+    run(machine, phases.end());
+    both
+}
+
+/// What CPUs have touched, by line: as it was traced, and what else they have changed.
+fn touched<'a>(traced: impl Iterator<Item = &'a Access>, changed: Vec<Access>) -> Touched {
+    let mut touched = Touched::new();
+    for access in traced {
+        match touched.entry(access.line) {
+            Entry::Vacant(place) => _ = place.insert(access.clone()),
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                if known.writes == 0 && access.writes > 0 {
+                    known.sites.clone_from(&access.sites);
+                }
+                known.reads += access.reads;
+                known.writes += access.writes;
+            }
+        }
+    }
     for access in changed {
         let known = touched.entry(access.line).or_insert_with(|| access.clone());
         known.writes = known.writes.max(1);
@@ -133,22 +199,15 @@ fn touched(traced: &[Access], changed: Vec<Access>) -> BTreeMap<usize, Access> {
 }
 
 /// What the CPU with this worker does, and when.
-fn work<P: Policies<Sim>>(mut worker: Worker<P>, begin: u64, index: u64) {
-    let turn = <Sim as Atomics>::AtomicU64::new(0);
-    let wait = |phase: u64| {
-        let time = begin + (phase + index) * PHASE;
-        sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
-        // Who computes is ahead of the others until it touches memory. This waits for them, so that
-        // the trace has begun when the operation does.
-        turn.load(Ordering::Relaxed);
-    };
+fn work<P: Policies<Sim>>(mut worker: Worker<P>, phases: Phases, index: u64) {
+    let wait = |phase| phases.wait(phase + index);
     let sound = "the memory is there";
     wait(0);
     worker.activate();
     for _ in 0..WARM_UP {
         worker.cycle().expect(sound);
     }
-    wait(2);
+    wait(PREPARE);
     worker.prepare().expect(sound);
     wait(PERFORM);
     worker.perform().expect(sound);
@@ -163,11 +222,7 @@ fn run(machine: &Sim, until: u64) {
 }
 
 /// What both have touched and one has written.
-fn conflicts(
-    pair: &Pair,
-    first: &BTreeMap<usize, Access>,
-    second: &BTreeMap<usize, Access>,
-) -> Vec<Conflict> {
+pub(super) fn conflicts(pair: &Pair, [first, second]: &[Touched; 2]) -> Vec<Conflict> {
     let shared = first
         .iter()
         .filter_map(|(line, access)| Some((access, second.get(line)?)));

@@ -11,20 +11,24 @@ mod examine;
 mod known;
 mod operation;
 mod results;
+mod tasks;
 
 use baselines::selected::{Preset, Selected};
-pub use commute::Pair;
+pub use commute::{Group, Pair};
 use examine::examine;
 pub use examine::{Conflict, Use};
 pub use known::Compared;
 pub use results::{Examined, Results};
 use vm::{Best, Options};
 
-/// The lines in which a pair meets in the VM of `preset`.
+/// The lines in which a pair meets in the VM of `preset`, or in its system's kernel and scheduler.
 ///
 /// # Errors
 /// There is no memory for the simulated machine.
 pub fn conflicts_of(preset: Preset, pair: &Pair) -> std::io::Result<Vec<Conflict>> {
+    if let Some(operations) = pair.dialogues() {
+        return tasks::examine(pair, operations, preset);
+    }
     match preset {
         Preset::Scalevm => examine::<Best>(pair, Options::default()),
         preset => examine::<Selected>(pair, preset.options()),

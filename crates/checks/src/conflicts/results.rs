@@ -1,6 +1,6 @@
 //! What one VM's pairs have shown.
 
-use super::commute::Pair;
+use super::commute::{Group, Pair};
 use super::examine::Conflict;
 use super::known::{Compared, class, never_met};
 use baselines::selected::Preset;
@@ -51,10 +51,9 @@ impl Results {
         self.pairs.iter().filter(|result| result.pair.commutes())
     }
 
-    /// Pairs that commute, and those of them without a conflict; of those that use one page or
-    /// those that do not.
-    pub fn counts(&self, of_one_page: bool) -> (usize, usize) {
-        let of = |result: &&Examined| result.pair.is_of_one_page() == of_one_page;
+    /// Pairs of a group that commute, and those of them without a conflict.
+    pub fn counts(&self, group: Group) -> (usize, usize) {
+        let of = |result: &&Examined| result.pair.group() == group;
         let pairs = || self.commutative().filter(of);
         let free = pairs().filter(|result| result.conflicts.is_empty());
         (pairs().count(), free.count())

@@ -77,7 +77,7 @@ unsafe impl RawLock<Sim> for McsStore {
     unsafe fn unlock(&self, held: NonNull<Node>) {
         // SAFETY: nodes are never freed.
         let next = unsafe { held.as_ref() }.next.load(Ordering::Acquire);
-        // SAFETY: as above.
+        // SAFETY: `next` leads to a node, and these are never freed.
         match unsafe { next.cast::<Node>().as_ref() } {
             Some(next) => next.waiting.store(0, Ordering::Release),
             None => self.0.store(null_mut(), Ordering::Release),

@@ -13,7 +13,9 @@ use super::races::play::Scenario;
 use super::races::scenarios::percpu as counts;
 use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
 use machine::{Flaw, Flawed};
+use sim::Sim;
 use vm::Options;
+use vm::policy::ObjectPages;
 
 /// A planted bug.
 pub struct Planted {
@@ -81,7 +83,7 @@ pub fn all() -> Vec<Planted> {
         bug(
             "reclaim-no-wait",
             "a reclaimer that does not wait for those who unmap the page",
-            |name| write_out::named::<policies::NoInvalidation>(name, Options::default),
+            |name| write_out::named::<policies::NoInvalidation>(name, listed),
         ),
         bug(
             "unpin-early",
@@ -89,4 +91,12 @@ pub fn all() -> Vec<Planted> {
             counts::named::<percpu::EarlyUnpin>,
         ),
     ]
+}
+
+/// Options of a VM in which a task that unmaps an object's page takes it off a list and flushes later.
+fn listed() -> Options<Sim, policies::NoInvalidation> {
+    Options {
+        object_pages: ObjectPages::Listed,
+        ..Options::default()
+    }
 }

@@ -31,7 +31,7 @@ pub fn happened() -> bool {
     FIRST.with_borrow(|first| first.as_ref().is_some_and(|message| !message.is_empty()))
 }
 
-/// Panics that are not watched go on to whoever listened before.
+/// Panics that are not watched go on to the hook that was there before.
 fn install() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

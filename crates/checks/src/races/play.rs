@@ -11,10 +11,9 @@ use std::sync::Arc;
 pub struct Scenario {
     /// The name on the command line: family, dot, what it is about.
     pub name: String,
-    /// How many jobs it may have.
+    /// How many jobs it may have: on a CPU each, or tasks on fewer CPUs, which are preempted wherever they
+    /// hold no pin.
     pub jobs: RangeInclusive<usize>,
-    /// Whether its jobs may be tasks on fewer CPUs, and are preempted there.
-    pub preemptible: bool,
     /// Bytes of physical memory.
     pub memory: usize,
     /// Makes the play, on CPU 0 of the machine.
@@ -30,7 +29,6 @@ impl Scenario {
         Scenario {
             name: name.into(),
             jobs: 2..=4,
-            preemptible: false,
             memory: 0,
             build: Arc::new(build),
         }
@@ -39,12 +37,6 @@ impl Scenario {
     /// With another number of jobs.
     pub fn on(mut self, jobs: RangeInclusive<usize>) -> Self {
         self.jobs = jobs;
-        self
-    }
-
-    /// Its jobs may also be tasks that are preempted wherever they hold no pin.
-    pub fn preemptible(mut self) -> Self {
-        self.preemptible = true;
         self
     }
 

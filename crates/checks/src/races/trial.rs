@@ -17,8 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Simulated nanoseconds after which a run does not end any more. Most take less than a
-/// millisecond; taking spaces apart under heavy delays, some hundred.
-const LIMIT: u64 = 2_000_000_000;
+/// millisecond; making spaces and taking them apart, under heavy delays or where each third access is preceded
+/// by a switch, a thousand and more.
+const LIMIT: u64 = 5_000_000_000;
 
 /// One of so many seeds runs a scenario's jobs as tasks that are preempted.
 const PREEMPTED: u64 = 3;
@@ -93,6 +94,8 @@ fn play(machine: &Sim, scenario: &Scenario, jobs: usize) -> Result<(), String> {
         std::mem::forget(end);
         return Err(what);
     }
+    // One job alone races with nobody, and taking spaces apart takes many accesses.
+    machine.calm();
     perform(machine, vec![(0, end)])
 }
 
@@ -108,9 +111,10 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
         (Ok(Progress::Finished), None) => return Ok(()),
         (Ok(Progress::Deadlock(why)), None) => format!("deadlock: {why}"),
         (Ok(Progress::Running), None) => {
+            let doing = machine.doing();
             let busy = panics::watched(|| busy(machine)).0;
             format!(
-                "no end in {} simulated milliseconds{busy}",
+                "no end in {} simulated milliseconds: {doing}{busy}",
                 LIMIT / 1_000_000
             )
         }
@@ -152,8 +156,7 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
     let jobs = shape.0 * shape.1 * shape.2;
     // Dice of their own: seeds without preemption are what they would be if there were none.
     let mut own = Dice(!seed);
-    let chosen = own.below(PREEMPTED) == 0;
-    let preempt = (chosen && scenario.preemptible).then(|| {
+    let preempt = (own.below(PREEMPTED) == 0).then(|| {
         shape = *own.one_of(&shapes(1..=jobs - 1));
         Preempt {
             one_in: *own.one_of(&[3, 8, 20, 50]),
@@ -167,10 +170,15 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
         Arbitration::Nearest { bypasses: 100 },
     ]);
     profile.core.store_buffer = *dice.one_of(&[1, 8, profile.core.store_buffer]);
-    let delays = Delays {
+    let mut delays = Delays {
         one_in: *dice.one_of(&[2, 6, 20, 60]),
         most: *dice.one_of(&[60, 400, 3_000, 20_000]),
     };
+    if preempt.is_some() {
+        // A switch takes dozens of accesses.
+        delays.one_in = delays.one_in.max(6);
+        delays.most = delays.most.min(3_000);
+    }
     let cpus = profile.cpus();
     let options = Options {
         memory: scenario.memory,

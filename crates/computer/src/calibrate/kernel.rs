@@ -18,7 +18,7 @@ pub fn entries(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
         let syscall = Reading::each(rounds, CALLS, || unsafe {
             libc::syscall(libc::SYS_getppid);
         });
-        // SAFETY: as above.
+        // SAFETY: it takes no argument and cannot fail.
         let yielded = Reading::each(rounds, CALLS, || unsafe {
             libc::sched_yield();
         });
@@ -100,7 +100,7 @@ fn futexes((here, there): (usize, usize), rounds: usize) -> io::Result<Vec<f64>>
     Ok(times)
 }
 
-/// Whose turn it is, 0 or 1; whoever it is not sleeps.
+/// Whose turn it is, 0 or 1; the other sleeps.
 struct Turn(AtomicU32);
 
 impl Turn {

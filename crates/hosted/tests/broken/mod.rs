@@ -34,7 +34,7 @@ pub const EXECUTES_DATA: Flaw = 17;
 pub const MEMORY_TWICE: Flaw = 18;
 pub const KERNEL_AMONG_USERS: Flaw = 19;
 pub const KERNEL_HANDED_OVER: Flaw = 20;
-pub const TOO_FEW_ASIDS: Flaw = 21;
+pub const NO_ASIDS: Flaw = 21;
 
 #[derive(Clone)]
 pub struct Broken<const FLAW: Flaw> {
@@ -207,7 +207,7 @@ unsafe impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
     fn asids(&self) -> usize {
         match FLAW {
             // One that it has counts, beside 0, as if there were no more.
-            TOO_FEW_ASIDS => 2,
+            NO_ASIDS => 0,
             _ => self.inner.asids(),
         }
     }

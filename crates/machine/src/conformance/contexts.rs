@@ -286,8 +286,9 @@ pub fn outnumber<M: Contexts>(run: Machine) {
     assert_eq!(ended.load(Ordering::Relaxed), 2 * JOBS);
 }
 
-/// A task that computes (`compute` nanoseconds) is taken off its CPU, but not while it holds a pin.
-pub fn pins<M: Contexts>(run: Machine, compute: fn(u64)) {
+/// A task that computes (`compute` nanoseconds) is taken off its CPU, but not while it holds a pin
+/// (`pinned`): the same, where the machine finds safe points by itself.
+pub fn pins<M: Contexts>(run: Machine, compute: fn(u64), pinned: fn(u64)) {
     const JOBS: usize = 8;
     let inside: Arc<Vec<M::AtomicU32>> =
         Arc::new((0..crate::MAX_CPUS).map(|_| M::AtomicU32::new(0)).collect());
@@ -299,7 +300,7 @@ pub fn pins<M: Contexts>(run: Machine, compute: fn(u64)) {
                 let pin = M::pin();
                 let cpu = pin.cpu().index();
                 assert_eq!(inside[cpu].swap(1, Ordering::Relaxed), 0, "two pins");
-                compute(3 * SLICE);
+                pinned(3 * SLICE);
                 inside[cpu].store(0, Ordering::Relaxed);
                 drop(pin);
                 let before = M::now();
@@ -337,7 +338,7 @@ pub fn wake_ups<M: Contexts>(run: Machine) {
             while pair.tasks[1 - me].load(Ordering::Acquire) == 0 {
                 M::yield_now();
             }
-            // SAFETY: as above.
+            // SAFETY: the other task has written its place before it told so, and writes it once.
             let other = unsafe { (*pair.names.read())[1 - me] }.expect("told");
             for round in 0..ROUNDS {
                 while pair.turn.load(Ordering::Acquire) != 2 * round + me as u32 {

@@ -1,7 +1,7 @@
-//! Pages of 2 MiB. The checks need frames 512 to 1023 besides the suite's own.
+//! Pages of 2 MiB. The checks need 512 aligned frames besides the suite's own.
 
 use super::mmu::{each_level, enter, harvest_at, no_execute, refused};
-use super::tables::{ADDRESS, ASID, LARGE, OTHER, READ, Tables, WRITE};
+use super::tables::{ADDRESS, ASID, OTHER, READ, Tables, WRITE, large};
 use super::{Meeting, alone, two};
 use crate::{
     Access, Atomic, CpuSet, Execute, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte,
@@ -26,24 +26,15 @@ const fn pages(first: usize, count: usize) -> VaRange {
 
 /// That word of the large page.
 fn word<M: Platform>(m: &M, page: usize) -> &M::AtomicU64 {
-    m.word(Frame(LARGE.0 + page as u32), 1)
-}
-
-/// Whether the machine has the frames.
-fn has_room<M: Platform>(m: &M) {
-    let mut room = false;
-    let end = LARGE.0 + pte::ENTRIES as u32;
-    m.usable(&mut |range| room |= range.start <= LARGE.0 && end <= range.end);
-    assert!(room, "no room for a large page");
+    m.word(Frame(large(m).0 + page as u32), 1)
 }
 
 /// An entry of level 1 with the large bit maps 2 MiB, page by page to frame by frame, with its own
 /// accessed and dirty bits and rights.
 pub fn large_pages<M: Execute + Platform + Clone>(m: &M) {
-    has_room(m);
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         tables.map_large(ADDRESS, WRITE);
         let entry = tables.entry_at(BASE, 1);
         let bits = || entry.load(Ordering::Relaxed) & BOTH;
@@ -82,10 +73,9 @@ pub fn large_pages<M: Execute + Platform + Clone>(m: &M) {
 
 /// A local flush of any address in a large page, alone or in a range, drops the whole translation.
 pub fn large_flushes<M: Execute + Platform + Clone>(m: &M) {
-    has_room(m);
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         let within = [0, 77, pte::ENTRIES - 1].map(|page| pages(page, 1));
         let before = VaRange::sized(BASE - 2 * PAGE_SIZE, 3 * PAGE_SIZE);
         let behind = pages(pte::ENTRIES - 1, 2 * pte::ENTRIES);
@@ -113,7 +103,6 @@ pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
         tables: Tables<M>,
         meeting: Meeting<M>,
     }
-    has_room(m);
     let shared = Arc::new(Shared {
         machine: m.clone(),
         tables: Tables::new(m, 0),
@@ -132,7 +121,7 @@ pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
     };
     let target = |s: &Shared<M>| {
         let meeting = s.meeting.attend();
-        enter(&s.machine, &s.tables, ASID);
+        let _inside = enter(&s.machine, &s.tables, ASID);
         for page in PAGES {
             assert_eq!(s.machine.store(at(page), 1), Ok(()));
         }
@@ -150,10 +139,9 @@ pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
 /// An entry changes from a table to a large page and back, with other frames: both may be seen
 /// until the flush, only the new one after it; each has the marks of its own accesses.
 pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
-    has_room(m);
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         let small = tables.frame();
         m.word(small, 1).store(1, Ordering::Relaxed);
         for page in PAGES {
@@ -169,7 +157,7 @@ pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
             }
         };
         all(&[1], "while the table maps");
-        entry.swap(LARGE.address() | WRITE | pte::HUGE, Ordering::AcqRel);
+        entry.swap(large(m).address() | WRITE | pte::HUGE, Ordering::AcqRel);
         all(&[1, 2], "before the flush");
         m.flush_local(ASID, Flush::Range(pages(0, pte::ENTRIES)));
         all(&[2], "while the large page maps");
@@ -199,17 +187,15 @@ pub fn large_changes<M: Execute + Platform + Clone>(m: &M) {
 
 /// The check of [`super::harvest`], with a large page.
 pub fn large_harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
-    has_room(m);
     harvest_at(m, rounds, 1);
 }
 
 /// Beyond the contract, like [`super::exact_tlb`]: a large page is one stale entry, whichever of
 /// its pages filled it, until one of them is flushed.
 pub fn exact_large_tlb<M: Execute + Platform + Clone>(m: &M) {
-    has_room(m);
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         tables.map_large(ADDRESS, WRITE);
         assert_eq!(m.store(at(300), 1), Ok(()));
         tables.entry_at(BASE, 1).swap(0, Ordering::AcqRel);

@@ -8,10 +8,22 @@ use crate::{
 };
 use alloc::sync::Arc;
 
-/// Makes this CPU translate with `tables`, with nothing cached.
-pub(super) fn enter<M: Mmu + Clone>(m: &M, tables: &Tables<M>, asid: Asid) {
+/// Makes this CPU translate with `tables`, with nothing cached, until the result is dropped: the
+/// next check makes its tables in the same frames.
+#[must_use]
+pub(super) fn enter<'a, M: Mmu + Clone>(m: &'a M, tables: &Tables<M>, asid: Asid) -> Inside<'a, M> {
     m.flush_local(asid, Flush::All);
     m.activate(tables.root, asid);
+    Inside(m)
+}
+
+/// A CPU translates.
+pub(super) struct Inside<'a, M: Mmu>(&'a M);
+
+impl<M: Mmu> Drop for Inside<'_, M> {
+    fn drop(&mut self) {
+        self.0.deactivate();
+    }
 }
 
 pub(super) fn refused(address: usize, access: Access, present: bool) -> PageFault {
@@ -30,7 +42,7 @@ pub fn translation<M: Execute + Platform + Clone>(m: &M) {
         m.deactivate();
         assert_eq!(m.load(ADDRESS), absent(ADDRESS), "no tables");
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         assert_eq!(m.load(ADDRESS), absent(ADDRESS), "empty tables");
 
         let frame = tables.map_new(ADDRESS, WRITE);
@@ -100,7 +112,7 @@ pub(super) fn each_level<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: 
 pub fn execution<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         let frame = tables.map_new(ADDRESS, READ);
         m.word(frame, 5).store(50, Ordering::Relaxed);
         assert_eq!(m.fetch(ADDRESS + 40), Ok(50), "a fetch");
@@ -143,7 +155,7 @@ pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         const BOTH: u64 = pte::ACCESSED | pte::DIRTY;
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         tables.map_new(ADDRESS, WRITE);
         let word = tables.entry(ADDRESS);
         let bits = || word.load(Ordering::Relaxed) & BOTH;
@@ -170,7 +182,7 @@ pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
         assert_eq!(bits(), BOTH, "after a flush and a store");
 
         for forbidden in [READ, pte::PRESENT | pte::WRITABLE, 0] {
-            tables.map(ADDRESS, Frame(0), forbidden);
+            tables.map(ADDRESS, tables.root, forbidden);
             m.flush_local(ASID, Flush::All);
             assert!(m.store(ADDRESS, 3).is_err());
             assert_eq!(bits() & pte::DIRTY, 0, "a refused store dirtied");
@@ -183,7 +195,7 @@ pub fn accessed_dirty<M: Execute + Platform + Clone>(m: &M) {
 pub fn flushes<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         let [a, b] = [ADDRESS, NEXT].map(|address| tables.map_new(address, WRITE));
         let swap = |x, y| {
             tables.map(ADDRESS, x, WRITE);
@@ -209,17 +221,20 @@ pub fn flushes<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// Entries of different ASIDs are separate, up to the highest ASID.
+/// Entries of different ASIDs are separate, up to the highest ASID; there is at least one.
 pub fn asids<M: Execute + Platform + Clone>(m: &M) {
     let count = m.asids();
-    let range = usize::from(OTHER.0) + 1..=1 << u16::BITS;
+    let range = 1..=1 << u16::BITS;
     assert!(range.contains(&count), "{count} ASIDs");
+    if count == 1 {
+        return;
+    }
     let highest = Asid((count - 1) as u16);
     alone(m, move |m| {
         let spaces = [(0, ASID), (FRAMES as u32 / 2, highest)];
         let spaces = spaces.map(|(first, asid)| (Tables::new(m, first), asid));
         for (i, (tables, asid)) in spaces.iter().enumerate() {
-            enter(m, tables, *asid);
+            let _inside = enter(m, tables, *asid);
             let frame = tables.map_new(ADDRESS, WRITE);
             m.word(frame, 0).store(i as u64, Ordering::Relaxed);
         }
@@ -233,6 +248,7 @@ pub fn asids<M: Execute + Platform + Clone>(m: &M) {
                 );
             }
         }
+        m.deactivate();
     });
 }
 
@@ -254,7 +270,7 @@ pub fn kernel_entries<M: Execute + Platform + Clone>(m: &M) {
                 assert!(leads_out, "entry {place} leads to a frame handed over");
             });
         }
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         for place in places {
             // Addresses there have all upper bits set.
             let address = (place * pte::span(pte::LEVELS - 1)) | !(2 * pte::USER_END - 1);
@@ -269,7 +285,7 @@ pub fn kernel_entries<M: Execute + Platform + Clone>(m: &M) {
 pub fn exact_tlb<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let tables = Tables::new(m, 0);
-        enter(m, &tables, ASID);
+        let _inside = enter(m, &tables, ASID);
         let frame = tables.map_new(ADDRESS, WRITE);
         assert_eq!(m.store(ADDRESS, 1), Ok(()));
         tables.entry(ADDRESS).store(0, Ordering::Relaxed);
@@ -348,7 +364,7 @@ impl<M: Execute + Platform + Clone> Harvest<M> {
 
     fn task(&self) {
         let meeting = self.meeting.attend();
-        enter(&self.machine, &self.tables, ASID);
+        let _inside = enter(&self.machine, &self.tables, ASID);
         for round in 0..self.rounds {
             if round > 0 {
                 self.machine.flush_local(ASID, Flush::All);

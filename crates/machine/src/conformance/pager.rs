@@ -1,5 +1,6 @@
 //! Stores of pages.
 
+use super::tables::frame;
 use super::{alone, two};
 use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, Platform, Truncate};
 use alloc::sync::Arc;
@@ -26,9 +27,11 @@ pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
 /// nothing else; the forgotten part can be written again. It needs what [`pager`] needs.
 pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<M>>) {
     alone(m, move |m| {
-        fill(m, Frame(0), 4);
+        fill(m, frame(m, 0), 4);
         for page in [2, 3, 4, FAR] {
-            store.write(m, page, &[Frame(0)], PAGE_SIZE).expect("write");
+            store
+                .write(m, page, &[frame(m, 0)], PAGE_SIZE)
+                .expect("write");
         }
         let far = (FAR + 1) * PAGE_SIZE as u64;
         let cuts = [
@@ -37,7 +40,7 @@ pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<
             5 * PAGE_SIZE as u64,
             3 * PAGE_SIZE as u64 + 11,
         ];
-        let page = |page| stored(m, &*store, page, Frame(1));
+        let page = |page| stored(m, &*store, page, frame(m, 1));
         for (cut, far) in cuts.into_iter().zip([4, 4, 0, 0]) {
             store.truncate(m, cut).expect("truncate");
             assert_eq!(page(FAR), filled(far), "truncated at {cut}");
@@ -47,7 +50,7 @@ pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<
         let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
         assert_eq!(page(3), [whole[0], whole[1] & mask, 0, 0]);
         assert_eq!(page(4), filled(0));
-        store.write(m, FAR, &[Frame(0)], 8).expect("write");
+        store.write(m, FAR, &[frame(m, 0)], 8).expect("write");
         assert_eq!(page(FAR), [whole[0], 0, 0, 0]);
         assert_eq!(page(4), filled(0), "it stays forgotten");
         store.truncate(m, 0).expect("truncate");
@@ -90,39 +93,45 @@ fn stored<M: Platform>(m: &M, pager: &dyn Pager<M>, page: u64, frame: Frame) -> 
 
 fn zeroes<M: Platform>(m: &M, pager: &dyn Pager<M>) {
     for page in [0, 3, FAR] {
-        assert_eq!(stored(m, pager, page, Frame(0)), filled(0), "page {page}");
+        assert_eq!(
+            stored(m, pager, page, frame(m, 0)),
+            filled(0),
+            "page {page}"
+        );
     }
     pager.read(m, 0, &[]).expect("reading nothing");
     pager.write(m, 0, &[], 0).expect("writing nothing");
 }
 
 fn pages<M: Platform>(m: &M, pager: &dyn Pager<M>) {
-    let frames = [Frame(2), Frame(0), Frame(1)];
+    let frames = [frame(m, 2), frame(m, 0), frame(m, 1)];
     (1..)
         .zip(frames)
         .for_each(|(seed, frame)| fill(m, frame, seed));
     pager.write(m, 4, &frames, 3 * PAGE_SIZE).expect("write");
-    fill(m, Frame(0), 9);
-    pager.write(m, FAR, &[Frame(0)], PAGE_SIZE).expect("write");
+    fill(m, frame(m, 0), 9);
+    pager
+        .write(m, FAR, &[frame(m, 0)], PAGE_SIZE)
+        .expect("write");
     frames.iter().for_each(|&frame| fill(m, frame, 99));
     // From the page before to the third, in another order of frames.
-    let others = [Frame(1), Frame(2), Frame(0)];
+    let others = [frame(m, 1), frame(m, 2), frame(m, 0)];
     pager.read(m, 3, &others).expect("read");
     for (seed, frame) in (0..).zip(others) {
         assert_eq!(words(m, frame), filled(seed), "the page of seed {seed}");
     }
     for (page, seed) in [(6, 3), (7, 0), (FAR - 1, 0), (FAR, 9), (FAR + 1, 0)] {
         assert_eq!(
-            stored(m, pager, page, Frame(1)),
+            stored(m, pager, page, frame(m, 1)),
             filled(seed),
             "page {page}"
         );
     }
-    fill(m, Frame(0), 5);
-    pager.write(m, 5, &[Frame(0)], PAGE_SIZE).expect("write");
+    fill(m, frame(m, 0), 5);
+    pager.write(m, 5, &[frame(m, 0)], PAGE_SIZE).expect("write");
     for (page, seed) in [(4, 1), (5, 5), (6, 3)] {
         assert_eq!(
-            stored(m, pager, page, Frame(1)),
+            stored(m, pager, page, frame(m, 1)),
             filled(seed),
             "page {page}"
         );
@@ -131,24 +140,28 @@ fn pages<M: Platform>(m: &M, pager: &dyn Pager<M>) {
 
 /// The end of a write within a page, and within a word.
 fn parts<M: Platform>(m: &M, pager: &dyn Pager<M>) {
-    let frames = [Frame(0), Frame(1)];
+    let frames = [frame(m, 0), frame(m, 1)];
     frames.iter().for_each(|&frame| fill(m, frame, 7));
     pager.write(m, 5, &frames, PAGE_SIZE + 11).expect("write");
-    assert_eq!(stored(m, pager, 5, Frame(2)), filled(7), "the whole page");
+    assert_eq!(
+        stored(m, pager, 5, frame(m, 2)),
+        filled(7),
+        "the whole page"
+    );
     let (new, old) = (filled(7), filled(3));
     let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
     let mixed = new[1] & mask | old[1] & !mask;
     let part = [new[0], mixed, old[2], old[3]];
-    assert_eq!(stored(m, pager, 6, Frame(2)), part, "the part of a page");
-    pager.write(m, 6, &[Frame(0)], 0).expect("write");
-    assert_eq!(stored(m, pager, 6, Frame(2)), part, "no part of a page");
+    assert_eq!(stored(m, pager, 6, frame(m, 2)), part, "the part of a page");
+    pager.write(m, 6, &[frame(m, 0)], 0).expect("write");
+    assert_eq!(stored(m, pager, 6, frame(m, 2)), part, "no part of a page");
     // Past everything written so far.
-    pager.write(m, FAR + 7, &[Frame(0)], 8).expect("write");
+    pager.write(m, FAR + 7, &[frame(m, 0)], 8).expect("write");
     let first = [new[0], 0, 0, 0];
-    assert_eq!(stored(m, pager, FAR + 7, Frame(2)), first, "a new part");
-    m.zero(Frame(0));
-    pager.write(m, 5, &[Frame(0)], PAGE_SIZE).expect("write");
-    assert_eq!(stored(m, pager, 5, Frame(2)), filled(0), "zeroed");
+    assert_eq!(stored(m, pager, FAR + 7, frame(m, 2)), first, "a new part");
+    m.zero(frame(m, 0));
+    pager.write(m, 5, &[frame(m, 0)], PAGE_SIZE).expect("write");
+    assert_eq!(stored(m, pager, 5, frame(m, 2)), filled(0), "zeroed");
 }
 
 /// Two CPUs use neighbouring pages.
@@ -157,7 +170,7 @@ fn beside<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
     let job = |cpu: u64| {
         let m = m.clone();
         move |pager: &Arc<dyn Pager<M>>| {
-            let frame = Frame(cpu as u32);
+            let frame = frame(&m, cpu as u32);
             for page in (cpu..PAGES).step_by(2) {
                 fill(&m, frame, page + 1);
                 pager.write(&m, page, &[frame], PAGE_SIZE).expect("write");

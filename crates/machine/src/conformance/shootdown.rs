@@ -1,6 +1,6 @@
 //! Flushing the TLBs of other CPUs.
 
-use super::mmu::enter;
+use super::mmu::{Inside, enter};
 use super::tables::{ADDRESS, ASID, NEXT, Tables, WRITE};
 use super::{Meeting, linger, two};
 use crate::{Atomic, CpuSet, Execute, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange};
@@ -29,8 +29,9 @@ impl<M: Execute + Platform + Clone> Shared<M> {
         })
     }
 
-    fn enter(&self) {
-        enter(&self.machine, &self.tables, ASID);
+    #[must_use]
+    fn enter(&self) -> Inside<'_, M> {
+        enter(&self.machine, &self.tables, ASID)
     }
 
     /// Clears the entry of the page at `address` and shoots it down on `targets`. Clears it by an
@@ -53,7 +54,7 @@ pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
     for what in [Flush::Range(VaRange::sized(ADDRESS, PAGE_SIZE)), Flush::All] {
         let initiator = move |s: &Shared<M>| {
             let meeting = s.meeting.attend();
-            s.enter();
+            let _inside = s.enter();
             assert_eq!(s.machine.store(ADDRESS, 1), Ok(()));
             meeting.meet();
             s.tables.entry(ADDRESS).swap(0, Ordering::AcqRel);
@@ -63,7 +64,7 @@ pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
         };
         let target = |s: &Shared<M>| {
             let meeting = s.meeting.attend();
-            s.enter();
+            let _inside = s.enter();
             assert!(s.machine.store(ADDRESS, 1).is_ok());
             meeting.meet();
             meeting.meet();
@@ -101,7 +102,7 @@ pub fn stale_stores<M: Execute + Platform + Clone>(m: &M, rounds: usize, stores:
     };
     let target = move |s: &Shared<M>| {
         let meeting = s.meeting.attend();
-        s.enter();
+        let _inside = s.enter();
         for round in 0..rounds {
             if round > 0 {
                 meeting.meet();
@@ -118,7 +119,7 @@ pub fn stale_stores<M: Execute + Platform + Clone>(m: &M, rounds: usize, stores:
 /// Two CPUs that shoot at each other, and access memory in between, make progress.
 pub fn mutual_shootdown<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     let shoot = move |s: &Shared<M>, address, other: usize| {
-        s.enter();
+        let _inside = s.enter();
         for _ in 0..rounds {
             let frame = s.frame;
             s.tables.map(address, frame, WRITE);
@@ -153,7 +154,7 @@ pub fn many_requests<M: Execute + Platform + Clone>(m: &M) {
     };
     let target = move |s: &Shared<M>| {
         let meeting = s.meeting.attend();
-        s.enter();
+        let _inside = s.enter();
         meeting.meet();
         (0..PAGES).for_each(|n| assert!(s.machine.load(page(n)).is_ok()));
         meeting.meet();

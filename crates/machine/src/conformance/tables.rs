@@ -1,26 +1,43 @@
 //! Page tables for the checks of translation.
 
-use crate::{Asid, Atomic, Frame, Mmu, Ordering, PAGE_SIZE, pte};
+use crate::{Asid, Atomic, Frame, Memory, Mmu, Ordering, PAGE_SIZE, pte};
 use core::sync::atomic::AtomicU32;
 
-/// Frames the suite uses, from 0.
+/// Frames the suite uses: the first ones that the machine hands over.
 pub const FRAMES: usize = 16;
-/// The first of the 512 frames that the checks of large pages use besides.
-pub(super) const LARGE: Frame = Frame(pte::ENTRIES as u32);
 
 /// An address whose index differs at each level.
 pub(super) const ADDRESS: usize = (3 << 39) | (5 << 30) | (7 << 21) | (9 << 12);
 /// The page after it.
 pub(super) const NEXT: usize = ADDRESS + PAGE_SIZE;
 
-/// The ASID of the tables, and another one.
-pub(super) const ASID: Asid = Asid(1);
-pub(super) const OTHER: Asid = Asid(2);
+/// The ASID of the tables, and another one, which not every machine has.
+pub(super) const ASID: Asid = Asid(0);
+pub(super) const OTHER: Asid = Asid(1);
 
 /// Bits of an entry that tasks may read through.
 pub(super) const READ: u64 = pte::PRESENT | pte::USER;
 /// Bits of an entry that tasks may write through.
 pub(super) const WRITE: u64 = READ | pte::WRITABLE;
+
+/// The suite's `index`-th frame.
+pub(super) fn frame<M: Memory>(m: &M, index: u32) -> Frame {
+    let mut first = None;
+    m.usable(&mut |range| first = first.or(Some(range.start)));
+    Frame(first.expect("the machine has frames") + index)
+}
+
+/// The first of the 512 frames that the checks of large pages use besides: aligned to as many.
+pub(super) fn large<M: Memory>(m: &M) -> Frame {
+    const COUNT: u32 = pte::ENTRIES as u32;
+    let past = frame(m, FRAMES as u32).0;
+    let mut found = None;
+    m.usable(&mut |range| {
+        let start = range.start.max(past).next_multiple_of(COUNT);
+        found = found.or((start + COUNT <= range.end).then_some(Frame(start)));
+    });
+    found.expect("room for a large page")
+}
 
 /// An address space made of the suite's frames.
 pub(super) struct Tables<M> {
@@ -30,11 +47,12 @@ pub(super) struct Tables<M> {
 }
 
 impl<M: Mmu + Clone> Tables<M> {
-    /// A space with the kernel's part and nothing else, which takes its frames from `first` on.
+    /// A space with the kernel's part and nothing else, which takes the suite's frames from the
+    /// `first` on.
     pub(super) fn new(machine: &M, first: u32) -> Self {
         let tables = Tables {
             machine: machine.clone(),
-            root: Frame(first),
+            root: frame(machine, first),
             next: AtomicU32::new(first),
         };
         tables.frame();
@@ -51,8 +69,9 @@ impl<M: Mmu + Clone> Tables<M> {
 
     /// A zeroed frame.
     pub(super) fn frame(&self) -> Frame {
-        let frame = Frame(self.next.fetch_add(1, Ordering::Relaxed));
-        assert!(frame.index() < FRAMES, "the suite has no more frames");
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        assert!((index as usize) < FRAMES, "the suite has no more frames");
+        let frame = frame(&self.machine, index);
         self.machine.zero(frame);
         frame
     }
@@ -90,12 +109,13 @@ impl<M: Mmu + Clone> Tables<M> {
         frame
     }
 
-    /// Maps the 2 MiB around `address` to the frames from [`LARGE`] on; returns the frame at
+    /// Maps the 2 MiB around `address` to the frames from [`large`] on; returns the frame at
     /// `address`, zeroed.
     pub(super) fn map_large(&self, address: usize, bits: u64) -> Frame {
-        let frame = Frame(LARGE.0 + pte::index(address, 0) as u32);
+        let first = large(&self.machine);
+        let frame = Frame(first.0 + pte::index(address, 0) as u32);
         self.machine.zero(frame);
-        let entry = LARGE.address() | bits | pte::HUGE;
+        let entry = first.address() | bits | pte::HUGE;
         self.entry_at(address, 1).store(entry, Ordering::Release);
         frame
     }

@@ -23,7 +23,8 @@ const CONFLICTS_ABOUT: &str = "\
 Find cache lines that operations share although they commute
 
 Two CPUs of a simulated machine do one operation each, after a warm-up: on memory of their own,
-or on the same pages of a file, in two processes. A conflict is a line that one of them has
+or on the same pages of a file, in two processes; or tasks of two sockets sleep and wake each
+other, each socket's its own, under the preset's scheduler. A conflict is a line that one of them has
 written and the other has touched. Exit code 1 if the default VM has one that is not listed as
 known, or lacks one that is; the baselines' are only shown.";
 

@@ -1,7 +1,8 @@
 //! The command line of `compare`.
 
 use super::{
-    Choice, CommonArgs, FormatArgs, KeepArgs, MachineArgs, TaskArgs, choice, seconds, system, tasks,
+    Choice, CommonArgs, FormatArgs, KeepArgs, MachineArgs, TaskArgs, choice, cpus, seconds, system,
+    tasks,
 };
 use bench::On;
 use clap::Args;
@@ -108,6 +109,10 @@ pub struct MeasuringArgs {
     /// Do not pin tasks
     #[arg(long, conflicts_with_all = ["smt", "command"])]
     pub no_affinity: bool,
+    /// Deal more than N tasks on hosted over N threads by a scheduler of ours, the build's (default: each
+    /// task is a thread)
+    #[arg(long, value_name = "N", conflicts_with = "command", value_parser = cpus())]
+    pub hosted_cpus: Option<u32>,
     /// Whether results are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -183,6 +188,7 @@ impl MeasuringArgs {
                 on: self.on,
                 smt: self.smt,
                 no_affinity: self.no_affinity,
+                hosted_cpus: self.hosted_cpus,
             },
             warmup: self.warmup.or(Some(1)),
             duration: self.duration,

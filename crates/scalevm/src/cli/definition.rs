@@ -59,11 +59,15 @@ fn visible(all: Command) -> Command {
     command
 }
 
-/// Takes `-1` after an option for its value, so that it is refused for what it is.
+/// Takes `-1` after an option for its value, and `-1,2` for its values, so that they are refused for what
+/// they are.
 fn negative(command: Command) -> Command {
     let with_values = |argument: Arg| {
         let takes = !argument.is_positional() && argument.get_action().takes_values();
-        argument.allow_negative_numbers(takes)
+        match takes && argument.get_value_delimiter().is_some() {
+            true => argument.allow_hyphen_values(true),
+            false => argument.allow_negative_numbers(takes),
+        }
     };
     command.mut_args(with_values).mut_subcommands(negative)
 }

@@ -23,6 +23,14 @@ pub const COMMON: [(u8, &str); 3] = [
 const FAILED: (u8, &str) = (4, "A task, a command or the target failed.");
 const BROKEN: (u8, &str) = (1, "Something is broken.");
 
+const NO_STATUS: &[(u8, &str)] = &[
+    FAILED,
+    (
+        125,
+        "The kernel panicked, or the machine stopped without a word. All other codes are the program's.",
+    ),
+];
+
 const fn page(
     command: &'static str,
     examples: &'static [(&'static str, &'static str)],
@@ -237,6 +245,25 @@ pub const PAGES: &[Page] = &[
         "scalevm-doctor",
         &[("Before measuring:", "scalevm doctor")],
         &[(3, "Something is to be changed: figures would be doubtful.")],
+    ),
+    page(
+        "scalevm-kernel",
+        &[
+            ("A shell:", "scalevm kernel --cpus 2"),
+            (
+                "A static program, which finds a file of yours:",
+                "scalevm kernel --files data -- ./program /input",
+            ),
+        ],
+        NO_STATUS,
+    ),
+    page(
+        "scalevm-kernel-compare",
+        &[(
+            "After crates/emulator/linux.sh, the instructions of each operation:",
+            "scalevm kernel compare --exact",
+        )],
+        &[FAILED],
     ),
     page(
         "scalevm-man",

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod history;
+pub mod kernel;
 pub mod latency;
 pub mod list;
 pub mod locks;
@@ -19,6 +20,7 @@ pub mod sweep;
 
 use crate::cli::{Choice, CommonArgs, HostArgs, SimArgs, WorkloadArgs, affinity};
 use baselines::selected::Preset;
+use bench::kernel::Kernel;
 use bench::os::Os;
 use bench::ours::Ours;
 use bench::own::host::Inherited;
@@ -28,6 +30,7 @@ use bench::tasks::places;
 use bench::{Body, Failure, Job, On, Plan, System, interrupt, needs_os};
 use stats::Exit;
 use stats::environment::{Environment, LOAD_WINDOW, LoadMeter};
+use stats::record::Subject;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,10 +49,11 @@ fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
         }
         Some(on) => on,
         None if args.sim.machine.is_chosen() => On::Sim,
-        None if preset_named => On::Hosted,
+        None if preset_named || args.tasks.hosted_cpus.is_some() => On::Hosted,
         None => On::Os,
     };
     simulated_only(&args.sim, on == On::Sim)?;
+    hosted_only(args, on == On::Hosted)?;
     Ok(on)
 }
 
@@ -59,7 +63,12 @@ fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failu
     let affinity = args.affinity();
     Ok(match on {
         On::Os => System::Os(Os { affinity }),
-        On::Hosted => System::Hosted(Ours { preset, affinity }),
+        On::Hosted => System::Hosted(Ours {
+            preset,
+            affinity,
+            cpus: args.tasks.hosted_cpus.map(|cpus| cpus as usize),
+        }),
+        On::Kernel => System::Kernel(Kernel::new(preset, affinity)?),
         On::Sim => System::Sim(Box::new(Simulated {
             preset,
             profile: args.sim.machine.profile()?,
@@ -78,6 +87,17 @@ fn simulated_only(args: &SimArgs, simulated: bool) -> Result<(), Failure> {
     }
 }
 
+/// Refuses threads for tasks that are not dealt out here.
+fn hosted_only(args: &CommonArgs, hosted: bool) -> Result<(), Failure> {
+    match args.tasks.hosted_cpus {
+        Some(_) if !hosted => Err(Failure::Unavailable(
+            "--hosted-cpus says how many threads run the tasks of scalevm's own VM; say --on hosted"
+                .into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// What to run on `on`, as the user names it.
 fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
     match (&args.workload, &args.command) {
@@ -91,7 +111,9 @@ fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
 fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
     match choice {
         Choice::Known(workload) => Ok(Job::Known(workload).into()),
-        Choice::File(file) if on != On::Os => Err(needs_os(&file.display().to_string())),
+        Choice::File(file) if !matches!(on, On::Os | On::Kernel) => {
+            Err(needs_os(&file.display().to_string()))
+        }
         Choice::File(file) => own::open(file),
     }
 }
@@ -99,13 +121,27 @@ fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
 /// Says so, once, if the tasks of `plan` have to share CPUs.
 fn tell_if_crowded(system: &System, plan: &Plan) {
     let subject = system.subject(plan);
-    match (&subject.scheduler, &subject.topology) {
-        (Some(scheduler), Some(topology)) => eprintln!(
-            "scalevm: note: {} tasks share the CPUs of {topology}; the scheduler \"{scheduler}\" deals them out",
-            plan.tasks
-        ),
-        _ => warn_if_crowded(system.on(), plan.tasks),
-    }
+    let Subject {
+        scheduler: Some(scheduler),
+        topology,
+        cpus,
+        ..
+    } = &subject
+    else {
+        return warn_if_crowded(system.on(), plan.tasks);
+    };
+    let shared = match (topology, cpus) {
+        (Some(topology), _) => format!("the CPUs of {topology}"),
+        (None, cpus) => {
+            let cpus = cpus.unwrap_or(1) as usize;
+            warn_if_crowded(system.on(), cpus);
+            format!("{cpus} threads")
+        }
+    };
+    eprintln!(
+        "scalevm: note: {} tasks share {shared}; the scheduler \"{scheduler}\" deals them out",
+        plan.tasks
+    );
 }
 
 /// Says so, once, if `tasks` have to share this computer's CPUs.

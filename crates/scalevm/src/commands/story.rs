@@ -199,7 +199,11 @@ fn sides() -> Vec<Side> {
     };
     let ours = BUILDS.map(|preset| Side {
         label: preset.name(),
-        system: System::Hosted(Ours { preset, affinity }),
+        system: System::Hosted(Ours {
+            preset,
+            affinity,
+            cpus: None,
+        }),
     });
     std::iter::once(os).chain(ours).collect()
 }
@@ -210,6 +214,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
     let target = Ours {
         preset,
         affinity: Affinity::Cores,
+        cpus: None,
     };
     let plan = Plan {
         workload: workload.into(),

@@ -7,6 +7,7 @@ pub mod file;
 pub mod format;
 pub mod history;
 pub mod json;
+pub mod kernel;
 pub mod lateness;
 pub mod lines;
 pub mod lock_json;

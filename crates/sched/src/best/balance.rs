@@ -3,27 +3,30 @@
 //! An idle CPU takes; a busy one gives, at its tick. No CPU holds two queues' locks at once, and a
 //! taker does not wait for one: it goes on to the next neighbour.
 
-use super::{Best, NEAR};
+use super::{Best, Bounds, NEAR};
 use crate::TaskRef;
 use machine::Contexts;
 
 /// How many flags a busy CPU reads at a tick to find an idle CPU.
 const FAR: usize = 128;
 
-impl<M: Contexts> Best<M> {
+impl<M: Contexts, B: Bounds> Best<M, B> {
     /// A task that waits at a neighbour, for the calling CPU, which has none.
     pub(super) fn steal(&self, cpu: usize, now: u64) -> Option<TaskRef<M, Self>> {
         let near = self.idle.near(cpu).take(NEAR);
         let mut busy = near.filter(|&other| self.queues.of(other).is_crowded());
-        let (task, lag) = busy.find_map(|other| self.queues.of(other).take())?;
+        let (task, lag) = busy.find_map(|other| self.queues.of(other).take(cpu))?;
         self.queues.of(cpu).adopt(lag, now);
         Some(task)
     }
 
-    /// A neighbour at which a task waits.
+    /// A neighbour at which a task waits that may run on `cpu`.
     pub(super) fn victim(&self, cpu: usize) -> Option<usize> {
         let mut near = self.idle.near(cpu).take(NEAR);
-        near.find(|&other| self.queues.of(other).is_crowded())
+        near.find(|&other| {
+            let queue = self.queues.of(other);
+            queue.is_crowded() && queue.has_for(cpu)
+        })
     }
 
     /// The calling CPU, at which tasks wait, gives one to each idle CPU; if there is none, one to a CPU
@@ -35,7 +38,7 @@ impl<M: Contexts> Best<M> {
             if !own.is_crowded() {
                 return None;
             }
-            if self.idle.claim(other) {
+            if own.has_for(other) && self.idle.claim(other) {
                 self.give(cpu, other, now);
                 M::kick(other);
                 given = true;
@@ -47,7 +50,7 @@ impl<M: Contexts> Best<M> {
 
     /// A task that waits at `cpu` goes to `other`. Returns that if it has to be interrupted.
     fn give(&self, cpu: usize, other: usize, now: u64) -> Option<usize> {
-        let (task, lag) = self.queues.of(cpu).take()?;
+        let (task, lag) = self.queues.of(cpu).take(other)?;
         self.enqueue(other, cpu, task, lag, now)
     }
 

@@ -42,13 +42,19 @@
 //!
 //! So a task waits for a busy CPU while another is idle only until the next tick, if the idle one was
 //! not among the neighbours, or was busy when the waker looked.
+//!
+//! # Bounds
+//! Where tasks have [`Bounds`], a task is only in the queue of a CPU that they allow, and another CPU takes only tasks that
+//! may run there. A machine without them ([`Unbound`]) pays nothing.
 
 mod balance;
+mod bounds;
 pub mod idle;
 mod queue;
 
 use crate::heap::Node;
 use crate::{Leaving, Policy, TaskRef, Tick, Why};
+pub use bounds::{Bounds, Unbound};
 use idle::Idle;
 use machine::{Contexts, CpuRange, SharedCell};
 use queue::{Origin, Owner, Queue};
@@ -63,18 +69,20 @@ pub const BONUS: u64 = SLICE;
 /// How many neighbours a waker looks at, and a CPU that has run out of tasks.
 pub const NEAR: usize = 16;
 
-/// The policy.
-pub struct Best<M: Contexts> {
-    queues: PerCpu<Queue<M>, M>,
+/// The policy, for tasks with such bounds.
+pub struct Best<M: Contexts, B: Bounds = Unbound> {
+    queues: PerCpu<Queue<M, B>, M>,
     idle: Idle<M>,
 }
 
 /// The policy's words in a task.
-pub struct Entry<M: Contexts> {
+pub struct Entry<M: Contexts, B: Bounds = Unbound> {
     /// Guarded by the lock of the queue that the task is in.
-    node: Node<M, TaskRef<M, Best<M>>>,
+    node: Node<M, TaskRef<M, Best<M, B>>>,
     /// Belongs to the queue that has the task, or to the CPU that runs it.
     account: M::Cell<Account>,
+    /// As `account`; only the task itself changes it.
+    bounds: M::Cell<B>,
 }
 
 /// What a task outside the queues has used.
@@ -86,7 +94,19 @@ struct Account {
     left: u64,
 }
 
-impl<M: Contexts> Entry<M> {
+impl<M: Contexts, B: Bounds> Entry<M, B> {
+    /// The caller has the task.
+    fn set_bounds(&self, bounds: B) {
+        // SAFETY: as in `set_account`.
+        unsafe { *self.bounds.write() = bounds };
+    }
+
+    /// Whether the task may run on this CPU. The caller has the task.
+    fn may_run(&self, cpu: usize) -> bool {
+        // SAFETY: as in `set_account`.
+        B::NONE || unsafe { *self.bounds.read() }.allow(cpu)
+    }
+
     /// The caller has the task.
     fn set_account(&self, lag: i64, left: u64) {
         // SAFETY: the task's owner is the only one who accesses it.
@@ -95,13 +115,13 @@ impl<M: Contexts> Entry<M> {
 
     /// The lag of a task that has not waited elsewhere. The caller has the task.
     fn lag(&self) -> i64 {
-        // SAFETY: as above.
+        // SAFETY: the caller has the task, so nobody writes.
         unsafe { (*self.account.read()).lag }
     }
 
     /// The lag of a task that has waited elsewhere until now. The caller has the task.
     fn lag_after_sleep(&self, now: u64) -> i64 {
-        // SAFETY: as above.
+        // SAFETY: the caller has the task, so nobody writes.
         let account = unsafe { *self.account.read() };
         let slept = now.saturating_sub(account.left);
         account
@@ -113,9 +133,9 @@ impl<M: Contexts> Entry<M> {
 
 // SAFETY: a task is in one queue at most, and popped under that queue's lock, which orders the push
 // before the pop.
-unsafe impl<M: Contexts> Policy<M> for Best<M> {
+unsafe impl<M: Contexts, B: Bounds> Policy<M> for Best<M, B> {
     const NAME: &'static str = "best";
-    type Entry = Entry<M>;
+    type Entry = Entry<M, B>;
 
     fn new(cpus: CpuRange) -> Self {
         let queues = PerCpu::new(cpus, |_| Queue::new());
@@ -126,16 +146,22 @@ unsafe impl<M: Contexts> Policy<M> for Best<M> {
         }
     }
 
-    fn entry() -> Entry<M> {
+    fn entry() -> Entry<M, B> {
         let account = Account { lag: 0, left: 0 };
         Entry {
             node: Node::new(),
             account: M::Cell::new(account),
+            bounds: M::Cell::new(B::all()),
         }
     }
 
-    fn begin(&self, task: TaskRef<M, Self>, _parent: Option<TaskRef<M, Self>>, now: u64) {
+    fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64) {
         task.entry().set_account(0, now);
+        if !B::NONE {
+            // SAFETY: the parent runs on the calling CPU, which has it.
+            let bounds = parent.map(|parent| unsafe { *parent.entry().bounds.read() });
+            task.entry().set_bounds(bounds.unwrap_or_else(B::all));
+        }
     }
 
     fn next(
@@ -174,8 +200,9 @@ unsafe impl<M: Contexts> Policy<M> for Best<M> {
             Why::New => here,
             Why::Woken => task.cpu(),
         };
+        let home = self.within_bounds(task, home);
         let lag = task.entry().lag_after_sleep(now);
-        let claimed = self.claim_near(home, here);
+        let claimed = self.claim_near(task, home, here);
         let kick = self.enqueue(claimed.unwrap_or(home), here, task, lag, now);
         claimed.or(kick)
     }
@@ -206,7 +233,17 @@ unsafe impl<M: Contexts> Policy<M> for Best<M> {
     }
 }
 
-impl<M: Contexts> Best<M> {
+impl<M: Contexts, B: Bounds> Best<M, B> {
+    /// `cpu` if the task may run there, else the first CPU where it may. The caller has the task.
+    fn within_bounds(&self, task: TaskRef<M, Self>, cpu: usize) -> usize {
+        if task.entry().may_run(cpu) {
+            return cpu;
+        }
+        let mut all = 0..self.queues.cpus().len();
+        let allowed = all.find(|&cpu| task.entry().may_run(cpu));
+        allowed.expect("a CPU within bounds")
+    }
+
     /// Puts a task that the caller has into the queue of `cpu`; returns that CPU if it has to be
     /// interrupted, and the caller has not claimed it.
     fn enqueue(
@@ -230,12 +267,13 @@ impl<M: Contexts> Best<M> {
         kick.then_some(cpu)
     }
 
-    /// `home` if it has no task to run, or an idle CPU near it, claimed for the caller on `here`.
-    fn claim_near(&self, home: usize, here: usize) -> Option<usize> {
+    /// `home` if it has no task to run, or an idle CPU near it where `task` may run, claimed for the caller on `here`.
+    fn claim_near(&self, task: TaskRef<M, Self>, home: usize, here: usize) -> Option<usize> {
         if home == here && self.queues.of(here).is_free() {
             return None;
         }
         let near = core::iter::once(home).chain(self.idle.near(home));
-        near.take(NEAR + 1).find(|&cpu| self.idle.claim(cpu))
+        near.take(NEAR + 1)
+            .find(|&cpu| task.entry().may_run(cpu) && self.idle.claim(cpu))
     }
 }

@@ -1,7 +1,7 @@
 //! One CPU's queue.
 
 use super::idle::Waiting;
-use super::{Best, GRAIN, SLICE};
+use super::{Best, Bounds, GRAIN, SLICE};
 use crate::heap::Heap;
 use crate::{Leaving, TaskRef};
 use machine::{Atomic, Contexts, Ordering};
@@ -14,13 +14,16 @@ const FIRST_FLOOR: u64 = 1 << 40;
 /// `started` while the CPU runs no task.
 const NOTHING: u64 = u64::MAX;
 
+/// A task of this policy.
+type BestTask<M, B> = TaskRef<M, Best<M, B>>;
+
 /// The queue, and what its CPU runs.
 ///
 /// What is not behind the mutex is written by its holder only, and read by others as a hint. Where a
 /// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so those who look for
 /// work do not disturb it.
-pub(super) struct Queue<M: Contexts> {
-    ready: Mutex<M, Ticket<M>, Ready<M>>,
+pub(super) struct Queue<M: Contexts, B: Bounds> {
+    ready: Mutex<M, Ticket<M>, Ready<M, B>>,
     /// How many tasks are in the heap, or on their way back into it.
     waiting: Waiting<M>,
     /// 1 if the CPU runs a task and others wait: it has a tick, and others may take one.
@@ -33,8 +36,8 @@ pub(super) struct Queue<M: Contexts> {
 }
 
 /// The tasks that wait, by their virtual times.
-struct Ready<M: Contexts> {
-    heap: Heap<M, TaskRef<M, Best<M>>>,
+struct Ready<M: Contexts, B: Bounds> {
+    heap: Heap<M, BestTask<M, B>>,
     /// What the least virtual time of a task here was at some moment.
     floor: u64,
     /// No task in the heap has more virtual time.
@@ -64,9 +67,9 @@ pub(super) enum Owner {
     MayBeIdle,
 }
 
-type Guard<'a, M> = MutexGuard<'a, M, Ticket<M>, Ready<M>>;
+type Guard<'a, M, B> = MutexGuard<'a, M, Ticket<M>, Ready<M, B>>;
 
-impl<M: Contexts> Queue<M> {
+impl<M: Contexts, B: Bounds> Queue<M, B> {
     pub(super) fn new() -> Self {
         Queue {
             ready: Mutex::new(Ready {
@@ -94,7 +97,7 @@ impl<M: Contexts> Queue<M> {
     }
 
     /// Returns whether the queue was crowded before.
-    fn set_crowded(&self, _ready: &Guard<'_, M>, crowded: bool) -> bool {
+    fn set_crowded(&self, _ready: &Guard<'_, M, B>, crowded: bool) -> bool {
         let was = self.is_crowded();
         if was != crowded {
             self.crowded.store(u32::from(crowded), Ordering::Relaxed);
@@ -115,7 +118,7 @@ impl<M: Contexts> Queue<M> {
     }
 
     /// Raises the floor to what the tasks here have now.
-    fn raise_floor(&self, ready: &mut Guard<'_, M>, now: u64) {
+    fn raise_floor(&self, ready: &mut Guard<'_, M, B>, now: u64) {
         let least = ready.heap.first_key();
         let least = least.min(self.running(now).unwrap_or(u64::MAX));
         if least != u64::MAX {
@@ -124,13 +127,7 @@ impl<M: Contexts> Queue<M> {
     }
 
     /// Adds a task whose virtual time is `lag` above the floor.
-    pub(super) fn push(
-        &self,
-        task: TaskRef<M, Best<M>>,
-        lag: i64,
-        now: u64,
-        from: Origin,
-    ) -> Owner {
+    pub(super) fn push(&self, task: BestTask<M, B>, lag: i64, now: u64, from: Origin) -> Owner {
         let mut ready = self.ready.lock();
         self.raise_floor(&mut ready, now);
         let time = ready.floor.saturating_add_signed(lag);
@@ -160,9 +157,9 @@ impl<M: Contexts> Queue<M> {
     /// one that does not go on, gets its account.
     pub(super) fn next(
         &self,
-        current: Option<(TaskRef<M, Best<M>>, Leaving)>,
+        current: Option<(BestTask<M, B>, Leaving)>,
         now: u64,
-    ) -> Option<TaskRef<M, Best<M>>> {
+    ) -> Option<BestTask<M, B>> {
         let mut ready = self.ready.lock();
         self.raise_floor(&mut ready, now);
         let running = self.running(now);
@@ -180,7 +177,7 @@ impl<M: Contexts> Queue<M> {
             }
             _ => {}
         }
-        let (time, task) = self.pop(&mut ready).unzip();
+        let (time, task) = self.pop(&mut ready, |_| true).unzip();
         if current.is_some_and(|(_, leaving)| leaving.stays_ready()) {
             self.waiting.add();
         }
@@ -194,16 +191,37 @@ impl<M: Contexts> Queue<M> {
         self.run(&ready, Some(ready.floor.saturating_add_signed(lag)), now);
     }
 
-    /// A task that waits here, and its lag, for another CPU; `None` if there is none, or the mutex is
-    /// held.
-    pub(super) fn take(&self) -> Option<(TaskRef<M, Best<M>>, i64)> {
+    /// A task that waits here and may run on `other`, a CPU that is not the queue's, and its lag; `None` if there is none,
+    /// or the mutex is held.
+    pub(super) fn take(&self, other: usize) -> Option<(BestTask<M, B>, i64)> {
         let mut ready = self.ready.try_lock()?;
-        let (time, task) = self.pop(&mut ready)?;
+        let (time, task) = self.pop(&mut ready, |task| task.entry().may_run(other))?;
         Some((task, time as i64 - ready.floor as i64))
     }
 
-    fn pop(&self, ready: &mut Guard<'_, M>) -> Option<(u64, TaskRef<M, Best<M>>)> {
-        let popped = ready.heap.pop()?;
+    /// Whether one of the tasks that others may take may run on `other`; there are some.
+    pub(super) fn has_for(&self, other: usize) -> bool {
+        B::NONE || self.has_within(other)
+    }
+
+    fn has_within(&self, other: usize) -> bool {
+        let mut ready = self.ready.lock();
+        let found = ready.heap.pop_if(|task| task.entry().may_run(other));
+        let Some((time, task)) = found else {
+            return false;
+        };
+        // SAFETY: it has just been popped, under the mutex.
+        unsafe { ready.heap.push(&task.entry().node, time, task) };
+        true
+    }
+
+    /// The first task that suits.
+    fn pop(
+        &self,
+        ready: &mut Guard<'_, M, B>,
+        suits: impl Fn(BestTask<M, B>) -> bool,
+    ) -> Option<(u64, BestTask<M, B>)> {
+        let popped = ready.heap.pop_if(suits)?;
         self.waiting.remove();
         if ready.heap.is_empty() {
             self.set_crowded(ready, false);
@@ -212,7 +230,7 @@ impl<M: Contexts> Queue<M> {
     }
 
     /// The calling CPU goes on with a task of this virtual time, or with none.
-    fn run(&self, ready: &Guard<'_, M>, time: Option<u64>, now: u64) {
+    fn run(&self, ready: &Guard<'_, M, B>, time: Option<u64>, now: u64) {
         self.set_crowded(ready, time.is_some() && !ready.heap.is_empty());
         self.began.store(time.unwrap_or(0), Ordering::Relaxed);
         let started = if time.is_some() { now } else { NOTHING };
@@ -242,7 +260,8 @@ impl<M: Contexts> Queue<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::best::Unbound;
     use sim::Sim;
 
-    const _: () = assert!(size_of::<Queue<Sim>>() == 256);
+    const _: () = assert!(size_of::<Queue<Sim, Unbound>>() == 256);
 }

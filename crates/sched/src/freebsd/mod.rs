@@ -6,10 +6,10 @@
 //! A CPU's `tdq_lock` guards its queues and the words of the tasks that run or are queued there. A
 //! switch (`sched_switch`) holds it from the choice until the next task runs and releases it. A wake-up
 //! (`sched_wakeup`, `sched_add`) chooses a CPU by what it reads without locks, and takes only that
-//! CPU's. Whoever moves a task between CPUs holds both.
+//! CPU's. A move from one CPU to another takes both.
 //!
-//! An idle CPU says so and looks at its load once more; whoever queues a task there counts it and then
-//! looks whether the CPU is idle:
+//! An idle CPU says so and looks at its load once more; a waker that queues a task there counts it and
+//! then looks whether the CPU is idle:
 //!
 //! ```text
 //! idle:       tdq_cpu_idle = 1; fence; if tdq_load > 0, look again; wait
@@ -139,8 +139,10 @@ unsafe impl<M: Contexts> Policy<M> for Ule<M> {
     type Entry = Entry<M>;
 
     fn new(cpus: CpuRange) -> Self {
+        let cpus: Box<[_]> = (0..cpus.len()).map(|cpu| Padded(Tdq::new(cpu))).collect();
+        M::label_value(&*cpus, "tdq");
         Ule {
-            cpus: (0..cpus.len()).map(|cpu| Padded(Tdq::new(cpu))).collect(),
+            cpus,
             balance_in: M::AtomicU32::new(STATHZ),
         }
     }

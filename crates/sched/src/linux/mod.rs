@@ -5,10 +5,10 @@
 //! # Protocol
 //! A CPU's `rq->lock` guards its run queue and the words of the tasks there. A switch (`schedule`)
 //! holds it from the choice until the next task runs and releases it (`finish_lock_switch`). A wake-up
-//! (`try_to_wake_up`) chooses a CPU by what it reads without locks, and takes that CPU's lock. Whoever
-//! moves a task between CPUs holds both.
+//! (`try_to_wake_up`) chooses a CPU by what it reads without locks, and takes that CPU's lock. A move
+//! from one CPU to another takes both.
 //!
-//! A CPU without tasks goes to sleep; whoever makes a task ready there finds out:
+//! A CPU without tasks goes to sleep; a waker that makes a task ready there finds out:
 //!
 //! ```text
 //! idle:           add to idle_cpus; fence; if nr_running > 0, look again; wait
@@ -135,8 +135,10 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
     type Entry = Entry<M>;
 
     fn new(cpus: CpuRange) -> Self {
+        let rqs: Box<[_]> = (0..cpus.len()).map(|_| Padded(Rq::new())).collect();
+        M::label_value(&*rqs, "rq");
         Cfs {
-            rqs: (0..cpus.len()).map(|_| Padded(Rq::new())).collect(),
+            rqs,
             tunables: Tunables::of(cpus.len()),
             idle_cpus: CpuSet::new(cpus.len()),
             next_kick: M::AtomicU64::new(0),

@@ -158,8 +158,10 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
     fn new(cpus: CpuRange) -> Self {
         let cpus = cpus.len();
         let locks = SchedulerLock::schedule();
+        let schedstate: Box<[_]> = (0..cpus).map(|_| Padded(Cpu::new())).collect();
+        M::label_value(&*schedstate, "schedstate_percpu");
         OpenBsd {
-            cpus: (0..cpus).map(|_| Padded(Cpu::new())).collect(),
+            cpus: schedstate,
             idle_cpus: CpuSet::new(cpus),
             queued_cpus: CpuSet::new(cpus),
             load: M::AtomicU64::new(0),

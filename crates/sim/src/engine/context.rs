@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) pins: u32,
     /// Whether it leaves its CPU because it waits for an event; otherwise it could go on.
     pub(crate) parks: bool,
+    /// Whether what it waits for is another task's work, in whose account that time is.
+    pub(crate) stands_by: bool,
     /// Whether a CPU runs it.
     pub(crate) on: bool,
     /// How long no CPU ran it, up to its last return.
@@ -52,10 +54,20 @@ impl Context {
             locals: null(),
             pins: 0,
             parks: false,
+            stands_by: false,
             on: false,
             off: 0,
             left: 0,
             ready: 0,
+        }
+    }
+
+    /// How a task that no CPU runs spends its time; one that stands by spends none.
+    pub(super) fn off(&self) -> Option<Spent> {
+        match (self.parks, self.stands_by) {
+            (true, false) => Some(Spent::Blocked),
+            (true, true) => None,
+            (false, _) => Some(Spent::Queued),
         }
     }
 }
@@ -168,9 +180,10 @@ impl Engine {
         let mut off = self.off;
         for (_, one) in self.without_cpu() {
             let so_far = self.time.saturating_sub(one.left.max(self.cleared));
-            match one.parks {
-                true => off.blocked += so_far,
-                false => off.queued += so_far,
+            match one.off() {
+                Some(Spent::Blocked) => off.blocked += so_far,
+                Some(_) => off.queued += so_far,
+                None => {}
             }
         }
         off
@@ -202,7 +215,9 @@ impl Engine {
         let ready = ready.clamp(left, now);
         self.context().off += now - left;
         let cleared = self.cleared;
-        self.off.blocked += ready.max(cleared) - left.max(cleared);
+        if !self.context().stands_by {
+            self.off.blocked += ready.max(cleared) - left.max(cleared);
+        }
         self.off.queued += now.max(cleared) - ready.max(cleared);
         self.charge_off(ready);
     }

@@ -82,6 +82,11 @@ impl Cpu {
         }
     }
 
+    /// How long it has had nothing to run, of the time from `cleared` to `now`.
+    pub(crate) fn idle_since(&self, cleared: Time, now: Time) -> Time {
+        now.saturating_sub(self.clock.max(cleared))
+    }
+
     /// Sets the CPU's share of its full speed.
     pub(crate) fn set_speed(&mut self, speed: f64) {
         self.slowness = (1024.0 / speed).round() as u64;

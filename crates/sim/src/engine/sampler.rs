@@ -6,7 +6,6 @@
 //! short ones in proportion; charging takes no simulated time, and the same random seed gives the
 //! same samples.
 
-use super::context::Context;
 use super::cpu::Doing;
 use super::watch::call_site;
 use super::{Engine, Time};
@@ -131,20 +130,16 @@ impl Engine {
         let span = end.saturating_sub(sampler.begin);
         let scheduled = self.scheduler.is_some();
         let own = if scheduled { self.cpus.len() } else { 0 };
-        let off = |one: &Context| match one.parks {
-            true => Spent::Blocked,
-            false => Spent::Queued,
-        };
-        let mut spends: Vec<Spent> = self.contexts.iter().map(|one| off(one)).collect();
+        let mut spends: Vec<Option<Spent>> = self.contexts.iter().map(|one| one.off()).collect();
         for cpu in &self.cpus {
-            spends[cpu.context] = Spent::of(cpu.doing);
+            spends[cpu.context] = Some(Spent::of(cpu.doing));
         }
         let exists = |context: usize| self.contexts[context].body.is_some();
         let accounts = sampler.accounts.iter().enumerate().skip(own);
         for (context, account) in accounts.filter(|(context, _)| exists(*context)) {
-            let waits = (spends[context], end.saturating_sub(account.until));
+            let waits = spends[context].map(|spent| (spent, end.saturating_sub(account.until)));
             let pause = account.spent[Spent::Spinning as usize].min(span);
-            for (spent, time) in [waits, (Spent::Spinning, pause)] {
+            for (spent, time) in waits.into_iter().chain([(Spent::Spinning, pause)]) {
                 if spent != Spent::Working && time >= period {
                     let place = (spent, None, Vec::new());
                     *sampler.samples.entry(place).or_default() += time;
@@ -185,10 +180,21 @@ impl Engine {
         }
     }
 
+    /// The running context's time up to `now` is in another's account.
+    fn skip(&mut self, now: Time) {
+        if let Some(sampler) = &mut self.watch.sampler {
+            let until = &mut sampler.accounts[self.current].until;
+            *until = now.max(*until);
+        }
+    }
+
     /// Charges the running context, which was on no CPU: blocked until `ready`, then waiting for one.
     pub(super) fn charge_off(&mut self, ready: Time) {
         let now = self.cpu().clock.min(self.until);
-        self.charge_context(ready, Spent::Blocked, None);
+        match self.context().stands_by {
+            true => self.skip(ready),
+            false => self.charge_context(ready, Spent::Blocked, None),
+        }
         self.charge_context(now, Spent::Queued, None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::agenda::NEVER;
 use super::context::{Context, Ending};
-use super::cpu::{Cpu, Doing};
+use super::cpu::{Cpu, Doing, Times};
 use super::{CURRENT, Engine, Time, describe};
 use crate::arena::global;
 use core::ptr::{from_ref, null_mut};
@@ -73,7 +73,7 @@ impl Engine {
             if let Some(Err(panic)) = unsafe { Engine::resume(this, actor) } {
                 return Outcome::Panicked(panic);
             }
-            // SAFETY: as above.
+            // SAFETY: the CPU has given the engine back, which only this call uses.
             let engine = unsafe { &mut *this };
             if engine.is_over() {
                 return Outcome::Finished;
@@ -103,6 +103,18 @@ impl Engine {
         cpus.chain(self.off_tasks()).collect::<Vec<_>>().join("; ")
     }
 
+    /// How each CPU has spent its time; of waits under way only those with nothing to run.
+    pub(crate) fn times(&self) -> Vec<Times> {
+        let times = |cpu: &Cpu| {
+            let mut times = cpu.times;
+            if cpu.doing == Doing::Idle {
+                times.parked += cpu.idle_since(self.cleared, self.time);
+            }
+            times
+        };
+        self.cpus.iter().map(times).collect()
+    }
+
     fn spinning(&self) -> u64 {
         let spinning = self.cpus.iter().filter(|cpu| cpu.doing == Doing::Spinning);
         spinning.count().max(1) as u64
@@ -127,8 +139,12 @@ impl Engine {
                 it.vain = if in_vain { it.vain + 1 } else { 0 };
                 self.directory.spinners.rise(cpu);
             }
-            Doing::Parked | Doing::Idle => {
+            Doing::Parked => {
                 it.times.parked += passed;
+                it.translation.rest(time);
+            }
+            Doing::Idle => {
+                it.times.parked += it.idle_since(self.cleared, time);
                 it.translation.rest(time);
             }
             Doing::Draining(_) => it.times.fetching += passed,

@@ -46,6 +46,11 @@ impl Watch {
         self.delays.is_some() || self.trace.is_some() || self.sampler.is_some()
     }
 
+    /// Delays nothing from now on.
+    pub(crate) fn calm(&mut self) {
+        self.delays = None;
+    }
+
     /// Starts a new trace.
     pub(crate) fn trace(&mut self, cpus: usize) {
         self.trace = Some(vec![BTreeMap::new(); cpus]);

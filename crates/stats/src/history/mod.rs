@@ -75,7 +75,13 @@ impl Key {
             vm: subject.vm.clone(),
             machine: match &subject.profile {
                 Some(profile) => simulated(profile, subject.topology.as_deref()),
-                None => machine.map_or("unknown machine".into(), here),
+                None => {
+                    let here = machine.map_or("unknown machine".into(), here);
+                    match subject.cpus {
+                        Some(cpus) => format!("{here}, {cpus} CPUs of ours"),
+                        None => here,
+                    }
+                }
             },
             mode: subject.mode,
             tasks: subject.tasks,

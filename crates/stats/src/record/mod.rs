@@ -37,7 +37,7 @@ pub enum Record {
 pub struct Subject {
     /// The workload, as `scalevm list` names it.
     pub workload: String,
-    /// The system: `os`, `hosted`, `sim`.
+    /// The system: `os`, `hosted`, `sim`, `kernel`.
     pub on: String,
     /// The preset of our VM; `null` on `os`.
     pub vm: Option<String>,
@@ -50,6 +50,10 @@ pub struct Subject {
     pub profile: Option<String>,
     /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
     pub topology: Option<String>,
+    /// On `kernel`, the guest's CPUs. On `hosted`, the threads over which a scheduler of ours deals tasks that are more;
+    /// absent where each task is a thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
     /// Who deals more tasks than CPUs out; absent where each task has a CPU of its own, and on `os`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,

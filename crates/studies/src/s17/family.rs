@@ -1,9 +1,10 @@
-//! Children of one process at work on as many CPUs.
+//! Children of one process at work, on as many CPUs or on fewer.
 
 use crate::{Effort, Outcome, Probe};
 use baselines::selected::{Preset, Selected};
 use bench::Failure;
-use machine::{Job, PAGE_SIZE, VaRange};
+use bench::ours::{inside, scheduler};
+use machine::{Job, PAGE_SIZE, Tasks, Topology, VaRange};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::Arc;
@@ -68,6 +69,10 @@ pub fn rate(
         ..MachineOptions::new(profile.clone())
     });
     let machine = machine.map_err(Failure::start("simulated machine"))?;
+    if children > machine.cpus().len() {
+        let scheduler = scheduler::of::<Sim>(preset);
+        (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;
+    }
     let done = match preset {
         Preset::Scalevm => run::<Best>(&machine, Options::default(), deed, children, span),
         preset => run::<Selected>(&machine, preset.options(), deed, children, span),
@@ -145,10 +150,13 @@ fn parent<P: Policies<Sim>>(
 /// A child, until the board says stop.
 fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> Result<(), Error> {
     let space = parent.fork()?;
-    space.activate();
+    inside(&space, || work(&space, deed, board))
+}
+
+fn work<P: Policies<Sim>>(space: &Space<Sim, P>, deed: Deed, board: &Board) -> Result<(), Error> {
     // Its pages are its own from now on: what children wait for is not their parent's pages.
-    write(&space, HEAP_START, HEAP)?;
-    regions().try_for_each(|region| write(&space, region, PAGES))?;
+    write(space, HEAP_START, HEAP)?;
+    regions().try_for_each(|region| write(space, region, PAGES))?;
     let end = HEAP_START + HEAP * PAGE_SIZE;
     let hole = VaRange::sized(AT + PAGE_SIZE, PAGE_SIZE);
     board.begun.fetch_add(1, Relaxed);
@@ -168,6 +176,8 @@ fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> 
             }
         }
         board.done.fetch_add(1, Relaxed);
+        // Back from the kernel, a child may lose its CPU.
+        Sim::safe_point();
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Lock classes: locks with the same role, under one name.
 
+use core::panic::Location;
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
@@ -74,7 +75,15 @@ pub struct ClassState {
     nesting: Nesting,
     /// 0 until numbered; then its index in [`CLASSES`], or [`NO_ROOM`].
     id: AtomicU16,
+    /// Where a pinned task first waited for a lock of the class without sleeping; null for nowhere.
+    pinned_wait: AtomicPtr<Location<'static>>,
+    /// Where a lock that a task then held without a pin was first acquired; null for nowhere.
+    unpinned_hold: AtomicPtr<Location<'static>>,
 }
+
+/// Two places that together make a pinned task wait for one that is off that CPU: where the class's locks
+/// are waited for, and where acquired.
+pub(super) type Preempted = [&'static Location<'static>; 2];
 
 /// The id of classes beyond [`MAX_CLASSES`].
 const NO_ROOM: u16 = u16::MAX;
@@ -92,6 +101,8 @@ impl ClassState {
             rank: C::RANK,
             nesting: C::NESTING,
             id: AtomicU16::new(0),
+            pinned_wait: AtomicPtr::new(null_mut()),
+            unpinned_hold: AtomicPtr::new(null_mut()),
         }
     }
 
@@ -121,6 +132,20 @@ impl ClassState {
         }
     }
 
+    /// A pinned task waits for a lock of the class at `site`, and cannot sleep. The places, if this is the
+    /// first such wait and a lock was held without a pin before.
+    pub(super) fn waits_pinned(&self, site: &'static Location<'static>) -> Option<Preempted> {
+        let held = first(&self.pinned_wait, site, &self.unpinned_hold)?;
+        Some([site, held])
+    }
+
+    /// A task holds a lock of the class, acquired at `site`, without a pin. The places, if it is the first
+    /// and a pinned task waited for one before.
+    pub(super) fn holds_unpinned(&self, site: &'static Location<'static>) -> Option<Preempted> {
+        let waited = first(&self.unpinned_hold, site, &self.pinned_wait)?;
+        Some([waited, site])
+    }
+
     #[cold]
     fn register(&'static self) -> usize {
         let this = from_ref(self).cast_mut();
@@ -137,6 +162,26 @@ impl ClassState {
         self.id.store(NO_ROOM, Ordering::Relaxed);
         0
     }
+}
+
+/// Notes `site` in `own`; returns what is in `other` if `own` was empty.
+#[inline]
+fn first(
+    own: &AtomicPtr<Location<'static>>,
+    site: &'static Location<'static>,
+    other: &AtomicPtr<Location<'static>>,
+) -> Option<&'static Location<'static>> {
+    // Relaxed: only null or not null counts.
+    if !own.load(Ordering::Relaxed).is_null() {
+        return None;
+    }
+    let site = from_ref(site).cast_mut();
+    // SeqCst, both: of two tasks that note one place each, at least one sees the other's.
+    own.compare_exchange(null_mut(), site, Ordering::SeqCst, Ordering::Relaxed)
+        .ok()?;
+    let other = other.load(Ordering::SeqCst);
+    // SAFETY: null, or from a reference to a constant.
+    unsafe { other.as_ref() }
 }
 
 /// The class with this number.

@@ -38,7 +38,7 @@ unsafe impl<M: Machine> RawLock<M> for Tas<M> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: a compare-and-swap of 0 sets it, and the owner clears it.
 unsafe impl<M: Machine> lock_api::RawMutex for Tas<M>
 where
     M::AtomicU8: ConstInit,

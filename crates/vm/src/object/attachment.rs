@@ -1,16 +1,18 @@
 //! Attachments: where an object is mapped, and by whom.
 
 use super::life::Mapper;
+use super::ranges::Links;
 use super::{Object, life};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::policy::Policies;
 use alloc::sync::Arc;
-use core::ops::Deref;
-use core::ptr::{self, NonNull};
+use core::ops::{Deref, Range};
+use core::ptr::NonNull;
 use machine::{Atomic, AtomicInt, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange};
 
-/// One mapping of an object, made by an `mmap` or inherited at a fork: a cache line.
+/// One mapping of an object, made by an `mmap` or inherited at a fork: a cache line, and one for
+/// its place in the shard.
 ///
 /// It keeps the object, and the object finds it ([`Object::for_each_attachment`]).
 #[repr(C, align(64))]
@@ -20,22 +22,14 @@ pub struct Attachment<M: Platform, P: Policies<M>> {
     /// The index of address 0, wrapping.
     delta: u64,
     range: VaRange,
-    /// Where it stands in its shard's list. Under the shard's lock.
-    pub(super) links: M::Cell<Links<M, P>>,
     /// How many [`Attached`] there are.
     references: M::AtomicU32,
-    /// The shard that lists it: that of the CPU it was made on.
+    /// The shard that has it: that of the CPU it was made on.
     pub(super) shard: u32,
+    /// Its place in the shard's tree. Under the shard's lock.
+    pub(super) links: M::Cell<Links<M, P>>,
 }
 
-/// An attachment's neighbours in its list; null at the ends.
-pub(super) struct Links<M: Platform, P: Policies<M>> {
-    pub(super) next: *const Attachment<M, P>,
-    pub(super) previous: *const Attachment<M, P>,
-}
-
-// SAFETY: links are followed under the shard's lock only.
-unsafe impl<M: Platform, P: Policies<M>> Send for Links<M, P> {}
 // SAFETY: the object may be used by all CPUs, and the owner is a number here; the rest is
 // written once, atomic, or under a lock.
 unsafe impl<M: Platform, P: Policies<M>> Send for Attachment<M, P> {}
@@ -62,6 +56,12 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
     /// The object's page at `address`.
     pub fn index(&self, address: usize) -> u64 {
         self.delta.wrapping_add((address >> PAGE_SHIFT) as u64)
+    }
+
+    /// The object's pages that it maps. Growth may have carried the last ones behind what an object can be.
+    pub(super) fn pages(&self) -> Range<u64> {
+        let first = self.index(self.range.start);
+        first..first.saturating_add(self.range.pages() as u64)
     }
 
     /// Whether both map the same object, the same page of it at the same address: then where
@@ -95,22 +95,28 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
     }
 
     /// The same mapping in another space: what a fork makes.
-    pub fn inherit(&self, owner: *const ()) -> Result<Attached<M, P>, Error> {
+    ///
+    /// # Safety
+    /// As for [`Object::attach`].
+    pub unsafe fn inherit(&self, owner: *const ()) -> Result<Attached<M, P>, Error> {
         Attached::make(self.object(), owner, self.range, self.delta)
     }
 
-    /// Its owner, kept, and what it maps where.
+    /// Its owner, kept, and what it maps where; `None` if it has no owner.
     ///
     /// # Safety
-    /// The owner is a `T` in an `Arc`, and it is there.
-    pub(super) unsafe fn mapper<T>(&self) -> Mapper<T> {
+    /// The owner is null, or a `T` in an `Arc`, and it is there.
+    pub(super) unsafe fn mapper<T>(&self) -> Option<Mapper<T>> {
         let owner = self.owner.cast::<T>();
+        if owner.is_null() {
+            return None;
+        }
         // SAFETY: the caller promises that it lives in an `Arc`, and that this is not gone.
         let owner = unsafe {
             Arc::increment_strong_count(owner);
             Arc::from_raw(owner)
         };
-        (owner, self.range, self.index(self.range.start))
+        Some((owner, self.range, self.index(self.range.start)))
     }
 
     pub(super) fn object_pointer(&self) -> NonNull<Object<M, P>> {
@@ -132,9 +138,13 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
 impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Says that `owner` maps the object's pages from `first` on at `range`.
     ///
-    /// O(1), and on different CPUs on different lines; so is dropping it where it was
-    /// made.
-    pub fn attach(
+    /// O(log attachments of this CPU), and on different CPUs on different lines; so is dropping it
+    /// where it was made.
+    ///
+    /// # Safety
+    /// The owner is null, or a [`crate::Pmap`] of the same policies, in an `Arc` that stays as long as
+    /// an attachment of its own is listed.
+    pub unsafe fn attach(
         &self,
         owner: *const (),
         range: VaRange,
@@ -183,7 +193,7 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
         const {
             // A checker's atomics and cells are larger than what they stand for.
             let plain = size_of::<M::AtomicU8>() == 1;
-            assert!(!plain || size_of::<Attachment<M, P>>() == 64);
+            assert!(!plain || size_of::<Attachment<M, P>>() == 128);
         }
         let life = &object.life;
         let (shard, index) = life.own_shard()?;
@@ -192,12 +202,9 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
             owner,
             delta,
             range,
-            links: machine::SharedCell::new(Links {
-                next: ptr::null(),
-                previous: ptr::null(),
-            }),
             references: M::AtomicU32::new(1),
             shard: index as u32,
+            links: machine::SharedCell::new(Links::NONE),
         })?;
         M::label_value(&*attachment, "Attachment");
         let place = NonNull::from(alloc::boxed::Box::leak(attachment));

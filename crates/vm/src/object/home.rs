@@ -6,8 +6,9 @@ use super::{Object, PageRef};
 use crate::page::{Identity, Page};
 use crate::policy::Policies;
 use crate::vm::Vm;
+use core::num::NonZeroUsize;
 use core::ptr::NonNull;
-use machine::Platform;
+use machine::{Frame, Platform};
 
 /// The place of a page in its object, owned: until it is dropped nobody else takes the
 /// page away or writes it out, and the object stays.
@@ -59,49 +60,65 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
         unsafe { (*self.leaf).object }.cast()
     }
 
+    /// Where its entry is.
+    pub(crate) fn entry(&self) -> NonZeroUsize {
+        self.owned.address()
+    }
+
     /// The page's index in the object.
     pub fn index(&self) -> u64 {
         // SAFETY: the leaf stays while one of its entries is owned.
         unsafe { (*self.leaf).index_at(self.owned.address()) }
     }
 
-    /// Takes the page out of the object, if it is clean, unmapped and held by nobody but
-    /// the caller: then it is the caller's alone, and the frame is free when that hold is dropped.
-    ///
-    /// Clean is a page without [`Page::DIRTY`]: the task that removed the mappings has put back
-    /// what [`Vm::remove_all`] handed over. An anonymous page that is clean is zero.
-    #[must_use = "the page may still be the object's"]
-    pub fn evict(self) -> bool {
-        self.replace(Content::Absent)
-    }
-
-    /// As [`Home::evict`], and leaves `slot` of the swap space in the page's place, to
-    /// which the caller has written it since it was last dirty. The slot is the object's
-    /// if the answer is `true`; then it is read by [`super::Slots`] when it is wanted.
+    /// Takes the page out of the object and leaves `slot` of the swap space, or nothing, in its place, if
+    /// it is clean, held by nobody but the caller, and `is_unmapped`. That is asked when nobody can
+    /// find the page in its entry any more.
     ///
     /// # Panics
-    /// If the object has no swap space.
-    #[must_use = "the slot may still be the caller's"]
-    pub fn swap_out(self, slot: u32) -> bool {
-        assert!(self.object().has_slots(), "a page swapped out from nowhere");
-        self.replace(Content::Slot(slot))
-    }
-
-    fn replace(mut self, content: Content) -> bool {
-        let page = self.vm.page(self.page.frame());
-        if !page.freeze(TWO) {
+    /// If there is a slot, and the object has no swap space.
+    pub(crate) fn vacate(
+        mut self,
+        slot: Option<u32>,
+        is_unmapped: impl FnOnce(&Vm<M, P>, &Object<M, P>, u64, Frame) -> bool,
+    ) -> bool {
+        let has_room = slot.is_none() || self.object().has_slots();
+        assert!(has_room, "a page swapped out from nowhere");
+        let frame = self.page.frame();
+        let page = self.vm.page(frame);
+        let is_dirty = || page.flags() & Page::<M, P::Invalidation>::DIRTY != 0;
+        if is_dirty() || page.references() != TWO {
+            return false;
+        }
+        // From here until it is dropped, `owned` shows nothing; then what it is told to.
+        self.owned.hide();
+        if !is_unmapped(self.vm, self.object(), self.index(), frame) || !page.freeze(TWO) {
             return false;
         }
         // Only this caller has the page, so the flags are as all others left them.
-        if page.flags() & Page::<M, P::Invalidation>::DIRTY != 0 {
+        if is_dirty() {
             page.thaw(TWO);
             return false;
         }
-        self.owned.content = content;
+        self.owned.content = slot.map_or(Content::Absent, Content::Slot);
         drop(self.owned);
         // Only now, when nobody can find the frame in the entry any more: a lookup that
         // still has its number must not retain it before it looks again.
         page.begin();
         true
+    }
+}
+
+/// The object whose entry is at this address, and the entry's index.
+///
+/// # Safety
+/// The caller owns the entry, which is of an object with these policies, as long as the object is used.
+pub(crate) unsafe fn entry_of<'a, M: Platform, P: Policies<M>>(
+    entry: NonZeroUsize,
+) -> (&'a Object<M, P>, u64) {
+    // SAFETY: the leaf and the object stay while one of its entries is owned.
+    unsafe {
+        let leaf = &*Leaf::<M>::of(entry);
+        (leaf.object.cast().as_ref(), leaf.index_at(entry))
     }
 }

@@ -1,8 +1,8 @@
-//! How long an object lives, and the list of its attachments: both by CPU.
+//! How long an object lives, and its attachments: both by CPU.
 //!
 //! # Protocol
 //! An object is kept by its handles ([`ObjectRef`]) and by its attachments. Each CPU that
-//! attaches has a *shard*: a list of attachments under a lock, made when first needed. As
+//! attaches has a *shard*: a tree of attachments under a lock ([`super::ranges`]), made when first needed. As
 //! long as there is a handle nothing is counted. When the last goes, the object is *closed*:
 //! from then on a counter says how many shards have attachments (plus one for the task that
 //! closes), as Linux's `percpu_ref` switches to one counter when it is killed. Only
@@ -16,11 +16,15 @@
 //! - The task that takes the last attachment out of a closed shard counts down; with the last
 //!   of all the object goes.
 //!
+//! A shard that appears while a walk is under way is found, or its attachments were inserted after the walk began:
+//! the walk fences first, and the maker of a shard fences after publishing it.
+//!
 //! The shards' locks spin, and are not touched after they are released: a task that releases one
 //! may be the last but one.
 
 use super::Object;
 use super::attachment::{Attached, Attachment};
+use super::ranges::{Place, Ranges};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::ShardLock;
@@ -30,10 +34,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter;
 use core::marker::PhantomData;
+use core::ops::Range;
 use core::ptr::{self, NonNull};
-use machine::{
-    Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned, Platform, SharedCell, VaRange,
-};
+use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned, Platform, VaRange};
 use sync::Padded;
 
 /// See the module.
@@ -55,16 +58,76 @@ struct Counts<M: Machine> {
 }
 
 /// The attachments made on one CPU.
-pub(super) struct Shard<M: Platform, P: Policies<M>>(ShardLock<M, List<M, P>>);
-
-/// Its list; and whether it is counted.
-pub(super) struct List<M: Platform, P: Policies<M>> {
-    first: *const Attachment<M, P>,
-    closed: bool,
+#[repr(C)]
+pub(super) struct Shard<M: Platform, P: Policies<M>> {
+    reach: Reach<M>,
+    line: Line<ShardLock<M, List<M, P>>>,
 }
 
-// SAFETY: attachments may be used by all CPUs, and links are followed under the lock.
-unsafe impl<M: Platform, P: Policies<M>> Send for List<M, P> {}
+/// A line apart from what stands before it.
+#[repr(align(64))]
+struct Line<T>(T);
+
+/// Pages outside of which the shard never had an attachment: a walk for them leaves its lock alone. Written
+/// under the shard's lock, and only when it widens; read by anybody.
+struct Reach<M: Machine> {
+    start: M::AtomicU64,
+    end: M::AtomicU64,
+}
+
+impl<M: Machine> Reach<M> {
+    fn nowhere() -> Self {
+        Reach {
+            start: M::AtomicU64::new(u64::MAX),
+            end: M::AtomicU64::new(0),
+        }
+    }
+
+    /// Takes in what a new attachment maps.
+    fn widen(&self, pages: Range<u64>) {
+        let (start, end) = self.get();
+        if pages.start < start || end < pages.end {
+            self.start.store(start.min(pages.start), Ordering::Relaxed);
+            self.end.store(end.max(pages.end), Ordering::Relaxed);
+            // Pairs with that in `Walk::begin`: a walk sees this, or what is mapped by the attachment sees what was
+            // changed before the walk. So does what is mapped by later ones, which come to the lock after this.
+            M::fence(Ordering::SeqCst);
+        }
+    }
+
+    fn meets(&self, pages: &Range<u64>) -> bool {
+        let (start, end) = self.get();
+        start < pages.end && pages.start < end
+    }
+
+    fn get(&self) -> (u64, u64) {
+        // Relaxed: ordered by the fences of `widen` and of `Walk::begin`.
+        let load = |bound: &M::AtomicU64| bound.load(Ordering::Relaxed);
+        (load(&self.start), load(&self.end))
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Shard<M, P> {
+    fn new() -> Self {
+        Shard {
+            reach: Reach::nowhere(),
+            line: Line(ShardLock::<M, _>::new(List::<M, P> {
+                ranges: Ranges::EMPTY,
+                closed: false,
+            })),
+        }
+    }
+
+    fn list(&self) -> &ShardLock<M, List<M, P>> {
+        &self.line.0
+    }
+}
+
+/// They themselves; and whether the shard is counted.
+pub(super) struct List<M: Platform, P: Policies<M>> {
+    ranges: Ranges<M, P>,
+    closed: bool,
+}
 
 impl<M: Platform, P: Policies<M>> Life<M, P> {
     /// The life of an object with one handle.
@@ -110,10 +173,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
 
     #[cold]
     fn make_shard(&self, index: usize) -> Result<&Shard<M, P>, Error> {
-        let made = try_box(Padded(Shard(ShardLock::<M, _>::new(List::<M, P> {
-            first: ptr::null(),
-            closed: false,
-        }))))?;
+        let made = try_box(Padded(Shard::<M, P>::new()))?;
         M::label_value(&*made, "Object.shard");
         let made = Box::into_raw(made);
         // Release: a task that finds the shard finds it whole. Another task on this CPU may have
@@ -160,10 +220,10 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
 
     /// Counts the shard from now on.
     fn close_shard(&self, shard: &Shard<M, P>) {
-        let mut list = shard.0.lock();
+        let mut list = shard.list().lock();
         if !list.closed {
             list.closed = true;
-            self.count_if(!list.first.is_null());
+            self.count_if(!list.ranges.is_empty());
         }
     }
 
@@ -177,61 +237,12 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
 
     /// Puts a new attachment on the list.
     pub(super) fn insert(&self, shard: &Shard<M, P>, attachment: NonNull<Attachment<M, P>>) {
-        let mut list = shard.0.lock();
-        self.count_if(list.closed && list.first.is_null());
-        // SAFETY: what is on the list lives, and the lock is held.
-        unsafe {
-            let next = list.first;
-            (*attachment.as_ref().links.write()).next = next;
-            if let Some(next) = next.as_ref() {
-                (*next.links.write()).previous = attachment.as_ptr();
-            }
-        }
-        list.first = attachment.as_ptr();
-    }
-}
-
-impl<M: Platform, P: Policies<M>> List<M, P> {
-    /// # Safety
-    /// `attachment` is on this list, which is locked.
-    unsafe fn remove(&mut self, attachment: &Attachment<M, P>) {
-        // SAFETY: it and its neighbours are on the list, and the lock is held.
-        unsafe {
-            let links = attachment.links.read();
-            let (next, previous) = ((*links).next, (*links).previous);
-            match previous.as_ref() {
-                Some(previous) => (*previous.links.write()).next = next,
-                None => self.first = next,
-            }
-            if let Some(next) = next.as_ref() {
-                (*next.links.write()).previous = previous;
-            }
-        }
-    }
-
-    /// The attachments, while the list is locked.
-    fn iter(&self) -> impl Iterator<Item = &Attachment<M, P>> {
-        // SAFETY: what is on the list lives while the lock is held.
-        let follow = |at: *const Attachment<M, P>| unsafe { at.as_ref() };
-        // SAFETY: links are under the lock.
-        iter::successors(follow(self.first), move |at| unsafe {
-            follow((*at.links.read()).next)
-        })
-    }
-
-    /// The first attachment behind `after` (`None`: of all) that is not about to go.
-    fn next(&self, after: Option<&Attachment<M, P>>) -> Option<Attached<M, P>> {
-        // SAFETY: what is on the list lives while the lock is held, and it is.
-        unsafe {
-            let mut at = after.map_or(self.first, |after| (*after.links.read()).next);
-            while let Some(attachment) = at.as_ref() {
-                if attachment.try_retain() {
-                    return Some(Attached::from_raw(attachment));
-                }
-                at = (*attachment.links.read()).next;
-            }
-        }
-        None
+        let mut list = shard.list().lock();
+        self.count_if(list.closed && list.ranges.is_empty());
+        // SAFETY: it is the caller's.
+        shard.reach.widen(unsafe { attachment.as_ref() }.pages());
+        // SAFETY: it is new, and is taken out before it goes.
+        unsafe { list.ranges.insert(attachment.as_ptr()) };
     }
 }
 
@@ -245,9 +256,9 @@ pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachme
         let attachment = place.as_ref();
         let object = attachment.object_pointer();
         let shard = object.as_ref().life.shard(attachment.shard as usize);
-        let mut list = shard.expect("the shard that lists it").0.lock();
-        list.remove(attachment);
-        (object, list.closed && list.first.is_null())
+        let mut list = shard.expect("the shard that lists it").list().lock();
+        list.ranges.remove(attachment);
+        (object, list.closed && list.ranges.is_empty())
     };
     // SAFETY: from `Attached::make`, and nobody finds it any more.
     drop(unsafe { Box::from_raw(place.as_ptr()) });
@@ -283,47 +294,100 @@ impl<M: Platform, P: Policies<M>> Drop for Life<M, P> {
     }
 }
 
+/// Where a walk over attachments has come to.
+struct Walk {
+    shard: usize,
+    after: Option<Place>,
+}
+
 impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Calls `visit` with each attachment that is there during the whole call, once, and
     /// with some of those that come or go meanwhile. No lock is held then.
     pub fn for_each_attachment(&self, mut visit: impl FnMut(&Attached<M, P>)) {
-        let life = &self.life;
-        for shard in (0..life.shards.len()).filter_map(|index| life.shard(index)) {
-            let mut at = shard.0.lock().next(None);
-            while let Some(attached) = at {
-                visit(&attached);
-                // The one that was visited stays on the list until the next is found.
-                at = shard.0.lock().next(Some(&attached));
+        let all = 0..u64::MAX;
+        let mut walk = Walk::begin::<M>();
+        let keep = |at: &Attachment<M, P>| {
+            let kept = at.try_retain();
+            // SAFETY: a reference that was added.
+            kept.then(|| unsafe { Attached::from_raw(at) })
+        };
+        while let Some(attached) = walk.next(self, &all, keep) {
+            visit(&attached);
+        }
+    }
+
+    /// The owners that map some of `pages`, each with where, and from which page of the object on: all
+    /// that do from the call on until they are told. Each step takes the lock of a shard or
+    /// more, and O(log attachments) under it; none is held between steps, and nothing is allocated.
+    ///
+    /// # Safety
+    /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is listed.
+    pub(crate) unsafe fn mappers<T>(&self, pages: Range<u64>) -> impl Iterator<Item = Mapper<T>> {
+        let mut walk = Walk::begin::<M>();
+        iter::from_fn(move || {
+            // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is there.
+            walk.next(self, &pages, |at| unsafe { at.mapper() })
+        })
+    }
+
+    /// Calls `visit` with the owners that map some of `pages` and where, under the lock of their shard.
+    ///
+    /// # Safety
+    /// As for [`Object::mappers`].
+    pub(crate) unsafe fn visit_mappers<T>(
+        &self,
+        pages: Range<u64>,
+        mut visit: impl FnMut(&T, &Attachment<M, P>),
+    ) {
+        for index in 0..self.life.shards.len() {
+            let shard = self.life.shard(index);
+            let Some(shard) = shard.filter(|shard| shard.reach.meets(&pages)) else {
+                continue;
+            };
+            let (list, mut after) = (shard.list().lock(), None);
+            while let Some((at, place)) = list.ranges.next(&pages, after) {
+                after = Some(place);
+                // SAFETY: as in `mappers`.
+                if let Some(owner) = unsafe { at.owner().cast::<T>().as_ref() } {
+                    visit(owner, at);
+                }
             }
         }
     }
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
-    /// The owners that map the object, each with where, and from which page of the object on: all that
-    /// do during the whole call. O(mappings).
-    ///
-    /// # Safety
-    /// All owners are `T`s, each in an `Arc` that stays while an attachment of its own is listed.
-    pub(crate) unsafe fn mappers<T>(&self) -> Result<Vec<Mapper<T>>, Error> {
-        let mut mappers = Vec::new();
-        for shard in (0..self.life.shards.len()).filter_map(|index| self.life.shard(index)) {
-            loop {
-                mappers.try_reserve(1)?;
-                let room = mappers.capacity() - mappers.len();
-                let list = shard.0.lock();
-                let count = list.iter().count();
-                if count <= room {
-                    // SAFETY: the shard's lock keeps them listed, so by the caller's promise the owners
-                    // are there.
-                    mappers.extend(list.iter().map(|at| unsafe { at.mapper() }));
-                    break;
-                }
-                drop(list);
-                mappers.try_reserve(count)?;
-            }
+impl Walk {
+    fn begin<M: Machine>() -> Self {
+        // Pairs with that in `Reach::widen`.
+        M::fence(Ordering::SeqCst);
+        Walk {
+            shard: 0,
+            after: None,
         }
-        Ok(mappers)
+    }
+
+    /// What `keep` makes of the next attachment of `object` that maps some of `pages` and of which it makes
+    /// something. Under the lock of its shard.
+    fn next<M: Platform, P: Policies<M>, R>(
+        &mut self,
+        object: &Object<M, P>,
+        pages: &Range<u64>,
+        keep: impl Fn(&Attachment<M, P>) -> Option<R>,
+    ) -> Option<R> {
+        while self.shard < object.life.shards.len() {
+            let shard = object.life.shard(self.shard);
+            if let Some(shard) = shard.filter(|shard| shard.reach.meets(pages)) {
+                let list = shard.list().lock();
+                while let Some((at, place)) = list.ranges.next(pages, self.after) {
+                    self.after = Some(place);
+                    if let Some(kept) = keep(at) {
+                        return Some(kept);
+                    }
+                }
+            }
+            (self.shard, self.after) = (self.shard + 1, None);
+        }
+        None
     }
 }
 

@@ -18,14 +18,14 @@
 //!   owns the entry, fences, and then reads the size. So either it sees the new size, or
 //!   the truncation waits for it.
 //! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the
-//!   page forgets the object; then all its mappings are removed. A fault lists its
-//!   mapping under the same PV lock and *afterwards*, before it releases its slot, asks
-//!   [`Object::still_has`], and takes the mapping back if not. The one that has the PV lock first
-//!   is seen by the other: the removal finds the mapping, or the fault finds
-//!   the entry without the page.
-//! - **Evict** ([`Home`]): own the entry and freeze the page's references if they
-//!   are the entry's and the evicter's: then no mapping is left, no lookup can succeed, and
-//!   the dirty flag is final.
+//!   page forgets the object; then all its mappings are removed, by a walk over the attachments that
+//!   locks the slot of each. A fault reads the entry under its slot's lock: so the walk finds the
+//!   mapping, or the fault finds the entry without the page (the pmap's module `attached`). Where
+//!   mappings are listed instead ([`crate::policy::ObjectPages`]) a fault lists its mapping under the PV lock and
+//!   *afterwards* asks [`Object::still_has`].
+//! - **Evict** ([`Home`]): own the entry, hide the page, ask whether it is mapped, and freeze the page's
+//!   references if they are the entry's and the evicter's: then no mapping is left, no lookup can
+//!   succeed, and the dirty flag is final.
 //! - **Back from a page**: a page's identity is the address of its entry, and leaves are
 //!   aligned to their size. Under the page's PV lock the identity is true: a task that takes a page
 //!   out changes it under that lock before the entry may go. The task that then owns the entry
@@ -44,6 +44,7 @@ mod home;
 mod leaf;
 mod life;
 mod page;
+mod ranges;
 mod swapped;
 mod tree;
 mod truncate;
@@ -53,6 +54,7 @@ pub use attachment::{Attached, Attachment};
 pub(crate) use bytes::copy_out;
 pub use handle::ObjectRef;
 pub use home::Home;
+pub(crate) use home::entry_of;
 pub use page::{Advice, PageRef};
 pub(crate) use truncate::in_page;
 
@@ -109,6 +111,13 @@ pub struct Object<M: Platform, P: Policies<M>> {
 /// Which object, among those that live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(usize);
+
+impl ObjectId {
+    /// As a number, which no other object has that lives.
+    pub fn number(self) -> u64 {
+        self.0 as u64
+    }
+}
 
 /// Where an object's content is when it is not in memory.
 enum Backing<M: Platform> {

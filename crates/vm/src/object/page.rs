@@ -69,6 +69,15 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(self.tree.find(index).and_then(|entry| self.look_up(entry)))
     }
 
+    /// The frame of the page at `index`, if the object shows one, as of a moment ago; not retained.
+    /// [`Error::Bus`] behind the object's end.
+    pub(crate) fn shown(&self, index: u64) -> Result<Option<Frame>, Error> {
+        match index < self.pages() {
+            true => Ok(self.resident(index)),
+            false => Err(Error::Bus { page: index }),
+        }
+    }
+
     /// The page at `index`, retained; it is read in, or made, if it is not in memory,
     /// with neighbours as `advice` says.
     ///

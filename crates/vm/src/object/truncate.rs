@@ -9,7 +9,7 @@ use crate::policy::Policies;
 use crate::vm::Hold;
 use core::mem;
 use core::ops::Range;
-use machine::{Atomic, Ordering, PAGE_SIZE, Platform};
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform};
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// As [`Object::truncate`], but that want of frames is an error at once.
@@ -78,41 +78,54 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.mark_dirty(page.frame());
     }
 
-    /// Makes the object's `pages` zero. Of anonymous memory those in memory are taken away, as by
-    /// [`Object::truncate`], and so is what is in the swap space; a file's are paged in and zeroed,
-    /// since a store cannot be told: O(pages).
+    /// What [`Object::punch`] of `pages` may be refused for, with nothing changed: O(pages) of a
+    /// file's.
+    pub(crate) fn prepare_to_punch(&self, pages: Range<u64>) -> Result<(), Error> {
+        if let Backing::Anonymous(_) = self.backing {
+            return Ok(());
+        }
+        if pages.end > MAX_PAGES {
+            return Err(Error::TooFar { page: MAX_PAGES });
+        }
+        let mut inside = pages.start..pages.end.min(self.pages());
+        inside.try_for_each(|index| self.tree.make(index, self.erased()).map(drop))
+    }
+
+    /// Makes the object's `pages`, which are prepared, zero. Of anonymous memory those in memory are
+    /// taken away, as by [`Object::truncate`], and so is what is in the swap space. Of a file those in
+    /// memory are zeroed, and `zeroes`, a page, is written to the store for the others: O(pages).
     ///
     /// [`Error::Io`] if the store fails; then some of the pages may be zero.
     pub(crate) fn punch(
         &self,
         pages: Range<u64>,
+        zeroes: Frame,
         mut remove: impl FnMut(&Hold<M, P>),
     ) -> Result<(), Error> {
-        if let Backing::Store(_) = self.backing {
-            if pages.end > MAX_PAGES {
-                return Err(Error::TooFar { page: MAX_PAGES });
+        let Backing::Store(store) = &self.backing else {
+            for (_, entry) in self.tree.entries(pages) {
+                self.take_away(entry, &mut remove);
             }
-            return self.blank(pages);
-        }
-        for (_, entry) in self.tree.entries(pages) {
-            self.take_away(entry, &mut remove);
+            return Ok(());
+        };
+        for (index, entry) in self.tree.entries(pages) {
+            let owned = entry.own();
+            if let Content::Frame(frame) = owned.content {
+                bytes::zero_from(self.vm.machine(), frame, 0);
+                // Not before: a task that takes it for clean in between takes less than there is.
+                self.mark_dirty(frame);
+                continue;
+            }
+            // Pairs with the fence in `truncate`, which waits for the owner if this sees an older size.
+            M::fence(Ordering::SeqCst);
+            let inside = self.size().saturating_sub(index * PAGE_SIZE as u64);
+            let count = inside.min(PAGE_SIZE as u64) as usize;
+            if count > 0 {
+                let written = store.write(self.vm.machine(), index, &[zeroes], count);
+                written.map_err(Error::Io)?;
+            }
         }
         Ok(())
-    }
-
-    /// Writes zeroes to those of `pages` that the object reaches to.
-    fn blank(&self, mut pages: Range<u64>) -> Result<(), Error> {
-        let blanked = pages.try_for_each(|index| {
-            let page = self.page(index, Advice::Random)?;
-            bytes::zero_from(self.vm.machine(), page.frame(), 0);
-            // Not before: a task that takes it for clean in between takes less than there is.
-            self.mark_dirty(page.frame());
-            Ok(())
-        });
-        match blanked {
-            Err(Error::Bus { .. }) => Ok(()),
-            blanked => blanked,
-        }
     }
 
     /// Sees to it that what lies behind the object's end is zero, in memory and in the
@@ -165,6 +178,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             }
             Content::Frame(frame) => {
                 let hold = self.vm.hold(frame).expect("an owned entry keeps its page");
+                let hold = hold.with_entry(owned.address());
                 owned.hide();
                 let page = self.vm.page(frame);
                 let mut list = self.vm.lock_pv(frame);

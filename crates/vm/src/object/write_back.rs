@@ -150,6 +150,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         };
         let vm = &self.object.vm;
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
+        let hold = hold.with_entry(owned.address());
         // First: what comes to be known as dirty while `clean` waits for the tasks that unmap the
         // page may be written through their translations still.
         let own = {

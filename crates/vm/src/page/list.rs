@@ -124,6 +124,10 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
         self.page
             .flags
             .store(now & !(flags | lazy), Ordering::Relaxed);
+        if taken & Descriptor::<M, P>::DIRTY != 0 {
+            // Pairs with that in `Pmap::note_dirty`.
+            M::fence(Ordering::SeqCst);
+        }
         taken
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Looked at and cleared under the page's PV lock alone: as long as a PV entry is listed, its
 //! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
-//! be about to lock the list; it brings the entry's bits then.
+//! be about to lock the list; it brings the entry's bits then. Of mappings that are on no list
+//! ([`super::attached`]) under the slot's lock.
 
 use super::Pmap;
+use super::attached::Found;
 use super::listed::Members;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies};
@@ -17,11 +19,24 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in
     /// general). O(mappings).
     pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {
-        self.test_referenced_at(hold.frame())
+        let frame = hold.frame();
+        let of_object =
+            self.wait_for_object(frame, hold.entry(), |of| of.take_bit(frame, pte::ACCESSED));
+        self.test_listed(frame) | of_object.unwrap_or(false)
     }
 
-    /// As [`Vm::test_referenced`], while the caller holds the page.
-    pub(crate) fn test_referenced_at(&self, frame: Frame) -> bool {
+    /// As [`Vm::test_referenced`], while the caller holds the page; `None` if another task is busy with it.
+    pub(crate) fn test_referenced_at(&self, frame: Frame) -> Option<bool> {
+        let of_object = match self.of_object(frame, None, |of| of.take_bit(frame, pte::ACCESSED)) {
+            Found::Object(referenced) => referenced,
+            Found::Listed => false,
+            Found::Busy => return None,
+        };
+        Some(self.test_listed(frame) | of_object)
+    }
+
+    /// Whether the page is known to be used, or a mapping on its list has been.
+    fn test_listed(&self, frame: Frame) -> bool {
         let mut list = self.lock_pv(frame);
         let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
         let mut referenced = flags != 0;
@@ -46,10 +61,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn test_modified(&self, hold: &Hold<M, P>) -> bool {
         let frame = hold.frame();
         let page = self.page(frame);
+        // Before the flag is taken, which an unmap sets that the walk may have waited for.
+        let of_object =
+            self.wait_for_object(frame, hold.entry(), |of| of.take_bit(frame, pte::DIRTY));
         let reverse = self.invalidation().reverse();
         let mut list = self.lock_pv(frame);
         let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
-        let mut modified = flags != 0;
+        let mut modified = flags != 0 || of_object.unwrap_or(false);
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
             let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };

@@ -142,17 +142,24 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         prot: Prot,
     ) -> Result<(), Error> {
         self.prepare(part)?;
-        let old = self.take_out(part);
+        let (old, kind) = self.take_out(part);
         self.vm.machine().copy(old, frame);
-        self.vm.release_page(old);
+        self.release_mapping(old, kind);
         self.link(part, entry::page(frame, Kind::Private, prot, true));
         Ok(())
     }
 
     /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
     pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
-        let frame = self.take_out(part);
-        self.vm.release_page(frame);
+        let (frame, kind) = self.take_out(part);
+        self.release_mapping(frame, kind);
+    }
+
+    /// Drops the reference to a page that its mapping of this kind had, if it had one.
+    fn release_mapping(&self, frame: Frame, kind: Kind) {
+        if self.is_listed(kind) {
+            self.vm.release_page(frame);
+        }
     }
 
     /// Empties the entry at the start of `part`, which names a slot of the swap space; the
@@ -163,13 +170,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes the page at the start of `part` away from it: no CPU of this space reaches it
-    /// any more. The mapping's reference is the caller's. Under the slot's lock.
-    fn take_out(&self, part: &mut Part<'_, M, P>) -> Frame {
-        let Entry::Page { frame, .. } = self.entry_at(part) else {
+    /// any more. The mapping's reference, if it has one, is the caller's. Under the slot's lock.
+    fn take_out(&self, part: &mut Part<'_, M, P>) -> (Frame, Kind) {
+        let Entry::Page { frame, kind, .. } = self.entry_at(part) else {
             unreachable!("the caller has found a page here");
         };
-        let mut list = self.vm.lock_pv(frame);
-        self.detach(part, &mut list, 0)
+        let frame = match self.is_listed(kind) {
+            true => self.detach(part, &mut self.vm.lock_pv(frame), 0),
+            false => self.detach_attached(part),
+        };
+        (frame, kind)
     }
 
     /// The page mapped at `address`, if any.

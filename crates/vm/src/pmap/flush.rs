@@ -15,8 +15,11 @@ const SUPERPAGES: usize = 16;
 /// frees; a gather must not be dropped with something in it.
 pub(super) struct Gather {
     range: Option<VaRange>,
+    /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped without being
+    /// listed, and written.
     pages: [Frame; CAPACITY],
     page_count: usize,
+    dirty_count: usize,
     /// The first frames of superpages.
     superpages: [Frame; SUPERPAGES],
     superpage_count: usize,
@@ -28,6 +31,7 @@ impl Gather {
             range: None,
             pages: [Frame(0); CAPACITY],
             page_count: 0,
+            dirty_count: 0,
             superpages: [Frame(0); SUPERPAGES],
             superpage_count: 0,
         }
@@ -48,6 +52,14 @@ impl Gather {
         self.superpage_count += 1;
     }
 
+    /// A page of an object that was mapped at `address` without being listed, and written: it is to be dirty
+    /// when it is flushed.
+    pub(super) fn dirty_page(&mut self, address: usize, frame: Frame) {
+        self.touch(address);
+        self.dirty_count += 1;
+        self.pages[CAPACITY - self.dirty_count] = frame;
+    }
+
     /// A page at `address` whose translation changed.
     pub(super) fn touch(&mut self, address: usize) {
         let page = VaRange::sized(address, PAGE_SIZE);
@@ -59,7 +71,7 @@ impl Gather {
 
     /// Whether the next page, or superpage, would not fit.
     pub(super) fn is_full(&self) -> bool {
-        self.page_count == CAPACITY || self.superpage_count == SUPERPAGES
+        self.page_count + self.dirty_count == CAPACITY || self.superpage_count == SUPERPAGES
     }
 }
 
@@ -92,6 +104,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             self.vm.release_block(first);
         }
         gather.superpage_count = 0;
+        for &frame in &gather.pages[CAPACITY - gather.dirty_count..] {
+            self.note_dirty(frame);
+        }
+        gather.dirty_count = 0;
     }
 
     /// Flushes on every CPU that may have translations of this pmap, and returns when

@@ -3,10 +3,12 @@
 use super::Pmap;
 use super::entry;
 use super::shared::Kept;
-use crate::page::Page;
+use crate::object::Attachment;
+use crate::page::{Page, PvList};
 use crate::policy::Policies;
 use crate::pv::Pv;
 use crate::tree::{Kind, Part};
+use core::ptr;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// An entry that says something, and what is known of its page.
@@ -53,19 +55,67 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             Kept::Page(bits, list) => (bits, list),
         };
         let frame = pte::frame(bits);
-        let machine = self.vm.machine();
-        // SAFETY: the list is locked.
-        let mappings = |pv: Pv| unsafe { self.vm.members_of(pv) }.all().len();
         let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
         let is = |flag| known & flag != 0;
         let dirty = is(Page::<M, P::Invalidation>::DIRTY);
+        let kind = entry::kind(bits);
+        let mappings = match self.is_listed(kind) {
+            true => self.count_listed(&list),
+            false => {
+                // The slot's lock keeps what it says.
+                drop(list);
+                self.count_attached(&page, frame)
+            }
+        };
         Some(Seen::Page(SeenPage {
             frame,
-            kind: entry::kind(bits),
-            mappings: list.iter(machine).map(mappings).sum(),
+            kind,
+            mappings,
             dirty,
             referenced: is(Page::<M, P::Invalidation>::REFERENCED),
             lazy: is(Page::<M, P::Invalidation>::LAZY) && !dirty,
         }))
+    }
+
+    /// How many mappings are on `list`.
+    fn count_listed(&self, list: &PvList<'_, M, P>) -> usize {
+        // SAFETY: the list is locked.
+        let mappings = |pv: Pv| unsafe { self.vm.members_of(pv) }.all().len();
+        list.iter(self.vm.machine()).map(mappings).sum()
+    }
+
+    /// How many mappings the page of an object in `frame` has, which is mapped at the start of `part`, a
+    /// moment ago. A slot that is busy, as one of this space that the caller has locked with that of `part`,
+    /// counts as one.
+    fn count_attached(&self, part: &Part<'_, M, P>, frame: Frame) -> usize {
+        let at = part.range().start;
+        let Some(attached) = part.first().and_then(|mapped| mapped.attachment) else {
+            return 1;
+        };
+        let (index, mut count) = (attached.index(at), 0);
+        let see = |pmap: &Self, to: &Attachment<M, P>| {
+            let address = to.address(index);
+            let is_there = address.is_some_and(|address| {
+                let page = VaRange::sized(address, PAGE_SIZE);
+                let is_here = ptr::eq(pmap, self) && part.slot_range().common(page) == page;
+                match is_here {
+                    true => self.entry_at(&part.again(page)).maps(frame),
+                    false => pmap.may_map(page, frame),
+                }
+            });
+            count += usize::from(is_there);
+        };
+        // SAFETY: owners are pmaps, as `Object::attach` says.
+        unsafe { attached.object().visit_mappers(index..index + 1, see) };
+        count.max(1)
+    }
+
+    /// Whether the entry of `page` maps `frame`, or its slot is busy.
+    fn may_map(&self, page: VaRange, frame: Frame) -> bool {
+        let locked = self.tree.try_around(page.start);
+        locked.is_none_or(|mut locked| {
+            let mut parts = locked.parts_in(page);
+            parts.any(|part| self.entry_at(&part).maps(frame))
+        })
     }
 }

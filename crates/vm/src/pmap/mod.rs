@@ -16,6 +16,8 @@
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
 //!
+//! Mappings of objects' pages have no PV entries: [`attached`] says how these are found and waited for.
+//!
 //! A fork may have given a slot's tables to other spaces too: [`shared`] says how it is changed then.
 //!
 //! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how it comes to that and
@@ -25,6 +27,7 @@
 //! cleared by exchange, never by store.
 
 mod active;
+mod attached;
 mod bits;
 mod chunks;
 mod enter;
@@ -175,11 +178,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn allocate_root(&self) -> Result<Frame, Error> {
         let root = self.allocate_table()?;
         if let Some(kernel) = self.kernel() {
-            let word = |table, place| self.machine().word(table, place);
-            for place in kernel.places.clone() {
+            let machine = self.machine();
+            let (mut first, end) = (kernel.places.start, kernel.places.end);
+            while let Some((place, entry)) = machine.find_word(kernel.root, first, end, !0) {
                 // Relaxed: a CPU that activates the root has come by it in some ordered way.
-                let entry = word(kernel.root, place).load(Ordering::Relaxed);
-                word(root, place).store(entry, Ordering::Relaxed);
+                machine.word(root, place).store(entry, Ordering::Relaxed);
+                first = place + 1;
             }
         }
         Ok(root)

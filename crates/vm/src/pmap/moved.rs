@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::policy::Policies;
 use crate::pv::PvTables;
 use crate::tree::{Kind, Part, Two};
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gets the memory that it takes to move the pages of `from` to `to`, which is as long;
@@ -29,12 +29,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 }
                 let page = VaRange::sized(at, PAGE_SIZE);
                 for mut target in self.tree.parts_of(locked, page) {
-                    if let Entry::Swapped(_) = Entry::decode(bits) {
-                        // A swapped page is on no list.
-                        self.prepare_leaf(&mut target)?;
-                    } else {
-                        self.prepare(&mut target)?;
-                        ready = (at + 1).next_multiple_of(PvTables::SPAN);
+                    match Entry::decode(bits) {
+                        Entry::Page { kind, .. } if self.is_listed(kind) => {
+                            self.prepare(&mut target)?;
+                            ready = (at + 1).next_multiple_of(PvTables::SPAN);
+                        }
+                        _ => drop(self.prepare_leaf(&mut target)?),
                     }
                 }
             }
@@ -46,7 +46,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// CPU reaches the pages at their old addresses.
     ///
     /// A page stays on some mapping's list all the time, so nobody takes it for unmapped:
-    /// no delayed invalidation.
+    /// no delayed invalidation. What is on no list goes over if the object still shows it
+    /// ([`super::attached`]).
     pub(crate) fn move_pages(&self, locked: &Two<'_, M, P>, from: VaRange, to: VaRange) {
         let mut gather = Gather::new();
         for mut part in self.tree.parts_of(locked, from) {
@@ -56,9 +57,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 let at = address - from.start + to.start;
                 let page = VaRange::sized(at, PAGE_SIZE);
                 for mut target in self.tree.parts_of(locked, page) {
-                    self.move_page(&mut part, address, &mut target, bits);
+                    self.move_page(&mut part, address, &mut target, bits, &mut gather);
                 }
                 gather.touch(address);
+                if gather.is_full() {
+                    self.settle(&mut gather);
+                }
             }
         }
         self.settle(&mut gather);
@@ -71,10 +75,24 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         address: usize,
         target: &mut Part<'_, M, P>,
         bits: u64,
+        gather: &mut Gather,
     ) {
-        let Entry::Page { frame, .. } = Entry::decode(bits) else {
-            let old = self.clear(part, address, 0);
-            return self.write(target, old);
+        let frame = match Entry::decode(bits) {
+            Entry::Page { frame, kind, .. } if self.is_listed(kind) => frame,
+            Entry::Page { frame, .. } => {
+                let old = self.clear(part, address, 0);
+                let at = part.again(VaRange::sized(address, PAGE_SIZE));
+                if self.still_shows(&at, frame) {
+                    self.write(target, old);
+                } else if old & pte::DIRTY != 0 {
+                    gather.dirty_page(address, frame);
+                }
+                return;
+            }
+            Entry::Empty | Entry::Swapped(_) => {
+                let old = self.clear(part, address, 0);
+                return self.write(target, old);
+            }
         };
         let mut list = self.vm.lock_pv(frame);
         let old = self.clear(part, address, 0);

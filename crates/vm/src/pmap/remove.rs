@@ -1,7 +1,7 @@
 //! Removing the mappings of a range: munmap's half of the pmap.
 
 use super::Pmap;
-use super::entry::Entry;
+use super::entry::{self, Entry};
 use super::flush::Gather;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
@@ -93,8 +93,10 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     pub(crate) fn pages(&mut self) {
         let (mut is_vacant, mut is_shared) = (true, false);
         for part in self.locked.parts() {
-            is_vacant &= part.is_vacant();
-            is_shared |= part.size() == Size::Shared;
+            if !part.is_vacant() {
+                is_vacant = false;
+                is_shared |= part.size() == Size::Shared;
+            }
         }
         if is_shared {
             self.pmap.leave_slots(&mut self.locked);
@@ -134,7 +136,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
             block: &mut self.block,
             gather: Gather::new(),
         };
-        for part in self.locked.parts() {
+        for part in self.locked.parts().filter(|part| !part.is_vacant()) {
             choose(&part, &mut |range| taking.pages(part.again(range)));
         }
         taking.settle();
@@ -178,7 +180,30 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         }
         let mut last = None;
         for (address, bits) in self.pmap.used(part.leaf(), part.range()) {
-            last = self.page(&mut part, address, pte::frame(bits), last.take());
+            if self.pmap.is_listed(entry::kind(bits)) {
+                last = self.page(&mut part, address, pte::frame(bits), last.take());
+            } else {
+                self.attached_page(&mut part, address);
+            }
+        }
+    }
+
+    /// Clears the entry at `address`, which maps a page of an object and is on no list. The page stays
+    /// at least until the slot is released ([`super::attached`]), so no block is opened for it.
+    fn attached_page(&mut self, part: &mut Part<'_, M, P>, address: usize) {
+        let old = self.pmap.clear(part, address, 0);
+        let frame = pte::frame(old);
+        if old & pte::DIRTY != 0 {
+            self.gather.dirty_page(address, frame);
+            if self.gather.is_full() {
+                self.settle();
+            }
+            return;
+        }
+        self.gather.touch(address);
+        let flags = Page::<M, P::Invalidation>::harvest(old);
+        if flags & !self.pmap.vm.page(frame).flags() != 0 {
+            self.lock(None, frame).set_flags(flags);
         }
     }
 

@@ -9,10 +9,11 @@ use crate::pv::Pv;
 use crate::tree::{Kind, Locked, Mapped, Part, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
+use core::num::NonZeroUsize;
 use machine::{Atomic, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// What the mappings that went knew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// The page has been written since it was last clean.
     pub dirty: bool,
@@ -54,7 +55,7 @@ impl How {
     };
 
     /// Whether the mapping at the start of `part` is left alone.
-    fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
+    pub(super) fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
         let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
         self.reclaims && part.first().is_some_and(stays)
     }
@@ -68,16 +69,18 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
     /// is in no delayed-invalidation block.
     pub fn remove_all(&self, hold: &Hold<M, P>) -> Removed {
-        self.remove_as(hold.frame(), How::ALL)
+        self.remove_as(hold.frame(), hold.entry(), How::ALL)
     }
 
-    /// As [`Vm::remove_all`], in another way; the caller holds the page. If locked memory is
-    /// spared, some mappings may be left.
-    pub(crate) fn remove_as(&self, frame: Frame, how: How) -> Removed {
+    /// As [`Vm::remove_all`], in another way; the caller holds the page, and `owned` is its object's entry if
+    /// the caller owns that, too. If locked memory is spared, some mappings may be left.
+    pub(crate) fn remove_as(&self, frame: Frame, owned: Option<NonZeroUsize>, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
         self.walk_regions(frame);
-        let mut removed = self.take_all(frame, how);
+        let of_object = self.wait_for_object(frame, owned, |of| of.take_all(frame, how));
+        let mut removed = of_object.unwrap_or_default();
+        self.take_listed(frame, how, &mut removed);
         // Mappings that others had already taken off the list may still be cached.
         self.invalidation()
             .wait(&reverse, frame, &page.invalidation);
@@ -99,14 +102,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
     /// spared; what they knew is not harvested yet.
-    fn take_all(&self, frame: Frame, how: How) -> Removed {
-        let mut removed = Removed {
-            dirty: false,
-            referenced: false,
-            mappings: 0,
-            retries: 0,
-            is_locked: false,
-        };
+    fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) {
         let mut list = self.lock_pv(frame);
         while let Some(pv) = list.first()
             && !removed.is_locked
@@ -150,7 +146,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             drop(pmap);
             list = self.lock_pv(frame);
         }
-        removed
     }
 
     /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` have; how
@@ -222,7 +217,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Whether the page at the start of `part` is the one in `frame`.
-    fn maps(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+    pub(super) fn maps(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
         self.entry_at(part).maps(frame)
     }
 

@@ -181,6 +181,17 @@ impl Default for ForkTables {
     }
 }
 
+/// How the mappings of an object's page are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ObjectPages {
+    /// By the object's attachments, which say where the page may be mapped. A mapping is an entry
+    /// and nothing else.
+    #[default]
+    Attached,
+    /// By PV entries, as those of private pages; each mapping has a reference to the page.
+    Listed,
+}
+
 /// A choice of all policies.
 pub trait Policies<M: Machine>: 'static {
     /// How removal by the reverse map waits.

@@ -131,7 +131,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             slot: Some(slot),
             ..How::RECLAIM
         };
-        let removed = self.remove_as(page.held.frame(), how);
+        let removed = self.remove_as(page.held.frame(), None, how);
         // A page that its only mapping keeps may be written all the time: it stays private.
         if removed.is_locked && swap.references(slot) == 1 {
             page.slot = None;

@@ -13,13 +13,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Unmaps an object's page, writes it if it is dirty, and frees it if nobody has come to
     /// want it meanwhile; whether it did.
     pub(super) fn evict(&self, held: PageRef<'_, M, P>) -> bool {
-        let removed = self.remove_as(held.frame(), How::RECLAIM);
-        if removed.is_locked {
-            return false;
-        }
         let Some(home) = self.home(&held) else {
             return false;
         };
+        let removed = self.remove_as(held.frame(), Some(home.entry()), How::RECLAIM);
+        if removed.is_locked {
+            return false;
+        }
         let page = self.page(held.frame());
         if page.flags() & Page::<M, P::Invalidation>::DIRTY == 0 {
             return home.evict();
@@ -71,7 +71,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         };
         let page = self.page(held.frame());
         let lazy = Page::<M, P::Invalidation>::LAZY;
-        if page.flags() & lazy == 0 || self.remove_as(held.frame(), how).mappings == 0 {
+        if page.flags() & lazy == 0 || self.remove_as(held.frame(), None, how).mappings == 0 {
             return Err(held);
         }
         let frame = held.into_frame();

@@ -50,9 +50,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             return 0;
         };
         let page = self.page(frame);
-        if self.test_referenced_at(frame) {
-            page.set_age(YOUNG);
-            return 0;
+        match self.test_referenced_at(frame) {
+            Some(false) => {}
+            Some(true) => {
+                page.set_age(YOUNG);
+                return 0;
+            }
+            // Another task writes it, or takes it away.
+            None => return 0,
         }
         match page.age().checked_sub(1) {
             Some(age) => {
@@ -71,12 +76,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     ) -> usize {
         let page = self.page(held.frame());
         let mut list = self.lock_pv(held.frame());
-        if let Identity::Object(_) = page.identity() {
+        // Read once: an object that makes the page says so without the PV lock.
+        let identity = page.identity();
+        if let Identity::Object(_) = identity {
             drop(list);
             return usize::from(self.evict(held));
         }
         // A private page that is mapped nowhere is being made.
-        let stray = list.first().is_none() && page.identity() == Identity::Private;
+        let stray = list.first().is_none() && identity == Identity::Private;
         if !stray && list.begin_laundry() {
             drop(list);
             match self.forget(held) {

@@ -153,6 +153,10 @@ fn read<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &mut [u8]) {
 fn write<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &[u8]) {
     for (index, within, at, count) in words(from, bytes.len()) {
         let word = machine.word(frame, index);
+        if let Some(&whole) = bytes[at..at + count].as_array() {
+            word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
+            continue;
+        }
         let mut old = word.load(Ordering::Relaxed);
         loop {
             let mut new = old.to_le_bytes();

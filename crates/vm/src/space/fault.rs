@@ -7,10 +7,12 @@
 //! once where the slot looks as if that were so ([`Supply::guess`]); in a slot that is to
 //! become a superpage the page's frame is given, and zeroed under the lock.
 //!
-//! An object may be truncated beside a fault. The fault lists its mapping first and then
-//! asks whether the page is still the object's; only then it writes the table. The truncation
-//! changes the object first and then removes mappings. So one of them sees the other. Private
-//! copies are found by their slots ([`Object::set_size`]).
+//! An object may be truncated beside a fault. The truncation changes the object first, and then
+//! locks the slots where the page may be mapped: a fault that has the slot first is found, and one that has
+//! it later finds the object without the page. Where mappings are listed
+//! ([`crate::policy::ObjectPages`]) the fault lists its mapping first, asks whether the page is still the
+//! object's, and only then writes the table. Private copies are found by their slots
+//! ([`Object::set_size`]).
 
 use super::supply::{Need, Supply, advice};
 use super::{HIGHEST, LOWEST, Space};
@@ -197,8 +199,35 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         Ok(None)
     }
 
-    /// Maps the object's page, or a copy of it to write.
+    /// Maps the object's page, or a copy of it to write. The page that the object shows stays as long as the slot
+    /// is locked (see the pmap's module `attached`), so it is not retained.
     fn object(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+        if self.space.vm.lists_objects() {
+            return self.listed_object(supply);
+        }
+        let (vm, pmap) = (&self.space.vm, &self.space.pmap);
+        let (object, index) = self.mapped_object().expect("an attached page");
+        let Some(page) = object.shown(index)? else {
+            return Ok(self.need_object());
+        };
+        let shared = self.flags.has(Flags::SHARED);
+        if !self.writes || shared {
+            pmap.prepare_object(&mut self.part)?;
+            let prot = self.flags.prot();
+            pmap.make_attached(&mut self.part, page, prot, shared && prot.writes());
+            vm.queues().activate(page);
+            return Ok(None);
+        }
+        pmap.prepare(&mut self.part)?;
+        let copy = supply.room()?;
+        vm.machine().copy(page, copy);
+        vm.queues().activate(page);
+        self.make(copy, Kind::Private, true);
+        Ok(None)
+    }
+
+    /// As [`Faulting::object`], where mappings of objects' pages are on their lists.
+    fn listed_object(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let shared = self.flags.has(Flags::SHARED);
         let vm = &self.space.vm;
         let (object, index) = self.mapped_object().expect("an attached page");

@@ -141,7 +141,8 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
             return Ok(Some(child.clone()));
         }
         let owner = Arc::as_ptr(&self.child.pmap).cast();
-        let child = parent.inherit(owner)?;
+        // SAFETY: a pmap in an `Arc`, which the child keeps until nothing is mapped in it.
+        let child = unsafe { parent.inherit(owner) }?;
         self.last = Some((parent.clone(), child.clone()));
         Ok(Some(child))
     }

@@ -188,7 +188,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// What a mapping of `new` at `range` has.
     fn attributes(&self, new: &New<'_, M, P>, range: VaRange) -> Result<Attributes<M, P>, Error> {
         let attach = |(object, first): (&ObjectRef<M, P>, u64)| {
-            object.attach(Arc::as_ptr(&self.pmap).cast(), range, first)
+            // SAFETY: a pmap in an `Arc`, which the space keeps until nothing is mapped in it.
+            unsafe { object.attach(Arc::as_ptr(&self.pmap).cast(), range, first) }
         };
         Ok(Attributes {
             flags: new.flags.get(),

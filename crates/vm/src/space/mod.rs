@@ -35,11 +35,11 @@ pub use remap::Move;
 pub use request::{At, Request};
 
 use crate::error::Error;
-use crate::flags::Flags;
 use crate::heap::try_box;
 use crate::lock::HeapLock;
 use crate::pmap::Pmap;
 use crate::policy::{MapLocking, Policies, Regions};
+use crate::tree::ALL;
 use crate::vm::{Children, Keep, Vm};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -119,8 +119,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _write = self.pmap.locking.write();
         let mut heap_end = self.heap_end.write();
         self.clear_all();
-        let mut all = self.pmap.tree.lock_all();
-        self.rules_mut(&mut all).future = Flags::NONE;
         *heap_end = HEAP_START;
     }
 
@@ -156,7 +154,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
     fn drop(&mut self) {
-        self.clear_all();
+        // Slot by slot: nobody maps here any more.
+        let mut occupied = self.pmap.tree.occupied(ALL);
+        let cleared = occupied.try_for_each(|place| self.clear(place.range).map(drop));
+        if cleared.is_err() {
+            // There is no memory to unmap parts.
+            self.clear_all();
+        }
     }
 }
 

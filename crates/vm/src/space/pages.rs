@@ -4,6 +4,7 @@
 use super::Space;
 use crate::error::Error;
 use crate::flags::Flags;
+use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
@@ -85,11 +86,18 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 Some(_) => Self::add_piece(&mut pieces, mapped),
             }
         })?;
+        // Memory that is short refuses all of it, before anything has changed.
+        let zeroes = self.vm.with_frames(|| {
+            for (attached, pages) in &pieces {
+                attached.object().prepare_to_punch(pages.clone())?;
+            }
+            let frame = self.vm.allocate_page(Content::Zeroed)?;
+            Ok(PageRef::new(&self.vm, frame))
+        })?;
         pieces.iter().try_for_each(|(attached, pages)| {
-            self.vm.with_frames(|| {
-                attached.object().punch(pages.clone(), |hold| {
-                    self.vm.remove_all(hold);
-                })
+            let object = attached.object();
+            object.punch(pages.clone(), zeroes.frame(), |hold| {
+                self.vm.remove_all(hold);
             })
         })
     }

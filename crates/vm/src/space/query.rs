@@ -88,6 +88,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         regions
     }
 
+    /// What is mapped at `address`, as of an instant: the page there.
+    pub fn region_at(&self, address: usize) -> Option<Region> {
+        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        Self::check(page).ok()?;
+        let _read = self.pmap.locking.read();
+        let mut locked = self.pmap.tree.lock(page).ok()?;
+        let part = locked.parts().next()?;
+        part.first().map(|mapped| Region::of(&mapped))
+    }
+
     /// For each page of `range` (its end rounded up to pages) whether an access would find
     /// it in memory, as of an instant.
     pub fn incore(&self, range: VaRange) -> Result<Vec<bool>, Error> {

@@ -14,6 +14,7 @@
 use super::Space;
 use super::arena::TABLE;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::heap::push;
 use crate::object::Attached;
 use crate::pmap::{Removal, whole_lines};
@@ -60,10 +61,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(leaves_tables)
     }
 
-    /// Unmaps all.
+    /// Unmaps all. New memory is not locked any more.
     pub(super) fn clear_all(&self) {
-        let cleared = self.clear(ALL);
-        debug_assert!(cleared.is_ok(), "whole slots need no memory");
+        let removal = self.pmap.lock_to_remove(ALL);
+        let mut removal = removal.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
+        let (mut usage, mut attached) = (Usage::NONE, Vec::new());
+        for part in removal.locked.occupied() {
+            // Without room an object may end here; that waits for no lock, and nobody waits any more
+            // for the slots that are locked.
+            let (of_part, _) = keep_attachments(&part, &mut attached);
+            usage += of_part;
+        }
+        let rules = self.rules_mut(&mut removal.locked);
+        rules.future = Flags::NONE;
+        let counted = rules.count(usage, Usage::NONE);
+        debug_assert!(counted.is_ok(), "what shrinks is not refused");
+        removal.pages();
+        removal
+            .locked
+            .occupied()
+            .for_each(|mut part| part.set(None));
+        drop(removal);
+        self.vm.uncommit(usage.charged);
+        self.region_gone(ALL);
     }
 
     /// Frees tables that `range` does not need any more: those whose entries share no line with
@@ -118,11 +138,7 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
             part.make_room()?;
             let (of_part, kept) = keep_attachments(&part, &mut unmapping.attached);
             unmapping.usage += of_part;
-            // Unmapping all must not fail: then an object may end, which waits for no lock, while
-            // the slots are locked, for which nobody waits any more.
-            if range != ALL {
-                kept?;
-            }
+            kept?;
         }
         Ok(unmapping)
     }

@@ -4,13 +4,17 @@ use super::locked::{Held, lock, unlock};
 use super::part::Part;
 use super::{ALL, Place, Tree};
 use crate::policy::Policies;
-use machine::Platform;
+use machine::{Platform, VaRange};
 
 /// A walk over a tree that holds one slot, and takes the next before it releases it.
 ///
 /// An operation holds all slots of its range to its end, and takes them in the same order:
 /// so it is either done wherever the walk comes, or nowhere. Operations on ranges apart
 /// may be seen in another order than they were done in.
+///
+/// Empty slots are passed over without their locks, and looked at again with the next slot locked:
+/// an operation on one of them is then either seen, or it waits for a slot that the walk holds, or the
+/// walk has passed all of its slots.
 pub(crate) struct Coupled<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
     held: Option<(Place<'a, M, P>, Held<M>)>,
@@ -43,16 +47,26 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
 
     fn lock_next(&mut self) -> Place<'a, M, P> {
         loop {
-            let place = self.tree.find(self.next);
+            let to = self.occupied(ALL.end);
+            let to = to.unwrap_or_else(|| self.tree.find(ALL.end - 1));
             // Observers see the first slot, which stands for all.
-            let held = lock(place.slot, self.held.is_none());
-            if place.slot.child().is_none() {
-                self.release(Some((place, held)));
-                return place;
+            let held = lock(to.slot, self.held.is_none());
+            if to.slot.child().is_none() && self.occupied(to.range.start).is_none() {
+                self.release(Some((to, held)));
+                return to;
             }
-            // It was subdivided meanwhile.
-            unlock(place.slot, held);
+            // It was subdivided meanwhile, or something was mapped before it.
+            unlock(to.slot, held);
         }
+    }
+
+    /// The next slot before `end` that is not empty.
+    fn occupied(&self, end: usize) -> Option<Place<'a, M, P>> {
+        let range = VaRange {
+            start: self.next,
+            end,
+        };
+        self.tree.occupied(range).next()
     }
 
     /// Lets the held slot go and holds `next`.

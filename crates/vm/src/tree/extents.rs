@@ -23,6 +23,12 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         &self.sorted
     }
 
+    /// Whether there is room for any.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.sorted.capacity() > 0
+    }
+
     /// Forgets all extents; their room stays.
     pub(super) fn clear(&mut self) {
         self.sorted.clear();

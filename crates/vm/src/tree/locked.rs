@@ -2,6 +2,7 @@
 
 use super::extent::Mapped;
 use super::part::Part;
+use super::places::Places;
 use super::{ALL, Place, Slot, Tree, shift, span};
 use crate::error::Error;
 use crate::lock::SlotLock;
@@ -62,9 +63,9 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
             range: VaRange { start, end: start },
             first: None,
         };
-        while locked.range.end < range.end {
-            let is_first = locked.first.is_none();
-            locked.extend(range, watched && is_first)?;
+        while !locked.extend(self.find(start), range, watched)? {}
+        if locked.range.end < range.end {
+            locked.extend_over(range)?;
         }
         Ok(locked)
     }
@@ -103,7 +104,15 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         _held: &Two<'a, M, P>,
         range: VaRange,
     ) -> impl Iterator<Item = Part<'a, M, P>> + use<'a, M, P> {
-        self.places(range).map(move |place| Part::new(place, range))
+        // One or two: each by a descent of its own.
+        let mut at = range.start;
+        iter::from_fn(move || {
+            (at < range.end).then(|| {
+                let place = self.find(at);
+                at = place.range.end;
+                Part::new(place, range)
+            })
+        })
     }
 
     /// Locks all addresses. That needs no memory.
@@ -119,6 +128,29 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         debug_assert_eq!(place.level, 0);
         let locked = self.lock(range.common(place.range));
         locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
+    }
+
+    /// As [`Tree::lock_around`], if that needs no waiting; unobserved, for a look beside other slots' locks.
+    pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, M, P>> {
+        let place = self.find(address);
+        place.slot.lock.raw().try_lock()?;
+        if place.slot.child().is_some() {
+            // It was subdivided meanwhile.
+            unlock(place.slot, None);
+            return None;
+        }
+        Some(Locked {
+            tree: self,
+            range: place.range,
+            first: Some((place, None)),
+        })
+    }
+
+    /// Locks the slot that covers `address`, of whatever level. That needs no memory.
+    #[track_caller]
+    pub(crate) fn lock_around(&self, address: usize) -> Locked<'_, M, P> {
+        let locked = self.lock(self.find(address).range);
+        locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
     }
 }
 
@@ -146,7 +178,14 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     /// The slots held, in order, with what the range covers of them.
     pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
         let range = self.range;
-        self.places().map(move |(place, _)| Part::new(place, range))
+        self.places().map(move |place| Part::new(place, range))
+    }
+
+    /// Those of [`Locked::parts`] in which something is mapped.
+    pub(crate) fn occupied(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
+        let range = self.range;
+        let places = self.tree.occupied(range);
+        places.map(move |place| Part::new(place, range))
     }
 
     /// As [`Locked::parts`], with what `range`, which lies in what is locked, covers of them.
@@ -195,52 +234,74 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         last
     }
 
-    /// Locks the slot at the end of what is held, as the first step or the next.
-    #[track_caller]
-    fn extend(&mut self, range: VaRange, watched: bool) -> Result<(), Error> {
-        loop {
-            let place = self.tree.find(self.range.end);
-            let held = lock(place.slot, watched);
-            if place.slot.child().is_some() {
-                // It was subdivided meanwhile.
-                unlock(place.slot, held);
-            } else if place.level == 0 || is_covered(place.range, range) {
-                self.range.end = place.range.end.min(range.end);
-                if self.first.is_none() {
-                    self.first = Some((place, held));
-                }
-                return Ok(());
-            } else {
-                let subdivided = place.slot.subdivide(place.range);
-                unlock(place.slot, held);
-                subdivided?;
+    /// Locks what comes after the first slot.
+    #[inline(never)]
+    fn extend_over(&mut self, range: VaRange) -> Result<(), Error> {
+        let start = self.range.end;
+        let mut places = self.tree.places(VaRange { start, ..range });
+        while let Some(place) = places.next() {
+            if !self.extend(place, range, false)? {
+                places.back_to(self.range.end);
             }
         }
+        Ok(())
     }
 
-    /// The slots held, and whether each is the first.
-    fn places(&self) -> impl Iterator<Item = (Place<'a, M, P>, bool)> + use<'a, M, P> {
-        let (tree, range) = (self.tree, self.range);
-        let mut first = self.first.as_ref().map(|(place, _)| *place);
-        let mut at = range.start;
-        iter::from_fn(move || {
-            if at >= range.end {
-                return None;
-            }
-            let known = first.take();
-            let place = known.unwrap_or_else(|| tree.find(at));
-            at = place.range.end;
-            Some((place, known.is_some()))
-        })
+    /// Locks `place`, which follows on what is held, as the first step or the next. `false` if it has
+    /// got a node instead.
+    #[track_caller]
+    #[inline(always)]
+    fn extend(
+        &mut self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+        watched: bool,
+    ) -> Result<bool, Error> {
+        let held = lock(place.slot, watched);
+        if place.slot.child().is_some() {
+            // It was subdivided meanwhile.
+            unlock(place.slot, held);
+            return Ok(false);
+        }
+        if place.level > 0 && !is_covered(place.range, range) {
+            let subdivided = place.slot.subdivide(place.range);
+            unlock(place.slot, held);
+            return subdivided.map(|()| false);
+        }
+        self.range.end = place.range.end.min(range.end);
+        if self.first.is_none() {
+            self.first = Some((place, held));
+        }
+        Ok(true)
+    }
+
+    /// The slots held.
+    #[inline]
+    fn places(&self) -> impl Iterator<Item = Place<'a, M, P>> + use<'a, M, P> {
+        let (mut first, mut rest) = self.first_and_rest();
+        iter::from_fn(move || first.take().or_else(|| rest.next()))
+    }
+
+    /// The first slot that is held, and the others.
+    #[inline]
+    fn first_and_rest(&self) -> (Option<Place<'a, M, P>>, Places<'a, M, P>) {
+        let first = self.first.as_ref().map(|(place, _)| *place);
+        let start = first.map_or(self.range.end, |first| first.range.end);
+        let rest = VaRange {
+            start,
+            end: self.range.end,
+        };
+        (first, self.tree.places(rest))
     }
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
     fn drop(&mut self) {
-        for (place, is_first) in self.places() {
-            let held = self.first.take_if(|_| is_first);
-            unlock(place.slot, held.and_then(|(_, held)| held));
+        let (_, rest) = self.first_and_rest();
+        if let Some((first, held)) = self.first.take() {
+            unlock(first.slot, held);
         }
+        rest.for_each(|place| unlock(place.slot, None));
     }
 }
 

@@ -28,18 +28,20 @@ mod extent;
 mod extents;
 mod locked;
 mod part;
+mod places;
 mod run;
 mod slot;
 mod state;
 
 pub(crate) use extent::{Attributes, Mapped};
 pub(crate) use locked::{Holding, Locked, Two};
+use locked::{lock, unlock};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
 
 use crate::policy::Policies;
-use core::{array, iter};
+use core::array;
 use machine::{Platform, VaRange, pte};
 use slot::{FAN_OUT, FAN_OUT_SHIFT};
 use state::State;
@@ -81,11 +83,7 @@ impl<M: Platform, P: Policies<M>> Place<'_, M, P> {
     /// As [`Tree::is_hole`], of a range that begins here.
     #[inline]
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
-        // Without a child after the state was read is without one when it was read.
-        self.level > 0
-            && range.end <= self.range.end
-            && self.slot.state() == State::Empty
-            && self.slot.child().is_none()
+        self.level > 0 && range.end <= self.range.end && self.slot.is_empty()
     }
 }
 
@@ -122,18 +120,6 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         }
     }
 
-    /// The slots without nodes that reach into `range`, in order, none of them locked.
-    pub(crate) fn places(&self, range: VaRange) -> impl Iterator<Item = Place<'_, M, P>> {
-        let mut at = range.start;
-        iter::from_fn(move || {
-            (at < range.end).then(|| {
-                let place = self.find(at);
-                at = place.range.end;
-                place
-            })
-        })
-    }
-
     /// Whether `range` was one empty slot above level 0, or within one, at an instant
     /// during the call. (`false` does not say that something is mapped there.)
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
@@ -148,6 +134,11 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
             State::Empty => None,
             State::Whole => Some(place.range.end),
             State::Parts => self.lock_small(place, range).last_end(),
+            // Since it was come by; once its lock is free, the node is there.
+            State::Divided => {
+                unlock(place.slot, lock(place.slot, false));
+                self.obstacle(range.common(place.range))
+            }
         };
         self.places(range).filter_map(found).last()
     }

@@ -118,7 +118,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         // SAFETY: the slot's lock is held, and nothing writes during the visit.
         let inside = || unsafe { &*self.place.slot.inside() };
         match self.place.slot.state() {
-            State::Empty => {}
+            State::Empty | State::Divided => {}
             State::Whole => visit(inside().whole(self.range)),
             State::Parts => {
                 for extent in inside().extents.overlapping(self.range) {
@@ -150,7 +150,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         // which borrows the part.
         let inside = || unsafe { &*self.place.slot.inside() };
         let first = match self.place.slot.state() {
-            State::Empty => None,
+            State::Empty | State::Divided => None,
             State::Whole => Some(inside().whole(self.range)),
             State::Parts => {
                 let extents = inside().extents.overlapping(self.range);
@@ -233,7 +233,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     pub(crate) fn update(&mut self, change: impl Fn(&mut Attributes<M, P>)) {
         let (range, place) = (self.range, self.place.range);
         match self.place.slot.state() {
-            State::Empty => {}
+            State::Empty | State::Divided => {}
             State::Whole if self.is_all() => {
                 let mut attributes = self.inside().whole(place).attributes();
                 change(&mut attributes);

@@ -11,6 +11,8 @@ use crate::policy::Policies;
 use crate::pv::{PvTables, Table};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::mem::ManuallyDrop;
+use core::ops::BitOr;
 use core::{array, ptr, slice};
 use machine::{Atomic, Ordering, Platform, SharedCell, VaRange};
 use sync::RawLock;
@@ -24,7 +26,7 @@ pub(super) const FAN_OUT_SHIFT: u32 = 6;
 /// operation writes to change what is mapped there.
 ///
 /// A slot is *empty*, *whole* (mapped from end to end with equal attributes), in *parts*
-/// (level 0 only), or *subdivided*: then its node says all, for good.
+/// (level 0 only), or *divided*: then its node says all, for good.
 #[repr(C, align(64))]
 pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
@@ -38,7 +40,7 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// lock while the size is [`Size::Shared`]; read by anybody.
     counts: [M::AtomicU16; KINDS],
     /// What else `lock` protects.
-    inside: M::Cell<Inside<M, P>>,
+    inside: M::Cell<ManuallyDrop<Inside<M, P>>>,
 }
 
 /// What an entry of a leaf table stands for.
@@ -79,6 +81,12 @@ impl<M: Platform, P: Policies<M>> Inside<M, P> {
         }
     }
 
+    /// Whether there is anything to drop.
+    #[inline]
+    fn keeps_memory(&self) -> bool {
+        self.attachment.is_some() || self.extents.has_room()
+    }
+
     /// Sets the attributes of all of the slot, or says that it has none.
     pub(super) fn set_whole(&mut self, attributes: Option<Attributes<M, P>>) {
         let attributes = attributes.unwrap_or(Attributes::private(Flags::NONE));
@@ -111,7 +119,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
             state: M::AtomicU8::new(state),
             lock: RawLock::new(),
             counts: array::from_fn(|_| M::AtomicU16::new(0)),
-            inside: M::Cell::new(inside),
+            inside: M::Cell::new(ManuallyDrop::new(inside)),
         }
     }
 
@@ -125,11 +133,19 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, FAN_OUT) })
     }
 
-    /// How much is mapped. Exact under the lock if there is no child; else a hint.
+    /// How much is mapped. Exact under the lock; else a hint.
     #[inline]
     pub(super) fn state(&self) -> State {
         // Acquire: what the reader loads next is not older.
         State::from_byte(self.state.load(Ordering::Acquire))
+    }
+
+    /// Whether nothing is mapped in any of `slots`, a moment ago.
+    #[inline]
+    pub(super) fn are_empty(slots: &[Self]) -> bool {
+        // Acquire: as in `state`.
+        let bytes = slots.iter().map(|slot| slot.state.load(Ordering::Acquire));
+        bytes.fold(0, BitOr::bitor) & State::MASK == State::Empty as u8
     }
 
     /// Under the lock.
@@ -198,7 +214,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// Whether nothing is mapped, a moment ago.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.state() == State::Empty && self.child().is_none()
+        self.state() == State::Empty
     }
 
     /// Whether no entry says anything and no table is shared, a moment ago.
@@ -226,7 +242,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// What the lock protects; to be used under it only.
     #[inline]
     pub(super) fn inside(&self) -> *mut Inside<M, P> {
-        self.inside.write()
+        self.inside.write().cast()
     }
 
     /// Says the same with a node of slots below. Under the lock; above level 0.
@@ -243,6 +259,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         inside.set_whole(None);
         let node = Box::leak(node.into_boxed_slice());
         M::label(node.as_ptr().cast(), size_of_val(node), "Slot");
+        self.set_state(State::Divided);
         // Release: a walk that finds the node finds it filled. Pairs with the acquire in `child`.
         self.child
             .store(node.as_mut_ptr().cast(), Ordering::Release);
@@ -251,12 +268,29 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
+    #[inline]
     fn drop(&mut self) {
+        // Relaxed: nobody else is left. Most slots were never used.
+        let first = self.child.load(Ordering::Relaxed);
+        // SAFETY: nobody else is left.
+        if !first.is_null() || unsafe { (*self.inside()).keeps_memory() } {
+            self.free();
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Slot<M, P> {
+    /// Frees what the slot keeps. It is not used again.
+    #[cold]
+    #[inline(never)]
+    fn free(&mut self) {
         let first = self.child.load(Ordering::Relaxed).cast::<Slot<M, P>>();
         if !first.is_null() {
             // SAFETY: a box leaked by `subdivide`, and nobody else is left.
             drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, FAN_OUT)) });
         }
+        // SAFETY: nobody else is left.
+        unsafe { ptr::drop_in_place(self.inside()) };
     }
 }
 

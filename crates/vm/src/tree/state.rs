@@ -1,6 +1,6 @@
 //! What is mapped in a slot, and how, in a byte.
 
-/// How much of a slot that has no node is mapped.
+/// How much of a slot is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
@@ -10,6 +10,8 @@ pub(super) enum State {
     Whole = 1,
     /// Some of it, or with several attributes: the slot's extents tell. Level 0 only.
     Parts = 2,
+    /// The slot has a node, or gets it now, which tells.
+    Divided = 3,
 }
 
 impl State {
@@ -19,6 +21,7 @@ impl State {
         match byte & Self::MASK {
             1 => State::Whole,
             2 => State::Parts,
+            3 => State::Divided,
             _ => State::Empty,
         }
     }

@@ -2,6 +2,9 @@
 
 use machine::{Atomic, AtomicInt, Ordering, Platform};
 
+/// How often a task looks whether others have freed something before it lets other tasks run.
+const SPINS: u32 = 64;
+
 /// Where the next look is due, and what reclaimers know of each other.
 pub(crate) struct Hand<M: Platform> {
     at: M::AtomicUsize,
@@ -40,10 +43,18 @@ impl<M: Platform> Hand<M> {
     }
 
     /// Waits until a reclaimer has freed something, or none is left; whether there is
-    /// more than `before`.
+    /// more than `before`. The caller holds no lock and is not pinned.
     pub(crate) fn wait(&self, before: usize) -> bool {
+        let mut round = 0;
         // Acquire: pairs with the release of a reclaimer that has ended.
-        M::spin_until(|| self.freed() != before || self.busy.load(Ordering::Acquire) == 0);
+        while self.freed() == before && self.busy.load(Ordering::Acquire) > 0 {
+            // A reclaimer may wait for a store, or for the CPU that this task has.
+            match round < SPINS {
+                true => M::relax(round),
+                false => M::yield_now(),
+            }
+            round = round.saturating_add(1);
+        }
         self.freed() != before
     }
 

@@ -24,8 +24,8 @@ use crate::flags::Superpages;
 use crate::frames::{Frames, RUN};
 use crate::heap::filled;
 use crate::policy::{
-    ForkTables, Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions,
-    Reservation, Victim,
+    ForkTables, Invalidation, MapLocking, ObjectPages, PageQueues, Policies, PvChunks, PvLocking,
+    Regions, Reservation, Victim,
 };
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
@@ -70,6 +70,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     overcommit: Overcommit,
     superpages: Superpages,
     fork_tables: ForkTables,
+    object_pages: ObjectPages,
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
@@ -95,9 +96,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let swap_pages = options.overcommit.account(swap_pages);
         let invalidation = P::Invalidation::new(&options.invalidation, cpus, end)?;
         let pv_chunks = P::PvChunks::new(&options.pv_chunks, cpus, end)?;
-        let fork_tables = match pv_chunks.is_used() {
-            true => ForkTables::Copied,
-            false => options.fork_tables,
+        let (fork_tables, object_pages) = match pv_chunks.is_used() {
+            true => (ForkTables::Copied, ObjectPages::Listed),
+            false => (options.fork_tables, options.object_pages),
         };
         let vm = Arc::new(Vm {
             frames,
@@ -118,6 +119,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             overcommit: options.overcommit,
             superpages: options.superpages,
             fork_tables,
+            object_pages,
             machine,
         });
         vm.label();
@@ -193,6 +195,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub fn fork_tables(&self) -> ForkTables {
         self.fork_tables
+    }
+
+    /// Whether mappings of objects' pages have PV entries and references.
+    #[inline]
+    pub(crate) fn lists_objects(&self) -> bool {
+        self.object_pages == ObjectPages::Listed
     }
 
     /// The account of swap space.

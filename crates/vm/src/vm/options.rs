@@ -3,8 +3,8 @@
 use super::Overcommit;
 use crate::flags::Superpages;
 use crate::policy::{
-    ForkTables, Invalidation, MapLocking, PageQueues, Policies, PvChunks, PvLocking, Regions,
-    Reservation,
+    ForkTables, Invalidation, MapLocking, ObjectPages, PageQueues, Policies, PvChunks, PvLocking,
+    Regions, Reservation,
 };
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
@@ -43,6 +43,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub superpages: Superpages,
     /// What a fork does with leaf tables; policies whose PV entries are in chunks always copy.
     pub fork_tables: ForkTables,
+    /// How the mappings of an object's page are found; policies whose PV entries are in chunks list them.
+    pub object_pages: ObjectPages,
 }
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
@@ -61,6 +63,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             overcommit: Overcommit::default(),
             superpages: Superpages::default(),
             fork_tables: ForkTables::default(),
+            object_pages: ObjectPages::default(),
         }
     }
 }

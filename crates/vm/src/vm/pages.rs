@@ -7,6 +7,7 @@ use crate::page::{Identity, Last, Page, PvList};
 use crate::policy::{PageQueues, Policies, PvLocking, Regions};
 use alloc::sync::Arc;
 use core::array;
+use core::num::NonZeroUsize;
 use machine::{Frame, Platform};
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
@@ -137,6 +138,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.page(frame).try_retain().then(|| Hold {
             vm: self.clone(),
             frame,
+            entry: None,
         })
     }
 
@@ -144,7 +146,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn new_page(self: &Arc<Self>) -> Result<Hold<M, P>, Error> {
         let frame = self.allocate_page(Content::Zeroed)?;
         let vm = self.clone();
-        Ok(Hold { vm, frame })
+        let entry = None;
+        Ok(Hold { vm, frame, entry })
     }
 
     /// One more entry names the slot; by a caller that holds one that does.
@@ -175,12 +178,26 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 pub struct Hold<M: Platform, P: Policies<M>> {
     vm: Arc<Vm<M, P>>,
     frame: Frame,
+    /// Where the entry of an object is that has, or had, the page, if the holder owns that.
+    entry: Option<NonZeroUsize>,
 }
 
 impl<M: Platform, P: Policies<M>> Hold<M, P> {
     /// The page's frame.
     pub fn frame(&self) -> Frame {
         self.frame
+    }
+
+    /// The same, by a holder that owns the object's entry at this address as long as others use the hold.
+    pub(crate) fn with_entry(self, entry: NonZeroUsize) -> Self {
+        let mut hold = self;
+        hold.entry = Some(entry);
+        hold
+    }
+
+    /// What [`Hold::with_entry`] was told.
+    pub(crate) fn entry(&self) -> Option<NonZeroUsize> {
+        self.entry
     }
 }
 

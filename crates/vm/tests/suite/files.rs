@@ -8,7 +8,7 @@ use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::policy::Reservation;
 use vm::swap::SwapSpace;
-use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Resource, Space, Vm};
 
 use crate::store;
 
@@ -226,6 +226,33 @@ fn removal_of_a_files_pages_makes_them_zero() {
     assert_eq!(words, [Some(0), Some(0), Some(0)]);
     let refused = other.advise(VaRange::sized(private, PAGE_SIZE), Advice::Remove);
     assert_eq!(refused, Err(Error::Denied));
+}
+
+#[test]
+fn removal_that_memory_refuses_changes_nothing() {
+    let vm = plain(2, 16);
+    let (disk, _) = file(&vm, 3);
+    let object = Object::file(&vm, disk.clone(), 3 * PAGE_SIZE as u64).expect("an object");
+    let space = space(&vm);
+    let at = map(&space, &object, 3, true);
+    let whole = VaRange::sized(at, 3 * PAGE_SIZE);
+    space.advise(whole, Advice::Random).expect("advise");
+    // One page is in memory, the others are on the disk only.
+    store(&space, at, 7);
+    let frames = vm.frames().free_count();
+    vm.frames().fail_from(1);
+    let refused = space.advise(whole, Advice::Remove);
+    assert_eq!(refused, Err(Error::OutOfMemory(Resource::Frames)));
+    vm.frames().fail_after(0);
+    assert_eq!(load(&space, at), 7);
+    // With one frame for zeroes it is done, whatever the number of pages.
+    vm.frames().fail_from(2);
+    assert_eq!(space.advise(whole, Advice::Remove), Ok(()));
+    vm.frames().fail_after(0);
+    assert_eq!(vm.frames().free_count(), frames);
+    assert_eq!([1, 2].map(|page| disk.first_word(page)), [Some(0); 2]);
+    let words = [0, 1, 2].map(|page| load(&space, at + page * PAGE_SIZE));
+    assert_eq!(words, [0; 3]);
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Forks of one space by several CPUs at a time.
 
-use machine::{Execute, Job, PAGE_SIZE};
+use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use sim::Sim;
 use sim::profile::Profile;
 use std::sync::Arc;
 use vm::{Best, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;
+/// Where pages lie apart.
+const APART: usize = 1 << 39;
 
-/// Nanoseconds in which each of `cpus` CPUs copies a space of 32 MiB.
+/// Nanoseconds in which each of `cpus` CPUs copies a space of 32 MiB, and of 512 pages that lie apart:
+/// tables are shared one after the other, all else is done beside each other.
 fn time_of(cpus: usize) -> u64 {
     let profile = Profile::named("freebsd-96").expect("built in");
     let sim = Sim::new(sim::Options {
@@ -24,6 +27,10 @@ fn time_of(cpus: usize) -> u64 {
         let start = space.map(32 * MIB, Prot::READ_WRITE).expect("addresses");
         for page in (start..start + 32 * MIB).step_by(PAGE_SIZE) {
             space.store(page, 1).expect("mapped");
+        }
+        for page in (APART..).step_by(2 * MIB).take(512) {
+            let page = VaRange::sized(page, PAGE_SIZE);
+            space.map_fixed(page, Prot::READ_WRITE).expect("addresses");
         }
         Arc::new(space)
     });

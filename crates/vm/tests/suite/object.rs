@@ -460,8 +460,12 @@ fn attachments_say_who_maps_what() {
             owners.sort();
             owners
         };
-        let one = object.attach(owner(1), range, 40).expect("attach");
-        let two = one.inherit(owner(2)).expect("inherit");
+        // SAFETY: here and below, no page is looked for at its mappings, so nobody uses the owners.
+        let (one, two) = unsafe {
+            let one = object.attach(owner(1), range, 40).expect("attach");
+            let two = one.inherit(owner(2)).expect("inherit");
+            (one, two)
+        };
         for attachment in [&one, &two] {
             assert_eq!(attachment.range(), range);
             assert_eq!(attachment.index(range.start + 3 * PAGE_SIZE + 8), 43);
@@ -482,7 +486,8 @@ fn attachments_say_who_maps_what() {
         drop(again);
         assert_eq!(seen(&object), [2]);
         let far = (i64::MAX as u64 >> 12) - 3;
-        let error = object.attach(owner(3), range, far).err();
+        // SAFETY: nothing is attached: the offset is refused.
+        let error = unsafe { object.attach(owner(3), range, far) }.err();
         assert!(matches!(error, Some(Error::Invalid { .. })));
     });
 }
@@ -492,7 +497,10 @@ fn mappings_keep_a_closed_file() {
     with_vm(|vm| {
         let (store, object) = file(vm, 100);
         let range = VaRange::sized(7 << 30, 10 * PAGE_SIZE);
-        let attach = || object.attach(std::ptr::null(), range, 0).expect("attach");
+        // SAFETY: without an owner.
+        let attach = || unsafe { object.attach(std::ptr::null(), range, 0) }.expect("attach");
+        // SAFETY: the same.
+        let inherit = |one: &Attached<_, _>| unsafe { one.inherit(std::ptr::null()) };
         let (one, two) = (attach(), attach());
         object.write(0, &[8]).expect("write");
         drop(object);
@@ -501,8 +509,8 @@ fn mappings_keep_a_closed_file() {
         // Another CPU inherits, after the last handle has gone.
         let machine = vm.machine().clone();
         let child = machine.on_cpu(1, || {
-            let child = one.inherit(std::ptr::null()).expect("inherit");
-            drop(one.inherit(std::ptr::null()));
+            let child = inherit(&one).expect("inherit");
+            drop(inherit(&one));
             child
         });
         drop(one);

@@ -251,12 +251,17 @@ fn an_attachment_that_can_not_be_made_leaves_nothing() {
     let mut kept = Vec::with_capacity(2);
     // A shard, and the attachment.
     let attach = || {
-        file.attach(std::ptr::null(), range, 0)
-            .map(|one| kept.push(one))
+        // SAFETY: without an owner.
+        let attached = unsafe { file.attach(std::ptr::null(), range, 0) };
+        attached.map(|one| kept.push(one))
     };
     assert_eq!(each_of(&vm, &store, &file, attach), 2);
     let one = kept.pop().expect("attached");
-    let inherit = || one.inherit(std::ptr::null()).map(|two| kept.push(two));
+    let inherit = || {
+        // SAFETY: without an owner.
+        let inherited = unsafe { one.inherit(std::ptr::null()) };
+        inherited.map(|two| kept.push(two))
+    };
     assert_eq!(each_of(&vm, &store, &file, inherit), 1);
     drop((one, kept));
     assert!(refusing::live() > live, "the shard stays");
@@ -283,8 +288,10 @@ fn nothing_stays_on_the_heap() {
             object.write((1 << shift) * PAGE, &[1]).expect("write");
         }
         let range = VaRange::sized(1 << 40, 2 * PAGE_SIZE);
-        let one = object.attach(std::ptr::null(), range, 0).expect("attach");
-        let _two = one.inherit(std::ptr::null()).expect("inherit");
+        // SAFETY: without an owner.
+        let one = unsafe { object.attach(std::ptr::null(), range, 0) }.expect("attach");
+        // SAFETY: the same.
+        let _two = unsafe { one.inherit(std::ptr::null()) }.expect("inherit");
         assert!(refusing::live() > live + 20 * 512);
     }
     assert_eq!(refusing::live(), live, "leaked");

@@ -276,14 +276,20 @@ fn the_last_of_all_ends_an_object() {
             let (file, store) = (file.clone(), store.clone());
             Box::new(move || {
                 let mut numbers = Numbers(round * 8 + cpu as u64 + 1);
-                let mut own = vec![file.attach(std::ptr::null(), range, 0).expect("attach")];
+                // SAFETY: without an owner.
+                let attached = unsafe { file.attach(std::ptr::null(), range, 0) };
+                let mut own = vec![attached.expect("attach")];
                 drop(file);
                 for _ in 0..numbers.below(12) {
                     let some = numbers.below(own.len() as u64) as usize;
                     match numbers.below(3) {
                         0 if own.len() > 1 => drop(own.swap_remove(some)),
                         1 => own.push(own[some].clone()),
-                        _ => own.push(own[some].inherit(std::ptr::null()).expect("inherit")),
+                        _ => {
+                            // SAFETY: the same.
+                            let inherited = unsafe { own[some].inherit(std::ptr::null()) };
+                            own.push(inherited.expect("inherit"));
+                        }
                     }
                     let mut count = 0;
                     own[0].object().for_each_attachment(|_| count += 1);

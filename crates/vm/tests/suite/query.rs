@@ -376,3 +376,25 @@ VmFlags: rd wr mr mw me lo ac
     proc::write_smaps(&prints, &names(&space, &nobody), &mut text).expect("text");
     assert!(text.contains("LazyFree:              8 kB\n"), "{text}");
 }
+
+#[test]
+fn a_page_is_found_by_any_address_in_it() {
+    let vm = system();
+    let space = space(&vm);
+    let of = file(&vm, 8);
+    map_file(&space, &of, 2, 3, AT);
+    let found = space.region_at(AT + P + 5).expect("something is mapped");
+    let object = found.object.expect("an object");
+    assert_eq!(found.range, pages(AT + P, 1));
+    assert_eq!((object.id, object.offset), (of.id(), 3 * P as u64));
+    assert_eq!(object.id.number(), of.id().number());
+    assert_ne!(object.id.number(), file(&vm, 1).id().number());
+    map(&space, anonymous(1), AT + 8 * P);
+    let anonymous = space
+        .region_at(AT + 9 * P - 1)
+        .expect("something is mapped");
+    assert_eq!(anonymous.object, None);
+    for nowhere in [0, AT - 1, AT + 3 * P, AT + 9 * P, usize::MAX] {
+        assert_eq!(space.region_at(nowhere), None, "{nowhere:#x}");
+    }
+}

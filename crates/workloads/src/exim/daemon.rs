@@ -1,28 +1,29 @@
 //! The process of which all others of the server are copies.
 
+use super::fitted;
 use super::memory::{Area, NEW};
 use crate::program::{Files, Image, Input, RELOCATED, Sizes};
 use crate::steps::fill;
 use crate::{Backing, Error, Prot, System};
 
 /// Pages of the program that run in it, evenly spaced.
-pub(super) const TEXT_PAGES: usize = 96;
+pub(super) const TEXT_PAGES: usize = fitted(96);
 /// The program's sizes.
 const SIZES: Sizes = Sizes {
     data: 512 << 10,
-    data_pages: 104,
+    data_pages: fitted(104),
     stack: 128 << 10,
-    stack_pages: 16,
+    stack_pages: fitted(16),
 };
 /// Bytes of its heap, and pages of it that it has written.
 const HEAP: usize = 512 << 10;
-const HEAP_PAGES: usize = 104;
+const HEAP_PAGES: usize = fitted(104);
 /// Bytes of its other memory, and pages of it that it has written.
 const ANONYMOUS: usize = 256 << 10;
-const ANONYMOUS_PAGES: usize = 56;
+const ANONYMOUS_PAGES: usize = fitted(56);
 
 /// The bytes that it touches, those of files included.
-pub(super) const MEMORY: usize = 4 << 20;
+pub(super) const MEMORY: usize = 640 << 10;
 
 /// The addresses of the mail server's memory while it waits for connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

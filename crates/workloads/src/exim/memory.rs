@@ -1,6 +1,6 @@
 //! The accesses of the server's processes to their copies of its memory.
 
-use super::Daemon;
+use super::{Daemon, fitted};
 use crate::program::WRITTEN;
 use crate::steps::expect_byte;
 use crate::unit::Unit;
@@ -31,11 +31,11 @@ pub(super) enum Role {
 }
 
 /// The most bytes that all three copy.
-pub(super) const COPIED: usize = 1 << 20;
+pub(super) const COPIED: usize = 384 << 10;
 
 impl Role {
     /// Pages that it writes for a message.
-    const fn written(self) -> [(Area, usize); 5] {
+    fn written(self) -> [(Area, usize); 5] {
         let [data, stack, heap, anonymous, libraries] = match self {
             Role::Connection => [9, 3, 18, 10, 8],
             Role::Delivery => [17, 5, 35, 22, 5],
@@ -48,15 +48,16 @@ impl Role {
             (Area::Anonymous, anonymous),
             (Area::Libraries, libraries),
         ]
+        .map(|(area, pages)| (area, fitted(pages)))
     }
 
     /// Pages of the program that it reads.
     pub const fn text(self) -> usize {
-        match self {
+        fitted(match self {
             Role::Connection => 35,
             Role::Delivery => 67,
             Role::Transport => 80,
-        }
+        })
     }
 
     /// The byte that it writes for `message`.

@@ -15,7 +15,7 @@ pub struct Common {
 
 // SAFETY: the address of memory that any thread may use, as long as this lives.
 unsafe impl Send for Common {}
-// SAFETY: as above; nothing changes.
+// SAFETY: the fields are only read.
 unsafe impl Sync for Common {}
 
 impl Common {

@@ -61,6 +61,37 @@ pub enum Operation {
     Open,
     /// Gives a handle of the file back.
     Close,
+    /// Concerns tasks, and no memory.
+    Tasks(Dialogue),
+}
+
+/// How a task sleeps until something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialogue {
+    /// For a while, alone.
+    Nap,
+    /// Until another task, which it has unparked, has unparked it.
+    Wake,
+    /// Until another task, which has read its byte from a pipe, has written one.
+    Pipe,
+    /// The same, by a futex.
+    Futex,
+}
+
+impl Dialogue {
+    /// Whether another task takes part.
+    pub fn takes_two(self) -> bool {
+        self != Dialogue::Nap
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Dialogue::Nap => "nap",
+            Dialogue::Wake => "wake",
+            Dialogue::Pipe => "pipe",
+            Dialogue::Futex => "futex",
+        }
+    }
 }
 
 impl Operation {
@@ -107,6 +138,14 @@ impl Operation {
         Operation::Close,
     ];
 
+    /// Those of tasks.
+    pub const OF_TASKS: [Operation; 4] = [
+        Operation::Tasks(Dialogue::Nap),
+        Operation::Tasks(Dialogue::Wake),
+        Operation::Tasks(Dialogue::Pipe),
+        Operation::Tasks(Dialogue::Futex),
+    ];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -137,6 +176,7 @@ impl Operation {
             Operation::Exit => "exit",
             Operation::Open => "open",
             Operation::Close => "close",
+            Operation::Tasks(dialogue) => dialogue.name(),
         }
     }
 

@@ -181,6 +181,7 @@ impl<P: Policies<Sim>> Worker<P> {
                 self.opened = None;
                 Ok(())
             }
+            Operation::Tasks(_) => Ok(()),
         }
     }
 

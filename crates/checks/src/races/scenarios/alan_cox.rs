@@ -1,8 +1,8 @@
 //! Alan Cox's example (case study 000): a page unmapped by one CPU, written through the stale
 //! translation of another, and taken for clean by a third.
 //!
-//! When `remove_all` returns, nobody can change the page any more, whoever had unmapped
-//! it.
+//! When `remove_all` returns, nobody can change the page any more, whichever CPU had
+//! unmapped it. The page is private, or an object's, which has no list of its mappings by default.
 
 use super::pause;
 use super::process::enter;
@@ -12,7 +12,8 @@ use crate::vms;
 use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Best, Hold, Options, Policies, Prot, Space, Vm};
+use vm::object::{Advice, Object};
+use vm::{At, Best, Hold, Options, Policies, Prot, Request, Space, Vm};
 
 /// Where each space maps the page.
 pub const AT: VaRange = VaRange {
@@ -24,15 +25,11 @@ pub const WRITER: usize = 0;
 /// The CPU that sends the page out; those behind it unmap it.
 pub const PAGEOUT: usize = 1;
 
-/// Every preset.
+/// Every preset, with a private page and with an object's.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("alan-cox", build::<Best>, build::<_>).into_iter();
-    // Some runs of FreeBSD's do not end if tasks are preempted.
-    let preempted = |one: Scenario| match one.name.contains("freebsd") {
-        true => one,
-        false => one.preemptible(),
-    };
-    all.map(sized).map(preempted).collect()
+    let private = presets("alan-cox", build::<Best>, build::<_>).into_iter();
+    let objects = presets("alan-cox-object", build_object::<Best>, build_object::<_>);
+    private.chain(objects).map(sized).collect()
 }
 
 /// The example with the policies `P`.
@@ -68,6 +65,33 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
         space
     };
     let spaces = (PAGEOUT + 1..stage.jobs).map(space).collect();
+    play(stage, vm, page, spaces)
+}
+
+fn build_object<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+    let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
+    let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
+    let page = object.page(0, Advice::Random).expect("a page");
+    let page = vm.hold(page.frame()).expect("the object's");
+    let space = |_| {
+        let space = Space::new(&vm).expect("a space");
+        let request = Request::object(&object, 0, PAGE_SIZE, Prot::READ_WRITE);
+        let request = request.expect("a request").shared();
+        let mapped = space.map_as(&request.at(At::Fixed(AT.start)));
+        assert_eq!(mapped, Ok(AT.start));
+        space
+    };
+    let spaces = (PAGEOUT + 1..stage.jobs).map(space).collect();
+    // The spaces keep the object, and the page is looked for there as long as one does.
+    play(stage, vm, page, spaces)
+}
+
+fn play<P: Policies<Sim>>(
+    stage: &Stage,
+    vm: Arc<Vm<Sim, P>>,
+    page: Hold<Sim, P>,
+    spaces: Vec<Space<Sim, P>>,
+) -> Play {
     let world = World {
         vm,
         page,
@@ -100,8 +124,11 @@ impl<P: Policies<Sim>> World<P> {
             enter(space);
             self.vm.machine().store(AT.start, value)
         };
-        let first = self.spaces.iter().map(|space| store(space, 1));
-        first.for_each(|stored| stored.expect("mapped"));
+        for space in &self.spaces {
+            enter(space);
+            // An object's page comes with a fault.
+            space.store(AT.start, 1).expect("mapped");
+        }
         self.ready.store(1, Ordering::Release);
         let mut left: Vec<_> = self.spaces.iter().collect();
         for value in 2.. {

@@ -17,20 +17,16 @@ const LIMIT: u64 = 6;
 pub fn all() -> Vec<Scenario> {
     vec![
         fits::<2>("counter.fits"),
-        Scenario::new("counter.limit", over_limit)
-            .on(2..=6)
-            .preemptible(),
+        Scenario::new("counter.limit", over_limit).on(2..=6),
     ]
 }
 
 /// What always fits is never refused, with a counter that looks `LOOKS` times.
 pub fn fits<const LOOKS: usize>(name: &str) -> Scenario {
-    Scenario::new(name, within_limit::<LOOKS>)
-        .on(3..=6)
-        .preemptible()
+    Scenario::new(name, within_limit::<LOOKS>).on(3..=6)
 }
 
-/// A unit may be reserved for it, by whoever has made it busy; any CPU releases it.
+/// A unit may be reserved for it, by the CPU that has made it busy; any CPU releases it.
 struct Slot(<Sim as Atomics>::AtomicU32);
 
 const EMPTY: u32 = 0;

@@ -21,11 +21,11 @@ pub fn all() -> Vec<Scenario> {
 
 /// Objects come and go, with the protocol `P`.
 pub fn named<P: Protocol>(name: &str) -> Scenario {
-    Scenario::new(name, build::<P>).on(2..=6).preemptible()
+    Scenario::new(name, build::<P>).on(2..=6)
 }
 
-/// One object is in place; readers use it in sections, and whoever replaces it retires
-/// the old one.
+/// One object is in place; readers use it in sections, and the task that replaces it
+/// retires the old one.
 struct World<P: Protocol> {
     domain: Domain<Sim, P>,
     /// Which one is in place.

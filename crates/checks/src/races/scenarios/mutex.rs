@@ -31,7 +31,7 @@ pub fn all() -> Vec<Scenario> {
 
 /// The scenario for the lock `L`.
 pub fn named<L: RawLock<Sim> + 'static>(name: &str) -> Scenario {
-    Scenario::new(name, build::<L>).on(2..=6).preemptible()
+    Scenario::new(name, build::<L>).on(2..=6)
 }
 
 struct World<L> {
@@ -81,11 +81,11 @@ impl Pair {
     pub fn advance(&self) {
         let value = self.look();
         // SAFETY: the machine runs one CPU at a time, so this is a write of its own,
-        // whoever else is at the words; here and below.
+        // whatever other tasks are at the words.
         unsafe { *self.first.write() = value + 1 };
         // Sometimes long enough for waiters to block.
         pause(if sim::dice(8) == 0 { 20_000 } else { 40 });
-        // SAFETY: as above.
+        // SAFETY: one CPU runs at a time, as at the first write.
         unsafe { *self.second.write() = value + 1 };
     }
 

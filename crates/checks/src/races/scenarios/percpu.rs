@@ -39,7 +39,7 @@ pub fn all() -> Vec<Scenario> {
 
 /// Jobs count, each on the CPU where it is, in the manner `C`.
 pub fn named<C: Count>(name: &str) -> Scenario {
-    Scenario::new(name, build::<C>).on(2..=6).preemptible()
+    Scenario::new(name, build::<C>).on(2..=6)
 }
 
 fn build<C: Count>(stage: &Stage) -> Play {
@@ -60,7 +60,7 @@ fn job<C: Count>(words: &Words, _job: usize) {
         // SAFETY: the machine runs one CPU at a time, so this is a read of its own, and the write below
         // is one, too.
         let value = unsafe { *word.read() };
-        // SAFETY: as above.
+        // SAFETY: one CPU runs at a time, so this is a write of its own.
         unsafe { *word.write() = value + 1 };
         drop(kept);
         pause(300);

@@ -14,15 +14,9 @@ const ROUNDS: u32 = 8;
 /// Semaphores on turnstiles, a market on each sleep queue.
 pub fn all() -> Vec<Scenario> {
     vec![
-        Scenario::new("turnstile.semaphores", semaphores)
-            .on(2..=6)
-            .preemptible(),
-        Scenario::new("sleepq.hashed", market::<Hashed<Sim>>)
-            .on(2..=6)
-            .preemptible(),
-        Scenario::new("sleepq.global", market::<GlobalQueue<Sim>>)
-            .on(2..=6)
-            .preemptible(),
+        Scenario::new("turnstile.semaphores", semaphores).on(2..=6),
+        Scenario::new("sleepq.hashed", market::<Hashed<Sim>>).on(2..=6),
+        Scenario::new("sleepq.global", market::<GlobalQueue<Sim>>).on(2..=6),
     ]
 }
 
@@ -57,7 +51,7 @@ impl Semaphore {
         // SAFETY: the chain is locked.
         let free = unsafe { &mut *self.free.write() };
         match *free {
-            0 => chain.wait(), // and whoever wakes us hands his permit over
+            0 => chain.wait(), // and the task that wakes this one hands its permit over
             _ => *free -= 1,
         }
     }

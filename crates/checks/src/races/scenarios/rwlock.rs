@@ -10,15 +10,12 @@ use sync::rwlock::{RawRw, SpinParkRw};
 /// Acquisitions of each CPU.
 const ROUNDS: u64 = 12;
 
-/// The lock, also with next to no spinning.
+/// The lock, with next to no spinning, and restricted.
 pub fn all() -> Vec<Scenario> {
     vec![
-        Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>)
-            .on(2..=6)
-            .preemptible(),
-        Scenario::new("rwlock.parking", build::<SpinParkRw<Sim, 1>>)
-            .on(2..=6)
-            .preemptible(),
+        Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>).on(2..=6),
+        Scenario::new("rwlock.parking", build::<SpinParkRw<Sim, 1>>).on(2..=6),
+        Scenario::new("rwlock.restricted", build::<SpinParkRw<Sim, 1, true>>).on(2..=6),
     ]
 }
 

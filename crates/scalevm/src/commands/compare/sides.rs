@@ -65,6 +65,7 @@ impl Sides {
         };
         let on_sim = |place: &Place| place.0 == On::Sim;
         commands::simulated_only(&common.sim, places.iter().any(on_sim))?;
+        commands::hosted_only(&common, places.iter().any(|place| place.0 == On::Hosted))?;
         let simulated = !places.is_empty() && places.iter().all(on_sim);
         let on = if simulated { On::Sim } else { On::Hosted };
         let duration = common.schedule(on).duration;
@@ -91,7 +92,7 @@ impl Sides {
                 }));
             return Ok(sides);
         }
-        let workload = workload(args, names)?;
+        let workload = workload(args, &places)?;
         let job = workload.job;
         for (index, place) in places.into_iter().enumerate() {
             let side = system(args, job, place)?;
@@ -112,14 +113,15 @@ impl Sides {
 }
 
 /// What all sides run.
-fn workload(args: &CompareArgs, names: &[String]) -> Result<Opened, Failure> {
+fn workload(args: &CompareArgs, places: &[Place]) -> Result<Opened, Failure> {
     let Some(choice) = &args.workload else {
         let default = workloads::find("mmap1").expect("mmap1 is a workload");
         return Ok(Job::Known(default).into());
     };
-    let os = On::Os.name();
-    let other = names.iter().any(|name| name != os);
-    commands::chosen(choice, if other { On::Hosted } else { On::Os })
+    // That which refuses most.
+    let mut all = places.iter().map(|place| place.0);
+    let other = all.find(|on| !matches!(on, On::Os | On::Kernel));
+    commands::chosen(choice, other.unwrap_or(On::Os))
 }
 
 /// Whether `name` is a system or a preset.

@@ -3,10 +3,10 @@
 mod difference;
 pub mod files;
 
-use crate::cli::{ProfileArgs, WorkloadArgs};
+use crate::cli::{CommonArgs, ProfileArgs, WorkloadArgs};
 use crate::output::{file, format, json, profile, progress};
 use bench::profiling::Subject;
-use bench::{Failure, Plan};
+use bench::{Failure, On, Plan};
 use stats::record;
 use stats::store::Writer;
 use std::fs;
@@ -25,6 +25,9 @@ pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
 fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let common = &args.common;
     let on = super::on(common, args.vm.is_some())?;
+    if on == On::Sim {
+        one_window(common)?;
+    }
     let system = super::system(on, args.vm, common)?;
     super::prepare()?;
     let workload = super::workload(what, on)?;
@@ -66,6 +69,22 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         );
     }
     Ok(super::finished())
+}
+
+/// Refuses what asks for more of a simulated machine than its profile is of.
+fn one_window(common: &CommonArgs) -> Result<(), Failure> {
+    let more = |count: Option<u32>| count.is_some_and(|count| count != 1);
+    let all = [
+        ("--seeds", more(common.sim.seeds)),
+        ("--samples", more(common.samples)),
+        ("--warmup", common.warmup.is_some()),
+    ];
+    match all.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Unavailable(format!(
+            "{option}: the profile of a simulated machine is of one window, with one seed (--seed) and a warm-up of its own"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The directory of a profile that nobody gave a name: `profile-mmap1-hosted-freebsd-di-4-threads`.

@@ -1,7 +1,7 @@
 //! What one VM's pairs have shown, as text or JSON.
 
 use checks::Frame;
-use checks::conflicts::{Compared, Conflict, Examined, Pair, Results, Use};
+use checks::conflicts::{Compared, Conflict, Examined, Group, Pair, Results, Use};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -14,14 +14,17 @@ pub fn print(results: &Results, json: bool, in_full: bool) {
 }
 
 fn print_text(results: &Results, in_full: bool) {
-    let [apart, page] = [false, true].map(|of_one_page| results.counts(of_one_page));
+    let [apart, page, tasks] = counts(results);
     println!(
-        "{}: {} of {} commutative pairs that share no page are conflict-free, {} of {} on one page of a file",
+        "{}: {} of {} commutative pairs that share no page are conflict-free, {} of {} on one page of a file, \
+         {} of {} of tasks that sleep",
         results.preset.name(),
         apart.1,
         apart.0,
         page.1,
-        page.0
+        page.0,
+        tasks.1,
+        tasks.0
     );
     for (line, pairs) in results.lines() {
         println!("  {pairs:>4} pairs meet in {line}");
@@ -50,6 +53,11 @@ fn print_text(results: &Results, in_full: bool) {
     }
 }
 
+/// Pairs that commute, and those of them without a conflict, by group.
+fn counts(results: &Results) -> [(usize, usize); 3] {
+    [Group::Apart, Group::OnePage, Group::Tasks].map(|group| results.counts(group))
+}
+
 /// Says which conflicts are known, and which of them are gone.
 fn print_known(results: &Results) {
     let names = |lines: BTreeSet<String>| Vec::from_iter(lines).join(", ");
@@ -75,12 +83,12 @@ fn print_json(results: &Results) {
     for result in &results.pairs {
         println!("{}", pair_json(results, result));
     }
-    let [apart, page] = [false, true].map(|of_one_page| results.counts(of_one_page));
+    let [apart, page, tasks] = counts(results);
     let counts = |(all, free)| json!({"commutative": all, "free": free});
     let line = json!({
         "record": "summary", "vm": results.preset.name(),
-        "commutative": apart.0 + page.0, "free": apart.1 + page.1,
-        "apart": counts(apart), "one_page": counts(page), "as_known": results.is_as_known(),
+        "commutative": apart.0 + page.0 + tasks.0, "free": apart.1 + page.1 + tasks.1,
+        "apart": counts(apart), "one_page": counts(page), "tasks": counts(tasks), "as_known": results.is_as_known(),
         "lines": results.lines().iter().map(|(line, pairs)| json!({"line": line, "pairs": pairs}))
             .collect::<Vec<_>>(),
     });
@@ -124,11 +132,14 @@ fn title(pair: &Pair) -> String {
         placement,
     } = pair;
     let (first, second) = (first.name(), second.name());
-    format!(
-        "{first} and {second}, {}, regions {}",
-        sharing.name(),
-        placement.name()
-    )
+    match pair.group() {
+        Group::Tasks => format!("{first} and {second}, {}", sharing.name()),
+        _ => format!(
+            "{first} and {second}, {}, regions {}",
+            sharing.name(),
+            placement.name()
+        ),
+    }
 }
 
 fn print_pair(result: &Examined) {

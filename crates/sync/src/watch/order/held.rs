@@ -27,6 +27,16 @@ pub(super) struct Entry {
     run: bool,
 }
 
+/// What has been removed.
+pub(super) enum Popped {
+    /// A lock that, or the first of whose run, was acquired here.
+    Held(Site),
+    /// One of those that found no room.
+    Lost,
+    /// Nothing: the task does not hold the lock.
+    Missing,
+}
+
 /// First word: site in bits 0–15, class in bits 16–30, `run` in bit 31, `more` in the
 /// high half. Second word: the lock.
 const CLASS: u32 = 16;
@@ -118,9 +128,8 @@ impl<M: Machine> Stack<M> {
         })
     }
 
-    /// Removes a lock; false if it is not there, and no lock was lost.
-    #[must_use]
-    pub(super) fn pop(&self, class: usize, lock: usize) -> bool {
+    /// Removes a lock.
+    pub(super) fn pop(&self, class: usize, lock: usize) -> Popped {
         M::with_locals(|locals| {
             let (entries, lost) = depth(locals);
             // The latest entry with this address. A run knows only its last lock, so any other lock
@@ -138,7 +147,11 @@ impl<M: Machine> Stack<M> {
             }
             let Some(found) = found else {
                 set_depth(locals, (entries, lost.saturating_sub(1)));
-                return lost > 0;
+                return if lost > 0 {
+                    Popped::Lost
+                } else {
+                    Popped::Missing
+                };
             };
             let mut entry = Entry::read(locals, found);
             if entry.more > 0 {
@@ -148,13 +161,13 @@ impl<M: Machine> Stack<M> {
                     entry.lock = 0;
                 }
                 entry.write(locals, found);
-                return true;
+                return Popped::Held(entry.site);
             }
             for i in found + 1..entries {
                 Entry::read(locals, i).write(locals, i - 1);
             }
             set_depth(locals, (entries - 1, lost));
-            true
+            Popped::Held(entry.site)
         })
     }
 }

@@ -8,8 +8,9 @@
 //! It also reports: two locks of one class, unless the class or the call allows it; a lock waited
 //! for by its own holder; a violation of a declared rank; a lock released by a task that does not
 //! hold it; more held locks than it can track; a wait, by a task that holds a pin, for a lock that
-//! may put its waiter to sleep, whether the lock is free or not (on machines that count pins:
-//! [`machine::Cpus::pins`]).
+//! may put its waiter to sleep, whether the lock is free or not; and a class of locks for which a pinned task
+//! waits without sleeping, and of which a task holds one without a pin, so that it may be taken off that very
+//! CPU (both on machines that count pins: [`machine::Cpus::pins`]).
 //!
 //! `try_lock` does not wait, so it shows no order; but a lock waited for while one acquired by
 //! `try_lock` is held comes after that one. Readers count as writers: a writer that waits between
@@ -25,13 +26,13 @@ mod violation;
 pub use graph::{Edge, Path, edges};
 pub use violation::{Violation, set_handler};
 
-use super::class::class;
+use super::class::{Preempted, class};
 use super::site::Site;
 use super::{Acquired, Attempt, ClassState, Nesting, Observer};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use graph::Verdict;
-use held::{Entry, Stack};
+use held::{Entry, Popped, Stack};
 use machine::Machine;
 
 /// Whether anything is checked. Relaxed: it changes while no task holds a lock.
@@ -121,11 +122,12 @@ impl<M: Machine> Observer<M> for Order {
 // These three are not inlined: each lock and each place that acquires it has a copy of the caller.
 #[inline(never)]
 fn check<M: Machine>(attempt: &Attempt) {
-    if attempt.may_sleep && M::pins() > 0 {
-        violation::report(&Violation::Pinned {
-            class: attempt.class,
-            site: attempt.site,
-        });
+    if M::pins() > 0 {
+        let (class, site) = (attempt.class, attempt.site);
+        match attempt.may_sleep {
+            true => violation::report(&Violation::Pinned { class, site }),
+            false => report_preempted(class, class.waits_pinned(site)),
+        }
     }
     let stack = Stack::<M>::new();
     let wanted = attempt.class.id();
@@ -143,11 +145,26 @@ fn check<M: Machine>(attempt: &Attempt) {
     });
 }
 
+/// The places are those where a class is waited for and held.
+#[inline]
+fn report_preempted(class: &'static ClassState, places: Option<Preempted>) {
+    if let Some([waited_at, held_at]) = places {
+        violation::report(&Violation::Preempted {
+            class,
+            waited_at,
+            held_at,
+        });
+    }
+}
+
 #[inline(never)]
 fn push<M: Machine>(attempt: &Attempt) {
     let site = Site::of(attempt.class, attempt.site);
     let run = attempt.class.nesting() == Nesting::ByAddress && !attempt.nested;
     let class = attempt.class.id();
+    if M::pins() == 0 {
+        report_preempted(attempt.class, attempt.class.holds_unpinned(attempt.site));
+    }
     if !Stack::<M>::new().push(class, site, attempt.lock, run) {
         violation::report(&Violation::TooDeep {
             class: attempt.class,
@@ -158,8 +175,14 @@ fn push<M: Machine>(attempt: &Attempt) {
 
 #[inline(never)]
 fn pop<M: Machine>(class: &'static ClassState, lock: usize) {
-    if !Stack::<M>::new().pop(class.id(), lock) {
-        violation::report(&Violation::NotHeld { class, lock });
+    match Stack::<M>::new().pop(class.id(), lock) {
+        Popped::Missing => violation::report(&Violation::NotHeld { class, lock }),
+        // The pin under which it was acquired has been dropped before it.
+        Popped::Held(site) if M::pins() == 0 => {
+            let places = site.location().and_then(|site| class.holds_unpinned(site));
+            report_preempted(class, places);
+        }
+        Popped::Held(_) | Popped::Lost => {}
     }
 }
 

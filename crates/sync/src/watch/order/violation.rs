@@ -53,6 +53,16 @@ pub enum Violation<'a> {
         /// Where it is acquired.
         site: &'static Location<'static>,
     },
+    /// A pinned task waits for a lock of a class without sleeping, and another task holds one without a
+    /// pin: it may be taken off the CPU on which the first then waits for ever. Reported once for each class.
+    Preempted {
+        /// The class.
+        class: &'static ClassState,
+        /// Where a pinned task waits.
+        waited_at: &'static Location<'static>,
+        /// Where a lock that is held without a pin was acquired.
+        held_at: &'static Location<'static>,
+    },
     /// The task holds more locks than the checker can track; this one and further ones are not
     /// checked.
     TooDeep {
@@ -162,6 +172,18 @@ impl fmt::Display for Violation<'_> {
                 write!(
                     f,
                     "a pinned task may sleep: \"{name}\" is waited for at {site}"
+                )
+            }
+            Violation::Preempted {
+                class,
+                waited_at,
+                held_at,
+            } => {
+                let name = class.name();
+                write!(
+                    f,
+                    "\"{name}\" is held without a pin, taken at {held_at}; a pinned task waits for it \
+                     at {waited_at}, for ever if the holder has to run on that CPU"
                 )
             }
             Violation::TooDeep { class, site } => {

@@ -1,0 +1,30 @@
+//! What stands in for the counts of a page (`_count` and `_mapcount`).
+
+use machine::{Frame, Machine};
+use sync::RawLock;
+use vm::lock::PvLock;
+use vm::policy::{PvByteHeld, PvBytes, PvLocking};
+
+/// Each page's byte, and tasks that spin for it and never sleep.
+///
+/// Linux changes two counts of the page when it maps or unmaps it, by atomic operations on one line. Here an entry
+/// enters a list under a lock in such a line, so a mapping takes the line as often: once to lock, once to unlock.
+pub struct Spinning;
+
+impl Spinning {
+    /// As [`PvLocking::lock`].
+    #[inline]
+    #[track_caller]
+    pub fn lock<'a, M: Machine>(&self, frame: Frame, own: &'a PvLock<M>) -> PvByteHeld<'a, M> {
+        let mut rounds = 0;
+        loop {
+            if let Some(held) = PvBytes.try_lock(frame, own) {
+                return held;
+            }
+            while own.is_locked() {
+                M::relax(rounds);
+                rounds += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What runs in a guest: the tasks of one plan on the kernel that this program finds, and what they have counted, again and
+//! again, on standard output.
+//!
+//! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the feature `ours`. Test cases of the
+//! user's own have `kernel/testcase.c` in its place, which takes the same words and prints the same lines.
+
+use crate::harness::{Failure, Job, Mode, Plan, Reading, Target, Times, interrupt};
+use crate::os::{Os, compiler};
+use crate::tasks::Affinity;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How often the counters are told.
+pub const BEAT: Duration = Duration::from_millis(20);
+/// How exactly they are read.
+const EXACT: Duration = Duration::from_micros(100);
+/// Exit code if the tasks fail, whatever it is: the reason is in the last line.
+const FAILED: u8 = 4;
+
+/// A line of the program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// What each task has counted, at a time by the guest's clock.
+    Counts(Duration, Vec<u64>),
+    /// What a run with an end took.
+    Times(Times),
+    /// Why there is no measurement.
+    Failed(String),
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Line::Counts(at, counts) => {
+                write!(f, "counts {}", at.as_nanos())?;
+                counts.iter().try_for_each(|count| write!(f, " {count}"))
+            }
+            Line::Times(times) => {
+                let [real, user, sys] = [times.real, times.user, times.sys].map(|t| t.as_nanos());
+                write!(f, "times {real} {user} {sys}")
+            }
+            Line::Failed(why) => write!(f, "failed {}", why.replace('\n', " ")),
+        }
+    }
+}
+
+impl FromStr for Line {
+    type Err = ();
+
+    fn from_str(line: &str) -> Result<Self, ()> {
+        let (word, rest) = line.split_once(' ').ok_or(())?;
+        if word == "failed" {
+            return Ok(Line::Failed(rest.to_owned()));
+        }
+        let numbers = rest.split(' ').map(|number| number.parse().map_err(drop));
+        let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
+        match (word, &numbers[..]) {
+            ("counts", [at, counts @ ..]) => {
+                Ok(Line::Counts(Duration::from_nanos(*at), counts.to_owned()))
+            }
+            ("times", &[real, user, sys]) => {
+                let [real, user, sys] = [real, user, sys].map(Duration::from_nanos);
+                Ok(Line::Times(Times { real, user, sys }))
+            }
+            _ => Err(()),
+        }
+    }
+}
+
+/// What the program is started with, after its name.
+pub fn words(plan: &Plan, affinity: Affinity) -> [String; 5] {
+    [
+        plan.workload.name().to_owned(),
+        plan.mode.name().to_owned(),
+        plan.tasks.to_string(),
+        match affinity {
+            Affinity::Cores => "cores",
+            Affinity::Cpus => "cpus",
+            Affinity::None => "anywhere",
+        }
+        .to_owned(),
+        plan.count.unwrap_or(0).to_string(),
+    ]
+}
+
+/// What they say.
+fn understood(words: &[String]) -> Option<(Plan, Os)> {
+    let [workload, mode, tasks, affinity, count] = words else {
+        return None;
+    };
+    let affinity = match affinity.as_str() {
+        "cores" => Affinity::Cores,
+        "cpus" => Affinity::Cpus,
+        _ => Affinity::None,
+    };
+    let modes = [Mode::Processes, Mode::Threads];
+    let plan = Plan {
+        workload: Job::Known(workloads::find(workload)?),
+        tasks: tasks.parse().ok()?,
+        mode: modes.into_iter().find(|it| it.name() == mode)?,
+        count: Some(count.parse().ok()?).filter(|count| *count > 0),
+    };
+    Some((plan, Os { affinity }))
+}
+
+/// The program: runs until it is ended, or the plan has an end.
+pub fn main() -> ExitCode {
+    if let Some(code) = compiler::run() {
+        return code;
+    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let told = match understood(&words) {
+        Some((plan, os)) => told(&plan, &os).map_err(|failure| failure.to_string()),
+        None => Err("guest: started by scalevm itself".to_owned()),
+    };
+    match told {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            // Nobody is left to be told if this fails.
+            let _ = tell(&Line::Failed(why));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn told(plan: &Plan, os: &Os) -> Result<(), Failure> {
+    let lost = Failure::start("standard output");
+    if plan.count.is_some() {
+        return tell(&Line::Times(os.complete(plan, 0)?)).map_err(lost);
+    }
+    let mut running = os.start(plan)?;
+    loop {
+        let Reading { counts, at, .. } = Reading::of(&*running, plan.tasks, EXACT);
+        running.check()?;
+        tell(&Line::Counts(at, counts)).map_err(Failure::start("standard output"))?;
+        interrupt::sleep(BEAT);
+    }
+}
+
+fn tell(line: &Line) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_are_written() {
+        let [real, user, sys] = [3, 2, 1].map(Duration::from_millis);
+        for line in [
+            Line::Counts(Duration::from_nanos(7), vec![1, 0, u64::MAX]),
+            Line::Times(Times { real, user, sys }),
+            Line::Failed("mmap1: task 0: mmap: no memory".into()),
+        ] {
+            assert_eq!(line.to_string().parse(), Ok(line));
+        }
+        for bad in ["", "counts", "counts x", "times 1 2", "hello 1"] {
+            assert_eq!(bad.parse::<Line>(), Err(()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_are_understood_as_they_are_meant() {
+        let plan = Plan {
+            workload: workloads::find("mmap1").expect("a workload").into(),
+            tasks: 3,
+            mode: Mode::Threads,
+            count: Some(9),
+        };
+        let (same, os) = understood(&words(&plan, Affinity::None)).expect("words");
+        assert_eq!(same.workload.name(), "mmap1");
+        assert_eq!(
+            (same.tasks, same.mode, same.count),
+            (3, Mode::Threads, Some(9))
+        );
+        assert_eq!(os.affinity, Affinity::None);
+        assert!(understood(&["mmap1".to_owned()]).is_none());
+    }
+}

@@ -1,0 +1,205 @@
+//! A guest at work.
+
+use super::program::Program;
+use crate::harness::{Failure, Plan, Running, interrupt, say};
+use crate::inside::{self, BEAT, Line};
+use crate::tasks::Affinity;
+use baselines::selected::Preset;
+use emulator::boot::{self, Console};
+use emulator::{Ended, Files, Machine, kernel};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Where the guest has the program.
+const PLACE: &str = "workload";
+/// How long the guest may say nothing: it boots, and emulation is slow.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often one asks whether the user has lost theirs.
+const TURN: Duration = Duration::from_millis(100);
+
+/// A guest; it ends when this is dropped. Its clock stands at the last counts that it has told.
+pub(super) struct Guest {
+    workload: &'static str,
+    /// By the guest's clock.
+    at: Duration,
+    counts: Vec<u64>,
+    lines: Receiver<Line>,
+    /// Tells the thread to end the guest: relaxed, it passes on nothing else.
+    is_over: Arc<AtomicBool>,
+    /// Why the last advance has come to no end.
+    failure: Option<Failure>,
+    /// The guest's files are packed from it.
+    _program: Program,
+    /// Carries the console, until the guest has ended.
+    carrier: Option<JoinHandle<Result<Ended, emulator::Error>>>,
+}
+
+impl Guest {
+    /// Boots a guest that runs `program` for `plan`. The kernel is built when it is first needed.
+    pub(super) fn boot(
+        plan: &Plan,
+        affinity: Affinity,
+        machine: Machine,
+        preset: Preset,
+        program: Program,
+    ) -> Result<Self, Failure> {
+        let mut files = Files::with_busybox()?;
+        files.add(&program.file, PLACE)?;
+        let kernel = emulator::Guest::Ours {
+            kernel: kernel::build()?,
+            words: vec![format!("vm={}", preset.name())],
+        };
+        let words = [PLACE.to_owned()].into_iter();
+        let words = words.chain(inside::words(plan, affinity));
+        let command = emulator::Program::new(format!("/{PLACE}"), words);
+        let (sender, lines) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let stop = is_over.clone();
+        let carry = move || {
+            let mut lines = Lines {
+                sender,
+                rest: Vec::new(),
+            };
+            let console = Console::Into(&mut lines);
+            let stop = || stop.load(Relaxed);
+            let mut note = |line: &str| say(format_args!("scalevm: kernel: {line}"));
+            boot::run(
+                &kernel, &machine, &files, &command, console, &stop, &mut note,
+            )
+        };
+        let carrier = thread::Builder::new().name("guest".into()).spawn(carry);
+        Ok(Guest {
+            workload: plan.workload.name(),
+            at: Duration::ZERO,
+            counts: vec![0; plan.tasks],
+            lines,
+            is_over,
+            failure: None,
+            _program: program,
+            carrier: Some(carrier.map_err(Failure::start("thread"))?),
+        })
+    }
+
+    /// Waits for the first counts: the tasks are at work.
+    pub(super) fn begin(&mut self) -> Result<(), Failure> {
+        let line = self.wait()?;
+        self.take(line)
+    }
+
+    /// The next line.
+    pub(super) fn wait(&mut self) -> Result<Line, Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            interrupt::check()?;
+            match self.lines.recv_timeout(TURN) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+            }
+        }
+        Err(self.failed(format!(
+            "the guest says nothing for {} s",
+            PATIENCE.as_secs()
+        )))
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), Failure> {
+        match line {
+            Line::Counts(at, counts) if counts.len() == self.counts.len() => {
+                (self.at, self.counts) = (at, counts);
+                Ok(())
+            }
+            Line::Failed(why) => Err(Failure::InGuest(why)),
+            line => Err(self.failed(format!("the guest says `{line}`"))),
+        }
+    }
+
+    /// Why it has ended, which it should not.
+    fn ended(&mut self) -> Failure {
+        let carried = self.carrier.take().map(JoinHandle::join);
+        match carried {
+            Some(Ok(Ok(Ended::Exit(status)))) => {
+                self.failed(format!("the program has ended with status {status}"))
+            }
+            Some(Ok(Ok(Ended::Panic(panic)))) => self.failed(panic.to_string()),
+            Some(Ok(Err(error))) => error.into(),
+            _ => self.failed("the guest stopped, and did not say why".to_owned()),
+        }
+    }
+
+    fn failed(&self, why: String) -> Failure {
+        Failure::Guest {
+            workload: self.workload,
+            why,
+        }
+    }
+}
+
+impl Running for Guest {
+    fn counts(&self, into: &mut [u64]) {
+        into.copy_from_slice(&self.counts);
+    }
+
+    fn now(&self) -> Duration {
+        self.at
+    }
+
+    /// [`Running::check`] tells what goes wrong meanwhile.
+    fn advance(&mut self, span: Duration) {
+        // The nearest beat.
+        let until = self.at + span.saturating_sub(BEAT / 2);
+        while self.at < until && self.failure.is_none() {
+            let taken = self.wait().and_then(|line| self.take(line));
+            self.failure = taken.err();
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), Failure> {
+        self.check()
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        if let Some(carrier) = self.carrier.take() {
+            // It has been ended; how does not matter any more.
+            let _ = carrier.join();
+        }
+    }
+}
+
+/// The console: what comes is cut into lines; what the program would not have said is passed on.
+struct Lines {
+    sender: Sender<Line>,
+    /// The beginning of a line.
+    rest: Vec<u8>,
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rest.extend_from_slice(bytes);
+        while let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line[..end]).into_owned();
+            match line.parse() {
+                // The guest is about to be ended if nobody listens.
+                Ok(line) => drop(self.sender.send(line)),
+                Err(()) => say(format_args!("{line}")),
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

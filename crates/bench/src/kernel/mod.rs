@@ -1,0 +1,114 @@
+//! scalevm's own kernel in a guest, as a system to run workloads on.
+//!
+//! Each measurement boots a guest of its own. What runs there are the workloads of [`os`](crate::os), unchanged: that module,
+//! linked statically, is a program of the guest's ([`crate::inside`]), which finds this kernel under it. It tells what the tasks
+//! have counted, and when by the guest's clock; a `Guest` holds the last that it has told.
+
+mod guest;
+mod program;
+
+use crate::harness::{Failure, Film, Job, Plan, Running, Target, Times};
+use crate::inside::Line;
+use crate::system::{On, subject};
+use crate::tasks::{Affinity, Mask};
+use baselines::selected::Preset;
+use guest::Guest;
+use stats::record::Subject;
+use workloads::Feature;
+
+/// scalevm's kernel as a target.
+pub struct Kernel {
+    /// How its VM is built.
+    pub preset: Preset,
+    /// Where tasks run on the guest's CPUs.
+    pub affinity: Affinity,
+    /// How many CPUs the guest has.
+    pub cpus: u32,
+}
+
+/// What QEMU can emulate.
+const MOST_CPUS: usize = 64;
+
+/// The guest's memory, and more of it for each task.
+const MEMORY: u64 = 1 << 30;
+const MEMORY_OF_TASK: u64 = 256 << 20;
+
+/// What the kernel lacks.
+const LACKS: [Feature; 1] = [Feature::Sockets];
+
+impl Kernel {
+    /// A guest with as many CPUs as this process may use of the computer.
+    ///
+    /// # Errors
+    /// Fails if the kernel does not say how many these are.
+    pub fn new(preset: Preset, affinity: Affinity) -> Result<Self, Failure> {
+        let mask = Mask::current().map_err(Failure::start("CPU affinity"))?;
+        Ok(Kernel {
+            preset,
+            affinity,
+            cpus: mask.cpus().len().min(MOST_CPUS) as u32,
+        })
+    }
+
+    /// Describes `plan` on it.
+    pub fn subject(&self, plan: &Plan) -> Subject {
+        Subject {
+            cpus: Some(self.cpus),
+            ..subject(plan, On::Kernel, Some(self.preset))
+        }
+    }
+
+    /// A guest with the tasks of `plan` at work.
+    fn boot(&self, plan: &Plan) -> Result<Guest, Failure> {
+        check(plan)?;
+        let machine = emulator::Machine {
+            cpus: self.cpus,
+            memory: MEMORY + plan.tasks as u64 * MEMORY_OF_TASK,
+            ..emulator::Machine::default()
+        };
+        let program = program::of(plan)?;
+        Guest::boot(plan, self.affinity, machine, self.preset, program)
+    }
+}
+
+impl Target for Kernel {
+    fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
+        let mut guest = self.boot(plan)?;
+        guest.begin()?;
+        Ok(Box::new(guest))
+    }
+
+    fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
+        match self.boot(plan)?.wait()? {
+            Line::Times(times) => Ok(times),
+            line => Err(Failure::Guest {
+                workload: plan.workload.name(),
+                why: format!("the guest says `{line}`"),
+            }),
+        }
+    }
+
+    fn play(&self, _: &Plan, _: &'static Film) -> Result<(), Failure> {
+        let why = "latency is not measured on kernel: what a guest tells comes too late; say --on os, hosted or sim";
+        Err(Failure::Unavailable(why.into()))
+    }
+}
+
+/// Refuses what the kernel cannot run.
+fn check(plan: &Plan) -> Result<(), Failure> {
+    let workload = plan.workload;
+    if let Some(lacking) = LACKS.into_iter().find(|feature| workload.uses(*feature)) {
+        return Err(Failure::Unavailable(format!(
+            "{} needs {}, which kernel does not have",
+            workload.name(),
+            lacking.name()
+        )));
+    }
+    match workload {
+        Job::Own(own) if own.source.is_none() => Err(Failure::Unavailable(format!(
+            "{}: of workloads of your own, only C files run on kernel, whose programs are linked statically",
+            own.name
+        ))),
+        _ => Ok(()),
+    }
+}

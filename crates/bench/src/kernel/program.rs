@@ -1,0 +1,65 @@
+//! The program that a guest runs: for workloads of ours always the same one, for a test case of the user's one that is made
+//! from it.
+
+use crate::harness::{Failure, Job, Plan, say};
+use crate::own::{Directory, compile_static};
+use emulator::cargo;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+/// A program of this computer's, there while this lives.
+pub(super) struct Program {
+    /// Its file.
+    pub file: PathBuf,
+    /// Where it was made, if only for this run.
+    _directory: Option<Directory>,
+}
+
+/// What the tasks of `plan` run in.
+pub(super) fn of(plan: &Plan) -> Result<Program, Failure> {
+    let source = match plan.workload {
+        Job::Own(own) => own.source.as_deref(),
+        Job::Known(_) | Job::Film(_) => None,
+    };
+    let Some(source) = source else {
+        return Ok(Program {
+            file: build()?,
+            _directory: None,
+        });
+    };
+    let directory = Directory::new().map_err(Failure::start("temporary directory"))?;
+    Ok(Program {
+        file: compile_static(source, &here().join("src/kernel/testcase.c"), &directory)?,
+        _directory: Some(directory),
+    })
+}
+
+/// This crate without the systems that are ours, linked statically; built when it is first needed, in a folder of its own.
+fn build() -> Result<PathBuf, Failure> {
+    const HOST: &str = "x86_64-unknown-linux-gnu";
+    let folder = here().join("../../target/guest");
+    let program = folder.join(HOST).join("release/scalevm-guest");
+    if !program.exists() && io::stderr().is_terminal() {
+        say(format_args!("scalevm: building the guest's program"));
+    }
+    cargo::build(&cargo::Build {
+        what: "the guest's program",
+        folder: here(),
+        arguments: &[
+            "--no-default-features",
+            "--bin",
+            "scalevm-guest",
+            "--target",
+            HOST,
+        ],
+        target: Some(&folder),
+        // Frame pointers, as in all that profiles see.
+        flags: Some("-Ctarget-feature=+crt-static -Cforce-frame-pointers=yes"),
+    })?;
+    Ok(program)
+}
+
+/// This crate's sources.
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}

@@ -1,0 +1,85 @@
+/* Alarms. */
+#include "abi.h"
+#include <sys/time.h>
+#include <time.h>
+
+static volatile int signals;
+
+static void count(int signal)
+{
+	signals += signal == SIGALRM;
+}
+
+static void start(const char *what, long first, long interval)
+{
+	struct itimerval timer = { { interval / 1000000, interval % 1000000 }, { first / 1000000, first % 1000000 } }, old;
+	int result = setitimer(ITIMER_REAL, &timer, &old);
+	if (result < 0)
+		tell(what, result);
+	else
+		say("%s: was %d, again %d", what, old.it_value.tv_sec || old.it_value.tv_usec,
+		    old.it_interval.tv_sec || old.it_interval.tv_usec);
+}
+
+static void wait_for(int wanted)
+{
+	for (int i = 0; i < 1000 && signals < wanted; i++)
+		usleep(10000);
+	say("signals: %d", signals >= wanted);
+}
+
+static int die(void)
+{
+	signal(SIGALRM, SIG_DFL);
+	alarm(1);
+	while (pause() < 0)
+		;
+	return 0;
+}
+
+static int not_inherited(void)
+{
+	struct itimerval timer;
+	getitimer(ITIMER_REAL, &timer);
+	return timer.it_value.tv_sec != 0;
+}
+
+int main(void)
+{
+	struct sigaction action = { .sa_handler = count };
+	sigaction(SIGALRM, &action, NULL);
+	say("first: %u", alarm(100));
+	unsigned rest = alarm(200);
+	say("second: %d", rest == 100 || rest == 99);
+	struct itimerval timer;
+	tell("get", getitimer(ITIMER_REAL, &timer));
+	say("200: %d, once: %d", timer.it_value.tv_sec >= 198 && timer.it_value.tv_sec <= 200,
+	    timer.it_interval.tv_sec == 0 && timer.it_interval.tv_usec == 0);
+	reap("child has none", spawn(not_inherited));
+	start("sooner", 20000, 0);
+	wait_for(1);
+	say("over: %u", alarm(0));
+	start("again and again", 10000, 10000);
+	wait_for(4);
+	start("end", 0, 0);
+	int seen = signals;
+	usleep(50000);
+	say("no more: %d", signals == seen);
+	struct timespec time = { 5, 0 }, left;
+	start("during sleep", 20000, 0);
+	int slept = nanosleep(&time, &left);
+	say("sleep: %s, rest %d", slept < 0 ? strerror(errno) : "ok", left.tv_sec == 4);
+	start("bad time", 1, 0);
+	timer.it_value.tv_usec = 1000000;
+	tell("bad time", setitimer(ITIMER_REAL, &timer, NULL));
+	timer.it_value.tv_usec = 0;
+	timer.it_value.tv_sec = -1;
+	tell("negative time", setitimer(ITIMER_REAL, &timer, NULL));
+	tell("nonsense", setitimer(99, &timer, NULL));
+	tell("bad address", setitimer(ITIMER_REAL, (void *)nowhere, NULL));
+	for (int i = 100000; i > 0; i--)
+		alarm(i);
+	say("many: %d", alarm(0) == 1);
+	reap("default", spawn(die));
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* Process 1 of the guest: runs the program that /command names, and ends the machine with the program's exit status.
+ *
+ * /command has strings that end in NUL: the mode (`batch` or `terminal`), the file for standard input (empty: the
+ * console), the environment, an empty string, the program's file, and its arguments from the 0th on.
+ *
+ * It is the same on Linux and on scalevm's kernel. What only one of them needs may fail on the other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { SIZE = 1 << 20, WORDS = 1 << 14, FAILED = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+static char text[SIZE + 2];
+static char *words[WORDS + 1];
+
+static void complain(const char *what)
+{
+	dprintf(2, "init: %s: %s\n", what, strerror(errno));
+}
+
+/* The strings of /command; their number, or -1. */
+static int read_command(void)
+{
+	int file = open("/command", O_RDONLY);
+	if (file < 0)
+		return -1;
+	size_t length = 0;
+	ssize_t got;
+	while ((got = read(file, text + length, SIZE - length)) > 0)
+		length += got;
+	close(file);
+	int count = 0;
+	for (size_t at = 0; at < length && count < WORDS; at += strlen(text + at) + 1)
+		words[count++] = text + at;
+	return count;
+}
+
+/* What Linux has from its drivers and file systems. */
+static void prepare(void)
+{
+	mount("proc", "/proc", "proc", 0, "");
+	mount("sysfs", "/sys", "sysfs", 0, "");
+	mount("devtmpfs", "/dev", "devtmpfs", 0, "");
+	mount("tmpfs", "/tmp", "tmpfs", 0, "");
+}
+
+/* Bytes pass the console as they are. */
+static void make_raw(void)
+{
+	struct termios line;
+	if (tcgetattr(1, &line) < 0)
+		return;
+	line.c_oflag &= ~OPOST;
+	line.c_lflag &= ~ECHO;
+	tcsetattr(1, TCSANOW, &line);
+}
+
+/* Becomes the program. */
+static void start(char *input, char **environment, char **program)
+{
+	if (*input) {
+		int file = open(input, O_RDONLY);
+		if (file < 0 || dup2(file, 0) < 0)
+			complain(input);
+		close(file);
+	} else {
+		setsid();
+		ioctl(0, TIOCSCTTY, 1);
+	}
+	environ = environment;
+	execvpe(program[0], program + 1, environment);
+	int why = errno;
+	complain(program[0]);
+	_exit(why == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
+/* The status with which the program has ended, as a shell says it. */
+static int wait_for(pid_t program)
+{
+	int status;
+	pid_t ended;
+	while ((ended = wait4(-1, &status, 0, NULL)) != program)
+		if (ended < 0 && errno != EINTR)
+			return FAILED;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Ends the machine. Linux has no word for process 1's status: it goes over the second line, and the machine resets. */
+static void end(int status)
+{
+	int report = open("/dev/ttyS1", O_WRONLY | O_NOCTTY);
+	if (report >= 0) {
+		struct termios line;
+		if (tcgetattr(report, &line) == 0) {
+			line.c_oflag &= ~OPOST;
+			tcsetattr(report, TCSANOW, &line);
+		}
+		dprintf(report, "exit %d\n", status);
+		tcdrain(report);
+		tcdrain(1);
+		reboot(RB_AUTOBOOT);
+	}
+	_exit(status);
+}
+
+int main(void)
+{
+	prepare();
+	int count = read_command();
+	if (count < 0) {
+		complain("/command");
+		end(FAILED);
+	}
+	char *mode = words[0], *input = words[1], **environment = words + 2, **program = environment;
+	while (program < words + count && **program)
+		program++;
+	if (program + 2 >= words + count) {
+		dprintf(2, "init: /command names no program\n");
+		end(FAILED);
+	}
+	*program++ = NULL;
+	if (strcmp(mode, "batch") == 0)
+		make_raw();
+	pid_t child = fork();
+	/* A kernel that cannot fork yet can still run the program, as process 1. */
+	if (child == 0 || (child < 0 && errno == ENOSYS))
+		start(input, environment, program);
+	if (child < 0) {
+		complain("fork");
+		end(FAILED);
+	}
+	end(wait_for(child));
+}

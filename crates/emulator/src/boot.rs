@@ -1,0 +1,249 @@
+//! Running a program in a guest.
+
+use crate::ended::Report;
+use crate::qemu::{self, Place};
+use crate::terminal::Terminal;
+use crate::{Ended, Error, Files, Guest, Library, Machine, Panic, Program, backtrace};
+use crate::{compile, source};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often one looks whether the guest shall stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How many chunks of output wait to be written before the guest has to.
+const CHUNKS: usize = 16;
+
+/// Where the guest's console is.
+pub enum Console<'a> {
+    /// The user's terminal, which is standard input and output.
+    Terminal,
+    /// What the guest prints goes there; nobody types.
+    Into(&'a mut dyn Write),
+    /// A terminal at which somebody types, who reads what the guest prints.
+    Typed(&'a mut Typist),
+}
+
+/// Somebody at a guest's terminal.
+pub struct Typist {
+    /// What is waited for, and what is typed when it has been printed; in this order.
+    pub script: &'static [(&'static str, &'static str)],
+    /// What the guest has printed.
+    pub printed: Vec<u8>,
+}
+
+impl Typist {
+    /// The guest has printed something since all of it was `read`: what is to be typed now.
+    fn answer(&mut self, chunk: &[u8], read: &mut usize) -> Option<&'static str> {
+        self.printed.extend_from_slice(chunk);
+        let &(awaited, answer) = self.script.first()?;
+        let rest = &self.printed[*read..];
+        let at = rest
+            .windows(awaited.len())
+            .position(|part| part == awaited.as_bytes())?;
+        *read += at + awaited.len();
+        self.script = &self.script[1..];
+        Some(answer)
+    }
+}
+
+/// Runs `program` in a guest with `files`, until it ends or `stop` says so. Lines that the guest reports and that say
+/// nothing about its end are given to `note`.
+///
+/// # Errors
+/// Fails if the guest cannot be prepared or started, or what it prints cannot be written.
+pub fn run(
+    guest: &Guest,
+    machine: &Machine,
+    files: &Files,
+    program: &Program,
+    console: Console<'_>,
+    stop: &dyn Fn() -> bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Ended, Error> {
+    let place = Place::new()?;
+    let terminal = matches!(console, Console::Terminal);
+    let in_batch = matches!(console, Console::Into(_));
+    pack(files, program, !in_batch, &place)?;
+    if let Some(size) = machine.swap {
+        let disk = File::create(place.disk()).and_then(|disk| disk.set_len(size));
+        disk.map_err(Error::at(place.disk()))?;
+    }
+    let command = qemu::command(guest, machine, &place, terminal)?;
+    let finished = match console {
+        Console::Terminal => on_terminal(command, stop)?,
+        Console::Into(out) => into(command, out, stop)?,
+        Console::Typed(typist) => typed(command, typist, stop)?,
+    };
+    if !finished {
+        return Ok(Ended::Stopped);
+    }
+    let report = fs::read(place.report()).map_err(Error::at(place.report()))?;
+    let report = Report::parse(&String::from_utf8_lossy(&report));
+    report.notes.iter().for_each(|line| note(line));
+    Ok(ended(guest, report))
+}
+
+/// Runs `program` without a terminal, and returns also what it has printed.
+///
+/// # Errors
+/// As [`run`].
+pub fn captured(
+    guest: &Guest,
+    machine: &Machine,
+    files: &Files,
+    program: &Program,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Ended, Vec<u8>), Error> {
+    let mut text = Vec::new();
+    let console = Console::Into(&mut text);
+    let ended = run(guest, machine, files, program, console, stop, &mut |_| ())?;
+    Ok((ended, text))
+}
+
+/// Adds the guest's first process and what it is to do, and packs all.
+fn pack(files: &Files, program: &Program, terminal: bool, place: &Place) -> Result<(), Error> {
+    compile(&source("guest/init.c"), &place.init(), Library::Musl)?;
+    let mut files = files.clone();
+    files.add(&place.init(), "init")?;
+    let input = match &program.input {
+        Some(input) => {
+            files.write("stdin", input.clone());
+            "/stdin"
+        }
+        None => "",
+    };
+    files.write("command", program.command(terminal, input));
+    let archive = File::create(place.archive()).map_err(Error::at(place.archive()))?;
+    files.pack(BufWriter::new(archive), &place.archive())
+}
+
+fn ended(guest: &Guest, report: Report) -> Ended {
+    match (report.panic, report.status) {
+        (Some((message, addresses)), _) => Ended::Panic(Panic {
+            message,
+            stack: backtrace::frames(guest.file(), &addresses),
+        }),
+        (None, Some(code)) => Ended::Exit(code),
+        (None, None) => Ended::Silently,
+    }
+}
+
+/// A running QEMU, which does not outlive this value, nor this process.
+struct Running(Child);
+
+impl Running {
+    fn start(mut command: Command) -> Result<Running, Error> {
+        // SAFETY: the child calls nothing but prctl, which may be called between fork and exec.
+        unsafe { command.pre_exec(die_with_parent) };
+        let child = command.spawn().map_err(Error::at(command.get_program()))?;
+        Ok(Running(child))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, or shall; nobody is left to be told of a failure.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The kernel ends QEMU when the thread that has started it is gone, however that happens.
+fn die_with_parent() -> io::Result<()> {
+    // SAFETY: the arguments are those of this option.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether QEMU has ended by itself: else it is stopped.
+fn on_terminal(command: Command, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+    let _restored = Terminal::save();
+    let program = command.get_program().to_owned();
+    let mut qemu = Running::start(command)?;
+    while !stop() {
+        if qemu.0.try_wait().map_err(Error::at(&program))?.is_some() {
+            return Ok(true);
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(false)
+}
+
+/// The same, with the guest's console going to `out`.
+fn into(mut command: Command, out: &mut dyn Write, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+    command.stdin(Stdio::null());
+    follow(command, stop, &mut |chunk, _| {
+        out.write_all(chunk).and_then(|()| out.flush())
+    })
+}
+
+/// The same, with somebody at the guest's console.
+fn typed(
+    mut command: Command,
+    typist: &mut Typist,
+    stop: &dyn Fn() -> bool,
+) -> Result<bool, Error> {
+    command.stdin(Stdio::piped());
+    let mut read = 0;
+    follow(command, stop, &mut |chunk, qemu| {
+        let mut answer = typist.answer(chunk, &mut read);
+        while let Some(keys) = answer {
+            if let Some(stdin) = &mut qemu.stdin {
+                stdin.write_all(keys.as_bytes())?;
+            }
+            answer = typist.answer(&[], &mut read);
+        }
+        Ok(())
+    })
+}
+
+/// Runs QEMU, and gives what the guest prints to `printed`, as it comes.
+fn follow(
+    mut command: Command,
+    stop: &dyn Fn() -> bool,
+    printed: &mut dyn FnMut(&[u8], &mut Child) -> io::Result<()>,
+) -> Result<bool, Error> {
+    command.stdout(Stdio::piped());
+    // A Ctrl-C is this process's, which ends QEMU.
+    command.process_group(0);
+    let program = command.get_program().to_owned();
+    let mut qemu = Running::start(command)?;
+    let Some(stdout) = qemu.0.stdout.take() else {
+        unreachable!("standard output is a pipe")
+    };
+    let chunks = chunks(stdout);
+    while !stop() {
+        match chunks.recv_timeout(LOOK) {
+            Ok(chunk) => {
+                printed(&chunk, &mut qemu.0).map_err(Error::at("the guest's console"))?;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return qemu.0.wait().map(|_| true).map_err(Error::at(&program));
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// What comes from `source`, as it comes; disconnected at its end.
+fn chunks(mut source: ChildStdout) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = sync_channel(CHUNKS);
+    thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(length @ 1..) = source.read(&mut buffer) {
+            if sender.send(buffer[..length].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,63 @@
+//! What is built when it is first needed: the kernel, and programs for guests.
+
+use crate::{Error, tool};
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// What is to be built, in release mode.
+pub struct Build<'a> {
+    /// What it is, if it does not build.
+    pub what: &'a str,
+    /// The package.
+    pub folder: &'a Path,
+    /// Cargo's further arguments.
+    pub arguments: &'a [&'a str],
+    /// Where results go, if not where cargo puts them.
+    pub target: Option<&'a Path>,
+    /// The compiler's flags, in place of those that cargo's settings have.
+    pub flags: Option<&'a str>,
+}
+
+/// Builds it, if that is not done.
+///
+/// # Errors
+/// Fails if the sources are not where this program was built, or with what the compiler says.
+pub fn build(build: &Build<'_>) -> Result<(), Error> {
+    if !build.folder.join("Cargo.toml").exists() {
+        return Err(Error::unusable(
+            build.folder,
+            format!("the sources of {} are not there", build.what),
+        ));
+    }
+    let cargo = tool::CARGO.find()?;
+    let mut command = Command::new(&cargo);
+    command
+        .args(["build", "--release", "--quiet"])
+        .args(build.arguments)
+        .current_dir(build.folder);
+    // What is set for the build of this program is not meant for others.
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(steers_a_build) {
+            command.env_remove(name);
+        }
+    }
+    command.envs(build.flags.map(|flags| ("RUSTFLAGS", flags)));
+    if let Some(target) = build.target {
+        command.arg("--target-dir").arg(target);
+    }
+    let output = command.output().map_err(Error::at(&cargo))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Error::Build {
+            what: build.what.to_owned(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }),
+    }
+}
+
+fn steers_a_build(name: &str) -> bool {
+    let families = ["CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_TARGET_"];
+    let names = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"];
+    names.contains(&name) || families.iter().any(|family| name.starts_with(family))
+}

@@ -1,0 +1,249 @@
+//! The files that a guest begins with.
+
+mod archive;
+
+use crate::{Error, tool};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, elf};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A tree of files. Paths begin without a slash; those of folders sort before those of their contents.
+#[derive(Clone, Debug)]
+pub struct Files {
+    entries: BTreeMap<String, Entry>,
+}
+
+/// A file in the guest.
+#[derive(Clone, Debug)]
+enum Entry {
+    Folder,
+    /// The content is that of a file of this computer.
+    Copy {
+        from: PathBuf,
+        mode: u32,
+    },
+    Text(Vec<u8>),
+    Link(String),
+    /// A character device's major and minor number.
+    Device(u32, u32),
+}
+
+/// Character devices that every guest has: the console, and those that programs expect. `ttyS1` is where Linux reports.
+const DEVICES: [(&str, u32, u32); 5] = [
+    ("console", 5, 1),
+    ("tty", 5, 0),
+    ("ttyS1", 4, 65),
+    ("null", 1, 3),
+    ("zero", 1, 5),
+];
+
+impl Files {
+    /// Folders and devices only.
+    pub fn bare() -> Self {
+        let mut files = Files {
+            entries: BTreeMap::new(),
+        };
+        for folder in ["bin", "dev", "etc", "proc", "sys", "tmp", "usr"] {
+            files.entries.insert(folder.into(), Entry::Folder);
+        }
+        for (name, major, minor) in DEVICES {
+            let device = Entry::Device(major, minor);
+            files.entries.insert(format!("dev/{name}"), device);
+        }
+        files
+    }
+
+    /// The same, with busybox under each of its names.
+    ///
+    /// # Errors
+    /// Fails if busybox is missing, or needs shared libraries.
+    pub fn with_busybox() -> Result<Self, Error> {
+        let busybox = tool::BUSYBOX.find()?;
+        if !is_static(&busybox)? {
+            return Err(tool::BUSYBOX.missing());
+        }
+        let list = Command::new(&busybox).arg("--list").output();
+        let list = list.map_err(Error::at(&busybox))?;
+        let mut files = Files::bare();
+        files.add(&busybox, "bin/busybox")?;
+        let names = String::from_utf8_lossy(&list.stdout).into_owned();
+        for name in names.lines().filter(|name| *name != "busybox") {
+            files.link(&format!("bin/{name}"), "busybox");
+        }
+        files.link("sbin", "bin");
+        files.link("usr/bin", "../bin");
+        files.link("usr/sbin", "../bin");
+        Ok(files)
+    }
+
+    /// Adds a file of this computer, with its mode, or a folder with all that is in it; folders above it are made.
+    ///
+    /// # Errors
+    /// Fails if something cannot be read, has a name that is not UTF-8, or is neither a file, a folder nor a link.
+    pub fn add(&mut self, from: &Path, at: &str) -> Result<(), Error> {
+        let data = fs::symlink_metadata(from).map_err(Error::at(from))?;
+        let kind = data.file_type();
+        if kind.is_dir() {
+            return self.add_folder(from, at);
+        }
+        let entry = if kind.is_symlink() {
+            let target = fs::read_link(from).map_err(Error::at(from))?;
+            Entry::Link(utf8(from, target.into_os_string().into_string().ok())?)
+        } else if kind.is_file() {
+            let mode = data.permissions().mode() & 0o7777;
+            let from = from.to_owned();
+            Entry::Copy { from, mode }
+        } else if kind.is_char_device() || kind.is_block_device() {
+            return Err(Error::unusable(from, "a guest has its own devices"));
+        } else {
+            return Err(Error::unusable(from, "neither a file, a folder nor a link"));
+        };
+        self.insert(at, entry);
+        Ok(())
+    }
+
+    fn add_folder(&mut self, from: &Path, at: &str) -> Result<(), Error> {
+        if !at.is_empty() {
+            self.insert(at, Entry::Folder);
+        }
+        let mut inside = fs::read_dir(from).map_err(Error::at(from))?;
+        inside.try_for_each(|entry| {
+            let entry = entry.map_err(Error::at(from))?;
+            let name = utf8(&entry.path(), entry.file_name().into_string().ok())?;
+            self.add(
+                &entry.path(),
+                format!("{at}/{name}").trim_start_matches('/'),
+            )
+        })
+    }
+
+    /// Adds a file with this content.
+    pub fn write(&mut self, at: &str, content: impl Into<Vec<u8>>) {
+        self.insert(at, Entry::Text(content.into()));
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, at: &str, target: &str) {
+        self.insert(at, Entry::Link(target.to_owned()));
+    }
+
+    /// Whether there is something at a path that begins with a slash.
+    pub fn contains(&self, path: &str) -> bool {
+        let within = path.trim_start_matches('/');
+        self.entries.contains_key(&self.resolved(within))
+    }
+
+    /// A path without links to folders on its way.
+    fn resolved(&self, path: &str) -> String {
+        let mut done = String::new();
+        for part in path.split('/') {
+            done = match (self.entries.get(&done), done.is_empty()) {
+                (Some(Entry::Link(target)), _) => {
+                    format!("{}/{part}", target.trim_start_matches("../"))
+                }
+                (_, true) => part.to_owned(),
+                (_, false) => format!("{done}/{part}"),
+            };
+        }
+        done
+    }
+
+    fn insert(&mut self, at: &str, entry: Entry) {
+        let at = self.resolved(at);
+        let above = at.match_indices('/').map(|(end, _)| &at[..end]);
+        for folder in above {
+            let missing = || Entry::Folder;
+            self.entries
+                .entry(folder.to_owned())
+                .or_insert_with(missing);
+        }
+        match (self.entries.get(&at), &entry) {
+            // A folder of the user's may have the name of one that is there, or of a link to it.
+            (Some(Entry::Folder | Entry::Link(_)), Entry::Folder) => {}
+            _ => drop(self.entries.insert(at, entry)),
+        }
+    }
+}
+
+fn utf8(path: &Path, name: Option<String>) -> Result<String, Error> {
+    name.ok_or_else(|| Error::unusable(path, "names in a guest's archive are UTF-8"))
+}
+
+/// Whether a program runs without shared libraries; what is no program of this architecture's does not count as one that
+/// needs them.
+///
+/// # Errors
+/// Fails if the file cannot be read, or is a program of another architecture.
+pub fn is_static(file: &Path) -> Result<bool, Error> {
+    let bytes = fs::read(file).map_err(Error::at(file))?;
+    if !bytes.starts_with(&elf::ELFMAG) {
+        return Ok(true);
+    }
+    let strange = || Error::unusable(file, "not a program for x86-64");
+    let header = elf::FileHeader64::<Endianness>::parse(&*bytes).map_err(|_| strange())?;
+    let endian = header.endian().map_err(|_| strange())?;
+    if header.e_machine(endian) != elf::EM_X86_64 {
+        return Err(strange());
+    }
+    let parts = header
+        .program_headers(endian, &*bytes)
+        .map_err(|_| strange())?;
+    Ok(parts
+        .iter()
+        .all(|part| part.p_type(endian) != elf::PT_INTERP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn temporary() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a folder")
+    }
+
+    #[test]
+    fn a_tree_keeps_its_shape_modes_and_links() {
+        let folder = temporary();
+        let inner = folder.path().join("a/b");
+        fs::create_dir_all(&inner).expect("folders");
+        fs::write(inner.join("c"), "text").expect("a file");
+        std::os::unix::fs::symlink("b/c", folder.path().join("a/l")).expect("a link");
+        let mut files = Files::bare();
+        files.add(folder.path(), "").expect("readable");
+        for path in ["/a", "/a/b", "/a/b/c", "/a/l", "/dev/console"] {
+            assert!(files.contains(path), "{path}");
+        }
+        assert!(!files.contains("/a/c"));
+    }
+
+    #[test]
+    fn what_lies_behind_a_link_is_found_and_put_there() {
+        let mut files = Files::bare();
+        files.link("usr/bin", "../bin");
+        files.write("usr/bin/x", "");
+        assert!(files.contains("/bin/x") && files.contains("/usr/bin/x"));
+        let folder = temporary();
+        fs::create_dir_all(folder.path().join("usr/bin")).expect("folders");
+        fs::write(folder.path().join("usr/bin/y"), "").expect("a file");
+        files.add(folder.path(), "").expect("readable");
+        assert!(files.contains("/bin/y"));
+    }
+
+    #[test]
+    fn programs_that_need_shared_libraries_are_told_apart() {
+        let own = std::env::current_exe().expect("a program");
+        assert!(!is_static(&own).expect("readable"), "tests are dynamic");
+        let folder = temporary();
+        let script = folder.path().join("script");
+        fs::write(&script, "#!/bin/sh\n").expect("a file");
+        assert!(is_static(&script).expect("readable"));
+        let broken = folder.path().join("broken");
+        fs::write(&broken, b"\x7fELF").expect("a file");
+        let error = is_static(&broken).expect_err("too short");
+        assert!(error.to_string().contains("not a program for x86-64"));
+    }
+}

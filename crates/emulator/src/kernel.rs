@@ -1,0 +1,70 @@
+//! The kernel that a guest boots.
+
+use crate::cargo::{self, Build};
+use crate::{Error, source};
+use std::path::{Path, PathBuf};
+
+/// A kernel, and what it is told.
+#[derive(Clone, Debug)]
+pub enum Guest {
+    /// scalevm's own.
+    Ours {
+        /// Its executable.
+        kernel: PathBuf,
+        /// Words of its command line.
+        words: Vec<String>,
+    },
+    /// Linux, to compare with.
+    Linux {
+        /// Its image.
+        image: PathBuf,
+    },
+}
+
+/// What Linux is told: the serial line is the console, nothing but the program speaks, a panic ends the machine; pages of
+/// 4 KiB, and addresses that are the same in each run.
+const LINUX: &str =
+    "console=ttyS0 quiet loglevel=0 panic=-1 reboot=t transparent_hugepage=never nokaslr";
+
+impl Guest {
+    /// The kernel's file.
+    pub fn file(&self) -> &Path {
+        match self {
+            Guest::Ours { kernel, .. } => kernel,
+            Guest::Linux { image } => image,
+        }
+    }
+
+    /// The kernel's command line.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Guest::Ours { words, .. } => words.join(" "),
+            Guest::Linux { .. } => LINUX.to_owned(),
+        }
+    }
+}
+
+/// Where the kernel is once it is built.
+pub fn executable() -> PathBuf {
+    folder().join("target/x86_64-unknown-linux-gnu/release/kernel")
+}
+
+/// Builds scalevm's kernel, if that is not done, and returns its executable.
+///
+/// # Errors
+/// Fails if the sources are not where this program was built, or with what the compiler says.
+pub fn build() -> Result<PathBuf, Error> {
+    let folder = folder();
+    cargo::build(&Build {
+        what: "the kernel",
+        folder: &folder,
+        arguments: &[],
+        target: None,
+        flags: None,
+    })?;
+    Ok(executable())
+}
+
+fn folder() -> PathBuf {
+    source("../../kernel")
+}

@@ -1,0 +1,141 @@
+//! Real guests: scalevm's kernel boots, keeps the contract of its machine, and its panics have names.
+
+use emulator::boot::{self, Console, Typist};
+use emulator::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn guest(words: &[&str]) -> Guest {
+    Guest::Ours {
+        kernel: kernel::build().expect("the kernel"),
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+    }
+}
+
+/// Boots the kernel with these words; how it ends.
+fn boot(words: &[&str], cpus: u32) -> Ended {
+    let guest = guest(words);
+    let machine = Machine {
+        cpus,
+        ..Machine::default()
+    };
+    let start = Instant::now();
+    let late = || start.elapsed() > LIMIT;
+    let program = Program::new("/none", ["none"]);
+    let run = boot::captured(&guest, &machine, &Files::bare(), &program, &late);
+    run.expect("QEMU starts").0
+}
+
+#[test]
+fn the_machine_keeps_its_contract() {
+    for cpus in [1, 2, 4] {
+        assert_eq!(boot(&["conformance"], cpus), Ended::Exit(0), "{cpus} CPUs");
+    }
+}
+
+/// What is typed at a shell is edited, ends its foreground by Ctrl-C, and stops it by Ctrl-Z.
+#[test]
+fn a_shell_has_a_terminal_with_jobs() {
+    const SCRIPT: [(&str, &str); 12] = [
+        ("# ", "PS1='%% '; echo on$((20 + 1))x\x7f\n"),
+        ("on21\r\n", "sh -c 'echo asleep; exec sleep 1000'\n"),
+        ("asleep\r\n", "\x03"),
+        ("%% ", "echo status $?\n"),
+        (
+            "status 130",
+            "sh -c 'echo begun; sleep 1; echo done' | cat\n",
+        ),
+        ("begun\r\n", "\x1a"),
+        ("Stopped", "jobs -l | wc -l; echo foreground; fg\n"),
+        ("done\r\n", "echo ready; tr a-z A-Z\n"),
+        ("ready\r\n", "wrong\x15lower\n\x04"),
+        ("LOWER", "sleep 1000 &\n"),
+        ("%% ", "kill %1; wait %1; echo killed $?\n"),
+        ("killed 143", "exit 7\n"),
+    ];
+    let mut typist = Typist {
+        script: &SCRIPT,
+        printed: Vec::new(),
+    };
+    let mut shell = Program::new("sh", ["sh"]);
+    shell.input = None;
+    let start = Instant::now();
+    let late = || start.elapsed() > LIMIT;
+    let ended = boot::run(
+        &guest(&[]),
+        &Machine::default(),
+        &Files::with_busybox().expect("busybox"),
+        &shell,
+        Console::Typed(&mut typist),
+        &late,
+        &mut |_| (),
+    );
+    let printed = String::from_utf8_lossy(&typist.printed).into_owned();
+    assert_eq!(ended.expect("QEMU starts"), Ended::Exit(7), "{printed}");
+}
+
+/// How a program ends in a guest, what it prints, and what the kernel notes.
+fn run(machine: &Machine, files: &Files, program: &Program) -> (Ended, String, Vec<String>) {
+    let (mut text, mut notes) = (Vec::new(), Vec::new());
+    let start = Instant::now();
+    let late = || start.elapsed() > LIMIT;
+    let ended = boot::run(
+        &guest(&[]),
+        machine,
+        files,
+        program,
+        Console::Into(&mut text),
+        &late,
+        &mut |line| notes.push(line.to_owned()),
+    );
+    let text = String::from_utf8_lossy(&text).into_owned();
+    (ended.expect("QEMU starts"), text, notes)
+}
+
+/// A program that takes all memory ends, and the kernel says so; of one that forks for ever a shell rids itself without
+/// a fork.
+#[test]
+fn a_shell_survives_a_memory_hog_and_a_fork_bomb() {
+    const SCRIPT: &str = "
+        tail /dev/zero; echo hog $?
+        bomb() { bomb | bomb & bomb; }
+        delay() { i=0; while [ $i -lt $1 ]; do i=$((i + 1)); done; }
+        (bomb) 2>/dev/null & delay 300
+        while kill -9 -1; do delay 100; done
+        echo usable $(echo yes)";
+    let machine = Machine {
+        cpus: 2,
+        memory: 128 << 20,
+        ..Machine::default()
+    };
+    let files = Files::with_busybox().expect("busybox");
+    let shell = Program::new("sh", ["sh", "-c", SCRIPT]);
+    let (ended, text, notes) = run(&machine, &files, &shell);
+    assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
+    assert!(text.contains("hog 137\n"), "{text}");
+    assert!(text.ends_with("usable yes\n"), "{text}");
+    let named = notes
+        .iter()
+        .any(|line| line.starts_with("memory is short: process "));
+    assert!(named, "{notes:?}");
+}
+
+/// Calls that make no sense hurt nobody but who makes them (`fuzz/calls.c`).
+#[test]
+fn random_calls_hurt_nobody_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("calls");
+    compile(&source("fuzz/calls.c"), &file, Library::Musl)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let mut files = Files::bare();
+    files.add(&file, "calls").expect("a file");
+    let machine = Machine {
+        cpus: 2,
+        ..Machine::default()
+    };
+    let calls = Program::new("/calls", ["calls", "1", "20000"]);
+    let (ended, text, notes) = run(&machine, &files, &calls);
+    assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
+    assert_eq!(text, "20000 calls or more, canaries live\n");
+}

@@ -1,0 +1,77 @@
+//! Guests under stress: more memory than there is, on a disk; each preset's policies on real page tables.
+
+use baselines::selected::Preset;
+use emulator::boot::{self, Console};
+use emulator::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How `words`, a program of `stress/` and its arguments, ends in a guest; what it prints, and what the kernel notes.
+fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(words[0]);
+    let code = source(&format!("stress/{}.c", words[0]));
+    compile(&code, &file, Library::Musl).unwrap_or_else(|error| panic!("{error}"));
+    let mut files = Files::bare();
+    files.add(&file, words[0]).expect("a file");
+    let guest = Guest::Ours {
+        kernel: kernel::build().expect("the kernel"),
+        words: kernel.iter().map(|word| (*word).to_owned()).collect(),
+    };
+    let program = Program::new(format!("/{}", words[0]), words);
+    let (mut text, mut notes) = (Vec::new(), Vec::new());
+    let start = Instant::now();
+    let ended = boot::run(
+        &guest,
+        machine,
+        &files,
+        &program,
+        Console::Into(&mut text),
+        &|| start.elapsed() > LIMIT,
+        &mut |line| notes.push(line.to_owned()),
+    );
+    let text = String::from_utf8_lossy(&text).into_owned();
+    (ended.expect("QEMU starts"), text, notes)
+}
+
+/// Processes fill four times the memory: with a disk all find what they have written, and without one some end for their
+/// memory.
+#[test]
+fn a_disk_has_what_memory_has_not() {
+    const PROCESSES: [&str; 3] = ["swap", "8", "4"];
+    let mut machine = Machine {
+        cpus: 2,
+        memory: 24 << 20,
+        swap: Some(64 << 20),
+        ..Machine::default()
+    };
+    let (ended, text, notes) = run(&machine, &[], &PROCESSES);
+    assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
+    assert_eq!(
+        text,
+        "8 processes have kept 4 times the memory, swap space: 65536 KiB\n"
+    );
+    assert_eq!(notes, [""; 0]);
+
+    machine.swap = None;
+    let (ended, text, notes) = run(&machine, &[], &PROCESSES);
+    assert_eq!(ended, Ended::Exit(137), "{text}{notes:?}");
+    let short = |line: &String| line.starts_with("memory is short: process ");
+    assert!(notes.iter().any(short), "{notes:?}");
+}
+
+/// With each preset's policies two threads map, protect and unmap, and children are made meanwhile.
+#[test]
+fn each_preset_runs_on_real_page_tables() {
+    let machine = Machine {
+        cpus: 2,
+        ..Machine::default()
+    };
+    for preset in Preset::ALL {
+        let word = format!("vm={}", preset.name());
+        let (ended, text, notes) = run(&machine, &[&word], &["preset"]);
+        assert_eq!(ended, Ended::Exit(0), "{word}: {text}{notes:?}");
+        assert_eq!(text, "all as written\n", "{word}: {notes:?}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The command line of `kernel`.
+
+use super::preset;
+use baselines::selected::Preset;
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `kernel --help` begins with.
+pub const LONG_ABOUT: &str = "\
+Run programs on scalevm's own kernel, under QEMU
+
+Without a program the terminal becomes that of a shell, busybox's: Ctrl-C goes to what runs there, `exit` ends the \
+machine, and so does Ctrl-A followed by x. With a program, which is a static one of Linux's for x86-64, the machine \
+runs it and ends; its output is standard output, its exit code the command's. Ctrl-C ends the machine. A name without a \
+slash is one of busybox's programs, or one in /bin of --files. Standard input that is no terminal is read to its end before the \
+machine starts. Exit code 125 if the kernel panics, or the machine stops without a word.
+
+The kernel is built when it is first needed.";
+
+/// What `kernel compare --help` begins with.
+const COMPARE_ABOUT: &str = "\
+Measure operations on scalevm's kernel and on Linux
+
+Both run the same static programs on the same emulated computer. Costs are instructions of one operation on one CPU, \
+counted by QEMU: the same in each run. Rates are by the clock, on 1 and 2 CPUs that run in parallel, and as noisy as this \
+computer. An operation that fails has no figure, and the reason is said.";
+
+/// `kernel`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct KernelArgs {
+    /// What to do instead
+    #[command(subcommand)]
+    pub instead: Option<KernelCommand>,
+    /// How many CPUs
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: u32,
+    /// How much memory
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = memory)]
+    pub memory: u64,
+    /// Which build of scalevm's VM the kernel has (see `scalevm list`)
+    #[arg(long, value_name = "PRESET", value_parser = preset())]
+    pub vm: Option<Preset>,
+    /// Put what is in DIR into the guest's root
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// Add a disk for swap space
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub swap: Option<u64>,
+    /// Let time be the number of instructions: each run is the same
+    #[arg(long)]
+    pub icount: bool,
+    /// Name each system call that the kernel does not have, once, on the console
+    #[arg(long)]
+    pub strict: bool,
+    /// Wait for gdb at port 1234
+    #[arg(long)]
+    pub gdb: bool,
+    /// Boot this Linux image in place of scalevm's kernel
+    #[arg(long, value_name = "VMLINUZ", conflicts_with_all = ["vm", "swap", "strict"])]
+    pub linux: Option<PathBuf>,
+    /// A static program and its arguments [default: a shell]
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// What to do instead of running something.
+#[derive(Subcommand)]
+pub enum KernelCommand {
+    /// Measure operations on scalevm's kernel and on Linux
+    #[command(long_about = COMPARE_ABOUT)]
+    Compare(KernelCompareArgs),
+}
+
+/// `kernel compare`.
+#[derive(Args)]
+pub struct KernelCompareArgs {
+    /// The image of Linux [default: the one that crates/emulator/linux.sh has fetched]
+    #[arg(long, value_name = "VMLINUZ")]
+    pub linux: Option<PathBuf>,
+    /// Which build of scalevm's VM the kernel has (see `scalevm list`)
+    #[arg(long, value_name = "PRESET", value_parser = preset())]
+    pub vm: Option<Preset>,
+    /// Costs only, without rates
+    #[arg(long)]
+    pub exact: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// How tables look.
+    #[command(flatten)]
+    pub format: super::FormatArgs,
+}
+
+const MIB: u64 = 1 << 20;
+
+fn memory(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        bytes if bytes < 32 * MIB => Err("a machine has at least 32M".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Bytes: a number, with or without K, M or G.
+fn size(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30)];
+    let unit = units.into_iter().find(|(unit, _)| text.ends_with(*unit));
+    let digits = text.trim_end_matches(|c| unit.is_some_and(|(unit, _)| c == unit));
+    let shift = unit.map_or(0, |(_, shift)| shift);
+    let number = digits.parse::<u64>().ok().filter(|number| *number > 0);
+    number
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|bytes| bytes.is_multiple_of(4096) && *bytes <= MIB * MIB)
+        .ok_or_else(|| "a size is whole pages of 4 KiB, such as 64M or 2G, at most 1024G".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("8192"), Ok(8192));
+        assert_eq!(size("4K"), Ok(4096));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        for bad in [
+            "",
+            "M",
+            "1",
+            "0M",
+            "-1M",
+            "1T",
+            "1.5G",
+            "99999999999G",
+            "18446744073709551615K",
+        ] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+        assert_eq!(memory("32M"), Ok(32 * MIB));
+        assert!(memory("16M").is_err());
+    }
+}

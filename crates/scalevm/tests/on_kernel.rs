@@ -1,0 +1,169 @@
+//! `--on kernel`: workloads as programs on our own kernel, in real guests.
+
+mod support;
+
+use support::command::{json, number};
+use support::place::{MODES, Place, QUICK};
+
+/// Counts on our kernel, and ends the process on another one, when it has printed a line.
+const OURS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+char *testcase_description = "Counting on our kernel";
+
+static unsigned long all;
+
+static int is_ours(void)
+{
+    struct utsname name;
+    return uname(&name) == 0 && strstr(name.release, "-scalevm") != NULL;
+}
+
+void testcase_prepare(unsigned long tasks)
+{
+    all = tasks;
+    puts("prepared");
+}
+
+void testcase(unsigned long long *iterations, unsigned long task)
+{
+    if (!is_ours() || task >= all)
+        abort();
+    for (;;) {
+        getppid();
+        ++*(volatile unsigned long long *)iterations;
+    }
+}
+"#;
+
+const RETURNS: &str = r#"
+void testcase(unsigned long long *iterations, unsigned long task) { *iterations += task; }
+"#;
+
+const DIES: &str = r#"
+#include <signal.h>
+
+void testcase(unsigned long long *iterations, unsigned long task)
+{
+    while (task == 0)
+        ++*(volatile unsigned long long *)iterations;
+    raise(SIGKILL);
+}
+"#;
+
+#[test]
+fn results_are_lines_like_all_others() {
+    let place = Place::new("results-are-lines-like");
+    let lines = place.success(
+        "run mmap1 -t 2 --threads --on kernel --vm freebsd-di -s 2 --duration 0.1 --warmup 0 --json",
+        &[],
+    );
+    let lines = json(&lines);
+    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str()).collect();
+    assert_eq!(kinds, ["sample", "sample", "summary"].map(Some));
+    for line in lines {
+        assert_eq!(
+            (&line["on"], &line["vm"]),
+            (&"kernel".into(), &"freebsd-di".into())
+        );
+        assert!(number(&line["min"]) > 0.0, "{line}");
+        let seconds = number(&line["seconds"]);
+        let samples = if line["kind"] == "summary" { 2.0 } else { 1.0 };
+        assert!((0.05 * samples..1.0).contains(&seconds), "{line}");
+    }
+}
+
+#[test]
+fn a_c_file_runs_unchanged_on_our_kernel() {
+    let place = Place::new("a-c-file-runs-unchanged");
+    let file = place.source("ours.c", OURS);
+    for mode in MODES {
+        let output = place.run(&format!("run {file} -t 3 {mode} --on kernel {QUICK}"), &[]);
+        let (text, notes) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(output.status.success(), "{text}{notes}");
+        assert!(
+            text.starts_with("testcase:Counting on our kernel\n"),
+            "{text}"
+        );
+        assert!(notes.lines().any(|line| line == "prepared"), "{notes}");
+    }
+    let elsewhere = place.failure(&format!("run {file} --on os {QUICK}"), &[], 4);
+    assert!(elsewhere.contains("signal: 6"), "{elsewhere}");
+}
+
+#[test]
+fn a_curve_has_a_guest_for_each_point() {
+    let place = Place::new("a-curve-has-a-guest");
+    let lines = place.success(
+        &format!("sweep mmap1 --on kernel --cpus 1,2 {QUICK} --json"),
+        &[],
+    );
+    let lines = json(&lines);
+    let summaries = lines.iter().filter(|line| line["kind"] == "summary");
+    let tasks: Vec<_> = summaries.map(|line| line["tasks"].as_u64()).collect();
+    assert_eq!(tasks, [Some(1), Some(2)]);
+}
+
+#[test]
+fn a_run_with_an_end_tells_its_times() {
+    let place = Place::new("a-run-with-an-end");
+    let lines = place.success("run mmap1 -t 2 --on kernel --count 1000 -s 1 --json", &[]);
+    let line = &json(&lines)[0];
+    assert_eq!(line["on"], "kernel");
+    assert!(number(&line["real"]) > 0.0, "{line}");
+}
+
+#[test]
+fn what_fails_in_a_guest_is_told() {
+    let place = Place::new("what-fails-in-a-guest");
+    for (text, why) in [
+        (
+            RETURNS,
+            "fails: task 0: testcase has returned; it should go on until it is killed",
+        ),
+        (DIES, "fails: task 1 ended on its own: signal 9"),
+    ] {
+        let file = place.source("fails.c", text);
+        let said = place.failure(&format!("run {file} -t 2 --on kernel {QUICK}"), &[], 4);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_refused_in_a_line() {
+    let place = Place::new("what-the-kernel-cannot");
+    let source = place.source("ours.c", OURS);
+    let object = place.object(&source, "ours.so");
+    for (arguments, why) in [
+        (
+            "run unix1 --on kernel -s 1 --duration 0.1".to_owned(),
+            "unix1 needs sockets",
+        ),
+        (
+            format!("run {object} --on kernel {QUICK}"),
+            "only C files run on kernel",
+        ),
+        (
+            "run --command true --on kernel".to_owned(),
+            "runs on kernels only",
+        ),
+        (
+            "profile mmap1 --on kernel --json".to_owned(),
+            "does not see into a guest",
+        ),
+        (
+            "latency mmap1 --on kernel".to_owned(),
+            "latency is not measured on kernel",
+        ),
+    ] {
+        let said = place.failure(&arguments, &[], 2);
+        assert!(said.contains(why), "{arguments}: {said}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Where a task may run.
+
+use super::Best;
+use crate::{Leaving, Sched};
+use machine::Contexts;
+
+/// The CPUs on which a task may run. A task begins with its maker's, and changes its own by [`Sched::bind`].
+pub trait Bounds: Copy + Send + 'static {
+    /// Whether every task may run on every CPU: then nobody asks.
+    const NONE: bool = false;
+
+    /// Those of a task that nobody's task has made: all CPUs.
+    fn all() -> Self;
+
+    /// Whether the CPU with this index is one of them.
+    fn allow(&self, cpu: usize) -> bool;
+}
+
+/// All tasks run on all CPUs.
+#[derive(Clone, Copy, Debug)]
+pub struct Unbound;
+
+impl Bounds for Unbound {
+    const NONE: bool = true;
+
+    fn all() -> Self {
+        Unbound
+    }
+
+    fn allow(&self, _: usize) -> bool {
+        true
+    }
+}
+
+impl<M: Contexts, B: Bounds> Sched<M, Best<M, B>> {
+    /// The calling task runs only within `bounds` from now on: also when this returns. At least one CPU must be within.
+    ///
+    /// The task must not be about to park: a permit that it has may be gone.
+    pub fn bind(&self, bounds: B) {
+        let pin = M::pin();
+        let here = self.cpus.index(&pin);
+        let task = self.cpus.of(here).current(&pin);
+        let task = task.expect("a task has bounds, a CPU has none");
+        task.entry().set_bounds(bounds);
+        if !bounds.allow(here) {
+            // It parks with a permit, so it is handed over at once when it has left, and the policy chooses its CPU.
+            task.state.unpark(task.state.generation());
+            self.leave(pin, Leaving::Parks);
+        }
+    }
+}

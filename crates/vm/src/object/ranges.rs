@@ -1,0 +1,295 @@
+//! The attachments of a shard, in the order of the pages that they map.
+//!
+//! A treap: a binary tree by the first page (and the attachment's address, since many begin at the
+//! same page), balanced by random ranks, in which each node also knows the furthest end below it.
+//! So a look for the attachments that map a page passes over those that do not: O(log n) for
+//! each that is found. All of it is under the shard's lock.
+
+use super::Attachment;
+use crate::policy::Policies;
+use core::ops::Range;
+use core::ptr;
+use machine::{Platform, SharedCell};
+
+/// The place of an attachment in the order. It names a place even if the attachment has gone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    first: u64,
+    address: usize,
+}
+
+/// What an attachment keeps of the tree; null where nothing is below.
+pub(super) struct Links<M: Platform, P: Policies<M>> {
+    lower: *const Attachment<M, P>,
+    upper: *const Attachment<M, P>,
+    /// The furthest end of what is here and below.
+    end: u64,
+    /// No node has a higher one than its parent.
+    rank: u64,
+}
+
+impl<M: Platform, P: Policies<M>> Clone for Links<M, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Platform, P: Policies<M>> Copy for Links<M, P> {}
+
+// SAFETY: links are followed under the shard's lock only.
+unsafe impl<M: Platform, P: Policies<M>> Send for Links<M, P> {}
+
+impl<M: Platform, P: Policies<M>> Links<M, P> {
+    /// Of an attachment that is in no tree.
+    pub(super) const NONE: Self = Links {
+        lower: ptr::null(),
+        upper: ptr::null(),
+        end: 0,
+        rank: 0,
+    };
+}
+
+type Node<M, P> = *const Attachment<M, P>;
+
+/// A tree of attachments.
+pub(super) struct Ranges<M: Platform, P: Policies<M>> {
+    root: Node<M, P>,
+    /// Where ranks come from.
+    seed: u64,
+}
+
+// SAFETY: attachments may be used by all CPUs, and links are followed under the lock.
+unsafe impl<M: Platform, P: Policies<M>> Send for Ranges<M, P> {}
+
+impl<M: Platform, P: Policies<M>> Ranges<M, P> {
+    pub(super) const EMPTY: Self = Ranges {
+        root: ptr::null(),
+        seed: 0,
+    };
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.root.is_null()
+    }
+
+    /// Adds an attachment.
+    ///
+    /// # Safety
+    /// It is in no tree, and stays where it is until it is removed.
+    pub(super) unsafe fn insert(&mut self, node: Node<M, P>) {
+        let (end, rank) = (pages(node).end, self.next_rank());
+        let links = Links {
+            end,
+            rank,
+            ..Links::NONE
+        };
+        // SAFETY: all that is in the tree is there, and the caller has it locked.
+        unsafe {
+            set(node, links);
+            self.root = insert(self.root, node);
+        }
+    }
+
+    /// Takes an attachment out.
+    ///
+    /// # Safety
+    /// It is in this tree.
+    pub(super) unsafe fn remove(&mut self, node: Node<M, P>) {
+        // SAFETY: as in `insert`.
+        self.root = unsafe { remove(self.root, node) };
+    }
+
+    /// The first attachment behind `after` (`None`: of all) that maps some of `wanted`, and its
+    /// place.
+    pub(super) fn next(
+        &self,
+        wanted: &Range<u64>,
+        after: Option<Place>,
+    ) -> Option<(&Attachment<M, P>, Place)> {
+        // SAFETY: all that is in the tree is there, and the caller has it locked.
+        let found = unsafe { next(self.root, wanted, after).as_ref() }?;
+        Some((found, place(found)))
+    }
+
+    fn next_rank(&mut self) -> u64 {
+        // SplitMix64.
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.seed ^ self.seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+/// The object's pages that the attachment maps.
+fn pages<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Range<u64> {
+    // SAFETY: an attachment that is in a tree, or comes there, is there.
+    unsafe { &*node }.pages()
+}
+
+fn place<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Place {
+    Place {
+        first: pages(node).start,
+        address: node.addr(),
+    }
+}
+
+/// # Safety
+/// The tree of `node` is locked.
+unsafe fn get<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Links<M, P> {
+    // SAFETY: the caller has locked the tree, so the node is there, and nobody writes.
+    unsafe { *(*node).links.read() }
+}
+
+/// # Safety
+/// As for [`get`].
+unsafe fn set<M: Platform, P: Policies<M>>(node: Node<M, P>, links: Links<M, P>) {
+    // SAFETY: the caller has locked the tree, so the node is there, and nobody else uses the links.
+    unsafe { *(*node).links.write() = links }
+}
+
+/// Gives `node` these children.
+///
+/// # Safety
+/// As for [`get`].
+unsafe fn join<M: Platform, P: Policies<M>>(
+    node: Node<M, P>,
+    lower: Node<M, P>,
+    upper: Node<M, P>,
+) -> Node<M, P> {
+    // SAFETY: the caller has locked the tree that the nodes are in.
+    unsafe {
+        let end_of = |below: Node<M, P>| if below.is_null() { 0 } else { get(below).end };
+        let end = pages(node).end.max(end_of(lower)).max(end_of(upper));
+        let rank = get(node).rank;
+        set(
+            node,
+            Links {
+                lower,
+                upper,
+                end,
+                rank,
+            },
+        );
+    }
+    node
+}
+
+/// # Safety
+/// As for [`get`]; `node` is not below `root`.
+unsafe fn insert<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>) -> Node<M, P> {
+    if root.is_null() {
+        return node;
+    }
+    // SAFETY: the caller has locked the tree that the nodes are in.
+    unsafe {
+        let Links {
+            lower, upper, rank, ..
+        } = get(root);
+        if get(node).rank > rank {
+            let (lower, upper) = split(root, place(node));
+            join(node, lower, upper)
+        } else if place(node) < place(root) {
+            join(root, insert(lower, node), upper)
+        } else {
+            join(root, lower, insert(upper, node))
+        }
+    }
+}
+
+/// What of `root` comes before `at`, and what behind.
+///
+/// # Safety
+/// As for [`get`].
+unsafe fn split<M: Platform, P: Policies<M>>(
+    root: Node<M, P>,
+    at: Place,
+) -> (Node<M, P>, Node<M, P>) {
+    if root.is_null() {
+        return (root, root);
+    }
+    // SAFETY: the caller has locked the tree that the nodes are in.
+    unsafe {
+        let Links { lower, upper, .. } = get(root);
+        if place(root) < at {
+            let (before, behind) = split(upper, at);
+            (join(root, lower, before), behind)
+        } else {
+            let (before, behind) = split(lower, at);
+            (before, join(root, behind, upper))
+        }
+    }
+}
+
+/// # Safety
+/// As for [`get`]; `node` is `root` or below it.
+unsafe fn remove<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>) -> Node<M, P> {
+    // SAFETY: the caller has locked the tree that the nodes are in.
+    unsafe {
+        let Links { lower, upper, .. } = get(root);
+        if root == node {
+            merge(lower, upper)
+        } else if place(node) < place(root) {
+            join(root, remove(lower, node), upper)
+        } else {
+            join(root, lower, remove(upper, node))
+        }
+    }
+}
+
+/// One tree of two, of which all of `lower` comes before all of `upper`.
+///
+/// # Safety
+/// As for [`get`].
+unsafe fn merge<M: Platform, P: Policies<M>>(lower: Node<M, P>, upper: Node<M, P>) -> Node<M, P> {
+    if lower.is_null() {
+        return upper;
+    }
+    if upper.is_null() {
+        return lower;
+    }
+    // SAFETY: the caller has locked the tree that the nodes are in.
+    unsafe {
+        let (low, high) = (get(lower), get(upper));
+        if low.rank > high.rank {
+            join(lower, low.lower, merge(low.upper, upper))
+        } else {
+            join(upper, merge(lower, high.lower), high.upper)
+        }
+    }
+}
+
+/// As [`Ranges::next`], at `root` and below; null if there is none.
+///
+/// # Safety
+/// As for [`get`].
+unsafe fn next<M: Platform, P: Policies<M>>(
+    root: Node<M, P>,
+    wanted: &Range<u64>,
+    after: Option<Place>,
+) -> Node<M, P> {
+    if root.is_null() {
+        return root;
+    }
+    // SAFETY: the caller has locked the tree that the nodes are in.
+    unsafe {
+        let Links {
+            lower, upper, end, ..
+        } = get(root);
+        if end <= wanted.start {
+            return ptr::null();
+        }
+        if after.is_some_and(|after| place(root) <= after) {
+            return next(upper, wanted, after);
+        }
+        let found = next(lower, wanted, after);
+        if !found.is_null() {
+            return found;
+        }
+        let own = pages(root);
+        if own.start >= wanted.end {
+            ptr::null()
+        } else if own.end > wanted.start {
+            root
+        } else {
+            next(upper, wanted, after)
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Mappings of objects' pages that are on no list: the object's attachments say where they may be.
+//!
+//! Such a mapping is an entry and nothing else: no PV entry, no reference to the page, no note in a
+//! block of delayed invalidation ([`crate::policy::ObjectPages`]). So processes that map, unmap, fork
+//! and exit with the same pages of a file write no common line.
+//!
+//! # Protocol
+//! - **map**: under the slot's lock, read the object's entry, and map the page that it shows. The attachment
+//!   was listed before. A private copy is made under the slot's lock, too, without a reference.
+//! - **unmap**: under the slot's lock, clear the entry, flush, and give the page what the walker has
+//!   noted (with its PV lock, and only if the page does not know it yet); then release the slot.
+//! - **walk**: visit all attachments that map the page's index, and lock the slot of each at the page's
+//!   address, even if it looks vacant.
+//! - **take the page away** (truncation, eviction): own the object's entry, hide the page in it, walk,
+//!   and only then drop the object's reference.
+//!
+//! *The pair*: a mapper reads the object's entry under its slot's lock, and a walker that hides the page
+//! first acquires that lock afterwards. If the mapper was first, the walker finds its entry; if the walker
+//! was first, the mapper finds the page hidden. So a page that an entry names, or that a copy is being made
+//! of, stays as long as the slot is locked.
+//!
+//! *Attachments that come meanwhile* are listed before anything is mapped by them, under a lock that
+//! the walk acquires, too: a walk that misses one has hidden the page before. A move hands entries
+//! on, so it looks at the object's entry again, with the new attachment listed, as a fault does.
+//!
+//! *What is found gone* is flushed: entries are cleared and flushed under one hold of the slot's lock,
+//! for which the walk has waited. That is the guarantee of delayed invalidation ([`crate::policy::Invalidation`]).
+//!
+//! *Dirty marks* come to the page when the mapping is flushed, and before the slot is released; so a
+//! task that asks for the page's flag after its walk knows of all. An unmap leaves the flag alone if it
+//! finds it set: the task that takes it later writes the page, or says that it is to be written, after
+//! that, when no TLB has the mapping any more.
+
+use super::reverse::{How, Removed};
+use super::{Pmap, bits, entry};
+use crate::error::Error;
+use crate::object::{Home, Object, PageRef, entry_of};
+use crate::page::{Identity, Page};
+use crate::policy::{MapLocking, Policies};
+use crate::prot::Prot;
+use crate::tree::{Kind, Part};
+use crate::vm::Vm;
+use core::num::NonZeroUsize;
+use core::ops::ControlFlow;
+use machine::{Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+
+/// A page of an object, and where in it. The entry is owned, so the object stays.
+pub(super) struct Of<'a, M: Platform, P: Policies<M>> {
+    object: &'a Object<M, P>,
+    index: u64,
+}
+
+/// Whether to go on with a walk.
+pub(super) type Step = ControlFlow<()>;
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// Whether a mapping of this kind is on its page's list, and has a reference to the page.
+    #[inline]
+    pub(super) fn is_listed(&self, kind: Kind) -> bool {
+        kind == Kind::Private || self.vm.lists_objects()
+    }
+
+    /// Does all that can fail before an object's page is mapped at the start of `part`.
+    pub(crate) fn prepare_object(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        match self.vm.lists_objects() {
+            true => self.prepare(part),
+            false => self.prepare_leaf(part).map(drop),
+        }
+    }
+
+    /// Maps the object's page in `frame`, which its object showed since the slot was locked, at the start
+    /// of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
+    pub(crate) fn make_attached(
+        &self,
+        part: &mut Part<'_, M, P>,
+        frame: Frame,
+        prot: Prot,
+        writable: bool,
+    ) {
+        self.write(part, entry::page(frame, Kind::Object, prot, writable));
+    }
+
+    /// Marks the page in `frame`, of an object and mapped without being listed, as written. The mapping is
+    /// flushed, and its slot still locked.
+    pub(super) fn note_dirty(&self, frame: Frame) {
+        // Pairs with that in `PvList::take_flags`: this sees the flag taken, or the task that took it sees what
+        // was written by the mapping.
+        M::fence(Ordering::SeqCst);
+        self.note(
+            frame,
+            Page::<M, P::Invalidation>::harvest(pte::ACCESSED | pte::DIRTY),
+        );
+    }
+
+    /// Adds `flags` to those of the page in `frame`, if they are not there.
+    pub(super) fn note(&self, frame: Frame, flags: u8) {
+        if self.vm.page(frame).flags() & flags != flags {
+            self.vm.lock_pv(frame).set_flags(flags);
+        }
+    }
+
+    /// Gives the page of the entry `bits`, cleared and flushed, what the walker has noted.
+    fn harvest(&self, bits: u64) {
+        let frame = pte::frame(bits);
+        match bits & pte::DIRTY {
+            0 => self.note(frame, Page::<M, P::Invalidation>::harvest(bits)),
+            _ => self.note_dirty(frame),
+        }
+    }
+
+    /// Takes the mapping at the start of `part`, which is on no list, away, and flushes it.
+    pub(super) fn detach_attached(&self, part: &mut Part<'_, M, P>) -> Frame {
+        let page = VaRange::sized(part.range().start, PAGE_SIZE);
+        let old = self.clear(part, page.start, 0);
+        self.flush(Flush::Range(page));
+        self.harvest(old);
+        pte::frame(old)
+    }
+
+    /// Whether the object that is mapped at the start of `part` shows the page in `frame` there: asked by
+    /// a move, when the new mapping is attached.
+    pub(super) fn still_shows(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+        let at = part.range().start;
+        let attached = part.first().and_then(|mapped| mapped.attachment);
+        attached.is_some_and(|to| to.object().still_has(to.index(at), frame))
+    }
+
+    /// Calls `visit` with the page at `address`, its slot locked.
+    fn visit_page<R>(&self, address: usize, visit: impl FnOnce(Part<'_, M, P>) -> R) -> R {
+        let _pmap = self.locking.pmap();
+        let mut locked = self.tree.lock_around(address);
+        let mut parts = locked.parts_in(VaRange::sized(address, PAGE_SIZE));
+        visit(parts.next().expect("an address has a slot"))
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Of<'_, M, P> {
+    /// Visits each place where the page may be mapped, its slot locked, until `visit` breaks.
+    /// O(log attachments of a CPU) and a lock of a slot for each attachment that maps the index.
+    fn walk(&self, mut visit: impl FnMut(&Pmap<M, P>, Part<'_, M, P>) -> Step) -> Step {
+        let pages = self.index..self.index + 1;
+        // SAFETY: owners are pmaps, as `Object::attach` says.
+        let mut mappers = unsafe { self.object.mappers::<Pmap<M, P>>(pages) };
+        mappers.try_for_each(|(pmap, range, first)| {
+            let address = range.start + (self.index - first) as usize * PAGE_SIZE;
+            pmap.visit_page(address, |part| visit(&pmap, part))
+        })
+    }
+
+    /// Takes away the mappings of the page in `frame`, up to the first that must be spared.
+    pub(super) fn take_all(&self, frame: Frame, how: How) -> Removed {
+        let mut removed = Removed::default();
+        let _ = self.walk(|pmap, mut part| {
+            if !pmap.maps(&part, frame) {
+                return Step::Continue(());
+            }
+            if how.spares(&part) {
+                removed.is_locked = true;
+                return Step::Break(());
+            }
+            pmap.detach_attached(&mut part);
+            removed.mappings += 1;
+            if part.slot().resident() == 0 {
+                pmap.free_pv_tables(&mut part);
+            }
+            Step::Continue(())
+        });
+        removed
+    }
+
+    /// Whether the page in `frame` is mapped anywhere. What is found gone is flushed.
+    fn is_mapped(&self, frame: Frame) -> bool {
+        let walked = self.walk(|pmap, part| match pmap.maps(&part, frame) {
+            true => Step::Break(()),
+            false => Step::Continue(()),
+        });
+        walked.is_break()
+    }
+
+    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. What TLBs
+    /// know of a dirty bit is flushed.
+    pub(super) fn take_bit(&self, frame: Frame, bit: u64) -> bool {
+        let mut was_set = false;
+        let _ = self.walk(|pmap, part| {
+            let at = part.range();
+            if let Some(leaf) = part.leaf().get()
+                && pmap.maps(&part, frame)
+                && bits::take(pmap.mapping(&part, leaf), frame, bit)
+            {
+                was_set = true;
+                if bit == pte::DIRTY {
+                    pmap.flush(Flush::Range(at));
+                }
+            }
+            Step::Continue(())
+        });
+        was_set
+    }
+}
+
+/// What a search for a page's object found.
+pub(super) enum Found<R> {
+    /// What was asked of the object.
+    Object(R),
+    /// The page's mappings are all on its list.
+    Listed,
+    /// Another task is busy with the page.
+    Busy,
+}
+
+impl<M: Platform, P: Policies<M>> Vm<M, P> {
+    /// Asks of the object that has the page in `frame`, if its mappings are on no list. The caller holds the
+    /// page, and `owned` is the object's entry if the caller owns that, too.
+    pub(super) fn of_object<R>(
+        &self,
+        frame: Frame,
+        owned: Option<NonZeroUsize>,
+        ask: impl FnOnce(Of<'_, M, P>) -> R,
+    ) -> Found<R> {
+        if self.lists_objects() {
+            return Found::Listed;
+        }
+        if let Some(entry) = owned {
+            // SAFETY: the caller owns the entry, which is of an object of this VM.
+            let (object, index) = unsafe { entry_of(entry) };
+            return Found::Object(ask(Of { object, index }));
+        }
+        if !matches!(self.page(frame).identity(), Identity::Object(_)) {
+            return Found::Listed;
+        }
+        self.page(frame).retain();
+        let held = PageRef::new(self, frame);
+        match self.home(&held) {
+            Some(home) => Found::Object(ask(Of {
+                object: home.object(),
+                index: home.index(),
+            })),
+            None => Found::Busy,
+        }
+    }
+
+    /// As [`Vm::of_object`], but waits while another task is busy with the page.
+    pub(super) fn wait_for_object<R>(
+        &self,
+        frame: Frame,
+        owned: Option<NonZeroUsize>,
+        mut ask: impl FnMut(Of<'_, M, P>) -> R,
+    ) -> Option<R> {
+        let mut round = 0;
+        loop {
+            match self.of_object(frame, owned, &mut ask) {
+                Found::Object(answer) => return Some(answer),
+                Found::Listed => return None,
+                Found::Busy => M::relax(round),
+            }
+            round += 1;
+        }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Home<'_, M, P> {
+    /// Takes the page out of the object, if it is clean, unmapped and held by nobody but
+    /// the caller: then it is the caller's alone, and the frame is free when that hold is dropped.
+    ///
+    /// Clean is a page without [`Page::DIRTY`]: the task that removed the mappings has put back
+    /// what [`Vm::remove_all`] handed over. An anonymous page that is clean is zero.
+    #[must_use = "the page may still be the object's"]
+    pub fn evict(self) -> bool {
+        self.take_out(None)
+    }
+
+    /// As [`Home::evict`], and leaves `slot` of the swap space in the page's place, to
+    /// which the caller has written it since it was last dirty. The slot is the object's
+    /// if the answer is `true`; then it is read by [`crate::object::Slots`] when it is wanted.
+    ///
+    /// # Panics
+    /// If the object has no swap space.
+    #[must_use = "the slot may still be the caller's"]
+    pub fn swap_out(self, slot: u32) -> bool {
+        self.take_out(Some(slot))
+    }
+
+    fn take_out(self, slot: Option<u32>) -> bool {
+        self.vacate(slot, |vm, object, index, frame| {
+            vm.lists_objects() || !Of { object, index }.is_mapped(frame)
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Going from slot to slot, without a lock.
+
+use super::{FAN_OUT, Place, Slot, TOP, Tree, shift, span};
+use crate::policy::Policies;
+use core::iter;
+use machine::{Platform, VaRange};
+
+/// Slots that are looked at together: most are empty.
+const TOGETHER: usize = 8;
+
+/// The slots without nodes that reach into a range, in order, as of the moment they are come by.
+pub(crate) struct Places<'a, M: Platform, P: Policies<M>> {
+    tree: &'a Tree<M, P>,
+    /// Where the walk is: in a node whose slots are of this level.
+    node: &'a [Slot<M, P>],
+    level: u32,
+    /// What is left.
+    range: VaRange,
+}
+
+impl<M: Platform, P: Policies<M>> Tree<M, P> {
+    /// The slots without nodes that reach into `range`, in order, none of them locked.
+    #[inline]
+    pub(crate) fn places(&self, range: VaRange) -> Places<'_, M, P> {
+        Places {
+            tree: self,
+            node: &self.roots,
+            level: TOP,
+            range,
+        }
+    }
+
+    /// Those of [`Tree::places`] in which something is mapped.
+    pub(crate) fn occupied(&self, range: VaRange) -> impl Iterator<Item = Place<'_, M, P>> {
+        let mut places = self.places(range);
+        iter::from_fn(move || places.next_occupied())
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Places<'a, M, P> {
+    /// Goes back to `at`, in the last slot, which has got a node.
+    #[cold]
+    pub(super) fn back_to(&mut self, at: usize) {
+        self.range.start = at;
+    }
+
+    /// The next in which something is mapped.
+    #[inline]
+    pub(super) fn next_occupied(&mut self) -> Option<Place<'a, M, P>> {
+        if self.range.start < self.range.end {
+            self.skip_empty();
+        }
+        self.next()
+    }
+
+    /// Goes on with the first slot that is not empty.
+    #[inline(never)]
+    fn skip_empty(&mut self) {
+        while self.range.start < self.range.end {
+            let first = self.descend();
+            let rest = &self.node[first..];
+            let (groups, _) = rest.as_chunks::<TOGETHER>();
+            let are_empty = |slots: &&[_; TOGETHER]| Slot::are_empty(*slots);
+            let count = TOGETHER * groups.iter().take_while(are_empty).count();
+            let more = rest[count..].iter().take_while(|slot| slot.is_empty());
+            let count = count + more.count();
+            if count > 0 {
+                let start = self.range.start & !(span(self.level) - 1);
+                self.range.start = start + count * span(self.level);
+            }
+            if rest.get(count).is_some_and(|slot| slot.child().is_none()) {
+                return;
+            }
+        }
+    }
+
+    /// The slot that the walk is at. It goes on behind that.
+    #[inline]
+    fn step(&mut self) -> Place<'a, M, P> {
+        let index = self.descend();
+        let span = span(self.level);
+        let range = VaRange::sized(self.range.start & !(span - 1), span);
+        self.range.start = range.end;
+        Place {
+            slot: &self.node[index],
+            level: self.level,
+            range,
+        }
+    }
+
+    /// Goes to the node whose slot without a node the walk is at; the slot's index.
+    #[inline]
+    fn descend(&mut self) -> usize {
+        let at = self.range.start;
+        let mut index = at >> shift(self.level) & (FAN_OUT - 1);
+        if index == 0 {
+            // The last node is over.
+            (self.node, self.level) = (&self.tree.roots, TOP);
+            index = at >> shift(TOP);
+        }
+        while let Some(node) = self.node[index].child() {
+            (self.node, self.level) = (node, self.level - 1);
+            index = at >> shift(self.level) & (FAN_OUT - 1);
+        }
+        index
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Iterator for Places<'a, M, P> {
+    type Item = Place<'a, M, P>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Place<'a, M, P>> {
+        (self.range.start < self.range.end).then(|| self.step())
+    }
+}

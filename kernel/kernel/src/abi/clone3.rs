@@ -1,0 +1,46 @@
+//! `clone` with its arguments in memory.
+
+use super::{Answer, Arguments, Errno, process};
+use crate::process::Thread;
+use alloc::vec;
+use linux_raw_sys::general::CLONE_PIDFD;
+
+/// Bytes of `struct clone_args` as it was first, and as it is known here.
+const FIRST: usize = 64;
+const KNOWN: usize = 88;
+/// The most that is looked at.
+const MOST: usize = 4096;
+
+pub fn clone3(thread: &mut Thread, [at, bytes, ..]: Arguments) -> Answer {
+    match bytes {
+        ..FIRST => return Err(Errno::INVAL),
+        FIRST..=MOST => {}
+        _ => return Err(Errno::TOOBIG),
+    }
+    let mut all = vec![0; bytes.max(KNOWN)];
+    thread.read_bytes(at, &mut all[..bytes])?;
+    if all[KNOWN..].iter().any(|&byte| byte != 0) {
+        return Err(Errno::TOOBIG);
+    }
+    let (words, _) = all.as_chunks::<8>();
+    let word = |index: usize| usize::from_le_bytes(words[index]);
+    let [flags, _, child_tid, parent_tid, signal, stack, size, tls] = core::array::from_fn(word);
+    // Numbers that the caller chooses, groups of processes, and descriptors of processes are not
+    // there; nor are flags beyond 32 bits.
+    let others = [
+        flags & CLONE_PIDFD as usize,
+        word(8),
+        word(9),
+        word(10),
+        flags >> 32,
+    ];
+    let is_stack = (stack == 0) == (size == 0);
+    if others != [0; _] || !is_stack || signal > 64 || flags & 0xff != 0 {
+        return Err(Errno::INVAL);
+    }
+    let stack = stack.checked_add(size).ok_or(Errno::INVAL)?;
+    process::clone(
+        thread,
+        [flags | signal, stack, parent_tid, child_tid, tls, 0],
+    )
+}

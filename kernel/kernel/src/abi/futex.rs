@@ -1,0 +1,152 @@
+//! Waiting at words of memory.
+
+use super::time::nanoseconds;
+use super::{Answer, Arguments, Errno};
+use crate::process::Thread;
+use crate::system::system;
+use alloc::sync::Arc;
+use ipc::Wait;
+use ipc::futex::Name;
+use linux_raw_sys::general::*;
+use machine::{Clock, PAGE_SIZE};
+use metal::Metal;
+use vm::Flags;
+
+pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
+    let [at, operation, value, timeout, other, last] = arguments;
+    let by_realtime = operation as u32 & FUTEX_CLOCK_REALTIME != 0;
+    let is_private = operation as u32 & FUTEX_PRIVATE_FLAG != 0;
+    let operation = operation as u32 & !(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+    if !at.is_multiple_of(4) {
+        return Err(Errno::INVAL);
+    }
+    let word = name(thread, at, is_private);
+    let of_bits = matches!(operation, FUTEX_WAIT_BITSET | FUTEX_WAKE_BITSET);
+    match operation {
+        // All waiters wait for all bits, so that some are woken in vain.
+        _ if of_bits && last as u32 == 0 => Err(Errno::INVAL),
+        FUTEX_WAIT | FUTEX_WAIT_BITSET => {
+            let until = deadline(thread, timeout, operation == FUTEX_WAIT, by_realtime)?;
+            wait(thread, word, at, value as u32, until)
+        }
+        FUTEX_WAKE | FUTEX_WAKE_BITSET => {
+            // The address must be one.
+            thread.read::<u32>(at)?;
+            Ok(wake_named(word, value))
+        }
+        // A waiter that would be moved to the other word is woken, too, and checks its word again.
+        FUTEX_REQUEUE | FUTEX_CMP_REQUEUE => {
+            let counts = [value as i32, timeout as i32].map(usize::try_from);
+            let [Ok(woken), Ok(moved)] = counts else {
+                return Err(Errno::INVAL);
+            };
+            let compared = last as u32;
+            if operation == FUTEX_CMP_REQUEUE && thread.read::<u32>(at)? != compared {
+                return Err(Errno::AGAIN);
+            }
+            Ok(wake_named(word, woken + moved))
+        }
+        FUTEX_WAKE_OP => {
+            let theirs = name(thread, other, is_private);
+            let does = change(thread, other, last as u32)?;
+            let woken = wake_named(word, value);
+            let more = if does { wake_named(theirs, timeout) } else { 0 };
+            Ok(woken + more)
+        }
+        _ => Err(Errno::NOSYS),
+    }
+}
+
+/// Changes a word as `FUTEX_WAKE_OP` says it; whether what was there compares as it says. Those who
+/// change the word meanwhile, in another space, may be lost: a task has no such access here.
+fn change(thread: &Thread, at: usize, how: u32) -> Result<bool, Errno> {
+    let before: u32 = thread.read(at)?;
+    // Signed numbers of 12 bits.
+    let number = |shift: u32| ((how << (20 - shift)) as i32 >> 20) as u32;
+    let (mut operand, compared) = (number(12), number(0));
+    if how >> 28 & FUTEX_OP_OPARG_SHIFT != 0 {
+        operand = 1 << (operand & 31);
+    }
+    let after = match how >> 28 & 7 {
+        FUTEX_OP_SET => operand,
+        FUTEX_OP_ADD => before.wrapping_add(operand),
+        FUTEX_OP_OR => before | operand,
+        FUTEX_OP_ANDN => before & !operand,
+        FUTEX_OP_XOR => before ^ operand,
+        _ => return Err(Errno::NOSYS),
+    };
+    thread.write(at, after)?;
+    let (before, compared) = (before as i32, compared as i32);
+    match how >> 24 & 15 {
+        FUTEX_OP_CMP_EQ => Ok(before == compared),
+        FUTEX_OP_CMP_NE => Ok(before != compared),
+        FUTEX_OP_CMP_LT => Ok(before < compared),
+        FUTEX_OP_CMP_LE => Ok(before <= compared),
+        FUTEX_OP_CMP_GT => Ok(before > compared),
+        FUTEX_OP_CMP_GE => Ok(before >= compared),
+        _ => Err(Errno::NOSYS),
+    }
+}
+
+/// The word's name: its space and address, or where in what object it is, if it is shared.
+fn name(thread: &Thread, at: usize, is_private: bool) -> Name {
+    let own = Name {
+        of: Arc::as_ptr(&thread.space).addr() as u64,
+        at: at as u64,
+    };
+    if is_private {
+        return own;
+    }
+    let region = thread.space.region_at(at);
+    let shared = region.filter(|region| region.flags.has(Flags::SHARED));
+    shared.and_then(|it| it.object).map_or(own, |object| Name {
+        of: object.id.number(),
+        at: object.offset + (at % PAGE_SIZE) as u64,
+    })
+}
+
+/// When a wait ends by itself: after a time, or at one, of a clock.
+fn deadline(thread: &Thread, timeout: usize, is_relative: bool, by_realtime: bool) -> Answer {
+    if timeout == 0 {
+        return Ok(usize::MAX);
+    }
+    let time = nanoseconds(thread.read(timeout)?)?;
+    let now = Metal::now();
+    let time = match (is_relative, by_realtime) {
+        (true, _) => now.saturating_add(time),
+        (false, true) => time.saturating_sub(metal::start_of_time()),
+        (false, false) => time,
+    };
+    Ok(time as usize)
+}
+
+fn wait(thread: &mut Thread, word: Name, at: usize, value: u32, until: usize) -> Answer {
+    // The word is there before a lock is held; under the lock it is read again.
+    let look = || -> Result<bool, Errno> { Ok(thread.read::<u32>(at)? == value) };
+    if !look()? {
+        return Err(Errno::AGAIN);
+    }
+    let (futexes, kernel) = (&system().futexes, &system().kernel);
+    let waits = || !thread.is_disturbed();
+    // A wait that goes on ends when it would have.
+    let until = thread.until.unwrap_or(until as u64);
+    let wait = || futexes.wait_while(kernel, word, waits, look);
+    match thread.wait_until(until, wait)? {
+        Wait::Woken => Ok(0),
+        Wait::Differs => Err(Errno::AGAIN),
+        Wait::Stopped if Metal::now() >= until => Err(Errno::TIMEDOUT),
+        Wait::Stopped => {
+            thread.until = Some(until);
+            Err(Errno::INTR)
+        }
+    }
+}
+
+/// Wakes threads that wait at a word, of whatever process.
+pub fn wake(thread: &Thread, at: usize, count: usize) {
+    wake_named(name(thread, at, false), count);
+}
+
+fn wake_named(word: Name, count: usize) -> usize {
+    system().futexes.wake(&system().kernel, word, count)
+}

@@ -1,0 +1,52 @@
+//! Who asks, and what this is.
+
+use super::{Answer, Arguments};
+use crate::process::Thread;
+use crate::program::random_word;
+use core::ffi::c_char;
+use linux_raw_sys::system::new_utsname;
+
+pub fn getpid(thread: &mut Thread, _: Arguments) -> Answer {
+    Ok(thread.process.pid as usize)
+}
+
+pub fn getppid(thread: &mut Thread, _: Arguments) -> Answer {
+    Ok(thread.process.family.parent_number() as usize)
+}
+
+/// Everybody is root.
+pub fn root(_: &mut Thread, _: Arguments) -> Answer {
+    Ok(0)
+}
+
+/// What the machine is called.
+pub const NODE: &str = "scalevm";
+/// Which Linux this is like: old C libraries refuse kernels that they take for too old.
+pub const RELEASE: &str = "6.1.0-scalevm";
+/// Which kernel this is.
+pub const VERSION: &str = concat!("scalevm ", env!("CARGO_PKG_VERSION"));
+
+pub fn uname(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
+    let text = |text: &str| -> [c_char; 65] {
+        let mut bytes = text.bytes();
+        core::array::from_fn(|_| bytes.next().unwrap_or(0) as c_char)
+    };
+    let name = new_utsname {
+        sysname: text("Linux"),
+        nodename: text(NODE),
+        release: text(RELEASE),
+        version: text(VERSION),
+        machine: text("x86_64"),
+        domainname: text("(none)"),
+    };
+    thread.write(to, name)?;
+    Ok(0)
+}
+
+pub fn getrandom(thread: &mut Thread, [to, bytes, ..]: Arguments) -> Answer {
+    for at in (0..bytes).step_by(8) {
+        let word = random_word().to_le_bytes();
+        thread.write_bytes(to + at, &word[..(bytes - at).min(8)])?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,281 @@
+//! Memory: straight to the VM.
+
+use super::{Answer, Arguments, Errno};
+use crate::heap;
+use crate::process::Thread;
+use crate::system::{Request, Space, system};
+use linux_raw_sys::general::*;
+use machine::{PAGE_SIZE, VaRange};
+use vm::{Advice, At, Flags, HEAP_START, HIGHEST, Move, Prot};
+
+fn prot(bits: usize) -> Result<Prot, Errno> {
+    let bits = bits as u32;
+    if bits & !(PROT_READ | PROT_WRITE | PROT_EXEC | PROT_SEM) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let has = |bit| bits & bit != 0;
+    Ok(Prot::new(has(PROT_READ), has(PROT_WRITE), has(PROT_EXEC)))
+}
+
+/// The range of `bytes` from `start` on, if there can be such a range.
+fn range(start: usize, bytes: usize) -> Result<VaRange, Errno> {
+    let end = start.checked_add(bytes).ok_or(Errno::INVAL)?;
+    Ok(VaRange { start, end })
+}
+
+/// Whether a range ends where nothing is ever mapped.
+fn lies_beyond(start: usize, bytes: usize) -> bool {
+    start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
+}
+
+pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Arguments) -> Answer {
+    let flags = flags as u32;
+    let has = |bits| flags & bits != 0;
+    if heap::is_short() {
+        return Err(Errno::NOMEM);
+    }
+    let prot = prot(rights)?;
+    let is_shared = match flags & MAP_TYPE {
+        MAP_PRIVATE => false,
+        MAP_SHARED | MAP_SHARED_VALIDATE => true,
+        _ => return Err(Errno::INVAL),
+    };
+    let fixed = has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE);
+    if fixed && at.is_multiple_of(PAGE_SIZE) && lies_beyond(at, bytes) {
+        return Err(Errno::NOMEM);
+    }
+    let place = match at {
+        _ if has(MAP_FIXED_NOREPLACE) => At::Free(at),
+        _ if has(MAP_FIXED) => At::Fixed(at),
+        0 => At::Anywhere,
+        _ => At::Hint(at & !(PAGE_SIZE - 1)),
+    };
+    let wanted = Flags::NONE
+        .with_if(has(MAP_NORESERVE), Flags::NO_RESERVE)
+        .with_if(has(MAP_GROWSDOWN), Flags::GROWS_DOWN)
+        .with_if(has(MAP_LOCKED), Flags::LOCKED);
+    let finish = |request: Request| {
+        let request = request.at(place).with(wanted);
+        let request = if is_shared { request.shared() } else { request };
+        let request = if has(MAP_POPULATE) {
+            request.populated()
+        } else {
+            request
+        };
+        let space = &thread.space;
+        match has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
+            true => map_low(space, bytes, request),
+            false => Ok(space.map_as(&request)?),
+        }
+    };
+    if has(MAP_ANONYMOUS) {
+        if !is_shared {
+            return finish(Request::anonymous(bytes, prot));
+        }
+        let pages = bytes
+            .checked_next_multiple_of(PAGE_SIZE)
+            .ok_or(Errno::NOMEM)?;
+        let object = system().vm.shared_memory(pages as u64)?;
+        return finish(Request::object(&object, 0, bytes, prot)?);
+    }
+    let file = thread.file(fd)?;
+    if !file.reads() || is_shared && prot.writes() && !file.writes() {
+        return Err(Errno::ACCES);
+    }
+    let object = file.inode()?.object().ok_or(Errno::ACCES)?;
+    let request = Request::object(object, offset as u64, bytes, prot)?;
+    let read_only = Flags::NONE.with_if(is_shared && !file.writes(), Flags::READ_ONLY);
+    finish(request.with(read_only))
+}
+
+/// Maps below 2 GiB (`MAP_32BIT`).
+fn map_low(space: &Space, bytes: usize, request: Request) -> Answer {
+    const LOW: VaRange = VaRange {
+        start: 1 << 30,
+        end: 1 << 31,
+    };
+    let bytes = bytes.checked_next_multiple_of(PAGE_SIZE);
+    let bytes = bytes.ok_or(Errno::NOMEM)?;
+    let mut request = request;
+    loop {
+        let mut free = LOW.start;
+        for region in space.regions() {
+            if region.range.start < LOW.end && region.range.start.saturating_sub(free) < bytes {
+                free = free.max(region.range.end);
+            }
+        }
+        if LOW.end.saturating_sub(free) < bytes {
+            return Err(Errno::NOMEM);
+        }
+        request = request.at(At::Free(free));
+        match space.map_as(&request) {
+            // Another thread was faster.
+            Err(vm::Error::Exists { .. }) => {}
+            mapped => return Ok(mapped?),
+        }
+    }
+}
+
+pub fn munmap(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
+    thread.space.unmap(range(start, bytes)?)?;
+    Ok(0)
+}
+
+pub fn mprotect(thread: &mut Thread, [start, bytes, rights, ..]: Arguments) -> Answer {
+    let prot = prot(rights)?;
+    if start.is_multiple_of(PAGE_SIZE) && bytes > 0 && lies_beyond(start, bytes) {
+        return Err(Errno::NOMEM);
+    }
+    if bytes > 0 {
+        thread.space.protect(range(start, bytes)?, prot)?;
+    }
+    Ok(0)
+}
+
+pub fn madvise(thread: &mut Thread, [start, bytes, advice, ..]: Arguments) -> Answer {
+    let advice = match advice as u32 {
+        MADV_NORMAL => Advice::Normal,
+        MADV_RANDOM => Advice::Random,
+        MADV_SEQUENTIAL => Advice::Sequential,
+        MADV_WILLNEED => Advice::WillNeed,
+        MADV_DONTNEED => Advice::DontNeed,
+        MADV_FREE => Advice::Free,
+        MADV_REMOVE => Advice::Remove,
+        MADV_COLD => Advice::Cold,
+        MADV_PAGEOUT => Advice::PageOut,
+        MADV_DONTFORK => Advice::DontFork,
+        MADV_DOFORK => Advice::DoFork,
+        MADV_WIPEONFORK => Advice::WipeOnFork,
+        MADV_KEEPONFORK => Advice::KeepOnFork,
+        MADV_HUGEPAGE => Advice::Huge,
+        MADV_NOHUGEPAGE => Advice::NoHuge,
+        MADV_POPULATE_READ => Advice::PopulateRead,
+        MADV_POPULATE_WRITE => Advice::PopulateWrite,
+        _ => return Err(Errno::INVAL),
+    };
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let (space, range) = (&thread.space, range(start, bytes)?);
+    match space.advise(range, advice) {
+        Err(vm::Error::NotMapped { .. }) => advise_parts(space, range, advice),
+        advised => Ok(advised.map(|()| 0)?),
+    }
+}
+
+/// Advice over a hole is followed beside the hole, and an error.
+fn advise_parts(space: &Space, range: VaRange, advice: Advice) -> Answer {
+    for region in space.regions() {
+        let part = VaRange {
+            start: region.range.start.max(range.start),
+            end: region.range.end.min(range.end),
+        };
+        if part.start < part.end {
+            match space.advise(part, advice) {
+                // Another thread has unmapped it meanwhile.
+                Err(vm::Error::NotMapped { .. }) => {}
+                advised => advised?,
+            }
+        }
+    }
+    Err(Errno::NOMEM)
+}
+
+pub fn mremap(thread: &mut Thread, [start, old, new, flags, to, _]: Arguments) -> Answer {
+    let flags = flags as u32;
+    let has = |bit| flags & bit != 0;
+    if flags & !(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let place = match (
+        has(MREMAP_MAYMOVE),
+        has(MREMAP_FIXED),
+        has(MREMAP_DONTUNMAP),
+    ) {
+        (false, false, false) => Move::Never,
+        (true, false, false) => Move::IfNeeded,
+        (true, true, false) => Move::To(to),
+        (true, false, true) => Move::Leaving,
+        (true, true, true) => Move::LeavingTo(to),
+        _ => return Err(Errno::INVAL),
+    };
+    Ok(thread.space.remap(range(start, old)?, new, place)?)
+}
+
+pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answer {
+    let flags = flags as u32;
+    let has = |bit| flags & bit != 0;
+    if flags & !(MS_ASYNC | MS_SYNC | MS_INVALIDATE) != 0 || has(MS_ASYNC) && has(MS_SYNC) {
+        return Err(Errno::INVAL);
+    }
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let range = range(start, bytes)?;
+    if has(MS_INVALIDATE) {
+        thread.space.invalidate(range)?;
+    }
+    thread.space.sync(range)?;
+    Ok(0)
+}
+
+pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer {
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let pages = thread.space.incore(range(start, bytes)?)?;
+    let pages: alloc::vec::Vec<u8> = pages.into_iter().map(u8::from).collect();
+    thread.write_bytes(to, &pages)?;
+    Ok(0)
+}
+
+pub fn mlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
+    let (first, end) = whole_pages(start, bytes)?;
+    if end > first {
+        thread.space.lock(VaRange { start: first, end }, false)?;
+    }
+    Ok(0)
+}
+
+pub fn munlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
+    let (first, end) = whole_pages(start, bytes)?;
+    if end > first {
+        thread.space.unlock(VaRange { start: first, end })?;
+    }
+    Ok(0)
+}
+
+/// The pages that the bytes touch: where they begin and end.
+fn whole_pages(start: usize, bytes: usize) -> Result<(usize, usize), Errno> {
+    let end = range(start, bytes)?.end;
+    let end = end
+        .checked_next_multiple_of(PAGE_SIZE)
+        .ok_or(Errno::INVAL)?;
+    Ok((start & !(PAGE_SIZE - 1), end))
+}
+
+pub fn mlockall(thread: &mut Thread, [flags, ..]: Arguments) -> Answer {
+    let flags = flags as u32;
+    let has = |bit| flags & bit != 0;
+    if !has(MCL_CURRENT | MCL_FUTURE) || flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let space = &thread.space;
+    space.lock_all(has(MCL_CURRENT), has(MCL_FUTURE), has(MCL_ONFAULT))?;
+    Ok(0)
+}
+
+pub fn munlockall(thread: &mut Thread, _: Arguments) -> Answer {
+    thread.space.unlock_all();
+    Ok(0)
+}
+
+/// The heap's end, moved if that is possible.
+pub fn brk(thread: &mut Thread, [end, ..]: Arguments) -> Answer {
+    let space = &thread.space;
+    // What was set, though another thread may have moved it again; where it is, if that was refused.
+    match end >= HEAP_START && space.set_break(end).is_ok() {
+        true => Ok(end),
+        false => Ok(space.current_break()),
+    }
+}

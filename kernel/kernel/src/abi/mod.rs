@@ -1,0 +1,285 @@
+//! Linux's system calls.
+//!
+//! A module has the calls of one concept; [`CALLS`] says which there are. A call gets the thread
+//! and its arguments, and returns a value or an error. To add one, write it and add its line.
+
+mod affinity;
+mod allocate;
+mod attributes;
+mod clone3;
+mod directories;
+mod errno;
+mod event;
+mod file;
+mod futex;
+mod identity;
+mod ioctl;
+mod jobs;
+mod limits;
+mod membarrier;
+mod memory;
+mod names;
+mod poll;
+mod process;
+mod records;
+mod segments;
+mod sendfile;
+mod signal;
+mod thread;
+mod time;
+mod timers;
+mod usage;
+mod waitid;
+
+pub use errno::Errno;
+pub use futex::wake as wake_futex;
+pub use identity::{NODE, RELEASE, VERSION};
+pub use thread::NAME;
+
+use crate::process::{Interrupted, Thread};
+use crate::system::system;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU64, Ordering};
+use ipc::{Entry, Kernel};
+use linux_raw_sys::general::*;
+use metal::report::CONSOLE;
+
+/// A call's arguments.
+pub type Arguments = [usize; 6];
+/// What a call returns.
+pub type Answer = Result<usize, Errno>;
+
+type Call = fn(&mut Thread, Arguments) -> Answer;
+
+/// The calls: number, why the thread enters the kernel, and what is done.
+#[rustfmt::skip]
+const CALLS: &[(u32, Entry, Call)] = &[
+    (__NR_read, Entry::Read, file::read),
+    (__NR_write, Entry::Write, file::write),
+    (__NR_readv, Entry::Read, file::readv),
+    (__NR_writev, Entry::Write, file::writev),
+    (__NR_pread64, Entry::File, file::pread),
+    (__NR_pwrite64, Entry::File, file::pwrite),
+    (__NR_lseek, Entry::File, file::lseek),
+    (__NR_close, Entry::Descriptor, file::close),
+    (__NR_dup, Entry::Descriptor, file::dup),
+    (__NR_dup2, Entry::Descriptor, file::dup2),
+    (__NR_dup3, Entry::Descriptor, file::dup3),
+    (__NR_fcntl, Entry::Descriptor, file::fcntl),
+    (__NR_pipe, Entry::Descriptor, file::pipe),
+    (__NR_pipe2, Entry::Descriptor, file::pipe2),
+    (__NR_eventfd, Entry::Descriptor, event::eventfd),
+    (__NR_eventfd2, Entry::Descriptor, event::eventfd2),
+    (__NR_ioctl, Entry::File, ioctl::ioctl),
+    (__NR_fstat, Entry::File, file::fstat),
+    (__NR_fsync, Entry::File, file::fsync),
+    (__NR_poll, Entry::Poll, poll::poll),
+    (__NR_ppoll, Entry::Poll, poll::ppoll),
+    (__NR_select, Entry::Poll, poll::select),
+    (__NR_pselect6, Entry::Poll, poll::pselect6),
+
+    (__NR_open, Entry::Descriptor, names::open),
+    (__NR_openat, Entry::Descriptor, names::openat),
+    (__NR_creat, Entry::Descriptor, names::creat),
+    (__NR_stat, Entry::File, names::stat),
+    (__NR_lstat, Entry::File, names::lstat),
+    (__NR_newfstatat, Entry::File, names::newfstatat),
+    (__NR_access, Entry::File, names::access),
+    (__NR_faccessat, Entry::File, names::faccessat),
+    (__NR_readlink, Entry::File, names::readlink),
+    (__NR_readlinkat, Entry::File, names::readlinkat),
+    (__NR_getdents64, Entry::File, directories::getdents64),
+    (__NR_mkdir, Entry::Descriptor, names::mkdir),
+    (__NR_mkdirat, Entry::Descriptor, names::mkdirat),
+    (__NR_rmdir, Entry::Descriptor, names::rmdir),
+    (__NR_unlink, Entry::Descriptor, names::unlink),
+    (__NR_unlinkat, Entry::Descriptor, names::unlinkat),
+    (__NR_symlink, Entry::Descriptor, names::symlink),
+    (__NR_symlinkat, Entry::Descriptor, names::symlinkat),
+    (__NR_rename, Entry::Descriptor, directories::rename),
+    (__NR_renameat, Entry::Descriptor, directories::renameat),
+    (__NR_renameat2, Entry::Descriptor, directories::renameat2),
+    (__NR_chmod, Entry::File, names::chmod),
+    (__NR_chdir, Entry::File, names::chdir),
+    (__NR_fchdir, Entry::File, names::fchdir),
+    (__NR_getcwd, Entry::File, names::getcwd),
+    (__NR_umask, Entry::File, names::umask),
+
+    (__NR_truncate, Entry::File, allocate::truncate),
+    (__NR_ftruncate, Entry::File, allocate::ftruncate),
+    (__NR_fallocate, Entry::File, allocate::fallocate),
+    (__NR_fadvise64, Entry::File, allocate::fadvise64),
+    (__NR_memfd_create, Entry::Descriptor, allocate::memfd_create),
+    (__NR_statfs, Entry::File, allocate::statfs),
+    (__NR_fstatfs, Entry::File, allocate::fstatfs),
+    (__NR_sendfile, Entry::File, sendfile::sendfile),
+    (__NR_link, Entry::Descriptor, attributes::link),
+    (__NR_linkat, Entry::Descriptor, attributes::linkat),
+    (__NR_chown, Entry::File, attributes::chown),
+    (__NR_lchown, Entry::File, attributes::lchown),
+    (__NR_fchown, Entry::File, attributes::fchown),
+    (__NR_fchownat, Entry::File, attributes::fchownat),
+    (__NR_fchmod, Entry::File, attributes::fchmod),
+    (__NR_fchmodat, Entry::File, attributes::fchmodat),
+    (__NR_utimensat, Entry::File, attributes::utimensat),
+    (__NR_flock, Entry::File, attributes::flock),
+
+    (__NR_shmget, Entry::Memory, segments::shmget),
+    (__NR_shmat, Entry::MapFile, segments::shmat),
+    (__NR_shmdt, Entry::Unmap, segments::shmdt),
+    (__NR_shmctl, Entry::Memory, segments::shmctl),
+
+    (__NR_getitimer, Entry::Memory, timers::getitimer),
+    (__NR_getrusage, Entry::Memory, usage::getrusage),
+    (__NR_times, Entry::Memory, usage::times),
+    (__NR_sysinfo, Entry::Memory, usage::sysinfo),
+    (__NR_getcpu, Entry::Memory, affinity::getcpu),
+    (__NR_capget, Entry::Memory, usage::capget),
+
+    (__NR_prlimit64, Entry::Memory, limits::prlimit64),
+    (__NR_getrlimit, Entry::Memory, limits::getrlimit),
+    (__NR_setrlimit, Entry::Memory, limits::setrlimit),
+
+    (__NR_mmap, Entry::MapAnonymous, memory::mmap),
+    (__NR_munmap, Entry::Unmap, memory::munmap),
+    (__NR_mprotect, Entry::Protect, memory::mprotect),
+    (__NR_madvise, Entry::Memory, memory::madvise),
+    (__NR_mremap, Entry::Memory, memory::mremap),
+    (__NR_msync, Entry::Memory, memory::msync),
+    (__NR_mincore, Entry::Memory, memory::mincore),
+    (__NR_mlock, Entry::Memory, memory::mlock),
+    (__NR_munlock, Entry::Memory, memory::munlock),
+    (__NR_mlockall, Entry::Memory, memory::mlockall),
+    (__NR_munlockall, Entry::Memory, memory::munlockall),
+    (__NR_brk, Entry::Break, memory::brk),
+
+    (__NR_fork, Entry::Fork, process::fork),
+    (__NR_vfork, Entry::Fork, process::vfork),
+    (__NR_clone, Entry::Fork, process::clone),
+    (__NR_execve, Entry::Exec, process::execve),
+    (__NR_exit, Entry::Exit, process::exit),
+    (__NR_exit_group, Entry::Exit, process::exit_group),
+    (__NR_wait4, Entry::Wait, process::wait4),
+    (__NR_waitid, Entry::Wait, waitid::waitid),
+    (__NR_clone3, Entry::Fork, clone3::clone3),
+
+    (__NR_setpgid, Entry::Memory, jobs::setpgid),
+    (__NR_getpgid, Entry::Memory, jobs::getpgid),
+    (__NR_getpgrp, Entry::Memory, jobs::getpgrp),
+    (__NR_setsid, Entry::Memory, jobs::setsid),
+    (__NR_getsid, Entry::Memory, jobs::getsid),
+
+    (__NR_arch_prctl, Entry::Memory, thread::arch_prctl),
+    (__NR_set_tid_address, Entry::Memory, thread::set_tid_address),
+    (__NR_set_robust_list, Entry::Memory, thread::set_robust_list),
+    (__NR_get_robust_list, Entry::Memory, thread::get_robust_list),
+    (__NR_gettid, Entry::Memory, thread::gettid),
+    (__NR_sched_yield, Entry::Sleep, thread::sched_yield),
+    (__NR_sched_getaffinity, Entry::Memory, affinity::sched_getaffinity),
+    (__NR_sched_setaffinity, Entry::Memory, affinity::sched_setaffinity),
+    (__NR_membarrier, Entry::Memory, membarrier::membarrier),
+    (__NR_prctl, Entry::Memory, thread::prctl),
+    (__NR_futex, Entry::Futex, futex::futex),
+
+    (__NR_rt_sigaction, Entry::Memory, signal::rt_sigaction),
+    (__NR_rt_sigprocmask, Entry::Memory, signal::rt_sigprocmask),
+    (__NR_pause, Entry::Sleep, signal::pause),
+    (__NR_rt_sigsuspend, Entry::Sleep, signal::rt_sigsuspend),
+    (__NR_rt_sigreturn, Entry::Memory, signal::rt_sigreturn),
+    (__NR_rt_sigpending, Entry::Memory, signal::rt_sigpending),
+    (__NR_rt_sigtimedwait, Entry::Sleep, signal::rt_sigtimedwait),
+    (__NR_rt_sigqueueinfo, Entry::Memory, signal::rt_sigqueueinfo),
+    (__NR_rt_tgsigqueueinfo, Entry::Memory, signal::rt_tgsigqueueinfo),
+    (__NR_sigaltstack, Entry::Memory, signal::sigaltstack),
+    (__NR_kill, Entry::Memory, signal::kill),
+    (__NR_tkill, Entry::Memory, signal::tkill),
+    (__NR_tgkill, Entry::Memory, signal::tgkill),
+
+    (__NR_nanosleep, Entry::Sleep, time::nanosleep),
+    (__NR_clock_nanosleep, Entry::Sleep, time::clock_nanosleep),
+    (__NR_clock_gettime, Entry::Memory, time::clock_gettime),
+    (__NR_clock_getres, Entry::Memory, time::clock_getres),
+    (__NR_gettimeofday, Entry::Memory, time::gettimeofday),
+    (__NR_time, Entry::Memory, time::time),
+    (__NR_alarm, Entry::Memory, timers::alarm),
+    (__NR_setitimer, Entry::Memory, timers::setitimer),
+
+    (__NR_getpid, Entry::Memory, identity::getpid),
+    (__NR_getppid, Entry::Memory, identity::getppid),
+    (__NR_getuid, Entry::Memory, identity::root),
+    (__NR_geteuid, Entry::Memory, identity::root),
+    (__NR_getgid, Entry::Memory, identity::root),
+    (__NR_getegid, Entry::Memory, identity::root),
+    (__NR_uname, Entry::Memory, identity::uname),
+    (__NR_getrandom, Entry::Memory, identity::getrandom),
+];
+
+/// One above the highest number of a call.
+const NUMBERS: usize = 512;
+
+/// The calls by number.
+static BY_NUMBER: [Option<(Entry, Call)>; NUMBERS] = {
+    let (mut calls, mut at) = ([None; NUMBERS], 0);
+    while at < CALLS.len() {
+        let (number, why, call) = CALLS[at];
+        assert!(calls[number as usize].is_none(), "a call has one line");
+        calls[number as usize] = Some((why, call));
+        at += 1;
+    }
+    calls
+};
+
+/// Performs the system call that the thread asks for.
+pub fn call(thread: &mut Thread) {
+    let frame = &thread.frame;
+    let (number, arguments) = (
+        frame.rax,
+        [
+            frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9,
+        ],
+    );
+    let Some(&Some((why, call))) = BY_NUMBER.get(number) else {
+        return fail(thread, missing(number));
+    };
+    let kernel = &system().kernel;
+    kernel.enter(why);
+    let answer = call(thread, arguments);
+    kernel.leave(why);
+    match answer {
+        Ok(value) => {
+            thread.until = None;
+            thread.frame.rax = value;
+        }
+        Err(errno) => fail(thread, errno),
+    }
+    if answer == Err(Errno::INTR) {
+        let waits_for_signals = matches!(why, Entry::Sleep | Entry::Poll);
+        thread.interrupted(Interrupted {
+            number,
+            waits_for_signals,
+        });
+    }
+}
+
+fn fail(thread: &mut Thread, errno: Errno) {
+    if errno != Errno::INTR {
+        thread.until = None;
+    }
+    thread.frame.rax = (errno.0 as usize).wrapping_neg();
+}
+
+#[cold]
+fn missing(number: usize) -> Errno {
+    /// A bit for each number that was named.
+    static NAMED: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
+    let bit = 1 << (number % 64);
+    let is_new = NAMED
+        .get(number / 64)
+        .is_none_or(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0);
+    if system().is_strict && is_new {
+        let mut console = CONSOLE;
+        // The console refuses nothing.
+        let _ = writeln!(console, "system call {number} is not there");
+    }
+    Errno::NOSYS
+}

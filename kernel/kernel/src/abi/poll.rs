@@ -1,0 +1,211 @@
+//! Waiting for several open files.
+
+use super::time::nanoseconds;
+use super::{Answer, Arguments, Errno};
+use crate::fs::OpenFile;
+use crate::process::{Set, Thread};
+use crate::system::system;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use linux_raw_sys::general::*;
+use machine::Clock;
+use metal::Metal;
+
+const NONE: u64 = u64::MAX;
+const MILLISECOND: u64 = 1_000_000;
+/// The most files that are waited for without looking again and again.
+const AT_ONCE: usize = 64;
+/// How often others are looked at.
+const NAP: u64 = MILLISECOND;
+/// What is told without being asked for.
+const ALWAYS: u32 = POLLERR | POLLHUP | POLLNVAL;
+
+/// A file, and what is wanted of it; nothing if there is no such descriptor.
+type Wanted = (Option<Arc<OpenFile>>, u32);
+
+pub fn poll(thread: &mut Thread, [at, count, timeout, ..]: Arguments) -> Answer {
+    let until = match timeout as i32 {
+        ..0 => NONE,
+        limit => Metal::now() + limit as u64 * MILLISECOND,
+    };
+    poll_until(thread, at, count, until)
+}
+
+pub fn ppoll(thread: &mut Thread, [at, count, limit, mask, bytes, _]: Arguments) -> Answer {
+    let until = deadline(thread, limit)?;
+    set_mask(thread, mask, bytes)?;
+    poll_until(thread, at, count, until)
+}
+
+fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answer {
+    let size = size_of::<pollfd>();
+    if count > crate::fs::MOST {
+        return Err(Errno::INVAL);
+    }
+    let polled: Result<Vec<pollfd>, _> = (0..count)
+        .map(|index| thread.read(at.wrapping_add(index * size)))
+        .collect();
+    let polled = polled?;
+    let wanted: Vec<Wanted> = polled
+        .iter()
+        .map(|one| {
+            let file = thread.file(one.fd as usize).ok();
+            (file, u32::from(one.events as u16))
+        })
+        .collect();
+    // A negative number is no descriptor, and no mistake.
+    let look = || -> Vec<u32> {
+        let found = wanted.iter().zip(&polled);
+        found
+            .map(|(one, polled)| if polled.fd < 0 { 0 } else { events(one) })
+            .collect()
+    };
+    let found = wait(thread, &wanted, until, look)?;
+    for (index, (one, events)) in polled.iter().zip(&found).enumerate() {
+        let revents = *events as i16;
+        let to = at.wrapping_add(index * size);
+        thread.write(to, pollfd { revents, ..*one })?;
+    }
+    Ok(found.iter().filter(|&&events| events != 0).count())
+}
+
+/// What of it, and what is told anyway, has come.
+fn events((file, wanted): &Wanted) -> u32 {
+    file.as_ref()
+        .map_or(POLLNVAL, |file| file.events() & (wanted | ALWAYS))
+}
+
+/// Looks, until something has come or `until`; nothing is found then.
+fn wait(
+    thread: &mut Thread,
+    wanted: &[Wanted],
+    until: u64,
+    look: impl Fn() -> Vec<u32>,
+) -> Result<Vec<u32>, Errno> {
+    let files = wanted.iter().filter_map(|(file, _)| file.as_ref());
+    let pipes: Vec<_> = files.filter_map(|file| file.pollable()).collect();
+    let until = thread.until.unwrap_or(until);
+    thread.wait_until(until, || {
+        loop {
+            let found = look();
+            if found.iter().any(|&events| events != 0) || Metal::now() >= until {
+                return Ok(found);
+            }
+            if thread.is_disturbed() {
+                return Err(Errno::INTR);
+            }
+            let waits = || !thread.is_disturbed();
+            // Something is ready that nobody wants, or they are too many: looked at now and then.
+            if pipes.len() > AT_ONCE
+                || ipc::poll_while(&system().kernel, &pipes, waits) != 0
+                    && look().iter().all(|&events| events == 0)
+            {
+                Metal::sleep_until(Metal::now() + NAP);
+            }
+        }
+    })
+}
+
+pub fn select(thread: &mut Thread, [count, reads, writes, others, limit, _]: Arguments) -> Answer {
+    let until = match limit {
+        0 => NONE,
+        limit => {
+            let [seconds, micros]: [usize; 2] = thread.read(limit)?;
+            let time = timespec {
+                tv_sec: (seconds as i64).saturating_add(micros as i64 / 1_000_000),
+                tv_nsec: micros as i64 % 1_000_000 * 1000,
+            };
+            Metal::now().saturating_add(nanoseconds(time)?)
+        }
+    };
+    select_until(thread, count, [reads, writes, others], until)
+}
+
+pub fn pselect6(
+    thread: &mut Thread,
+    [count, reads, writes, others, limit, mask]: Arguments,
+) -> Answer {
+    let until = deadline(thread, limit)?;
+    if mask != 0 {
+        let [mask, bytes]: [usize; 2] = thread.read(mask)?;
+        set_mask(thread, mask, bytes)?;
+    }
+    select_until(thread, count, [reads, writes, others], until)
+}
+
+/// What the three sets of `select` ask for.
+const SETS: [u32; 3] = [POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI];
+
+fn select_until(thread: &mut Thread, count: usize, sets: [usize; 3], until: u64) -> Answer {
+    if count as i32 > crate::fs::MOST as i32 || (count as i32) < 0 {
+        return Err(Errno::INVAL);
+    }
+    let words = count.div_ceil(64);
+    let mut asked = [const { Vec::new() }; 3];
+    for (set, at) in asked.iter_mut().zip(sets) {
+        for index in 0..words {
+            let word: u64 = match at {
+                0 => 0,
+                at => thread.read(at.wrapping_add(index * 8))?,
+            };
+            set.push(word);
+        }
+    }
+    let has = |set: &[u64], fd: usize| set[fd / 64] & 1 << (fd % 64) != 0;
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut places = Vec::new();
+    for fd in 0..count {
+        let of = |which: usize| {
+            if has(&asked[which], fd) {
+                SETS[which]
+            } else {
+                0
+            }
+        };
+        let events = of(0) | of(1) | of(2);
+        if events != 0 {
+            wanted.push((Some(thread.file(fd)?), events));
+            places.push(fd);
+        }
+    }
+    let look = || -> Vec<u32> {
+        let all = wanted.iter();
+        all.map(|one| events(one) & one.1).collect()
+    };
+    let found = wait(thread, &wanted, until, look)?;
+    let mut total = 0;
+    for (which, at) in sets.into_iter().enumerate() {
+        let mut set = alloc::vec![0_u64; words];
+        for (&fd, &events) in places.iter().zip(&found) {
+            if has(&asked[which], fd) && events & SETS[which] != 0 {
+                set[fd / 64] |= 1 << (fd % 64);
+                total += 1;
+            }
+        }
+        for (index, word) in set.into_iter().enumerate() {
+            if at != 0 {
+                thread.write(at.wrapping_add(index * 8), word)?;
+            }
+        }
+    }
+    Ok(total)
+}
+
+fn deadline(thread: &Thread, limit: usize) -> Result<u64, Errno> {
+    match limit {
+        0 => Ok(NONE),
+        limit => Ok(Metal::now().saturating_add(nanoseconds(thread.read(limit)?)?)),
+    }
+}
+
+/// Sets the mask for the time of the call, if there is one.
+fn set_mask(thread: &mut Thread, mask: usize, bytes: usize) -> Result<(), Errno> {
+    if mask != 0 {
+        if bytes != 8 {
+            return Err(Errno::INVAL);
+        }
+        let mask: u64 = thread.read(mask)?;
+        thread.mask_meanwhile(Set(mask));
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Processes: how they begin, what they run, how they end.
+
+use super::{Answer, Arguments, Errno};
+use crate::heap;
+use crate::process::{News, Shares, Status, Thread, Wanted, Which, execute};
+use crate::program::Start;
+use alloc::vec::Vec;
+use linux_raw_sys::general::*;
+
+/// The most bytes of arguments and environment, and of one of them.
+const TEXTS: usize = 64 << 10;
+
+pub fn fork(thread: &mut Thread, _: Arguments) -> Answer {
+    clone(thread, [SIGCHLD as usize, 0, 0, 0, 0, 0])
+}
+
+pub fn vfork(thread: &mut Thread, _: Arguments) -> Answer {
+    let flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+    clone(thread, [flags as usize, 0, 0, 0, 0, 0])
+}
+
+/// What `clone` is asked for: of the rest, what threads have together they have anyway, and
+/// processes have none of it together.
+const FLAGS: u32 = CSIGNAL
+    | CLONE_VM
+    | CLONE_FS
+    | CLONE_FILES
+    | CLONE_SIGHAND
+    | CLONE_PTRACE
+    | CLONE_VFORK
+    | CLONE_PARENT
+    | CLONE_THREAD
+    | CLONE_SYSVSEM
+    | CLONE_SETTLS
+    | CLONE_PARENT_SETTID
+    | CLONE_CHILD_CLEARTID
+    | CLONE_DETACHED
+    | CLONE_UNTRACED
+    | CLONE_CHILD_SETTID
+    | CLONE_IO;
+
+/// A process of its own, or a thread of this one.
+pub fn clone(
+    thread: &mut Thread,
+    [flags, stack, parent_tid, child_tid, tls, _]: Arguments,
+) -> Answer {
+    let flags = flags as u32;
+    let has = |bits| flags & bits == bits;
+    let lacks = |what, needed| has(what) && !has(needed);
+    if flags & !FLAGS != 0
+        || lacks(CLONE_THREAD, CLONE_SIGHAND)
+        || lacks(CLONE_SIGHAND, CLONE_VM)
+        || flags & CSIGNAL > 64
+    {
+        return Err(Errno::INVAL);
+    }
+    let is_lent = has(CLONE_VFORK);
+    let mut new = match has(CLONE_THREAD) {
+        true if heap::is_short() => return Err(Errno::AGAIN),
+        true => super::thread::clone(thread),
+        false => thread.fork(Shares {
+            memory: has(CLONE_VM),
+            is_lent,
+            parent: has(CLONE_PARENT),
+            exit_signal: flags & CSIGNAL,
+        })?,
+    };
+    if stack != 0 {
+        new.frame.rsp = stack;
+    }
+    if has(CLONE_SETTLS) {
+        new.thread_pointer = tls;
+    }
+    let tid = new.shared.tid();
+    if has(CLONE_PARENT_SETTID) {
+        // As on Linux: what cannot be written is not.
+        let _ = thread.write(parent_tid, tid);
+    }
+    if has(CLONE_CHILD_SETTID) {
+        let _ = new.space.copy_out(child_tid, &tid.to_le_bytes());
+    }
+    if has(CLONE_CHILD_CLEARTID) {
+        new.clear_tid = child_tid;
+    }
+    let child = new.process.clone();
+    new.start();
+    if is_lent && !has(CLONE_THREAD) {
+        thread.lend_memory(&child);
+    }
+    Ok(tid as usize)
+}
+
+pub fn execve(thread: &mut Thread, [path, arguments, environment, ..]: Arguments) -> Answer {
+    let mut path = thread.read_path(path)?;
+    if path == b"/proc/self/exe" {
+        path = thread.process.program.lock().clone();
+    }
+    let start = Start {
+        arguments: texts(thread, arguments)?,
+        environment: texts(thread, environment)?,
+        path,
+    };
+    execute(thread, &start)?;
+    Ok(0)
+}
+
+/// The texts that a list of pointers leads to.
+fn texts(thread: &Thread, list: usize) -> Result<Vec<Vec<u8>>, Errno> {
+    let (mut texts, mut bytes) = (Vec::new(), 0);
+    if list == 0 {
+        return Ok(texts);
+    }
+    for index in 0.. {
+        let text: usize = thread.read(list + index * size_of::<usize>())?;
+        if text == 0 {
+            break;
+        }
+        let text = thread.read_text(text, TEXTS).map_err(|errno| match errno {
+            Errno::NAMETOOLONG => Errno::TOOBIG,
+            other => other,
+        })?;
+        bytes += text.len() + 1 + size_of::<usize>();
+        if bytes > TEXTS {
+            return Err(Errno::TOOBIG);
+        }
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+/// Ends the thread.
+pub fn exit(thread: &mut Thread, [code, ..]: Arguments) -> Answer {
+    thread.exit(Status::exited(code));
+    Ok(0)
+}
+
+/// Ends the process.
+pub fn exit_group(thread: &mut Thread, [code, ..]: Arguments) -> Answer {
+    thread.process.end(Status::exited(code));
+    Ok(0)
+}
+
+pub fn wait4(thread: &mut Thread, [pid, status, options, usage, ..]: Arguments) -> Answer {
+    let which = match pid as i32 {
+        -1 => Which::Any,
+        0 => Which::Group(thread.process.job.group()),
+        i32::MIN => return Err(Errno::SRCH),
+        pid if pid > 0 => Which::One(pid as u32),
+        group => Which::Group(group.unsigned_abs()),
+    };
+    let options = options as u32;
+    let known = WNOHANG | WUNTRACED | WCONTINUED | __WALL | __WCLONE | __WNOTHREAD;
+    if options & !known != 0 {
+        return Err(Errno::INVAL);
+    }
+    // What is called WSTOPPED elsewhere.
+    let Some(news) = ask(thread, which, options | WEXITED)? else {
+        return Ok(0);
+    };
+    if status != 0 {
+        thread.write(status, news.status.0)?;
+    }
+    if usage != 0 {
+        super::usage::tell(thread, usage, news.used)?;
+    }
+    Ok(news.pid as usize)
+}
+
+/// Asks, by the options of `waitid`.
+pub fn ask(thread: &Thread, which: Which, options: u32) -> Result<Option<News>, Errno> {
+    let has = |bit| options & bit != 0;
+    let wanted = Wanted {
+        which,
+        only: (!has(__WALL)).then_some(!has(__WCLONE)),
+        ends: has(WEXITED),
+        stops: has(WSTOPPED),
+        continuations: has(WCONTINUED),
+        stays: has(WNOWAIT),
+        waits: !has(WNOHANG),
+    };
+    thread.process.family.ask(&wanted, || thread.is_disturbed())
+}

@@ -1,0 +1,252 @@
+//! Signals.
+
+use super::time::nanoseconds;
+use super::{Answer, Arguments, Errno};
+use crate::process::{Action, Info, Process, Set, Signal, SignalStack, Thread, group};
+use crate::system::system;
+use alloc::sync::Arc;
+use alloc::vec;
+use linux_raw_sys::general::{SI_TKILL, SIG_BLOCK, SIG_SETMASK, SIG_UNBLOCK};
+use machine::Clock;
+use metal::Metal;
+
+/// Bytes of a set of signals.
+const SET: usize = 8;
+/// `struct sigaction` as the kernel has it: handler, flags, restorer, mask.
+type ActionWords = [usize; 2];
+
+pub fn rt_sigaction(thread: &mut Thread, [signal, new, old, set, ..]: Arguments) -> Answer {
+    let signal = Signal::new(signal)?;
+    if set != SET || new != 0 && matches!(signal, Signal::KILL | Signal::STOP) {
+        return Err(Errno::INVAL);
+    }
+    let read = |at| -> Result<Action, Errno> {
+        let [handler, flags]: ActionWords = thread.read(at)?;
+        let [restorer, mask]: ActionWords = thread.read(at + size_of::<ActionWords>())?;
+        Ok(Action {
+            handler,
+            flags: flags as u32,
+            restorer,
+            mask: Set(mask as u64),
+        })
+    };
+    let new = if new == 0 { None } else { Some(read(new)?) };
+    let (before, is_ignored) = {
+        let mut handlers = thread.process.handlers.lock();
+        let action = handlers.get(signal);
+        let before = *action;
+        *action = new.unwrap_or(before);
+        let is_ignored = new.is_some() && handlers.ignores(signal);
+        (before, is_ignored)
+    };
+    if is_ignored {
+        thread.process.forget_signal(signal);
+    }
+    if old != 0 {
+        thread.write(old, [before.handler, before.flags as usize])?;
+        let rest = [before.restorer, before.mask.0 as usize];
+        thread.write(old + size_of::<ActionWords>(), rest)?;
+    }
+    Ok(0)
+}
+
+pub fn rt_sigprocmask(thread: &mut Thread, [how, new, old, set, ..]: Arguments) -> Answer {
+    if set != SET {
+        return Err(Errno::INVAL);
+    }
+    let before = thread.mask();
+    if new != 0 {
+        let new: u64 = thread.read(new)?;
+        let mask = match how as u32 {
+            SIG_BLOCK => before.0 | new,
+            SIG_UNBLOCK => before.0 & !new,
+            SIG_SETMASK => new,
+            _ => return Err(Errno::INVAL),
+        };
+        thread.set_mask(Set(mask));
+    }
+    if old != 0 {
+        thread.write(old, before.0)?;
+    }
+    Ok(0)
+}
+
+/// Returns the restored register: the call leaves it as it is.
+pub fn rt_sigreturn(thread: &mut Thread, _: Arguments) -> Answer {
+    if thread.return_from_handler().is_err() {
+        thread.fault_signal(Info::kernel(Signal::SEGV));
+    }
+    Ok(thread.frame.rax)
+}
+
+pub fn rt_sigpending(thread: &mut Thread, [to, set, ..]: Arguments) -> Answer {
+    if set > SET {
+        return Err(Errno::INVAL);
+    }
+    let pending = thread.shared.pending.set().0 | thread.process.pending.set().0;
+    let held = pending & thread.mask().0;
+    thread.write_bytes(to, &held.to_le_bytes()[..set])?;
+    Ok(0)
+}
+
+/// Waits for a signal, with another mask meanwhile.
+pub fn rt_sigsuspend(thread: &mut Thread, [mask, set, ..]: Arguments) -> Answer {
+    if set != SET {
+        return Err(Errno::INVAL);
+    }
+    let mask: u64 = thread.read(mask)?;
+    thread.mask_meanwhile(Set(mask));
+    pause(thread, [0; 6])
+}
+
+/// Waits for a signal.
+pub fn pause(thread: &mut Thread, _: Arguments) -> Answer {
+    thread.pause();
+    Err(Errno::INTR)
+}
+
+/// Takes a signal that the thread holds back, and waits for it.
+pub fn rt_sigtimedwait(thread: &mut Thread, [set, to, limit, bytes, ..]: Arguments) -> Answer {
+    if bytes != SET {
+        return Err(Errno::INVAL);
+    }
+    let wanted = Set(thread.read(set)?).maskable();
+    let until = match limit {
+        0 => u64::MAX,
+        limit => Metal::now().saturating_add(nanoseconds(thread.read(limit)?)?),
+    };
+    let take = |thread: &Thread| {
+        let (own, all) = (&thread.shared.pending, &thread.process.pending);
+        let next = own.next(Set(!wanted.0)).and_then(|next| own.take(next));
+        next.or_else(|| all.next(Set(!wanted.0)).and_then(|next| all.take(next)))
+    };
+    let mut taken = take(thread);
+    if taken.is_none() && limit != 0 && until <= Metal::now() {
+        return Err(Errno::AGAIN);
+    }
+    if taken.is_none() {
+        // Those that are waited for end the wait.
+        let before = thread.mask();
+        thread.set_mask(Set(before.0 & !wanted.0));
+        thread.wait_until(until, || thread.pause());
+        taken = take(thread);
+        thread.set_mask(before);
+    }
+    match taken {
+        Some(info) => {
+            if to != 0 {
+                thread.write_bytes(to, &info.bytes())?;
+            }
+            Ok(info.signal.number() as usize)
+        }
+        None if Metal::now() >= until => Err(Errno::AGAIN),
+        None => Err(Errno::INTR),
+    }
+}
+
+/// The stack of handlers: the words of `stack_t` are address, flags and length.
+pub fn sigaltstack(thread: &mut Thread, [new, old, ..]: Arguments) -> Answer {
+    const WORD: usize = 8;
+    let pointer = thread.frame.rsp;
+    let before = thread.signal_stack;
+    if new != 0 {
+        let [start, flags]: [usize; 2] = thread.read(new)?;
+        let bytes: usize = thread.read(new + 2 * WORD)?;
+        if before.has(pointer) {
+            return Err(Errno::PERM);
+        }
+        thread.signal_stack = SignalStack::new([start, flags as u32 as usize, bytes])?;
+    }
+    if old != 0 {
+        let words = before.words(pointer).map(usize::to_le_bytes);
+        thread.write_bytes(old, words.as_flattened())?;
+    }
+    Ok(0)
+}
+
+pub fn kill(thread: &mut Thread, [pid, signal, ..]: Arguments) -> Answer {
+    let caller = &thread.process;
+    let targets = match pid as i32 {
+        -1 => {
+            let others = |it: &Arc<Process>| it.pid != 1 && it.pid != caller.pid;
+            let all = system().processes.all();
+            all.into_iter().filter(others).collect()
+        }
+        0 => group(caller.job.group()),
+        i32::MIN => return Err(Errno::SRCH),
+        pid if pid > 0 => vec![process(pid as u32)?],
+        number => group(number.unsigned_abs()),
+    };
+    if targets.is_empty() {
+        return Err(Errno::SRCH);
+    }
+    if signal != 0 {
+        let info = Info::user(Signal::new(signal)?, caller);
+        targets.iter().try_for_each(|target| target.send(info))?;
+    }
+    Ok(0)
+}
+
+fn process(pid: u32) -> Result<Arc<Process>, Errno> {
+    system().processes.get(pid).ok_or(Errno::SRCH)
+}
+
+/// Sends to a thread, of whatever process.
+pub fn tkill(thread: &mut Thread, [tid, signal, ..]: Arguments) -> Answer {
+    if tid as i32 <= 0 {
+        return Err(Errno::INVAL);
+    }
+    let has = |process: &Arc<Process>| {
+        let threads = process.threads.lock();
+        threads.iter().any(|it| it.tid() == tid as u32)
+    };
+    let found = match has(&thread.process) {
+        true => Some(thread.process.clone()),
+        false => system().processes.all().into_iter().find(has),
+    };
+    send_to(thread, &*found.ok_or(Errno::SRCH)?, tid, signal)
+}
+
+pub fn tgkill(thread: &mut Thread, [pid, tid, signal, ..]: Arguments) -> Answer {
+    if pid as i32 <= 0 || tid as i32 <= 0 {
+        return Err(Errno::INVAL);
+    }
+    send_to(thread, &*process(pid as u32)?, tid, signal)
+}
+
+fn send_to(sender: &Thread, process: &Process, tid: usize, signal: usize) -> Answer {
+    let tid = tid as u32;
+    if signal == 0 {
+        let threads = process.threads.lock();
+        let found = threads.iter().any(|it| it.tid() == tid);
+        return if found { Ok(0) } else { Err(Errno::SRCH) };
+    }
+    let info = Info::thread(Signal::new(signal)?, &sender.process);
+    process.send_to(tid, info)?;
+    Ok(0)
+}
+
+pub fn rt_sigqueueinfo(thread: &mut Thread, [pid, signal, from, ..]: Arguments) -> Answer {
+    let target = process(pid as u32)?;
+    let info = told(thread, signal, from, target.pid)?;
+    target.send(info)?;
+    Ok(0)
+}
+
+pub fn rt_tgsigqueueinfo(thread: &mut Thread, [pid, tid, signal, from, ..]: Arguments) -> Answer {
+    let target = process(pid as u32)?;
+    let info = told(thread, signal, from, target.pid)?;
+    target.send_to(tid as u32, info)?;
+    Ok(0)
+}
+
+/// What the caller says of a signal to a process. To others it may not pretend to be the kernel.
+fn told(thread: &Thread, signal: usize, from: usize, to: u32) -> Result<Info, Errno> {
+    let mut bytes = [0; _];
+    thread.read_bytes(from, &mut bytes)?;
+    let info = Info::read(Signal::new(signal)?, &bytes);
+    match (info.code >= 0 || info.code == SI_TKILL) && to != thread.process.pid {
+        true => Err(Errno::PERM),
+        false => Ok(info),
+    }
+}

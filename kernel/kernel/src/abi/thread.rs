@@ -1,0 +1,108 @@
+//! Threads.
+
+use super::{Answer, Arguments, Errno};
+use crate::process::{Signal, Thread};
+use crate::system::system;
+use core::sync::atomic::Ordering;
+use linux_raw_sys::prctl::{PR_GET_NAME, PR_GET_PDEATHSIG, PR_SET_NAME, PR_SET_PDEATHSIG};
+use machine::Tasks;
+use metal::Metal;
+
+/// Of `arch_prctl`: sets the register FS, and reads it.
+const ARCH_SET_FS: usize = 0x1002;
+const ARCH_GET_FS: usize = 0x1003;
+
+/// Bytes of a thread's name.
+pub const NAME: usize = 16;
+
+/// Another thread of the process, which goes on where this one is, and finds 0. It does not run yet.
+pub fn clone(thread: &Thread) -> Thread {
+    let mut frame = thread.frame.clone();
+    frame.rax = 0;
+    let tid = system().processes.number();
+    let mut new = Thread::new(thread.process.clone(), thread.space.clone(), tid, frame);
+    new.set_mask(thread.mask());
+    new.thread_pointer = thread.thread_pointer;
+    *new.shared.name.lock() = *thread.shared.name.lock();
+    *new.shared.affinity.lock() = *thread.shared.affinity.lock();
+    new
+}
+
+pub fn arch_prctl(thread: &mut Thread, [code, value, ..]: Arguments) -> Answer {
+    match code {
+        ARCH_SET_FS if value >= machine::pte::USER_END => Err(Errno::PERM),
+        ARCH_SET_FS => {
+            thread.set_thread_pointer(value);
+            Ok(0)
+        }
+        ARCH_GET_FS => {
+            thread.write(value, thread.thread_pointer)?;
+            Ok(0)
+        }
+        _ => Err(Errno::INVAL),
+    }
+}
+
+pub fn set_tid_address(thread: &mut Thread, [address, ..]: Arguments) -> Answer {
+    thread.clear_tid = address;
+    gettid(thread, [0; 6])
+}
+
+/// Bytes of `struct robust_list_head`.
+const ROBUST_LIST: usize = 24;
+
+pub fn set_robust_list(thread: &mut Thread, [at, bytes, ..]: Arguments) -> Answer {
+    if bytes != ROBUST_LIST {
+        return Err(Errno::INVAL);
+    }
+    thread.robust_list = at;
+    Ok(0)
+}
+
+/// Of the caller only.
+pub fn get_robust_list(thread: &mut Thread, [tid, at, bytes, ..]: Arguments) -> Answer {
+    if tid != 0 && tid as u32 != thread.shared.tid() {
+        return Err(Errno::SRCH);
+    }
+    thread.write(at, thread.robust_list)?;
+    thread.write(bytes, ROBUST_LIST)?;
+    Ok(0)
+}
+
+pub fn gettid(thread: &mut Thread, _: Arguments) -> Answer {
+    Ok(thread.shared.tid() as usize)
+}
+
+pub fn sched_yield(thread: &mut Thread, _: Arguments) -> Answer {
+    thread.shared.usage.away(Metal::yield_now);
+    Ok(0)
+}
+
+/// The thread's name, and the signal at the end of the process's parent.
+pub fn prctl(thread: &mut Thread, [code, at, ..]: Arguments) -> Answer {
+    match code as u32 {
+        PR_SET_NAME => {
+            let mut name = [0; NAME];
+            thread.read_bytes(at, &mut name)?;
+            name[NAME - 1] = 0;
+            *thread.shared.name.lock() = name;
+        }
+        PR_GET_NAME => {
+            let name = *thread.shared.name.lock();
+            thread.write_bytes(at, &name)?;
+        }
+        PR_SET_PDEATHSIG => {
+            let signal = match at {
+                0 => 0,
+                at => Signal::new(at)?.number(),
+            };
+            thread.process.death_signal.store(signal, Ordering::Relaxed);
+        }
+        PR_GET_PDEATHSIG => {
+            let signal = thread.process.death_signal.load(Ordering::Relaxed);
+            thread.write(at, signal)?;
+        }
+        _ => return Err(Errno::INVAL),
+    }
+    Ok(0)
+}

@@ -1,0 +1,116 @@
+//! Time.
+
+use super::{Answer, Arguments, Errno};
+use crate::process::Thread;
+use linux_raw_sys::general::*;
+use machine::Clock;
+use metal::Metal;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn timespec(nanoseconds: u64) -> timespec {
+    timespec {
+        tv_sec: (nanoseconds / SECOND) as _,
+        tv_nsec: (nanoseconds % SECOND) as _,
+    }
+}
+
+pub fn nanoseconds(time: timespec) -> Result<u64, Errno> {
+    let (seconds, rest) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+    match (seconds, rest) {
+        (Ok(seconds), Ok(rest)) if rest < SECOND => {
+            Ok(seconds.saturating_mul(SECOND).saturating_add(rest))
+        }
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// The time by a clock.
+fn now(clock: usize) -> Result<u64, Errno> {
+    match clock as u32 {
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => Ok(metal::start_of_time() + Metal::now()),
+        CLOCK_MONOTONIC | CLOCK_MONOTONIC_RAW | CLOCK_MONOTONIC_COARSE | CLOCK_BOOTTIME => {
+            Ok(Metal::now())
+        }
+        _ => Err(Errno::INVAL),
+    }
+}
+
+pub fn clock_gettime(thread: &mut Thread, [clock, to, ..]: Arguments) -> Answer {
+    let time = match clock as u32 {
+        CLOCK_PROCESS_CPUTIME_ID => thread.process.used().time(),
+        CLOCK_THREAD_CPUTIME_ID => thread.shared.usage.used().time(),
+        _ => now(clock)?,
+    };
+    thread.write(to, timespec(time))?;
+    Ok(0)
+}
+
+pub fn clock_getres(thread: &mut Thread, [clock, to, ..]: Arguments) -> Answer {
+    if !matches!(
+        clock as u32,
+        CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID
+    ) {
+        now(clock)?;
+    }
+    if to != 0 {
+        thread.write(to, timespec(1))?;
+    }
+    Ok(0)
+}
+
+pub fn gettimeofday(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
+    let now = now(CLOCK_REALTIME as usize)?;
+    if to != 0 {
+        let time = timeval {
+            tv_sec: (now / SECOND) as _,
+            tv_usec: (now % SECOND / 1000) as _,
+        };
+        thread.write(to, time)?;
+    }
+    Ok(0)
+}
+
+pub fn time(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
+    let seconds = now(CLOCK_REALTIME as usize)? / SECOND;
+    if to != 0 {
+        thread.write(to, seconds)?;
+    }
+    Ok(seconds as usize)
+}
+
+pub fn nanosleep(thread: &mut Thread, [time, rest, ..]: Arguments) -> Answer {
+    let time = nanoseconds(thread.read(time)?)?;
+    sleep(thread, Metal::now().saturating_add(time), rest)
+}
+
+pub fn clock_nanosleep(thread: &mut Thread, [clock, flags, time, rest, ..]: Arguments) -> Answer {
+    let time = nanoseconds(thread.read(time)?)?;
+    let by_clock = now(clock)?;
+    let until = match flags as u32 & TIMER_ABSTIME {
+        0 => Metal::now().saturating_add(time),
+        _ => Metal::now().saturating_add(time.saturating_sub(by_clock)),
+    };
+    let rest = if flags as u32 & TIMER_ABSTIME == 0 {
+        rest
+    } else {
+        0
+    };
+    sleep(thread, until, rest)
+}
+
+/// Sleeps until `time`, or until a signal comes; then what is left is written to `rest`.
+fn sleep(thread: &mut Thread, time: u64, rest: usize) -> Answer {
+    // One that goes on ends when it would have.
+    let time = thread.until.unwrap_or(time);
+    thread.wait_until(time, || thread.pause());
+    let left = time.saturating_sub(Metal::now());
+    if left == 0 {
+        return Ok(0);
+    }
+    if rest != 0 {
+        thread.write(rest, timespec(left))?;
+    }
+    thread.until = Some(time);
+    Err(Errno::INTR)
+}

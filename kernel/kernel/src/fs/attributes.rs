@@ -1,0 +1,53 @@
+//! What is known of an inode beside its content: owner, names, times.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use machine::Clock;
+use metal::Metal;
+
+/// The attributes of an inode. Each is a number of its own: relaxed.
+pub struct Attributes {
+    /// How many names it has.
+    pub links: AtomicU32,
+    /// Whose it is.
+    pub user: AtomicU32,
+    /// Which group's it is.
+    pub group: AtomicU32,
+    /// When it was read last, as far as somebody has said so; nanoseconds since 1970.
+    pub accessed: AtomicU64,
+    /// When its content changed.
+    pub modified: AtomicU64,
+    /// When its content or its attributes changed.
+    pub changed: AtomicU64,
+}
+
+impl Attributes {
+    /// Those of a new inode without a name.
+    pub fn new() -> Self {
+        let now = now();
+        Attributes {
+            links: AtomicU32::new(0),
+            user: AtomicU32::new(0),
+            group: AtomicU32::new(0),
+            accessed: AtomicU64::new(now),
+            modified: AtomicU64::new(now),
+            changed: AtomicU64::new(now),
+        }
+    }
+
+    /// The attributes have changed.
+    pub fn change(&self) {
+        self.changed.store(now(), Ordering::Relaxed);
+    }
+
+    /// The content has changed.
+    pub fn modify(&self) {
+        let now = now();
+        self.modified.store(now, Ordering::Relaxed);
+        self.changed.store(now, Ordering::Relaxed);
+    }
+}
+
+/// Nanoseconds since 1970.
+pub fn now() -> u64 {
+    metal::start_of_time() + Metal::now()
+}

@@ -1,0 +1,106 @@
+//! A process's descriptors.
+
+use super::OpenFile;
+use crate::abi::Errno;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// The most descriptors of a process, whatever its limit.
+pub const MOST: usize = 4096;
+/// How many it may have at first.
+const FIRST: usize = 1024;
+
+/// A descriptor.
+#[derive(Clone)]
+pub struct Descriptor {
+    /// What it leads to.
+    pub file: Arc<OpenFile>,
+    /// Whether a new program does not get it.
+    pub close_on_exec: bool,
+}
+
+/// The descriptors of a process, by number.
+#[derive(Clone)]
+pub struct Descriptors {
+    places: Vec<Option<Descriptor>>,
+    /// Numbers from here on are not given.
+    limit: usize,
+}
+
+impl Default for Descriptors {
+    fn default() -> Self {
+        Descriptors {
+            places: Vec::new(),
+            limit: FIRST,
+        }
+    }
+}
+
+impl Descriptors {
+    /// Gives no numbers from `limit` on; those that are there stay.
+    pub fn limit(&mut self, limit: usize) {
+        self.limit = limit.min(MOST);
+    }
+
+    /// The descriptor with this number.
+    pub fn get(&mut self, number: usize) -> Result<&mut Descriptor, Errno> {
+        let place = self.places.get_mut(number).and_then(Option::as_mut);
+        place.ok_or(Errno::BADF)
+    }
+
+    /// Gives the file the lowest free number from `least` on.
+    pub fn add(
+        &mut self,
+        file: Arc<OpenFile>,
+        close_on_exec: bool,
+        least: usize,
+    ) -> Result<usize, Errno> {
+        if least > 0 && least >= self.limit {
+            return Err(Errno::INVAL);
+        }
+        let is_free = |number: &usize| self.places.get(*number).is_none_or(Option::is_none);
+        let free = (least..self.limit).find(is_free);
+        let number = free.ok_or(Errno::MFILE)?;
+        self.put(number, file, close_on_exec)?;
+        Ok(number)
+    }
+
+    /// Gives the file a number; returns what had it.
+    pub fn put(
+        &mut self,
+        number: usize,
+        file: Arc<OpenFile>,
+        close_on_exec: bool,
+    ) -> Result<Option<Descriptor>, Errno> {
+        if number >= self.limit {
+            return Err(Errno::BADF);
+        }
+        if self.places.len() <= number {
+            self.places.resize(number + 1, None);
+        }
+        let descriptor = Descriptor {
+            file,
+            close_on_exec,
+        };
+        Ok(self.places[number].replace(descriptor))
+    }
+
+    /// Takes a descriptor away.
+    pub fn take(&mut self, number: usize) -> Result<Descriptor, Errno> {
+        let place = self.places.get_mut(number).and_then(Option::take);
+        place.ok_or(Errno::BADF)
+    }
+
+    /// The files, with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (usize, &Arc<OpenFile>)> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(|(number, one)| Some((number, &one.as_ref()?.file)))
+    }
+
+    /// Takes away those that a new program does not get. They are dropped where nothing is locked.
+    pub fn take_private(&mut self) -> Vec<Descriptor> {
+        let private =
+            |one: &mut Option<Descriptor>| one.take_if(|descriptor| descriptor.close_on_exec);
+        self.places.iter_mut().filter_map(private).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! Devices.
+
+use crate::abi::Errno;
+use crate::program::random_word;
+use crate::system::system;
+
+/// A device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// The terminal.
+    Console,
+    /// The terminal of the caller's session.
+    Terminal,
+    /// Nothing.
+    Null,
+    /// Zeroes.
+    Zero,
+    /// Zeroes, and no room.
+    Full,
+    /// Numbers that programs cannot easily guess.
+    Random,
+}
+
+impl Device {
+    /// The device with these numbers.
+    pub fn of(major: u32, minor: u32) -> Option<Self> {
+        match (major, minor) {
+            (5, 0) => Some(Device::Terminal),
+            (5, 1) => Some(Device::Console),
+            (1, 3) => Some(Device::Null),
+            (1, 5) => Some(Device::Zero),
+            (1, 7) => Some(Device::Full),
+            (1, 8 | 9) => Some(Device::Random),
+            _ => None,
+        }
+    }
+
+    /// Its numbers.
+    pub fn numbers(self) -> (u32, u32) {
+        match self {
+            Device::Console => (5, 1),
+            Device::Terminal => (5, 0),
+            Device::Null => (1, 3),
+            Device::Zero => (1, 5),
+            Device::Full => (1, 7),
+            Device::Random => (1, 9),
+        }
+    }
+
+    /// Reads what there is; waits for it if it `waits`.
+    pub fn read(self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
+        match self {
+            Device::Null => return Ok(0),
+            Device::Random => {
+                for part in to.chunks_mut(8) {
+                    part.copy_from_slice(&random_word().to_le_bytes()[..part.len()]);
+                }
+            }
+            Device::Zero | Device::Full => to.fill(0),
+            Device::Console | Device::Terminal => return system().terminal.read(to, waits),
+        }
+        Ok(to.len())
+    }
+
+    /// Writes all.
+    pub fn write(self, from: &[u8]) -> Result<usize, Errno> {
+        match self {
+            Device::Full => Err(Errno::NOSPC),
+            Device::Console | Device::Terminal => system().terminal.write(from),
+            Device::Null | Device::Zero | Device::Random => Ok(from.len()),
+        }
+    }
+}

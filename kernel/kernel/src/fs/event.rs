@@ -1,0 +1,119 @@
+//! Counters that are files (`eventfd`): writing adds, reading takes.
+
+use crate::abi::Errno;
+use crate::system::system;
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
+use ipc::{End, Kernel, Pipe, poll_while};
+use metal::Metal;
+
+/// Bytes of a number that is read or written.
+const BYTES: usize = size_of::<u64>();
+/// No count is higher.
+const MOST: u64 = u64::MAX - 1;
+
+/// A counter.
+pub struct Event {
+    /// Who raises it from 0 puts a byte into `signal`, and who takes it back to 0 takes one out again. Acquire and release: what
+    /// a writer did before is seen by who reads.
+    count: AtomicU64,
+    /// Has a byte while the count is not 0, for those who wait for that.
+    signal: Pipe<Metal>,
+    /// Whether each read takes 1, and not all.
+    takes_one: bool,
+}
+
+impl Event {
+    pub fn new(count: u64, takes_one: bool) -> Result<Self, Errno> {
+        let event = Event {
+            count: AtomicU64::new(0),
+            signal: Pipe::try_new().map_err(|_| Errno::NFILE)?,
+            takes_one,
+        };
+        event.add(count);
+        Ok(event)
+    }
+
+    fn sum(count: u64, value: u64) -> Option<u64> {
+        count.checked_add(value).filter(|&sum| sum <= MOST)
+    }
+
+    /// Adds to the count; `false` if there is no room.
+    fn add(&self, value: u64) -> bool {
+        let sum = |count| Self::sum(count, value);
+        let added = self
+            .count
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, sum);
+        if added == Ok(0) && value > 0 {
+            // There is room, and both ends are open.
+            let _ = self.signal.write(&system().kernel, &[0]);
+        }
+        added.is_ok()
+    }
+
+    /// Takes from the count, if it is not 0.
+    fn take(&self) -> Option<u64> {
+        let part = |count: u64| if self.takes_one { 1 } else { count };
+        let rest = |count: u64| (count > 0).then(|| count - part(count));
+        let update = self
+            .count
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, rest);
+        let count = update.ok()?;
+        if count == part(count) {
+            // The byte is there, or is being put there.
+            self.signal.read(&system().kernel, &mut [0]);
+        }
+        system().kernel.wake(self.room(), usize::MAX);
+        Some(part(count))
+    }
+
+    /// Where those sleep who wait for room.
+    fn room(&self) -> *const () {
+        ptr::from_ref(&self.count).cast()
+    }
+
+    /// Reads what there is, waiting for it while `waits`; nothing if that is over.
+    pub fn read(&self, to: &mut [u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
+        let to = to.get_mut(..BYTES).ok_or(Errno::INVAL)?;
+        loop {
+            if let Some(taken) = self.take() {
+                to.copy_from_slice(&taken.to_le_bytes());
+                return Ok(Some(BYTES));
+            }
+            if !waits() {
+                return Ok(None);
+            }
+            poll_while(&system().kernel, &[self.pollable()], &waits);
+        }
+    }
+
+    /// Adds what is written, waiting for room while `waits`; nothing if that is over.
+    pub fn write(&self, from: &[u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
+        let value = *from.first_chunk().ok_or(Errno::INVAL)?;
+        let value = u64::from_le_bytes(value);
+        if value > MOST {
+            return Err(Errno::INVAL);
+        }
+        while !self.add(value) {
+            if !waits() {
+                return Ok(None);
+            }
+            // Relaxed: the kernel's lock for sleepers orders it.
+            let is_full =
+                || Self::sum(self.count.load(Ordering::Relaxed), value).is_none() && waits();
+            system().kernel.sleep(self.room(), is_full);
+        }
+        Ok(Some(BYTES))
+    }
+
+    /// Whether reading, and writing 1, would not wait.
+    pub fn is_ready(&self) -> [bool; 2] {
+        let count = self.count.load(Ordering::Acquire);
+        [count > 0, count < MOST]
+    }
+
+    /// Who polls waits here for a count.
+    pub fn pollable(&self) -> (&Pipe<Metal>, End) {
+        (&self.signal, End::Reading)
+    }
+}

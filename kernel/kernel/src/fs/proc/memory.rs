@@ -1,0 +1,56 @@
+//! `/proc/meminfo`.
+
+use crate::abi::Errno;
+use crate::system::system;
+use alloc::string::String;
+use core::fmt::Write;
+use machine::PAGE_SIZE;
+use vm::policy::Reservation;
+
+/// Physical memory and swap space, in bytes.
+pub struct Amounts {
+    /// Memory that programs may get.
+    pub total: u64,
+    /// Of it, what nobody has.
+    pub free: u64,
+    /// Swap space.
+    pub swap: u64,
+    /// Of it, what nobody has.
+    pub free_swap: u64,
+    /// What programs may come to need.
+    pub committed: u64,
+}
+
+/// The amounts, a moment ago.
+pub fn amounts() -> Amounts {
+    let vm = &system().vm;
+    let bytes = |pages: u64| pages * PAGE_SIZE as u64;
+    let slots = vm.swap_space();
+    Amounts {
+        total: bytes(vm.frames().total() as u64),
+        free: bytes(vm.frames().free_count() as u64),
+        swap: slots.map_or(0, |slots| bytes(u64::from(slots.slots()))),
+        free_swap: slots.map_or(0, |slots| {
+            bytes(u64::from(slots.slots()).saturating_sub(slots.used()))
+        }),
+        committed: bytes(vm.swap().reserved()),
+    }
+}
+
+/// Of Linux's lines those that are counted. Files are in memory only: what is not free cannot
+/// become so but through the swap space.
+pub fn meminfo() -> Result<String, Errno> {
+    let amounts = amounts();
+    let mut text = String::new();
+    for (name, bytes) in [
+        ("MemTotal:", amounts.total),
+        ("MemFree:", amounts.free),
+        ("MemAvailable:", amounts.free),
+        ("SwapTotal:", amounts.swap),
+        ("SwapFree:", amounts.free_swap),
+        ("Committed_AS:", amounts.committed),
+    ] {
+        writeln!(text, "{name:<16}{:>8} kB", bytes >> 10).map_err(|_| Errno::NOMEM)?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,71 @@
+//! What is known of a file.
+
+use super::{DEVICE, Inode, Kind, Open};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use linux_raw_sys::general::{S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, stat as Stat};
+use machine::PAGE_SIZE;
+
+/// The kind of an inode, as the upper bits of its mode say it.
+pub fn type_bits(inode: &Inode) -> u32 {
+    match &inode.kind {
+        Kind::Directory(_) => S_IFDIR,
+        Kind::File(_) | Kind::Report(_) => S_IFREG,
+        Kind::Link(_) | Kind::Opened(_) => S_IFLNK,
+        Kind::Device(_) => S_IFCHR,
+        Kind::Made(made) => made.type_bits,
+    }
+}
+
+/// Seconds and nanoseconds.
+fn time<S: TryFrom<u64> + Default>(time: &AtomicU64) -> (S, S) {
+    const SECOND: u64 = 1_000_000_000;
+    let time = time.load(Ordering::Relaxed);
+    [time / SECOND, time % SECOND]
+        .map(|part| S::try_from(part).unwrap_or_default())
+        .into()
+}
+
+/// What is known of an open file.
+pub fn stat(open: &Open) -> Stat {
+    // SAFETY: numbers, of which zero is one.
+    let mut stat: Stat = unsafe { core::mem::zeroed() };
+    stat.st_nlink = 1;
+    stat.st_blksize = PAGE_SIZE as _;
+    match open {
+        Open::Pipe(_) => stat.st_mode = S_IFIFO | 0o600,
+        // Of no type, as on Linux.
+        Open::Event(_) => stat.st_mode = 0o600,
+        Open::Inode(inode) => {
+            stat.st_ino = inode.number;
+            stat.st_dev = u64::from(DEVICE.0 << 8 | DEVICE.1);
+            let attributes = &inode.attributes;
+            let read = |value: &AtomicU32| value.load(Ordering::Relaxed);
+            stat.st_nlink = match &inode.kind {
+                // Its name, its `.`, and the `..` of each directory in it.
+                Kind::Directory(directory) => 2 + directory.directories(),
+                Kind::File(_) => read(&attributes.links),
+                _ => 1,
+            }
+            .into();
+            (stat.st_uid, stat.st_gid) = (read(&attributes.user), read(&attributes.group));
+            (stat.st_atime, stat.st_atime_nsec) = time(&attributes.accessed);
+            (stat.st_mtime, stat.st_mtime_nsec) = time(&attributes.modified);
+            (stat.st_ctime, stat.st_ctime_nsec) = time(&attributes.changed);
+            stat.st_mode = type_bits(inode) | inode.mode.load(Ordering::Relaxed);
+            let size = match &inode.kind {
+                Kind::File(object) => object.size(),
+                Kind::Link(to) => to.len() as u64,
+                Kind::Report(_) | Kind::Opened(_) | Kind::Made(_) => 0,
+                Kind::Directory(_) => PAGE_SIZE as u64,
+                Kind::Device(device) => {
+                    let (major, minor) = device.numbers();
+                    stat.st_rdev = u64::from(major << 8 | minor);
+                    0
+                }
+            };
+            stat.st_size = size as _;
+            stat.st_blocks = size.div_ceil(512) as _;
+        }
+    }
+    stat
+}

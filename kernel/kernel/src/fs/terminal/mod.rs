@@ -1,0 +1,334 @@
+//! The terminal: what is typed becomes lines and signals, what is printed appears.
+//!
+//! The serial port does not interrupt: a task asks it for bytes, once somebody wants to know of them.
+
+mod input;
+mod settings;
+
+pub use settings::{Settings, WindowSize};
+
+use crate::abi::Errno;
+use crate::process::{self, Info, Process, Signal, is_disturbed, with_current};
+use crate::system::{Lock, system};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+use input::Input;
+use ipc::{End, Pipe, poll_while};
+use machine::{Clock, Scheduler};
+use metal::Metal;
+use metal::report::CONSOLE;
+
+/// How often the port is asked for input, in nanoseconds.
+const PERIOD: u64 = 5_000_000;
+/// A unit of time in the settings, in nanoseconds.
+const TENTH: u64 = 100_000_000;
+
+/// The terminal.
+pub struct Terminal {
+    state: Lock<State>,
+    /// Held while something is printed: what one call writes stays together.
+    output: Lock<()>,
+    /// Has a byte while there is input, so that one may wait for it as for a pipe.
+    has_input: Pipe<Metal>,
+    is_asked: AtomicBool,
+}
+
+struct State {
+    settings: Settings,
+    window: WindowSize,
+    input: Input,
+    /// The session whose terminal this is, and its group that gets signals; 0 for none.
+    session: u32,
+    foreground: u32,
+}
+
+impl Terminal {
+    /// A terminal of nobody's.
+    pub fn new() -> Self {
+        Terminal {
+            state: Lock::new(State {
+                settings: Settings::usual(),
+                window: WindowSize::default(),
+                input: Input::default(),
+                session: 0,
+                foreground: 0,
+            }),
+            output: Lock::new(()),
+            has_input: Pipe::new(),
+            is_asked: AtomicBool::new(false),
+        }
+    }
+
+    /// Reads a line, or what there is, as the settings say.
+    pub fn read(&'static self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
+        self.ask();
+        loop {
+            self.own_turn(Signal::TERMINAL_INPUT, |_| true)?;
+            let (is_line, least, tenths) = {
+                let mut state = self.state.lock();
+                let (is_line, least, tenths) = state.settings.reading();
+                if let Some(count) = state.input.take(to, is_line) {
+                    self.tell(&state.input);
+                    return Ok(count);
+                }
+                (is_line, least, tenths)
+            };
+            if !is_line && least == 0 && tenths == 0 {
+                return Ok(0);
+            }
+            if !waits {
+                return Err(Errno::AGAIN);
+            }
+            let limit = match !is_line && least == 0 {
+                true => Metal::now() + u64::from(tenths) * TENTH,
+                false => u64::MAX,
+            };
+            if !self.wait(limit) {
+                return match Metal::now() >= limit {
+                    true => Ok(0),
+                    false => Err(Errno::INTR),
+                };
+            }
+        }
+    }
+
+    /// Waits for input, until `limit`; whether there is some.
+    fn wait(&self, limit: u64) -> bool {
+        let waits = || !is_disturbed() && Metal::now() < limit;
+        let wait = || poll_while(&system().kernel, &[self.input_pipe()], waits) != 0;
+        match limit {
+            u64::MAX => wait(),
+            limit => process::wait_until(limit, wait),
+        }
+    }
+
+    /// What has a byte while there is input.
+    pub fn input_pipe(&self) -> (&Pipe<Metal>, End) {
+        (&self.has_input, End::Reading)
+    }
+
+    /// Whether there is input.
+    pub fn has_input(&'static self) -> bool {
+        self.ask();
+        self.state.lock().input.count() > 0
+    }
+
+    /// How many bytes of input there are.
+    pub fn count(&self) -> usize {
+        self.state.lock().input.count()
+    }
+
+    /// Prints.
+    pub fn write(&self, from: &[u8]) -> Result<usize, Errno> {
+        self.own_turn(Signal::TERMINAL_OUTPUT, |state| {
+            state.settings.stops_output()
+        })?;
+        let expands = self.state.lock().settings.expands_lines();
+        let _whole = self.output.lock();
+        for &byte in from {
+            if byte == b'\n' && expands {
+                CONSOLE.send(b'\r');
+            }
+            CONSOLE.send(byte);
+        }
+        Ok(from.len())
+    }
+
+    /// Refuses what only the foreground may do, if the caller is not there: its group is stopped by
+    /// `signal`, if `matters`.
+    fn own_turn(&self, signal: Signal, matters: impl Fn(&State) -> bool) -> Result<(), Errno> {
+        let Some(caller) = caller() else {
+            return Ok(());
+        };
+        {
+            let state = self.state.lock();
+            let is_there = state.session != caller.job.session()
+                || state.foreground == 0
+                || state.foreground == caller.job.group();
+            if is_there || !matters(&state) {
+                return Ok(());
+            }
+        }
+        let holds = with_current(|it| it.is_some_and(|it| it.mask().has(signal)));
+        let ignores = holds || caller.handlers.lock().ignores(signal);
+        let is_input = signal == Signal::TERMINAL_INPUT;
+        if ignores && !is_input {
+            return Ok(());
+        }
+        if ignores || process::is_orphaned(caller.job.group(), caller.job.session()) {
+            return Err(Errno::IO);
+        }
+        send(caller.job.group(), signal);
+        Err(Errno::INTR)
+    }
+
+    /// Begins to ask for input.
+    pub fn ask(&'static self) {
+        if !self.is_asked.swap(true, Ordering::Relaxed) {
+            let asks = move || {
+                loop {
+                    while let Some(byte) = CONSOLE.receive() {
+                        self.receive(byte);
+                    }
+                    Metal::sleep_until(Metal::now() + PERIOD);
+                }
+            };
+            system().scheduler.start(Box::new(asks));
+        }
+    }
+
+    /// A byte was typed.
+    fn receive(&self, byte: u8) {
+        let (echo, signal, foreground) = {
+            let mut guard = self.state.lock();
+            let state = &mut *guard;
+            let mut echo = Vec::new();
+            let signal = state.input.receive(byte, &state.settings, &mut echo);
+            self.tell(&state.input);
+            (echo, signal, state.foreground)
+        };
+        echo.iter().for_each(|&byte| CONSOLE.send(byte));
+        if let Some(signal) = signal
+            && foreground != 0
+        {
+            send(foreground, signal);
+        }
+    }
+
+    /// Says whether there is input. Under the lock of `state`.
+    fn tell(&self, input: &Input) {
+        let (kernel, mut byte) = (&system().kernel, [0]);
+        match input.count() {
+            0 => {
+                self.has_input.read_while(kernel, &mut byte, || false);
+            }
+            _ if self.has_input.room(End::Reading).0 == 0 => {
+                // There is room for one.
+                let _ = self.has_input.write_while(kernel, &byte, || false);
+            }
+            _ => {}
+        }
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> Settings {
+        self.state.lock().settings
+    }
+
+    /// Changes them, and forgets what was typed if `flushes`.
+    pub fn set(&self, settings: Settings, flushes: bool) -> Result<(), Errno> {
+        self.own_turn(Signal::TERMINAL_OUTPUT, |_| true)?;
+        let mut state = self.state.lock();
+        state.settings = settings;
+        if flushes {
+            state.input = Input::default();
+        }
+        if !settings.reading().0 {
+            state.input.end_line();
+        }
+        self.tell(&state.input);
+        Ok(())
+    }
+
+    /// Forgets what was typed.
+    pub fn flush(&self) {
+        let mut state = self.state.lock();
+        state.input = Input::default();
+        self.tell(&state.input);
+    }
+
+    /// The window's size.
+    pub fn window(&self) -> WindowSize {
+        self.state.lock().window
+    }
+
+    /// Sets it; the foreground is told.
+    pub fn set_window(&self, size: WindowSize) {
+        let foreground = {
+            let mut state = self.state.lock();
+            let is_new = state.window != size;
+            state.window = size;
+            if is_new { state.foreground } else { 0 }
+        };
+        if foreground != 0 {
+            send(foreground, Signal::WINDOW);
+        }
+    }
+
+    /// Makes it the terminal of the caller's session, which has none, and which the caller leads.
+    pub fn become_of(&self, leader: &Process) -> Result<(), Errno> {
+        let mut state = self.state.lock();
+        let session = leader.job.session();
+        if session == leader.pid && state.session == session {
+            return Ok(());
+        }
+        if session != leader.pid || state.session != 0 {
+            return Err(Errno::PERM);
+        }
+        (state.session, state.foreground) = (session, leader.job.group());
+        Ok(())
+    }
+
+    /// Whether it is the terminal of a process.
+    pub fn is_of(&self, process: &Process) -> bool {
+        let session = self.state.lock().session;
+        session != 0 && session == process.job.session()
+    }
+
+    /// The session whose terminal it is.
+    pub fn session(&self) -> u32 {
+        self.state.lock().session
+    }
+
+    /// The group that gets its signals.
+    pub fn foreground(&self) -> u32 {
+        self.state.lock().foreground
+    }
+
+    /// Sets it.
+    pub fn set_foreground(&self, group: u32, caller: &Process) -> Result<(), Errno> {
+        if !self.is_of(caller) {
+            return Err(Errno::NOTTY);
+        }
+        self.own_turn(Signal::TERMINAL_OUTPUT, |_| true)?;
+        let session = caller.job.session();
+        if !process::group(group)
+            .iter()
+            .any(|it| it.job.session() == session)
+        {
+            return Err(Errno::PERM);
+        }
+        self.state.lock().foreground = group;
+        Ok(())
+    }
+
+    /// The leader of its session has gone, or gives it up: the foreground is told.
+    pub fn give_up(&self, leader: &Process) {
+        let foreground = {
+            let mut state = self.state.lock();
+            if state.session != leader.pid {
+                return;
+            }
+            state.session = 0;
+            core::mem::take(&mut state.foreground)
+        };
+        if foreground != 0 {
+            send(foreground, Signal::HANGUP);
+            send(foreground, Signal::CONTINUE);
+        }
+    }
+}
+
+fn caller() -> Option<Arc<Process>> {
+    with_current(|thread| thread.map(|it| it.process.clone()))
+}
+
+/// Sends a signal of the terminal's to a group.
+fn send(group: u32, signal: Signal) {
+    for process in process::group(group) {
+        // One that is not queued finds always room.
+        let _ = process.send(Info::kernel(signal));
+    }
+}

@@ -1,0 +1,85 @@
+//! What a terminal does with what passes (`termios`).
+
+use linux_raw_sys::general::*;
+
+/// The settings, as the kernel has them in `struct termios`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    input: u32,
+    output: u32,
+    control: u32,
+    local: u32,
+    /// The line discipline, then the characters that mean something, and a byte more.
+    characters: [u8; 20],
+}
+
+/// Where the characters begin, behind the line discipline.
+const FIRST: usize = 1;
+
+/// Rows, columns, and pixels of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct WindowSize(pub [u16; 4]);
+
+impl Settings {
+    /// What a terminal begins with.
+    pub fn usual() -> Self {
+        let mut characters = [0; 20];
+        for (which, character) in [
+            (VINTR, 3),
+            (VQUIT, 28),
+            (VERASE, 127),
+            (VKILL, 21),
+            (VEOF, 4),
+            (VMIN, 1),
+            (VSTART, 17),
+            (VSTOP, 19),
+            (VSUSP, 26),
+            (VREPRINT, 18),
+            (VDISCARD, 15),
+            (VWERASE, 23),
+            (VLNEXT, 22),
+        ] {
+            characters[FIRST + which as usize] = character;
+        }
+        Settings {
+            input: ICRNL | IXON,
+            output: OPOST | ONLCR,
+            control: B38400 | CS8 | CREAD | HUPCL,
+            local: ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN,
+            characters,
+        }
+    }
+
+    /// Whether lines are read, and otherwise the least bytes, and how many tenths of a second they
+    /// may take.
+    pub fn reading(&self) -> (bool, u8, u8) {
+        let is_line = self.local & ICANON != 0;
+        (is_line, self.character(VMIN), self.character(VTIME))
+    }
+
+    /// A character that means something; 0 for none.
+    pub fn character(&self, which: u32) -> u8 {
+        self.characters[FIRST + which as usize]
+    }
+
+    /// Whether a local flag is set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.local & flag != 0
+    }
+
+    /// Whether what is typed as the end of a line becomes one, and not what it is.
+    pub fn ends_lines(&self) -> bool {
+        self.input & ICRNL != 0
+    }
+
+    /// Whether the cursor goes to the first column of the next line, not only down.
+    pub fn expands_lines(&self) -> bool {
+        self.output & OPOST != 0 && self.output & ONLCR != 0
+    }
+
+    /// Whether what is not in the foreground may not print.
+    pub fn stops_output(&self) -> bool {
+        self.local & TOSTOP != 0
+    }
+}

@@ -1,0 +1,128 @@
+//! Programs in processes.
+
+use super::family::Family;
+use super::fork::Inherited;
+use super::{Handlers, Limits, Process, SignalStack, Status, Thread, script};
+use crate::abi::Errno;
+use crate::fs::{Descriptors, Open, OpenFile, Path, find, path_of};
+use crate::program::{Program, Start};
+use crate::segments;
+use crate::system::{Space, system};
+use alloc::boxed::Box;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+use linux_raw_sys::general::O_RDWR;
+use machine::Clock;
+use metal::{Metal, TrapFrame};
+
+/// Replaces the thread's program.
+///
+/// # Errors
+/// If the file is no program, nothing has changed. What fails later ends the process.
+pub fn execute(thread: &mut Thread, start: &Start) -> Result<(), Errno> {
+    let process = thread.process.clone();
+    let (object, start) = script::resolve(&process, start)?;
+    let program = Program::read(&object)?;
+    end_others(thread);
+    thread.leave_locks();
+    thread.shared.become_first();
+    let closed = process.files.lock().take_private();
+    drop(closed);
+    process.handlers.lock().forget();
+    process.job.has_executed.store(true, Ordering::Relaxed);
+    process.end_as_usual();
+    *process.program.lock() = absolute(&process, &start.path);
+    let arguments = start.arguments.iter();
+    let arguments: Vec<_> = arguments
+        .map(|it| [it, b"\0".as_slice()].concat())
+        .collect();
+    *process.arguments.lock() = arguments.concat();
+    thread.shared.set_name(&start.path);
+    let loaded = thread.empty_space().and_then(|()| {
+        process.give_memory_back();
+        segments::settle();
+        program.load(&thread.space, &object, &start)
+    });
+    match loaded {
+        Ok(begin) => {
+            *thread.frame = TrapFrame::new(begin.instruction, begin.stack);
+            thread.set_thread_pointer(0);
+            thread.clear_tid = 0;
+            thread.signal_stack = SignalStack::default();
+        }
+        Err(_) => process.end(Status::killed(super::Signal::KILL)),
+    }
+    Ok(())
+}
+
+/// A path from the root on.
+fn absolute(process: &Process, path: &[u8]) -> Vec<u8> {
+    if path.starts_with(b"/") {
+        return path.to_vec();
+    }
+    let directory = process.directory.lock().clone();
+    let above = path_of(&directory).unwrap_or_default();
+    let path = path.strip_prefix(b"./").unwrap_or(path);
+    let above = above.strip_suffix(b"/").unwrap_or(&above);
+    [above, b"/", path].concat()
+}
+
+/// Ends the other threads of the process, and waits for that.
+fn end_others(thread: &Thread) {
+    let others = || {
+        let mut threads = thread.process.threads.lock().clone();
+        threads.retain(|other| other.tid() != thread.shared.tid());
+        threads
+    };
+    // Again and again: they may make others. A process that ends waits for nobody.
+    while thread.process.ending().is_none() {
+        let others = others();
+        if others.is_empty() {
+            return;
+        }
+        for other in others {
+            other.dies.store(true, Ordering::SeqCst);
+            other.interrupt();
+        }
+        Metal::sleep_until(Metal::now() + 1_000_000);
+    }
+}
+
+/// The first process: it runs `/init`, and the console is its input and output.
+pub fn first() -> Result<Thread, Errno> {
+    let root = system().root.clone();
+    let space = Arc::new(Space::new(&system().vm)?);
+    let mut files = Descriptors::default();
+    let console = Path {
+        from: root.clone(),
+        names: b"/dev/console",
+    };
+    let console = OpenFile::new(Open::Inode(find(&console, true)?), O_RDWR);
+    for number in 0..3 {
+        files.put(number, console.clone(), false)?;
+    }
+    let inherited = Inherited {
+        files,
+        directory: root,
+        program: Vec::new(),
+        arguments: Vec::new(),
+        handlers: Handlers::new(),
+        limits: Limits::new(),
+        umask: 0o022,
+        job: None,
+    };
+    let process = Process::new(space.clone(), Family::new(Weak::new(), 0), inherited);
+    let pid = process.pid;
+    let mut thread = Thread::new(process, space, pid, Box::new(TrapFrame::new(0, 0)));
+    let texts = |texts: &[&str]| -> Vec<Vec<u8>> {
+        texts.iter().map(|it| it.as_bytes().to_vec()).collect()
+    };
+    let start = Start {
+        arguments: texts(&["/init"]),
+        environment: texts(&["HOME=/", "TERM=linux"]),
+        path: b"/init".to_vec(),
+    };
+    execute(&mut thread, &start)?;
+    Ok(thread)
+}

@@ -1,0 +1,300 @@
+//! Parents and children: a process that has ended stays until its parent has asked how.
+
+use super::{Info, Process, Signal, Used, job};
+use crate::abi::Errno;
+use crate::system::{Lock, system};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use ipc::Kernel;
+use linux_raw_sys::general::{CLD_CONTINUED, CLD_EXITED, CLD_KILLED, CLD_STOPPED};
+
+/// How a process has ended, or that it was stopped or continued, as `wait4` tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(pub u32);
+
+impl Status {
+    /// It runs again.
+    pub const CONTINUED: Status = Status(0xffff);
+    /// The lower byte of what is stopped.
+    const STOPPED: u32 = 0x7f;
+
+    /// By itself, with a code.
+    pub fn exited(code: usize) -> Self {
+        Status((code as u32 & 0xff) << 8)
+    }
+
+    /// By a signal.
+    pub fn killed(signal: Signal) -> Self {
+        Status(signal.number())
+    }
+
+    /// Not ended, but stopped.
+    pub fn stopped(signal: Signal) -> Self {
+        Status(Self::STOPPED | signal.number() << 8)
+    }
+
+    /// As a shell says it: the code, or 128 and the signal's number.
+    pub fn code(self) -> u32 {
+        match self.parts() {
+            (CLD_EXITED, code) => code,
+            (_, signal) => 128 + signal,
+        }
+    }
+
+    /// `CLD_…`, and the code or the signal.
+    pub fn parts(self) -> (u32, u32) {
+        match self.0 & 0x7f {
+            _ if self == Self::CONTINUED => (CLD_CONTINUED, Signal::CONTINUE.number()),
+            0 => (CLD_EXITED, self.0 >> 8),
+            Self::STOPPED => (CLD_STOPPED, self.0 >> 8),
+            signal => (CLD_KILLED, signal),
+        }
+    }
+}
+
+/// A process's place in the family.
+pub struct Family {
+    parent: Lock<Weak<Process>>,
+    /// The parent's number; 0 without one. Written with `parent`, read alone: relaxed.
+    parent_number: AtomicU32,
+    children: Lock<Vec<Arc<Process>>>,
+    /// What children have used that have ended and been waited for, with theirs.
+    pub used: Lock<Used>,
+    /// What the parent gets when the process ends; 0 for nothing.
+    exit_signal: AtomicU32,
+    /// How often something happened to children, wrapping; the parent sleeps at its address.
+    changes: AtomicU32,
+}
+
+/// What has happened to a child.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
+    /// Its number.
+    pub pid: u32,
+    /// What.
+    pub status: Status,
+    /// What it has used, with its own children.
+    pub used: Used,
+}
+
+/// Which children are meant.
+#[derive(Clone, Copy, Debug)]
+pub enum Which {
+    /// All.
+    Any,
+    /// The one with this number.
+    One(u32),
+    /// Those of a group.
+    Group(u32),
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Of which children.
+    pub which: Which,
+    /// Of those that tell their end by `SIGCHLD`, of the others; both if neither is set.
+    pub only: Option<bool>,
+    /// Whether their ends, stops, and continuations count.
+    pub ends: bool,
+    /// As above.
+    pub stops: bool,
+    /// As above.
+    pub continuations: bool,
+    /// Whether what was told may be asked for again.
+    pub stays: bool,
+    /// Whether to wait if nothing has happened.
+    pub waits: bool,
+}
+
+impl Family {
+    /// The place of a new child of `parent`, which gets a signal at its end.
+    pub fn new(parent: Weak<Process>, exit_signal: u32) -> Self {
+        let number = parent.upgrade().map_or(0, |parent| parent.pid);
+        Family {
+            parent: Lock::new(parent),
+            parent_number: AtomicU32::new(number),
+            children: Lock::new(Vec::new()),
+            used: Lock::new(Default::default()),
+            exit_signal: AtomicU32::new(exit_signal),
+            changes: AtomicU32::new(0),
+        }
+    }
+
+    /// What the parent gets when the process ends; 0 for nothing.
+    pub fn exit_signal(&self) -> u32 {
+        self.exit_signal.load(Ordering::Relaxed)
+    }
+
+    /// The parent.
+    pub fn parent(&self) -> Option<Arc<Process>> {
+        self.parent.lock().upgrade()
+    }
+
+    /// The parent's number; 0 without one.
+    pub fn parent_number(&self) -> u32 {
+        self.parent_number.load(Ordering::Relaxed)
+    }
+
+    fn set_parent(&self, parent: &Arc<Process>) {
+        let mut place = self.parent.lock();
+        *place = Arc::downgrade(parent);
+        self.parent_number.store(parent.pid, Ordering::Relaxed);
+    }
+
+    /// Adds a child.
+    pub fn add(&self, child: Arc<Process>) {
+        self.children.lock().push(child);
+    }
+
+    /// The child with a number.
+    pub fn child(&self, pid: u32) -> Option<Arc<Process>> {
+        let children = self.children.lock();
+        children.iter().find(|child| child.pid == pid).cloned()
+    }
+
+    /// Says what has happened to a child, once; waits for that if it is wanted. `is_disturbed` ends
+    /// the wait.
+    pub fn ask(
+        &self,
+        wanted: &Wanted,
+        is_disturbed: impl Fn() -> bool,
+    ) -> Result<Option<News>, Errno> {
+        loop {
+            // Acquire: pairs with the release in `tell`.
+            let seen = self.changes.load(Ordering::Acquire);
+            let found = self.find(wanted)?;
+            if found.is_some() || !wanted.waits {
+                return Ok(found);
+            }
+            if is_disturbed() {
+                return Err(Errno::INTR);
+            }
+            let unchanged = || self.changes.load(Ordering::Acquire) == seen;
+            system().kernel.sleep(self.key(), unchanged);
+        }
+    }
+
+    /// What has happened; `Errno::CHILD` if no child is meant.
+    fn find(&self, wanted: &Wanted) -> Result<Option<News>, Errno> {
+        let mut children = self.children.lock();
+        let meant = |child: &Arc<Process>| wanted.means(child);
+        if !children.iter().any(meant) {
+            return Err(Errno::CHILD);
+        }
+        // Acquire: pairs with the release in `Thread::finish`.
+        let has_ended = |child: &Arc<Process>| {
+            wanted.ends && meant(child) && child.has_finished.load(Ordering::Acquire)
+        };
+        if let Some(at) = children.iter().position(has_ended) {
+            if wanted.stays {
+                return Ok(children[at].end_news());
+            }
+            let child = children.swap_remove(at);
+            drop(children);
+            system().processes.remove(child.pid);
+            let news = child.end_news();
+            let mut all = self.used.lock();
+            *all = *all + news.map(|news| news.used).unwrap_or_default();
+            return Ok(news);
+        }
+        let counts = |status: Status| match status {
+            Status::CONTINUED => wanted.continuations,
+            _ => wanted.stops,
+        };
+        let mut living = children.iter().filter(|child| meant(child));
+        Ok(living.find_map(|child| {
+            let status = child.job.news(counts, wanted.stays)?;
+            let (pid, used) = (child.pid, child.used());
+            Some(News { pid, status, used })
+        }))
+    }
+
+    /// What the process sleeps at when it waits for children.
+    fn key(&self) -> *const () {
+        ptr::from_ref(&self.changes).cast()
+    }
+
+    /// Something has happened to a child of `process`, whose place this is.
+    pub(super) fn tell(&self, process: &Process, info: Option<Info>) {
+        // Release: pairs with the acquire in `ask`.
+        self.changes.fetch_add(1, Ordering::Release);
+        system().kernel.wake(self.key(), usize::MAX);
+        if let Some(info) = info {
+            // One that is not queued finds always room.
+            let _ = process.send(info);
+        }
+    }
+}
+
+impl Wanted {
+    fn means(&self, child: &Process) -> bool {
+        let is_usual = child.family.exit_signal() == Signal::CHILD.number();
+        self.only.is_none_or(|usual| usual == is_usual)
+            && match self.which {
+                Which::Any => true,
+                Which::One(pid) => child.pid == pid,
+                Which::Group(group) => child.job.group() == group,
+            }
+    }
+}
+
+impl Process {
+    fn end_news(&self) -> Option<News> {
+        let used = self.used() + *self.family.used.lock();
+        let pid = self.pid;
+        self.ending().map(|status| News { pid, status, used })
+    }
+
+    /// The process has ended: its children get the first process for a parent, and its parent is
+    /// told.
+    pub(super) fn leave_family(&self) {
+        let (group, session) = (self.job.group(), self.job.session());
+        let orphans = core::mem::take(&mut *self.family.children.lock());
+        if let Some(first) = system().processes.get(1) {
+            for orphan in orphans {
+                orphan.family.set_parent(&first);
+                let signal = orphan.death_signal.load(Ordering::Relaxed);
+                if let Ok(signal) = Signal::new(signal as usize) {
+                    orphan.notify(signal);
+                }
+                let (theirs, in_session) = (orphan.job.group(), orphan.job.session());
+                first.family.add(orphan);
+                // Of a group in another session this process was no shell.
+                if theirs != group && in_session == session {
+                    job::orphan(theirs, session);
+                }
+            }
+            first.family.tell(&first, None);
+        }
+        let Some(parent) = self.family.parent() else {
+            return;
+        };
+        if parent.job.group() != group && parent.job.session() == session {
+            job::orphan(group, session);
+        }
+        if parent.handlers.lock().ignores_ends() {
+            parent
+                .family
+                .children
+                .lock()
+                .retain(|it| it.pid != self.pid);
+            system().processes.remove(self.pid);
+        }
+        let (code, status) = self.ending().unwrap_or(Status::exited(0)).parts();
+        let signal = Signal::new(self.family.exit_signal() as usize);
+        let info = signal.ok().map(|signal| Info {
+            signal,
+            ..Info::child(code, self, status)
+        });
+        parent.family.tell(&parent, info);
+    }
+
+    /// A new program runs: the parent hears of its end as usual.
+    pub(super) fn end_as_usual(&self) {
+        let usual = Signal::CHILD.number();
+        self.family.exit_signal.store(usual, Ordering::Relaxed);
+    }
+}

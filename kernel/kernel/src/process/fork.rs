@@ -1,0 +1,129 @@
+//! New processes.
+
+use super::family::Family;
+use super::job::Job;
+use super::{Handlers, Limits, Pending, Process, RUNS, Thread};
+use crate::abi::Errno;
+use crate::fs::{Descriptors, Inode};
+use crate::heap;
+use crate::system::{Lock, Space, system};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// What a child has of its parent, but for memory.
+pub(super) struct Inherited {
+    pub files: Descriptors,
+    pub directory: Arc<Inode>,
+    pub program: Vec<u8>,
+    pub arguments: Vec<u8>,
+    pub handlers: Handlers,
+    pub limits: Limits,
+    pub umask: u32,
+    /// Group and session; nothing for new ones.
+    pub job: Option<(u32, u32)>,
+}
+
+/// What a child has together with its parent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    /// Its memory; the child has a copy otherwise.
+    pub memory: bool,
+    /// Whether the parent waits until the child does not use its memory any more.
+    pub is_lent: bool,
+    /// Whether the child is not the caller's, but its parent's.
+    pub parent: bool,
+    /// What the parent gets when the child ends; 0 for nothing.
+    pub exit_signal: u32,
+}
+
+impl Process {
+    /// A process without threads.
+    pub(super) fn new(space: Arc<Space>, family: Family, inherited: Inherited) -> Arc<Self> {
+        let Inherited {
+            files,
+            directory,
+            program,
+            arguments,
+            handlers,
+            limits,
+            umask,
+            job,
+        } = inherited;
+        let pid = system().processes.number();
+        let (group, session) = job.unwrap_or((pid, pid));
+        let process = Arc::new(Process {
+            pid,
+            space: Lock::new(Some(space)),
+            borrows: AtomicBool::new(false),
+            files: Lock::new(files),
+            directory: Lock::new(directory),
+            program: Lock::new(program),
+            arguments: Lock::new(arguments),
+            death_signal: AtomicU32::new(0),
+            umask: AtomicU32::new(umask),
+            family,
+            job: Job::new(group, session),
+            has_barriers: AtomicBool::new(false),
+            handlers: Lock::new(handlers),
+            limits: Lock::new(limits),
+            pending: Pending::new(),
+            alarm: Lock::new(Default::default()),
+            threads: Lock::new(Vec::new()),
+            used_by_ended: Lock::new(Default::default()),
+            has_finished: AtomicBool::new(false),
+            ending: AtomicU32::new(RUNS),
+        });
+        system().processes.add(&process);
+        process
+    }
+}
+
+impl Thread {
+    /// A new process, whose only thread goes on where this one is, and finds 0. It does not run yet.
+    pub fn fork(&self, shares: Shares) -> Result<Thread, Errno> {
+        if heap::is_short() {
+            return Err(Errno::AGAIN);
+        }
+        let process = &self.process;
+        let job = &process.job;
+        let inherited = Inherited {
+            files: process.files.lock().clone(),
+            directory: process.directory.lock().clone(),
+            program: process.program.lock().clone(),
+            arguments: process.arguments.lock().clone(),
+            handlers: process.handlers.lock().clone(),
+            limits: process.limits.lock().clone(),
+            umask: process.umask.load(Ordering::Relaxed),
+            job: Some((job.group(), job.session())),
+        };
+        let space = match shares.memory {
+            true => self.space.clone(),
+            false => Arc::new(self.space.fork()?),
+        };
+        let (parent, exit_signal) = match shares.parent {
+            // A sibling ends as the caller does.
+            true => {
+                let parent = process.family.parent().ok_or(Errno::INVAL)?;
+                (parent, process.family.exit_signal())
+            }
+            false => (process.clone(), shares.exit_signal),
+        };
+        let family = Family::new(Arc::downgrade(&parent), exit_signal);
+        let child = Process::new(space.clone(), family, inherited);
+        child.borrows.store(shares.is_lent, Ordering::SeqCst);
+        parent.family.add(child.clone());
+        let mut frame = self.frame.clone();
+        frame.rax = 0;
+        let pid = child.pid;
+        let mut thread = Thread::new(child, space, pid, frame);
+        thread.set_mask(self.mask());
+        thread.thread_pointer = self.thread_pointer;
+        if !shares.memory || shares.is_lent {
+            thread.signal_stack = self.signal_stack;
+        }
+        *thread.shared.name.lock() = *self.shared.name.lock();
+        *thread.shared.affinity.lock() = *self.shared.affinity.lock();
+        Ok(thread)
+    }
+}

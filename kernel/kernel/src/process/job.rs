@@ -1,0 +1,170 @@
+//! Groups of processes, sessions, and processes that are stopped.
+//!
+//! A shell gives the processes of a job a group, to which the terminal sends its signals. A session
+//! is what belongs to one terminal. Numbers of both are those of the process that was first in them.
+
+use super::{Info, Process, Signal, Status, Thread};
+use crate::abi::Errno;
+use crate::system::system;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use ipc::Kernel;
+use linux_raw_sys::general::{CLD_CONTINUED, CLD_STOPPED};
+
+/// A process's group and session, and whether it is stopped. Each is a number of its own, which
+/// others read as of some moment: relaxed, but for `stopped`.
+pub struct Job {
+    group: AtomicU32,
+    session: AtomicU32,
+    /// Whether it has run a program of its own: its parent does not put it in a group any more.
+    pub has_executed: AtomicBool,
+    /// The signal that has stopped it; 0 while it runs. Its threads sleep at this address; in one
+    /// order with where they do (`ThreadRef::wake`).
+    stopped: AtomicU32,
+    /// What happened that the parent has not waited for: [`Status::stopped`], [`Status::CONTINUED`],
+    /// or 0.
+    news: AtomicU32,
+}
+
+impl Job {
+    /// Of a process in a group of a session.
+    pub fn new(group: u32, session: u32) -> Self {
+        Job {
+            group: AtomicU32::new(group),
+            session: AtomicU32::new(session),
+            has_executed: AtomicBool::new(false),
+            stopped: AtomicU32::new(0),
+            news: AtomicU32::new(0),
+        }
+    }
+
+    /// The number of the group.
+    pub fn group(&self) -> u32 {
+        self.group.load(Ordering::Relaxed)
+    }
+
+    /// The number of the session.
+    pub fn session(&self) -> u32 {
+        self.session.load(Ordering::Relaxed)
+    }
+
+    /// Whether the process is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst) != 0
+    }
+
+    /// What the parent has not waited for; forgotten, unless it `stays`.
+    pub(super) fn news(&self, such: impl Fn(Status) -> bool, stays: bool) -> Option<Status> {
+        let news = self.news.load(Ordering::Relaxed);
+        let wanted = news != 0 && such(Status(news));
+        if wanted && !stays {
+            self.news.store(0, Ordering::Relaxed);
+        }
+        wanted.then_some(Status(news))
+    }
+}
+
+impl Process {
+    /// Stops the process, unless nobody could continue it.
+    pub(super) fn stop(&self, signal: Signal) {
+        if signal != Signal::STOP && is_orphaned(self.job.group(), self.job.session()) {
+            return;
+        }
+        if self.job.stopped.swap(signal.number(), Ordering::SeqCst) == 0 {
+            self.tell_parent(Status::stopped(signal), CLD_STOPPED, signal);
+            let threads = self.threads.lock();
+            threads.iter().for_each(|thread| thread.interrupt());
+        }
+    }
+
+    /// Continues it, if it is stopped.
+    pub(super) fn go_on(&self) {
+        if self.job.stopped.swap(0, Ordering::SeqCst) != 0 {
+            system().kernel.wake(self.stop_key(), usize::MAX);
+            self.tell_parent(Status::CONTINUED, CLD_CONTINUED, Signal::CONTINUE);
+        }
+    }
+
+    fn stop_key(&self) -> *const () {
+        ptr::from_ref(&self.job.stopped).cast()
+    }
+
+    fn tell_parent(&self, news: Status, code: u32, signal: Signal) {
+        self.job.news.store(news.0, Ordering::Relaxed);
+        if let Some(parent) = self.family.parent() {
+            let info = Info::child(code, self, signal.number());
+            let hears = parent.handlers.lock().hears_stops();
+            parent.family.tell(&parent, hears.then_some(info));
+        }
+    }
+
+    /// Makes it the first of a new session and of a group, without a terminal.
+    pub fn begin_session(&self) -> Result<(), Errno> {
+        if !group(self.pid).is_empty() {
+            return Err(Errno::PERM);
+        }
+        self.job.group.store(self.pid, Ordering::Relaxed);
+        self.job.session.store(self.pid, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// It ends: what leads a session gives its terminal up.
+    pub(super) fn leave_terminal(&self) {
+        if self.job.session() == self.pid {
+            system().terminal.give_up(self);
+        }
+    }
+
+    /// Puts it in a group of its session, perhaps a new one of its own number.
+    pub fn join_group(&self, number: u32) -> Result<(), Errno> {
+        let job = &self.job;
+        let is_known = |other: &Arc<Process>| other.job.session() == job.session();
+        if job.session() == self.pid || number != self.pid && !group(number).iter().any(is_known) {
+            return Err(Errno::PERM);
+        }
+        job.group.store(number, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// Sleeps while the process is stopped.
+    pub(super) fn stay_stopped(&self) {
+        let job = &self.process.job;
+        if job.is_stopped() {
+            self.wait_patiently(self.process.stop_key(), || job.is_stopped());
+        }
+    }
+}
+
+/// The processes of a group that have not ended.
+pub fn group(number: u32) -> Vec<Arc<Process>> {
+    let mut all = system().processes.all();
+    // Acquire: pairs with the release in `Thread::finish`.
+    all.retain(|it| it.job.group() == number && !it.has_finished.load(Ordering::Acquire));
+    all
+}
+
+/// Whether no process of the group has a parent beside it in the session, such as a shell.
+pub fn is_orphaned(number: u32, session: u32) -> bool {
+    let has_shell = |process: &Arc<Process>| {
+        let parent = process.family.parent();
+        parent.is_some_and(|it| it.job.session() == session && it.job.group() != number)
+    };
+    !group(number).iter().any(has_shell)
+}
+
+/// A process that could have continued the group has ended: if none is left that can, what is
+/// stopped there shall end, or go on if it does not want to.
+pub(super) fn orphan(number: u32, session: u32) {
+    let members = group(number);
+    let stopped = members.iter().any(|it| it.job.is_stopped());
+    if stopped && is_orphaned(number, session) {
+        for member in members {
+            member.notify(Signal::HANGUP);
+            member.notify(Signal::CONTINUE);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Processes: a space, descriptors, threads, and a place in the family.
+
+mod affinity;
+mod alarm;
+mod disturbed;
+mod exec;
+mod family;
+mod fork;
+mod job;
+pub mod limits;
+mod memory;
+mod robust;
+mod script;
+mod shortage;
+mod signals;
+mod table;
+mod thread;
+mod usage;
+
+pub use affinity::Affinity;
+pub use disturbed::Disturbed;
+pub use exec::{execute, first};
+pub use family::{News, Status, Wanted, Which};
+pub use fork::Shares;
+pub use job::{group, is_orphaned};
+pub use limits::{Limit, Limits};
+pub use shortage::relieve;
+pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
+pub use table::Table;
+pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_current};
+pub use usage::Used;
+
+use crate::fs::{Descriptors, Inode, Path};
+use crate::system::{Lock, Space};
+use alarm::Alarm;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use family::Family;
+use job::Job;
+
+/// A process.
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its memory, until it ends. Its threads have it at hand.
+    space: Lock<Option<Arc<Space>>>,
+    /// Whether its parent waits for it to give memory back.
+    borrows: AtomicBool,
+    /// Its open files.
+    pub files: Lock<Descriptors>,
+    /// What it may have.
+    pub limits: Lock<Limits>,
+    /// Its current directory.
+    pub directory: Lock<Arc<Inode>>,
+    /// The path of its program.
+    pub program: Lock<Vec<u8>>,
+    /// Its arguments, each with a 0 at its end.
+    pub arguments: Lock<Vec<u8>>,
+    /// The signal that it gets when its parent ends; 0 for none.
+    pub death_signal: AtomicU32,
+    /// The permissions that new files do not get.
+    pub umask: AtomicU32,
+    /// Its parent and children.
+    pub family: Family,
+    /// Its group and session, and whether it is stopped.
+    pub job: Job,
+    /// Whether it has said that it will ask for barriers.
+    pub has_barriers: AtomicBool,
+    /// What it does at signals.
+    pub handlers: Lock<Handlers>,
+    /// Signals that any thread may take.
+    pub pending: Pending,
+    /// When it gets a signal.
+    alarm: Lock<Alarm>,
+    /// Its threads.
+    pub threads: Lock<Vec<Arc<ThreadRef>>>,
+    /// What its threads have used that have ended.
+    used_by_ended: Lock<Used>,
+    /// Whether its last thread has ended, and nothing is left but the status.
+    pub has_finished: AtomicBool,
+    /// How it ends: [`RUNS`], or a status for `wait4`. Changes once.
+    ending: AtomicU32,
+}
+
+/// The process has not ended.
+const RUNS: u32 = u32::MAX;
+
+impl Process {
+    /// A path as the process means it.
+    pub fn path<'a>(&self, names: &'a [u8]) -> Path<'a> {
+        Path {
+            from: self.directory.lock().clone(),
+            names,
+        }
+    }
+
+    /// How it ends, if it does.
+    pub fn ending(&self) -> Option<Status> {
+        let ending = self.ending.load(Ordering::Acquire);
+        (ending != RUNS).then_some(Status(ending))
+    }
+
+    /// Ends the process: each thread ends when it is about to return to user mode.
+    pub fn end(&self, status: Status) {
+        // The first one counts.
+        let _ = self
+            .ending
+            .compare_exchange(RUNS, status.0, Ordering::AcqRel, Ordering::Relaxed);
+        self.threads
+            .lock()
+            .iter()
+            .for_each(|thread| thread.interrupt());
+    }
+}

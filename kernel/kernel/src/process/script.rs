@@ -1,0 +1,68 @@
+//! Scripts: files that name the program which reads them, after `#!`.
+
+use super::Process;
+use crate::abi::Errno;
+use crate::fs::find;
+use crate::program::Start;
+use crate::system::ObjectRef;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+/// The most scripts that read each other.
+const DEPTH: usize = 4;
+/// The most bytes of the first line.
+const LINE: usize = 256;
+const MARK: &[u8] = b"#!";
+
+/// The file of the program to be run, and what it is started with.
+pub(super) fn resolve(process: &Process, start: &Start) -> Result<(ObjectRef, Start), Errno> {
+    let mut start = start.clone();
+    for _ in 0..=DEPTH {
+        let inode = find(&process.path(&start.path), true)?;
+        let object = inode.object().ok_or(Errno::ACCES)?;
+        if inode.mode.load(Ordering::Relaxed) & 0o111 == 0 {
+            return Err(Errno::ACCES);
+        }
+        match first_line(object)? {
+            Some(line) => start = reader(&line, start)?,
+            None => return Ok((object.clone(), start)),
+        }
+    }
+    Err(Errno::LOOP)
+}
+
+/// What follows the mark; nothing if the file is no script.
+fn first_line(object: &ObjectRef) -> Result<Option<Vec<u8>>, Errno> {
+    let mut line = vec![0; LINE];
+    let count = object.read(0, &mut line)?;
+    line.truncate(count);
+    if !line.starts_with(MARK) {
+        return Ok(None);
+    }
+    let end = line.iter().position(|&byte| byte == b'\n');
+    let end = end.unwrap_or(line.len());
+    Ok(Some(line[MARK.len()..end].to_vec()))
+}
+
+/// The start of the program that the line names, with one argument at most, and the script's path.
+fn reader(line: &[u8], script: Start) -> Result<Start, Errno> {
+    let line = line.trim_ascii();
+    let end = line.iter().position(u8::is_ascii_whitespace);
+    let (path, argument) = line.split_at(end.unwrap_or(line.len()));
+    if path.is_empty() {
+        return Err(Errno::NOEXEC);
+    }
+    let mut arguments = vec![path.to_vec()];
+    let argument = argument.trim_ascii();
+    if !argument.is_empty() {
+        arguments.push(argument.to_vec());
+    }
+    arguments.push(script.path);
+    arguments.extend(script.arguments.into_iter().skip(1));
+    Ok(Start {
+        arguments,
+        environment: script.environment,
+        path: path.to_vec(),
+    })
+}

@@ -1,0 +1,77 @@
+//! What a process does at each signal.
+
+use super::{MOST, Set, Signal};
+use linux_raw_sys::general::{SA_NOCLDSTOP, SA_NOCLDWAIT};
+
+/// What to do at a signal, as `rt_sigaction` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// [`Action::DEFAULT`], [`Action::IGNORE`], or where the handler begins.
+    pub handler: usize,
+    /// `SA_…`
+    pub flags: u32,
+    /// Where the handler returns to.
+    pub restorer: usize,
+    /// Signals that are not taken while it runs.
+    pub mask: Set,
+}
+
+/// What a process does at each signal.
+#[derive(Clone)]
+pub struct Handlers([Action; MOST + 1]);
+
+impl Action {
+    /// What the system does at the signal.
+    pub const DEFAULT: usize = 0;
+    /// Nothing.
+    pub const IGNORE: usize = 1;
+}
+
+impl Handlers {
+    /// The default at all signals.
+    pub fn new() -> Self {
+        Handlers(
+            [Action {
+                handler: Action::DEFAULT,
+                flags: 0,
+                restorer: 0,
+                mask: Set::EMPTY,
+            }; _],
+        )
+    }
+
+    /// What is done at a signal.
+    pub fn get(&mut self, signal: Signal) -> &mut Action {
+        &mut self.0[signal.number() as usize]
+    }
+
+    /// What a new program begins with: nobody has handlers, and what was ignored still is.
+    pub fn forget(&mut self) {
+        for action in &mut self.0 {
+            if action.handler != Action::IGNORE {
+                action.handler = Action::DEFAULT;
+            }
+            action.flags = 0;
+        }
+    }
+
+    /// Whether nothing happens at a signal.
+    pub fn ignores(&self, signal: Signal) -> bool {
+        match self.0[signal.number() as usize].handler {
+            Action::DEFAULT => signal.is_ignored_by_default(),
+            Action::IGNORE => true,
+            _ => false,
+        }
+    }
+
+    /// Whether children that end leave nothing to wait for.
+    pub fn ignores_ends(&self) -> bool {
+        let action = &self.0[Signal::CHILD.number() as usize];
+        action.handler == Action::IGNORE || action.flags & SA_NOCLDWAIT != 0
+    }
+
+    /// Whether the process wants to know that children stop.
+    pub fn hears_stops(&self) -> bool {
+        self.0[Signal::CHILD.number() as usize].flags & SA_NOCLDSTOP == 0
+    }
+}

@@ -1,0 +1,91 @@
+//! What a thread does at signals.
+
+use super::{Action, Info, Set, Signal};
+use crate::process::{Status, Thread};
+use linux_raw_sys::general::{SA_NODEFER, SA_RESETHAND, SA_RESTART};
+
+impl Thread {
+    /// Takes the signals that have come, and sleeps while the process is stopped.
+    pub fn take_signals(&mut self) {
+        loop {
+            self.stay_stopped();
+            if self.process.ending().is_some() {
+                return;
+            }
+            let Some(signal) = self.shared.next_signal() else {
+                break;
+            };
+            let own = self.shared.pending.take(signal);
+            // Another thread may have been faster.
+            if let Some(info) = own.or_else(|| self.process.pending.take(signal)) {
+                self.act(info);
+            }
+        }
+        // No handler runs: a call that waited goes on.
+        if let Some(mask) = self.saved_mask.take() {
+            self.set_mask(mask);
+        }
+        if let Some(call) = self.interrupted.take() {
+            self.restart(call.number);
+        }
+    }
+
+    /// A signal that the thread itself has caused, and cannot hold back.
+    pub fn fault_signal(&mut self, info: Info) {
+        let action = *self.process.handlers.lock().get(info.signal);
+        let is_held = self.mask().has(info.signal);
+        if is_held || matches!(action.handler, Action::DEFAULT | Action::IGNORE) {
+            return self.process.end(Status::killed(info.signal));
+        }
+        self.act(info);
+    }
+
+    fn act(&mut self, info: Info) {
+        let signal = info.signal;
+        let action = {
+            let mut handlers = self.process.handlers.lock();
+            let action = handlers.get(signal);
+            let taken = *action;
+            if taken.flags & SA_RESETHAND != 0 {
+                action.handler = Action::DEFAULT;
+            }
+            taken
+        };
+        match action.handler {
+            Action::DEFAULT if signal.stops() => self.process.stop(signal),
+            Action::DEFAULT if !signal.is_ignored_by_default() => {
+                self.process.end(Status::killed(signal));
+            }
+            Action::DEFAULT | Action::IGNORE => {}
+            _ => self.handle(action, info),
+        }
+    }
+
+    /// Makes the thread go on in its handler.
+    fn handle(&mut self, action: Action, info: Info) {
+        self.until = None;
+        if let Some(call) = self.interrupted.take()
+            && action.flags & SA_RESTART != 0
+            && !call.waits_for_signals
+        {
+            self.restart(call.number);
+        }
+        if self.push_handler(&action, &info).is_err() {
+            return self.process.end(Status::killed(Signal::SEGV));
+        }
+        self.saved_mask = None;
+        let mut mask = self.mask().0 | action.mask.0;
+        if action.flags & SA_NODEFER == 0 {
+            mask |= info.signal.set().0;
+        }
+        self.set_mask(Set(mask));
+    }
+
+    /// The thread makes its call again.
+    fn restart(&mut self, number: usize) {
+        /// Bytes of the instruction `syscall`.
+        const CALL: usize = 2;
+        self.frame.rax = number;
+        self.frame.rip = self.frame.rip.wrapping_sub(CALL);
+    }
+}

@@ -1,0 +1,102 @@
+//! Why a signal came, as `siginfo` tells it.
+
+use super::Signal;
+use crate::process::Process;
+use linux_raw_sys::general::{SI_KERNEL, SI_TKILL, SI_USER};
+
+/// Why a signal came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Which.
+    pub signal: Signal,
+    /// `SI_…`, or a code of the signal's own.
+    pub code: i32,
+    /// What follows in `siginfo`; what it means, the code says.
+    pub words: [u64; WORDS],
+}
+
+/// Bytes of `siginfo`.
+pub const BYTES: usize = 128;
+/// Where its words begin, and how many of them mean something.
+const FIRST: usize = 16;
+const WORDS: usize = 4;
+
+impl Info {
+    /// A signal of the kernel's.
+    pub fn kernel(signal: Signal) -> Self {
+        let code = SI_KERNEL as i32;
+        Info {
+            signal,
+            code,
+            words: [0; _],
+        }
+    }
+
+    /// A signal that a process has sent to a process.
+    pub fn user(signal: Signal, sender: &Process) -> Self {
+        Self::from(signal, SI_USER as i32, sender)
+    }
+
+    /// A signal that a process has sent to a thread.
+    pub fn thread(signal: Signal, sender: &Process) -> Self {
+        Self::from(signal, SI_TKILL, sender)
+    }
+
+    fn from(signal: Signal, code: i32, sender: &Process) -> Self {
+        // Everybody is root: the user, in the upper half, is 0.
+        let words = [u64::from(sender.pid), 0, 0, 0];
+        Info {
+            signal,
+            code,
+            words,
+        }
+    }
+
+    /// What happened to a child: how it ended, or the signal that has stopped or continued it.
+    pub fn child(code: u32, child: &Process, status: u32) -> Self {
+        Info {
+            signal: Signal::CHILD,
+            code: code as i32,
+            words: [u64::from(child.pid), status.into(), 0, 0],
+        }
+    }
+
+    /// An exception at an address.
+    pub fn fault(signal: Signal, code: i32, address: usize) -> Self {
+        let words = [address as u64, 0, 0, 0];
+        Info {
+            signal,
+            code,
+            words,
+        }
+    }
+
+    /// Where the fault was; 0 if it was none.
+    pub fn fault_address(&self) -> usize {
+        match self.signal {
+            Signal::SEGV | Signal::BUS if self.code != SI_KERNEL as i32 => self.words[0] as usize,
+            _ => 0,
+        }
+    }
+
+    /// What `bytes` tell of `signal`.
+    pub fn read(signal: Signal, bytes: &[u8; BYTES]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        let word = |index: usize| u64::from_le_bytes(words[index]);
+        Info {
+            signal,
+            code: word(1) as i32,
+            words: core::array::from_fn(|index| word(FIRST / 8 + index)),
+        }
+    }
+
+    /// `siginfo`.
+    pub fn bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..4].copy_from_slice(&self.signal.number().to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.code.to_le_bytes());
+        let words = self.words.map(u64::to_le_bytes);
+        bytes[FIRST..][..WORDS * 8].copy_from_slice(words.as_flattened());
+        bytes
+    }
+}

@@ -1,0 +1,90 @@
+//! Sending signals.
+
+use super::{Action, Info, Set, Signal};
+use crate::abi::Errno;
+use crate::process::{Process, Status, ThreadRef};
+
+/// The process whose default is to ignore signals: nobody ends the first one.
+const FIRST: u32 = 1;
+
+impl Process {
+    /// Sends a signal to any thread.
+    pub fn send(&self, info: Info) -> Result<(), Errno> {
+        self.prepare(info.signal);
+        if info.signal == Signal::KILL && self.pid != FIRST {
+            // At once: no thread needs to take it, and one that is stopped takes nothing.
+            self.end(Status::killed(Signal::KILL));
+            return Ok(());
+        }
+        let threads = self.threads.lock();
+        let mask = threads.first().map_or(Set::EMPTY, |thread| thread.mask());
+        if self.keeps(info.signal, mask) {
+            self.pending.add(info)?;
+            threads.iter().for_each(|thread| thread.interrupt());
+        }
+        Ok(())
+    }
+
+    /// Sends a signal of the kernel's, of which one at a time is kept.
+    pub fn notify(&self, signal: Signal) {
+        // One of these finds always room.
+        let _ = self.send(Info::kernel(signal));
+    }
+
+    /// Sends a signal to a thread; [`Errno::SRCH`] if there is none with this number.
+    pub fn send_to(&self, tid: u32, info: Info) -> Result<(), Errno> {
+        self.prepare(info.signal);
+        let threads = self.threads.lock();
+        let thread = threads.iter().find(|thread| thread.tid() == tid);
+        let thread = thread.ok_or(Errno::SRCH)?.clone();
+        drop(threads);
+        match info.signal {
+            Signal::KILL => self.send(info),
+            _ => thread.receive(info),
+        }
+    }
+
+    /// The process ignores a signal from now on: what has come of it is not kept.
+    pub fn forget_signal(&self, signal: Signal) {
+        self.pending.forget(signal.set());
+        let threads = self.threads.lock();
+        let all = threads.iter();
+        all.for_each(|thread| thread.pending.forget(signal.set()));
+    }
+
+    /// What sending does at once, whatever the process thinks of the signal.
+    fn prepare(&self, signal: Signal) {
+        let opposite = match signal {
+            Signal::CONTINUE => Set::STOPS,
+            stop if stop.stops() => Signal::CONTINUE.set(),
+            _ => return,
+        };
+        self.pending.forget(opposite);
+        let threads = self.threads.lock();
+        threads
+            .iter()
+            .for_each(|thread| thread.pending.forget(opposite));
+        drop(threads);
+        if signal == Signal::CONTINUE {
+            self.go_on();
+        }
+    }
+
+    /// Whether a signal is kept for a thread that holds `mask` back.
+    fn keeps(&self, signal: Signal, mask: Set) -> bool {
+        let mut handlers = self.handlers.lock();
+        let is_default = handlers.get(signal).handler == Action::DEFAULT;
+        let is_first = self.pid == FIRST && is_default;
+        !is_first && (mask.has(signal) || !handlers.ignores(signal))
+    }
+}
+
+impl ThreadRef {
+    fn receive(&self, info: Info) -> Result<(), Errno> {
+        if self.process.keeps(info.signal, self.mask()) {
+            self.pending.add(info)?;
+            self.interrupt();
+        }
+        Ok(())
+    }
+}

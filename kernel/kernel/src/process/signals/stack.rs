@@ -1,0 +1,50 @@
+//! The stack that handlers run on instead of the thread's own (`sigaltstack`).
+
+use crate::abi::Errno;
+use linux_raw_sys::general::{SS_DISABLE, SS_ONSTACK};
+
+/// A stack for handlers; without bytes there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalStack {
+    /// Its lowest byte.
+    pub start: usize,
+    /// Its length.
+    pub bytes: usize,
+}
+
+/// The least bytes.
+const LEAST: usize = 2048;
+
+impl SignalStack {
+    /// As the words of `stack_t` say it: address, flags, length.
+    pub fn new([start, flags, bytes]: [usize; 3]) -> Result<Self, Errno> {
+        match flags as u32 {
+            SS_DISABLE => Ok(Self::default()),
+            0 | SS_ONSTACK if bytes < LEAST => Err(Errno::NOMEM),
+            0 | SS_ONSTACK => Ok(SignalStack { start, bytes }),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    /// The words of `stack_t` for a thread whose stack pointer is at `pointer`.
+    pub fn words(self, pointer: usize) -> [usize; 3] {
+        let flags = match self.bytes {
+            0 => SS_DISABLE,
+            _ if self.has(pointer) => SS_ONSTACK,
+            _ => 0,
+        };
+        [self.start, flags as usize, self.bytes]
+    }
+
+    /// Whether a stack pointer is on it.
+    pub fn has(self, pointer: usize) -> bool {
+        pointer > self.start && pointer - self.start <= self.bytes
+    }
+
+    /// Where it begins to be used, by a thread whose stack pointer is at `pointer`; nothing if there
+    /// is no such stack, or the thread is on it already.
+    pub fn top(self, pointer: usize) -> Option<usize> {
+        let is_usable = self.bytes > 0 && !self.has(pointer);
+        is_usable.then(|| self.start.wrapping_add(self.bytes))
+    }
+}

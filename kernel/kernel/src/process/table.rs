@@ -1,0 +1,56 @@
+//! All processes, by number.
+
+use super::Process;
+use crate::system::Lock;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// The processes.
+pub struct Table {
+    processes: Lock<BTreeMap<u32, Weak<Process>>>,
+    next: AtomicU32,
+}
+
+impl Table {
+    /// No processes.
+    pub fn new() -> Self {
+        Table {
+            processes: Lock::new(BTreeMap::new()),
+            next: AtomicU32::new(1),
+        }
+    }
+
+    /// A number for a process or a thread. They are not used again.
+    pub fn number(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many there have been.
+    pub fn given(&self) -> u32 {
+        self.next.load(Ordering::Relaxed) - 1
+    }
+
+    /// Adds a process.
+    pub fn add(&self, process: &Arc<Process>) {
+        let weak = Arc::downgrade(process);
+        self.processes.lock().insert(process.pid, weak);
+    }
+
+    /// Forgets a process.
+    pub fn remove(&self, pid: u32) {
+        self.processes.lock().remove(&pid);
+    }
+
+    /// The process with this number.
+    pub fn get(&self, pid: u32) -> Option<Arc<Process>> {
+        self.processes.lock().get(&pid)?.upgrade()
+    }
+
+    /// All that there are.
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        let processes = self.processes.lock();
+        processes.values().filter_map(Weak::upgrade).collect()
+    }
+}

@@ -1,0 +1,461 @@
+//! Threads: what runs in user mode.
+
+use super::signals::{Info, Pending, Set, SignalStack};
+use super::usage::Usage;
+use super::{Affinity, Process, Signal, Status};
+use crate::abi;
+use crate::segments;
+use crate::system::{Lock, Space, system};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use ipc::{Entry, Kernel};
+use machine::Contexts;
+use machine::{Clock, Locals, Mmu, PageFault, Scheduler, Tasks, Topology};
+use metal::{Metal, Trap, TrapFrame};
+use sched::Bounds;
+use sync::EMBEDDER;
+
+/// A thread, as it knows itself. It runs as a task of the scheduler.
+pub struct Thread {
+    /// What the processor holds while it is in user mode.
+    pub frame: Box<TrapFrame>,
+    /// Its process.
+    pub process: Arc<Process>,
+    /// Its memory, which is its process's.
+    pub space: Arc<Space>,
+    /// What others know of it.
+    pub shared: Arc<ThreadRef>,
+    /// The register FS.
+    pub thread_pointer: usize,
+    /// Where 0 is written when it ends, and who waits there is woken; 0 for nowhere.
+    pub clear_tid: usize,
+    /// The locks that it has where others may wait for them when it ends: where their list begins,
+    /// or 0.
+    pub robust_list: usize,
+    /// Where its handlers run.
+    pub signal_stack: SignalStack,
+    /// How it ends, if it does by itself.
+    exit: Option<Status>,
+    /// The call that a signal has ended.
+    pub(super) interrupted: Option<Interrupted>,
+    /// When that call would have ended by itself; it does so if it goes on.
+    pub until: Option<u64>,
+    /// Where the scheduler lets it run; nothing until it has run.
+    pub(super) bounds: Option<Affinity>,
+    /// What it did not take before a call that waits for signals with another mask.
+    pub saved_mask: Option<Set>,
+}
+
+/// A call that a signal has ended.
+#[derive(Clone, Copy)]
+pub struct Interrupted {
+    /// Its number.
+    pub number: usize,
+    /// Whether it is done when a handler has run, whatever `SA_RESTART` says.
+    pub waits_for_signals: bool,
+}
+
+/// A thread, as others know it.
+pub struct ThreadRef {
+    /// Its number. A thread that runs a new program gets its process's.
+    tid: AtomicU32,
+    /// Its process.
+    pub process: Arc<Process>,
+    /// Its memory: what `Thread::space` keeps. The thread itself uses it, when it is back on a CPU.
+    pub(super) space: AtomicPtr<Space>,
+    /// Signals for this thread.
+    pub pending: Pending,
+    /// Signals that it does not take now. Only the thread itself changes it.
+    pub mask: AtomicU64,
+    /// Whether it is to end, because another thread runs a new program.
+    pub(super) dies: AtomicBool,
+    /// Whether nothing but its end disturbs it now. The thread's own: relaxed.
+    is_patient: AtomicBool,
+    /// Whether it has something to look at before it goes to user mode: a signal, another mask, its end.
+    /// Set after what there is to see, cleared before it looks: in one order.
+    called: AtomicBool,
+    /// When it is not to wait any longer, by the machine's clock; [`u64::MAX`] for never.
+    deadline: AtomicU64,
+    /// Where it may run: it goes there before it next is in user mode.
+    pub affinity: Lock<Affinity>,
+    /// What it is called, up to the first 0.
+    pub name: Lock<[u8; abi::NAME]>,
+    /// What it has used.
+    pub usage: Usage,
+    /// Where it sleeps: a key of the kernel's sleepers, or null.
+    pub(super) sleeps_at: AtomicPtr<()>,
+}
+
+impl ThreadRef {
+    /// Its number.
+    pub fn tid(&self) -> u32 {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    /// Gives it its process's number.
+    pub(super) fn become_first(&self) {
+        self.tid.store(self.process.pid, Ordering::Relaxed);
+    }
+
+    /// Signals that it does not take now.
+    pub fn mask(&self) -> Set {
+        Set(self.mask.load(Ordering::Relaxed))
+    }
+
+    /// Calls the thread as its program: by the end of the path.
+    pub fn set_name(&self, program: &[u8]) {
+        let end = program.rsplit(|&byte| byte == b'/').next();
+        let end = end.unwrap_or_default();
+        let mut name = [0; abi::NAME];
+        let count = end.len().min(abi::NAME - 1);
+        name[..count].copy_from_slice(&end[..count]);
+        *self.name.lock() = name;
+    }
+
+    /// Makes the thread look at its signals, wherever it is. The caller has set one.
+    pub fn interrupt(&self) {
+        self.call();
+        self.wake();
+        (0..Metal.cpus().len()).for_each(Metal::kick);
+    }
+
+    /// Makes the thread look at its signals before it goes to user mode. The caller has set what there is
+    /// to see.
+    pub(super) fn call(&self) {
+        self.called.store(true, Ordering::SeqCst);
+    }
+
+    /// Wakes the thread where it sleeps.
+    fn wake(&self) {
+        // In one order with what the thread does before it sleeps: it says where, then it looks for
+        // signals (`Disturbed::sleep`).
+        let key = self.sleeps_at.load(Ordering::SeqCst);
+        if !key.is_null() {
+            system().kernel.wake(key, usize::MAX);
+        }
+    }
+
+    /// Whether the thread is not to wait any longer: it has a signal to take, stops, ends, or its time
+    /// is over.
+    pub fn is_disturbed(&self) -> bool {
+        if self.ends() || self.is_patient.load(Ordering::Relaxed) {
+            return self.ends();
+        }
+        let deadline = self.deadline.load(Ordering::Relaxed);
+        self.next_signal().is_some()
+            || self.process.job.is_stopped()
+            || deadline != u64::MAX && Metal::now() >= deadline
+    }
+
+    /// Whether it is to end.
+    fn ends(&self) -> bool {
+        self.process.ending().is_some() || self.dies.load(Ordering::SeqCst)
+    }
+
+    /// Calls `wait`, which waits while the thread is not disturbed: until `time` at most.
+    pub fn wait_until<R>(self: &Arc<Self>, time: u64, wait: impl FnOnce() -> R) -> R {
+        self.deadline.store(time, Ordering::SeqCst);
+        if time != u64::MAX {
+            let thread = self.clone();
+            // A task that wakes this one; if this has gone on, in vain.
+            let ring = move || {
+                Metal::sleep_until(time);
+                thread.wake();
+            };
+            system().scheduler.start(Box::new(ring));
+        }
+        let result = wait();
+        self.deadline.store(u64::MAX, Ordering::Relaxed);
+        result
+    }
+
+    /// The signal that the thread takes next.
+    pub fn next_signal(&self) -> Option<Signal> {
+        let mask = self.mask();
+        let own = self.pending.next(mask);
+        own.or_else(|| self.process.pending.next(mask))
+    }
+}
+
+impl Thread {
+    /// A thread of `process`, which does not run yet.
+    pub fn new(process: Arc<Process>, space: Arc<Space>, tid: u32, frame: Box<TrapFrame>) -> Self {
+        let shared = Arc::new(ThreadRef {
+            tid: AtomicU32::new(tid),
+            process: process.clone(),
+            space: AtomicPtr::new(Arc::as_ptr(&space).cast_mut()),
+            pending: Pending::new(),
+            mask: AtomicU64::new(0),
+            dies: AtomicBool::new(false),
+            is_patient: AtomicBool::new(false),
+            called: AtomicBool::new(true),
+            deadline: AtomicU64::new(u64::MAX),
+            affinity: Lock::new(Affinity::all()),
+            name: Lock::new([0; _]),
+            usage: Usage::default(),
+            sleeps_at: AtomicPtr::new(ptr::null_mut()),
+        });
+        process.threads.lock().push(shared.clone());
+        Thread {
+            frame,
+            process,
+            space,
+            shared,
+            thread_pointer: 0,
+            clear_tid: 0,
+            robust_list: 0,
+            signal_stack: SignalStack::default(),
+            exit: None,
+            interrupted: None,
+            until: None,
+            bounds: None,
+            saved_mask: None,
+        }
+    }
+
+    /// Lets it run.
+    pub fn start(self) {
+        system().scheduler.start(Box::new(move || self.run()));
+    }
+
+    /// Sets the register FS.
+    pub fn set_thread_pointer(&mut self, value: usize) {
+        self.thread_pointer = value;
+        metal::set_thread_pointer(value);
+    }
+
+    /// As [`ThreadRef::is_disturbed`].
+    pub fn is_disturbed(&self) -> bool {
+        self.shared.is_disturbed()
+    }
+
+    /// As [`ThreadRef::wait_until`].
+    pub fn wait_until<R>(&self, time: u64, wait: impl FnOnce() -> R) -> R {
+        self.shared.wait_until(time, wait)
+    }
+
+    /// Waits until the thread is disturbed.
+    pub fn pause(&self) {
+        let key = ptr::from_ref(&*self.shared).cast();
+        while !self.is_disturbed() {
+            system().kernel.sleep(key, || true);
+        }
+    }
+
+    /// Sleeps at `key` while `waits` holds, and the thread does not end; signals wait.
+    pub(super) fn wait_patiently(&self, key: *const (), waits: impl Fn() -> bool) {
+        let patient = &self.shared.is_patient;
+        patient.store(true, Ordering::Relaxed);
+        while waits() && !self.shared.ends() {
+            system().kernel.sleep(key, &waits);
+        }
+        patient.store(false, Ordering::Relaxed);
+    }
+
+    /// Signals that it does not take now.
+    pub fn mask(&self) -> Set {
+        self.shared.mask()
+    }
+
+    /// Does not take those of `mask` in the call that it makes, and then those that it did not before.
+    pub fn mask_meanwhile(&mut self, mask: Set) {
+        self.saved_mask = Some(self.mask());
+        self.set_mask(mask);
+    }
+
+    /// Sets them.
+    pub fn set_mask(&self, mask: Set) {
+        self.shared.mask.store(mask.maskable().0, Ordering::Relaxed);
+        self.shared.call();
+    }
+
+    /// The thread ends, by itself.
+    pub fn exit(&mut self, status: Status) {
+        self.exit = Some(status);
+        self.shared.call();
+    }
+
+    /// A signal has ended the call.
+    pub fn interrupted(&mut self, call: Interrupted) {
+        self.interrupted = Some(call);
+        self.shared.call();
+    }
+
+    /// What the thread's task does.
+    fn run(mut self) {
+        enter(&self.shared);
+        metal::set_thread_pointer(self.thread_pointer);
+        self.shared.usage.begin();
+        let mut is_sampled = true;
+        while !self.shared.called.load(Ordering::SeqCst) || self.looks() {
+            let trap = self.frame.run();
+            match trap {
+                Trap::SystemCall => abi::call(&mut self),
+                Trap::PageFault(fault) => self.page_fault(fault),
+                Trap::Exception(number) => self.exception(number),
+                Trap::Interrupt => self.shared.usage.sample_user(),
+                Trap::Wanted => self.give_way(is_sampled),
+            }
+            is_sampled = trap == Trap::Interrupt;
+        }
+        self.finish();
+    }
+
+    /// Takes the signals that have come. Whether the thread goes on.
+    #[cold]
+    fn looks(&mut self) -> bool {
+        self.shared.called.store(false, Ordering::SeqCst);
+        self.take_signals();
+        self.keep_bounds();
+        self.exit.is_none() && !self.shared.ends()
+    }
+
+    /// Lets others run instead of going to user mode. The interrupt for which it does has come in the
+    /// kernel, unless it `is_sampled` already.
+    #[cold]
+    fn give_way(&mut self, is_sampled: bool) {
+        if !is_sampled {
+            self.shared.usage.sample_kernel();
+        }
+        self.shared.usage.away(Metal::safe_point);
+    }
+
+    fn page_fault(&mut self, fault: PageFault) {
+        self.shared.usage.add_fault();
+        let kernel = &system().kernel;
+        kernel.enter(Entry::Fault);
+        let handled = self.space.fault(fault);
+        kernel.leave(Entry::Fault);
+        // SEGV_MAPERR and SEGV_ACCERR; BUS_ADRERR.
+        let (signal, code) = match handled {
+            Ok(()) => return,
+            Err(vm::Error::Segv(_)) => match self.space.region_at(fault.address) {
+                Some(_) => (Signal::SEGV, 2),
+                None => (Signal::SEGV, 1),
+            },
+            Err(vm::Error::Bus { .. } | vm::Error::Io(_)) => (Signal::BUS, 2),
+            // Memory is short.
+            Err(_) => return self.process.end(Status::killed(Signal::KILL)),
+        };
+        self.fault_signal(Info::fault(signal, code, fault.address));
+    }
+
+    fn exception(&mut self, number: usize) {
+        let here = |signal, code| Info::fault(signal, code, self.frame.rip);
+        let info = match number {
+            // FPE_INTDIV; the others do not say which.
+            0 => here(Signal::FPE, 1),
+            16 | 19 => here(Signal::FPE, 8),
+            // TRAP_TRACE.
+            1 => here(Signal::TRAP, 2),
+            3 => Info::kernel(Signal::TRAP),
+            // ILL_ILLOPN.
+            6 => here(Signal::ILL, 2),
+            12 => Info::kernel(Signal::BUS),
+            // BUS_ADRALN.
+            17 => Info::fault(Signal::BUS, 1, 0),
+            _ => Info::kernel(Signal::SEGV),
+        };
+        self.fault_signal(info);
+    }
+
+    /// The thread has ended.
+    fn finish(mut self) {
+        let status = self.exit.unwrap_or(Status::exited(0));
+        self.leave_locks();
+        if self.clear_tid != 0 && self.write(self.clear_tid, 0u32).is_ok() {
+            abi::wake_futex(&self, self.clear_tid, 1);
+        }
+        let Thread {
+            process,
+            shared,
+            space,
+            ..
+        } = self;
+        leave();
+        drop(space);
+        if !process.remove(&shared) {
+            return;
+        }
+        process.end(status);
+        if process.pid == 1 {
+            let status = process.ending().unwrap_or(status);
+            metal::report::report(format_args!("exit {}", status.code()));
+            metal::report::end(0);
+        }
+        // It goes, unless others have it.
+        let space = process.space.lock().take();
+        drop(space);
+        process.give_memory_back();
+        segments::settle();
+        let files = core::mem::take(&mut *process.files.lock());
+        files
+            .numbered()
+            .for_each(|(_, file)| file.closed_by(process.pid));
+        drop(files);
+        // Release: pairs with the acquire in `Family::take_ended`.
+        process.has_finished.store(true, Ordering::Release);
+        process.leave_terminal();
+        process.leave_family();
+    }
+}
+
+/// Whether the calling task is a thread that has a signal to take, or whose process ends.
+pub fn is_disturbed() -> bool {
+    with_current(|thread| thread.is_some_and(ThreadRef::is_disturbed))
+}
+
+/// As [`ThreadRef::wait_until`], for the calling thread.
+pub fn wait_until<R>(time: u64, wait: impl FnOnce() -> R) -> R {
+    let caller = with_current(|thread| {
+        let thread = thread?;
+        let threads = thread.process.threads.lock();
+        threads
+            .iter()
+            .find(|it| ptr::eq(Arc::as_ptr(it), thread))
+            .cloned()
+    });
+    match caller {
+        Some(thread) => thread.wait_until(time, wait),
+        None => wait(),
+    }
+}
+
+/// The calling task is `thread` from now on, and runs in its space, on whatever CPU it is.
+fn enter(thread: &ThreadRef) {
+    Metal::with_locals(|locals| {
+        locals.words[EMBEDDER].set(ptr::from_ref(thread).expose_provenance());
+        locals.at_switch.set(Some(back));
+    });
+    activate(thread);
+}
+
+/// The calling task, a thread, is back on a CPU.
+fn back(_: &Locals) {
+    with_current(|thread| thread.into_iter().for_each(activate));
+}
+
+fn activate(thread: &ThreadRef) {
+    let space = thread.space.load(Ordering::Relaxed);
+    // SAFETY: the calling thread keeps it, and has set it itself.
+    unsafe { &*space }.activate();
+}
+
+/// The calling task is no thread from now on.
+fn leave() {
+    Metal::with_locals(|locals| {
+        locals.at_switch.set(None);
+        locals.words[EMBEDDER].set(0);
+    });
+    Metal.deactivate();
+}
+
+/// Calls `f` with the thread that the calling task is, if it is one.
+pub fn with_current<R>(f: impl FnOnce(Option<&ThreadRef>) -> R) -> R {
+    let address = Metal::with_locals(|locals| locals.words[EMBEDDER].get());
+    let thread = ptr::with_exposed_provenance::<ThreadRef>(address);
+    // SAFETY: a task that is a thread keeps it, and leaves it before it gives it up.
+    f(unsafe { thread.as_ref() })
+}

@@ -1,0 +1,145 @@
+//! What threads and processes have used: time on CPUs, faults.
+//!
+//! The time on CPUs is all the time but that in which a thread sleeps, or lets others run. How much of
+//! it is the kernel's is sampled, as on Linux: by where timers and kicks find the thread.
+
+use super::{Process, ThreadRef};
+use core::iter::Sum;
+use core::ops::Add;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// What a thread has used. Only the thread itself writes it; others read numbers: relaxed. Times are
+/// cycles.
+#[derive(Default)]
+pub struct Usage {
+    start: AtomicU64,
+    /// Off the CPUs, until it came back last.
+    off: AtomicU64,
+    /// Since when it is off; 0 if it is not.
+    off_since: AtomicU64,
+    user_samples: AtomicU64,
+    kernel_samples: AtomicU64,
+    faults: AtomicU64,
+    sleeps: AtomicU64,
+}
+
+/// What was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Nanoseconds in user mode.
+    pub user: u64,
+    /// Nanoseconds in the kernel.
+    pub kernel: u64,
+    /// Faults that were served.
+    pub faults: u64,
+    /// Sleeps.
+    pub sleeps: u64,
+}
+
+fn add(to: &AtomicU64, amount: u64) {
+    to.store(to.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+}
+
+impl Usage {
+    /// The thread begins.
+    pub fn begin(&self) {
+        self.start.store(metal::cycles(), Ordering::Relaxed);
+    }
+
+    /// Lets others run, by `wait`.
+    pub fn away<R>(&self, wait: impl FnOnce() -> R) -> R {
+        let since = metal::cycles();
+        self.off_since.store(since, Ordering::Relaxed);
+        let result = wait();
+        add(&self.off, metal::cycles().saturating_sub(since));
+        self.off_since.store(0, Ordering::Relaxed);
+        result
+    }
+
+    /// Sleeps, by `sleep`.
+    pub fn asleep<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        add(&self.sleeps, 1);
+        self.away(sleep)
+    }
+
+    /// A fault.
+    pub fn add_fault(&self) {
+        add(&self.faults, 1);
+    }
+
+    /// An interrupt has found the thread in user mode.
+    pub fn sample_user(&self) {
+        add(&self.user_samples, 1);
+    }
+
+    /// An interrupt has found the thread in the kernel.
+    pub fn sample_kernel(&self) {
+        add(&self.kernel_samples, 1);
+    }
+
+    /// What was used so far.
+    pub fn used(&self) -> Used {
+        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        let end = match read(&self.off_since) {
+            0 => metal::cycles(),
+            since => since,
+        };
+        let away = read(&self.start) + read(&self.off);
+        let time = metal::nanoseconds(end.saturating_sub(away));
+        let (user, kernel) = (read(&self.user_samples), read(&self.kernel_samples));
+        // Who was never found in the kernel has not been there for long.
+        let part = u128::from(kernel) * u128::from(time) / u128::from(user + kernel).max(1);
+        let kernel = part as u64;
+        Used {
+            user: time - kernel,
+            kernel,
+            faults: read(&self.faults),
+            sleeps: read(&self.sleeps),
+        }
+    }
+}
+
+impl Used {
+    /// All the time, in nanoseconds.
+    pub fn time(self) -> u64 {
+        self.user + self.kernel
+    }
+}
+
+impl Add for Used {
+    type Output = Used;
+
+    fn add(self, other: Used) -> Used {
+        Used {
+            user: self.user + other.user,
+            kernel: self.kernel + other.kernel,
+            faults: self.faults + other.faults,
+            sleeps: self.sleeps + other.sleeps,
+        }
+    }
+}
+
+impl Sum for Used {
+    fn sum<I: Iterator<Item = Used>>(all: I) -> Used {
+        all.fold(Used::default(), Add::add)
+    }
+}
+
+impl Process {
+    /// What its threads have used, those that have ended included.
+    pub fn used(&self) -> Used {
+        // A thread that ends goes from one to the other under this lock.
+        let threads = self.threads.lock();
+        let living: Used = threads.iter().map(|thread| thread.usage.used()).sum();
+        living + *self.used_by_ended.lock()
+    }
+
+    /// The thread has ended; whether it was the last.
+    pub(super) fn remove(&self, thread: &ThreadRef) -> bool {
+        let mut threads = self.threads.lock();
+        threads.retain(|other| !core::ptr::eq(&raw const **other, thread));
+        let mut ended = self.used_by_ended.lock();
+        *ended = *ended + thread.usage.used();
+        threads.is_empty()
+    }
+}

@@ -1,0 +1,86 @@
+//! What exists once: the VM, the scheduler, the root of the file system.
+
+use crate::fs::{Inode, Terminal};
+use crate::process::{Affinity, Disturbed, Table, relieve};
+use crate::segments::Segments;
+use crate::swap;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use baselines::selected::{Preset, Selected};
+use core::sync::atomic::{AtomicPtr, Ordering};
+use ipc::Futexes;
+use machine::Topology;
+use metal::Metal;
+use sched::{Best, Sched};
+use sync::adaptive::Adaptive;
+use vm::Overcommit;
+
+/// The VM, with the policies of a preset.
+pub type Vm = vm::Vm<Metal, Selected>;
+/// An address space.
+pub type Space = vm::Space<Metal, Selected>;
+/// Memory that spaces map: a file's content.
+pub type ObjectRef = vm::object::ObjectRef<Metal, Selected>;
+/// A mapping's request.
+pub type Request<'a> = vm::Request<'a, Metal, Selected>;
+/// A lock under which a task may sleep.
+pub type Lock<T> = sync::Mutex<Metal, Adaptive<Metal>, T>;
+
+/// What exists once.
+pub struct System {
+    /// Memory.
+    pub vm: Arc<Vm>,
+    /// How tasks enter the kernel and sleep there.
+    pub kernel: Disturbed,
+    /// Words of memory that threads wait at.
+    pub futexes: Futexes<Metal>,
+    /// Who runs where.
+    pub scheduler: Sched<Metal, Best<Metal, Affinity>>,
+    /// The root directory.
+    pub root: Arc<Inode>,
+    /// Held while a name goes from one directory to another.
+    pub renames: Lock<()>,
+    /// The terminal.
+    pub terminal: Terminal,
+    /// Shared memory with numbers.
+    pub segments: Lock<Segments>,
+    /// The processes.
+    pub processes: Table,
+    /// Whether calls that are not there are named on the console.
+    pub is_strict: bool,
+}
+
+/// Written once, before tasks run.
+static SYSTEM: AtomicPtr<System> = AtomicPtr::new(core::ptr::null_mut());
+
+/// What exists once. Tasks may call it.
+pub fn system() -> &'static System {
+    // Acquire: pairs with the release in `begin`.
+    // SAFETY: tasks run only when `begin` has written it, and it stays.
+    unsafe { &*SYSTEM.load(Ordering::Acquire) }
+}
+
+/// Makes the system, on the first CPU.
+pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System {
+    let mut options = preset.options();
+    options.overcommit = Overcommit::Heuristic;
+    let kernel = preset.kernel();
+    options.swap_space = swap::space(&kernel);
+    options.out_of_memory = Some(Box::new(relieve));
+    let vm = Vm::with_options(machine, options).expect("memory for the VM");
+    let kernel = Disturbed(kernel);
+    let system = Box::leak(Box::new(System {
+        futexes: Futexes::new(&kernel, machine.cpus()),
+        scheduler: Sched::new(machine.cpus()),
+        root: Inode::root(),
+        terminal: Terminal::new(),
+        renames: Lock::new(()),
+        segments: Lock::new(Segments::new()),
+        processes: Table::new(),
+        vm,
+        kernel,
+        is_strict,
+    }));
+    SYSTEM.store(system, Ordering::Release);
+    system
+}

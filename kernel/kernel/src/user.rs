@@ -1,0 +1,105 @@
+//! The memory of the thread that called.
+
+use crate::abi::Errno;
+use crate::process::Thread;
+use alloc::vec::Vec;
+use core::mem::{MaybeUninit, size_of};
+use core::slice;
+use linux_raw_sys::general as linux;
+use machine::PageFault;
+
+/// The most bytes of a path, its end included.
+const PATH: usize = 4096;
+
+/// Values that are their bytes.
+///
+/// # Safety
+/// All bytes are a value; no byte is undefined.
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($type:ty),* $(,)?) => {
+        // SAFETY: numbers, and structures of numbers, whose padding is named or absent.
+        $(unsafe impl Plain for $type {})*
+    };
+}
+
+plain!(
+    u8,
+    u32,
+    u64,
+    i32,
+    usize,
+    [usize; 2],
+    crate::fs::Settings,
+    crate::fs::WindowSize,
+    linux::stat,
+    linux::timespec,
+    linux::timeval,
+    linux::pollfd,
+    linux::statfs64,
+    linux::kernel_sigaction,
+    linux_raw_sys::system::new_utsname,
+);
+
+impl Thread {
+    /// Fills `to` from the thread's memory.
+    pub fn read_bytes(&self, from: usize, to: &mut [u8]) -> Result<(), Errno> {
+        self.copy(|| metal::copy_from_user(from, to))
+    }
+
+    /// Writes to the thread's memory.
+    pub fn write_bytes(&self, to: usize, from: &[u8]) -> Result<(), Errno> {
+        self.copy(|| metal::copy_to_user(from, to))
+    }
+
+    /// Tries a copy until it neither faults nor is refused.
+    fn copy(&self, mut copy: impl FnMut() -> Result<(), PageFault>) -> Result<(), Errno> {
+        while let Err(fault) = copy() {
+            self.space.fault(fault).map_err(|_| Errno::FAULT)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a value.
+    pub fn read<T: Plain>(&self, from: usize) -> Result<T, Errno> {
+        let mut value = MaybeUninit::<T>::zeroed();
+        // SAFETY: the bytes of the value, which are zero so far.
+        let bytes = unsafe { slice::from_raw_parts_mut(value.as_mut_ptr().cast(), size_of::<T>()) };
+        self.read_bytes(from, bytes)?;
+        // SAFETY: all bytes are a value, as `Plain` says.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// Writes a value.
+    pub fn write<T: Plain>(&self, to: usize, value: T) -> Result<(), Errno> {
+        // SAFETY: the bytes of a value, all of them defined.
+        let bytes = unsafe { slice::from_raw_parts((&raw const value).cast(), size_of::<T>()) };
+        self.write_bytes(to, bytes)
+    }
+
+    /// Reads the bytes up to a 0, which are fewer than `most`.
+    pub fn read_text(&self, from: usize, most: usize) -> Result<Vec<u8>, Errno> {
+        /// Bytes that are read at once: a page begins with a part, and the next one may not be there.
+        const PART: usize = 64;
+        let mut text = Vec::new();
+        while text.len() < most {
+            let at = from.checked_add(text.len()).ok_or(Errno::FAULT)?;
+            let count = (PART - at % PART).min(most - text.len());
+            let mut part = [0; PART];
+            let part = &mut part[..count];
+            self.read_bytes(at, part)?;
+            if let Some(end) = part.iter().position(|&byte| byte == 0) {
+                text.extend_from_slice(&part[..end]);
+                return Ok(text);
+            }
+            text.extend_from_slice(part);
+        }
+        Err(Errno::NAMETOOLONG)
+    }
+
+    /// Reads a path.
+    pub fn read_path(&self, from: usize) -> Result<Vec<u8>, Errno> {
+        self.read_text(from, PATH)
+    }
+}

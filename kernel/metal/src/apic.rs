@@ -1,0 +1,97 @@
+//! The local APIC: interrupts between CPUs, and each CPU's timer.
+
+use crate::cpu::Cpu;
+use crate::memory::physical;
+use crate::{clock, shootdown};
+use core::sync::atomic::Ordering;
+
+/// The first number of an interrupt; those below are exceptions.
+pub(crate) const FIRST: usize = 32;
+/// A CPU is to look at its scheduler.
+pub(crate) const KICK: u8 = 240;
+/// A CPU's time has come.
+const TIMER: u8 = 241;
+/// A CPU is to flush.
+pub(crate) const FLUSH: u8 = 242;
+/// An interrupt that was withdrawn; it is not acknowledged.
+const SPURIOUS: u8 = 255;
+
+/// Where the registers lie.
+const BASE: u64 = 0xfee0_0000;
+const ID: u64 = 0x20;
+const TASK_PRIORITY: u64 = 0x80;
+const END_OF_INTERRUPT: u64 = 0xb0;
+const SPURIOUS_VECTOR: u64 = 0xf0;
+const COMMAND: u64 = 0x300;
+const COMMAND_TARGET: u64 = 0x310;
+const TIMER_VECTOR: u64 = 0x320;
+const TIMER_COUNT: u64 = 0x380;
+const TIMER_REST: u64 = 0x390;
+const TIMER_DIVISOR: u64 = 0x3e0;
+
+/// In the spurious vector: the APIC is on.
+const ON: u32 = 1 << 8;
+/// Of the timer: it counts 16 bus cycles as one.
+const BY_16: u32 = 3;
+/// Of a command: it is still on its way.
+const PENDING: u32 = 1 << 12;
+/// Commands by which a CPU starts: INIT, and STARTUP at a page below 1 MiB.
+pub(crate) const INIT: u32 = 0x4500;
+pub(crate) const STARTUP: u32 = 0x4600;
+
+fn read(register: u64) -> u32 {
+    // SAFETY: a register of the calling CPU's APIC, in the direct map.
+    unsafe { physical::<u32>(BASE + register).read_volatile() }
+}
+
+fn write(register: u64, value: u32) {
+    // SAFETY: a register of the calling CPU's APIC, in the direct map; the registers touch no memory.
+    unsafe {
+        physical::<u32>(BASE + register)
+            .cast_mut()
+            .write_volatile(value)
+    };
+}
+
+/// Turns the calling CPU's APIC on; returns its number.
+pub(crate) fn begin() -> u32 {
+    write(TASK_PRIORITY, 0);
+    write(SPURIOUS_VECTOR, ON | u32::from(SPURIOUS));
+    write(TIMER_DIVISOR, BY_16);
+    write(TIMER_VECTOR, u32::from(TIMER));
+    read(ID) >> 24
+}
+
+/// Sends a command, or an interrupt's number, to a CPU. Handlers send nothing, so that none comes
+/// between the two halves of another's command.
+pub(crate) fn send(apic: u32, command: u32) {
+    while read(COMMAND) & PENDING != 0 {
+        core::hint::spin_loop();
+    }
+    write(COMMAND_TARGET, apic << 24);
+    write(COMMAND, command);
+}
+
+/// Starts the timer; it counts to 0.
+pub(crate) fn set_timer(ticks: u32) {
+    write(TIMER_COUNT, ticks);
+}
+
+/// What the timer has left to count.
+pub(crate) fn timer_rest() -> u32 {
+    read(TIMER_REST)
+}
+
+/// An interrupt has come to the calling CPU, whose interrupts are off.
+pub(crate) fn serve(number: usize) {
+    if number == usize::from(SPURIOUS) {
+        return;
+    }
+    write(END_OF_INTERRUPT, 0);
+    match number as u8 {
+        // Long waits take several rounds of the timer.
+        TIMER if clock::rearm() => {}
+        FLUSH => shootdown::serve(),
+        _ => Cpu::this().pending.store(true, Ordering::Relaxed),
+    }
+}

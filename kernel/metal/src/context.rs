@@ -1,0 +1,248 @@
+//! Contexts: a stack, saved registers and a task's words.
+
+use crate::cpu::{Cpu, Pin};
+use crate::stacks::Stack;
+use crate::{Metal, clock, mmu, shootdown};
+use alloc::boxed::Box;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::{offset_of, replace};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering};
+use machine::{Contexts, Cpus, Frame, Job, Locals, Tasks};
+use x86_64::VirtAddr;
+use x86_64::instructions::interrupts;
+use x86_64::registers::model_specific::FsBase;
+
+/// Names a context. Contexts are used again, never freed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Context(NonNull<Body>);
+
+// SAFETY: a name; `Body` says who touches what.
+unsafe impl Send for Context {}
+// SAFETY: a name; `Body` says who touches what.
+unsafe impl Sync for Context {}
+
+type Exit = Box<dyn FnOnce() -> Context + Send>;
+
+/// A context. Cells belong to the CPU that runs it, and before that to its creator.
+struct Body {
+    stack: Option<Stack>,
+    /// The stack pointer, while no CPU runs it.
+    saved: Cell<usize>,
+    /// The task's words.
+    locals: UnsafeCell<Locals>,
+    /// Whether a CPU runs it.
+    runs: AtomicBool,
+    /// The register FS in user mode.
+    thread_pointer: Cell<usize>,
+    /// The tables that it translates by, on the CPU with this index.
+    root: Cell<(Option<Frame>, usize)>,
+    /// What it does first and last.
+    work: Cell<Option<(Job, Exit)>>,
+    /// The next in the list of unused ones; under [`BUSY`].
+    next: Cell<Option<Context>>,
+}
+
+/// Contexts without a job, and their lock.
+static UNUSED: machine::NativeCell<Option<Context>> = machine::NativeCell::holding(None);
+static BUSY: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    fn switch_stacks(from: *mut usize, to: usize);
+    fn begin_context();
+}
+
+impl Context {
+    fn new(stack: Option<Stack>) -> Self {
+        Context(NonNull::from(Box::leak(Box::new(Body {
+            stack,
+            saved: Cell::new(0),
+            locals: UnsafeCell::new(Locals::ZERO),
+            runs: AtomicBool::new(false),
+            thread_pointer: Cell::new(0),
+            root: Cell::new((None, 0)),
+            work: Cell::new(None),
+            next: Cell::new(None),
+        }))))
+    }
+
+    fn body(&self) -> &Body {
+        // SAFETY: contexts are never freed.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The words of the task.
+    pub(crate) fn locals(&self) -> *mut Locals {
+        self.body().locals.get()
+    }
+
+    /// Drops the task's words; those that follow are 0.
+    pub(crate) fn drop_locals(&self) {
+        // SAFETY: the calling context's own, and no reference is left when its job has ended.
+        drop(unsafe { replace(&mut *self.locals(), Locals::ZERO) });
+    }
+
+    /// An unused one, or a new one; `None` if memory is short.
+    fn take() -> Option<Self> {
+        let unused = list(|first| {
+            let taken = *first;
+            *first = taken.and_then(|taken| taken.body().next.take());
+            taken
+        });
+        unused.or_else(|| Some(Self::new(Some(Stack::new()?))))
+    }
+
+    fn give(self) {
+        list(|first| self.body().next.set(first.replace(self)));
+    }
+}
+
+/// Calls `f` with the list of unused contexts, under its lock.
+fn list<R>(f: impl FnOnce(&mut Option<Context>) -> R) -> R {
+    use machine::SharedCell;
+    // Acquire and release: what one holder of the lock does, the next sees. The kernel is not
+    // preempted, and handlers use no contexts.
+    Metal::spin_until(|| !BUSY.swap(true, Ordering::Acquire));
+    // SAFETY: under the lock.
+    let result = f(unsafe { &mut *UNUSED.write() });
+    BUSY.store(false, Ordering::Release);
+    result
+}
+
+/// Makes what `cpu` runs a context of its own.
+pub(crate) fn adopt(cpu: &Cpu) {
+    cpu.context.set(Some(Context::new(None)));
+}
+
+/// Sets the register FS of the calling task's user mode.
+pub fn set_thread_pointer(value: usize) {
+    Metal::context().body().thread_pointer.set(value);
+    load_thread_pointer(Cpu::this(), value);
+}
+
+fn load_thread_pointer(cpu: &Cpu, value: usize) {
+    if cpu.thread_pointer.replace(value) != value {
+        FsBase::write(VirtAddr::new_truncate(value as u64));
+    }
+}
+
+/// Whether a CPU runs the task with these words.
+pub(crate) fn runs(locals: usize) -> bool {
+    let body = (locals - offset_of!(Body, locals)) as *const Body;
+    // SAFETY: all words that tasks have are contexts', which are never freed.
+    unsafe { &*body }.runs.load(Ordering::Relaxed)
+}
+
+/// The calling CPU is to run `to`; returns the one that it ran.
+fn go_on_with(to: Context) -> Context {
+    let cpu = Cpu::this();
+    let from = cpu.context.replace(Some(to)).expect("a CPU runs a context");
+    from.body().runs.store(false, Ordering::Relaxed);
+    to.body().runs.store(true, Ordering::Relaxed);
+    load_thread_pointer(cpu, to.body().thread_pointer.get());
+    from.body().root.set((cpu.root.get(), cpu.index.get()));
+    // On another CPU the context's tables are activated by who knows that they are in use there.
+    let (root, at) = to.body().root.get();
+    mmu::translate_by(cpu, root.filter(|_| at == cpu.index.get()));
+    from
+}
+
+/// The calling context goes on: the one that its CPU ran before is off its stack.
+fn arrived() {
+    if let Some(ended) = Cpu::this().ended.take() {
+        ended.give();
+    }
+}
+
+/// Where a context begins, called by `trap.s`.
+#[unsafe(no_mangle)]
+extern "C" fn metal_begin(body: NonNull<Body>) -> ! {
+    arrived();
+    let me = Context(body);
+    let (job, exit) = me.body().work.take().expect("a context has a job");
+    job();
+    me.drop_locals();
+    let next = exit();
+    me.drop_locals();
+    go_on_with(next);
+    Cpu::this().ended.set(Some(me));
+    // SAFETY: as `Contexts::switch`; nobody comes back here, and the context is free once it is left.
+    unsafe { switch_stacks(me.body().saved.as_ptr(), next.body().saved.get()) };
+    unreachable!("an ended context goes on")
+}
+
+impl Contexts for Metal {
+    type Context = Context;
+
+    fn create(job: Job, exit: Exit) -> Option<Context> {
+        let context = Context::take()?;
+        let body = context.body();
+        body.work.set(Some((job, exit)));
+        body.thread_pointer.set(0);
+        body.root.set((None, 0));
+        // What `switch_stacks` takes off a stack: six registers, of which `rbx` is the fifth from
+        // the end, and the return address. The rest keeps the stack aligned.
+        let top = body.stack.expect("a task has a stack").top();
+        let begin = begin_context as *const () as usize;
+        let words = [0, 0, 0, 0, 0, context.0.as_ptr().addr(), begin, 0, 0];
+        let start = top - size_of_val(&words);
+        // SAFETY: the end of a stack that nobody uses.
+        unsafe { (start as *mut [usize; 9]).write(words) };
+        body.saved.set(start);
+        Some(context)
+    }
+
+    fn context() -> Context {
+        Cpu::this().context.get().expect("a CPU runs a context")
+    }
+
+    fn first_pin() -> Pin {
+        Pin::counted()
+    }
+
+    unsafe fn switch(to: Context, _ready: u64) {
+        debug_assert!(
+            Metal::pins() == 1,
+            "a task leaves its CPU with {} pins",
+            Metal::pins()
+        );
+        let from = go_on_with(to);
+        if from != to {
+            // SAFETY: the caller says that `to` runs nowhere; its stack pointer is saved.
+            unsafe { switch_stacks(from.body().saved.as_ptr(), to.body().saved.get()) };
+        }
+        arrived();
+    }
+
+    fn set_timer(time: u64) {
+        clock::set_timer(time);
+    }
+
+    fn kick(cpu: usize) {
+        let pin = Metal::pin();
+        let target = Cpu::of(cpu);
+        match target.index.get() == Cpu::this().index.get() {
+            true => target.pending.store(true, Ordering::Relaxed),
+            false => crate::apic::send(target.apic.get(), u32::from(crate::apic::KICK)),
+        }
+        drop(pin);
+    }
+
+    fn wait_for_interrupt(pin: Pin) {
+        wait(Cpu::this());
+        drop(pin);
+        Metal::safe_point();
+    }
+}
+
+/// Waits until the calling CPU has an interrupt for its scheduler.
+pub(crate) fn wait(cpu: &Cpu) {
+    interrupts::disable();
+    shootdown::enter_idle(cpu);
+    while !cpu.pending.load(Ordering::Relaxed) {
+        interrupts::enable_and_hlt();
+        interrupts::disable();
+    }
+    shootdown::leave_idle(cpu);
+    interrupts::enable();
+}

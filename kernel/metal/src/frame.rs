@@ -1,0 +1,240 @@
+//! What the CPU held when a trap came.
+
+use crate::apic;
+use crate::cpu::Cpu;
+use crate::trap;
+use core::sync::atomic::Ordering;
+use machine::{Access, PageFault, pte};
+use x86_64::instructions::interrupts;
+use x86_64::registers::control::Cr2;
+
+/// The registers of interrupted code. `trap.s` relies on the order.
+#[repr(C, align(16))]
+#[derive(Clone)]
+#[allow(missing_docs)] // the processor's own names
+pub struct Frame {
+    /// As `fxsave` writes them.
+    pub sse: [u8; 512],
+    pub r15: usize,
+    pub r14: usize,
+    pub r13: usize,
+    pub r12: usize,
+    pub r11: usize,
+    pub r10: usize,
+    pub r9: usize,
+    pub r8: usize,
+    pub rbp: usize,
+    pub rdi: usize,
+    pub rsi: usize,
+    pub rdx: usize,
+    pub rcx: usize,
+    pub rbx: usize,
+    pub rax: usize,
+    /// The exception's or interrupt's number, or [`SYSTEM_CALL`].
+    pub(crate) number: usize,
+    /// The exception's error code.
+    pub(crate) error: usize,
+    pub rip: usize,
+    pub(crate) cs: usize,
+    pub rflags: usize,
+    pub rsp: usize,
+    pub(crate) ss: usize,
+}
+
+/// Why a thread has left user mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// It asks for a service.
+    SystemCall,
+    /// Translation refused an access.
+    PageFault(PageFault),
+    /// Another exception, with its number.
+    Exception(usize),
+    /// An interrupt, which has been served.
+    Interrupt,
+    /// None: an interrupt that came in the kernel waits for a safe point.
+    Wanted,
+}
+
+/// The number of a system call's frame.
+pub(crate) const SYSTEM_CALL: usize = 256;
+/// The number of a page fault.
+pub(crate) const PAGE_FAULT: usize = 14;
+/// Flags of user code: interrupts are on.
+const FLAGS: usize = 0x202;
+/// Of these: the processor traps after each instruction.
+const TRAP_FLAG: usize = 0x100;
+/// What user code may set in its flags: the arithmetic ones, TF, DF, AC, ID.
+const USER_FLAGS: usize = 0x24_0dd5;
+
+impl Frame {
+    /// A thread that begins at `rip` with the stack `rsp`; all other registers are 0.
+    pub fn new(rip: usize, rsp: usize) -> Self {
+        let mut frame = Frame {
+            sse: [0; 512],
+            r15: 0,
+            r14: 0,
+            r13: 0,
+            r12: 0,
+            r11: 0,
+            r10: 0,
+            r9: 0,
+            r8: 0,
+            rbp: 0,
+            rdi: 0,
+            rsi: 0,
+            rdx: 0,
+            rcx: 0,
+            rbx: 0,
+            rax: 0,
+            number: 0,
+            error: 0,
+            rip,
+            cs: trap::USER_CODE,
+            rflags: FLAGS,
+            rsp,
+            ss: trap::USER_DATA,
+        };
+        // All exceptions masked: the x87 control word, and MXCSR.
+        frame.sse[..2].copy_from_slice(&0x37f_u16.to_le_bytes());
+        frame.sse[24..28].copy_from_slice(&0x1f80_u32.to_le_bytes());
+        frame
+    }
+
+    /// The general registers in the order in which `sigcontext` has them: r8 to r15, rdi, rsi, rbp, rbx,
+    /// rdx, rax, rcx, rsp, rip, and the flags.
+    pub fn general(&self) -> [usize; 18] {
+        [
+            self.r8,
+            self.r9,
+            self.r10,
+            self.r11,
+            self.r12,
+            self.r13,
+            self.r14,
+            self.r15,
+            self.rdi,
+            self.rsi,
+            self.rbp,
+            self.rbx,
+            self.rdx,
+            self.rax,
+            self.rcx,
+            self.rsp,
+            self.rip,
+            self.rflags,
+        ]
+    }
+
+    /// Sets what [`Frame::general`] returns.
+    pub fn set_general(&mut self, values: [usize; 18]) {
+        let places = [
+            &mut self.r8,
+            &mut self.r9,
+            &mut self.r10,
+            &mut self.r11,
+            &mut self.r12,
+            &mut self.r13,
+            &mut self.r14,
+            &mut self.r15,
+            &mut self.rdi,
+            &mut self.rsi,
+            &mut self.rbp,
+            &mut self.rbx,
+            &mut self.rdx,
+            &mut self.rax,
+            &mut self.rcx,
+            &mut self.rsp,
+            &mut self.rip,
+            &mut self.rflags,
+        ];
+        for (place, value) in places.into_iter().zip(values) {
+            *place = value;
+        }
+    }
+
+    /// Sets the SSE registers to what a task says they are; whether the processor takes that: the
+    /// upper half of MXCSR must be 0.
+    pub fn set_sse(&mut self, sse: &[u8; 512]) -> bool {
+        let fits = sse[26..28] == [0; 2];
+        if fits {
+            self.sse = *sse;
+        }
+        fits
+    }
+
+    /// The segment registers, as `sigcontext` has them: cs, gs, fs, ss.
+    pub fn segments(&self) -> usize {
+        self.cs | self.ss << 48
+    }
+
+    /// Runs the calling task in user mode, in the space that is active, up to its next trap.
+    #[inline]
+    pub fn run(&mut self) -> Trap {
+        self.rflags = self.rflags & USER_FLAGS | FLAGS;
+        if self.rip >= pte::USER_END {
+            // The processor would refuse it in the kernel's name.
+            return Trap::PageFault(PageFault {
+                address: self.rip,
+                access: Access::Execute,
+                present: false,
+            });
+        }
+        interrupts::disable();
+        if Cpu::this().pending.load(Ordering::Relaxed) {
+            interrupts::enable();
+            return Trap::Wanted;
+        }
+        // SAFETY: the frame leads to user mode: `new` alone sets its segments, and its address and
+        // flags are a task's.
+        unsafe { trap::enter(self, self.fits_sysret()) };
+        let trap = match self.number {
+            SYSTEM_CALL => Trap::SystemCall,
+            _ => self.trap(),
+        };
+        interrupts::enable();
+        trap
+    }
+
+    /// Whether `sysret` does what `iret` would, at less cost: it takes RIP from RCX and RFLAGS from R11,
+    /// as the system call has left them. With TF it would trap one instruction later. It checks RIP in
+    /// the kernel's name, but `run` has.
+    #[inline]
+    fn fits_sysret(&self) -> bool {
+        self.number == SYSTEM_CALL
+            && self.rcx == self.rip
+            && self.r11 == self.rflags
+            && self.rflags & TRAP_FLAG == 0
+    }
+
+    /// What has come, but a system call; serves it if it is an interrupt.
+    fn trap(&self) -> Trap {
+        // A system call has cleared AC, these have not.
+        crate::access::forbid();
+        match self.number {
+            PAGE_FAULT => Trap::PageFault(page_fault(self.error)),
+            number if number < apic::FIRST => Trap::Exception(number),
+            number => {
+                apic::serve(number);
+                Trap::Interrupt
+            }
+        }
+    }
+}
+
+/// The page fault that has just come, by its error code.
+pub(crate) fn page_fault(error: usize) -> PageFault {
+    const PRESENT: usize = 1;
+    const WRITE: usize = 2;
+    const FETCH: usize = 16;
+    let access = match error {
+        _ if error & FETCH != 0 => Access::Execute,
+        _ if error & WRITE != 0 => Access::Write,
+        _ => Access::Read,
+    };
+    PageFault {
+        address: Cr2::read_raw() as usize,
+        access,
+        present: error & PRESENT != 0,
+    }
+}

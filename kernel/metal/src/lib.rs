@@ -1,0 +1,70 @@
+//! x86-64 processors without an operating system, as a machine.
+//!
+//! A loader that speaks PVH (QEMU's `-kernel`) starts the kernel in `boot.s`, which calls
+//! `kernel_main`, the kernel's own. [`start_cpus`] starts the other CPUs; from then on [`Metal`]
+//! keeps the contract of `machine`.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `boot` | from the loader to `kernel_main`: memory, command line, the first CPU |
+//! | `acpi`, `start` | which CPUs there are, and how they start |
+//! | `cpu` | what belongs to one CPU; pins |
+//! | `trap`, `frame` | exceptions, interrupts, system calls |
+//! | `apic` | interrupts between CPUs, timers |
+//! | `clock` | nanoseconds since the start |
+//! | `memory`, `stacks` | frames that are handed over; kernel stacks with guard pages |
+//! | `mmu`, `shootdown`, `access` | address spaces, flushes, a task's memory |
+//! | `disk` | a virtio block device |
+//! | `context`, `task`, `execute` | stacks to switch to; tasks without and with a scheduler |
+//! | `report` | console, report channel, the end of the machine, backtraces |
+//!
+//! # The kernel is not preempted
+//! A timer or a kick that comes while the kernel runs waits for a safe point: the return to user
+//! mode, [`machine::Tasks::safe_point`], or the wait for an interrupt. Only shootdowns are served at
+//! once. So a context moves to another CPU only where it says so, and an interrupt handler never
+//! waits.
+//!
+//! # Address spaces
+//! A context has tables as it has registers: the CPU translates by them when it goes on with the
+//! context, and by the kernel's own when it goes on with one that has none, such as its idle one. So
+//! the tables of a task that has ended are in use nowhere.
+#![no_std]
+
+extern crate alloc;
+
+mod access;
+mod acpi;
+mod apic;
+mod boot;
+mod builtins;
+mod clock;
+mod context;
+mod cpu;
+mod disk;
+mod execute;
+mod frame;
+mod memory;
+mod mmu;
+pub mod report;
+mod shootdown;
+mod stacks;
+mod start;
+mod task;
+mod trap;
+
+pub use access::{copy_from_user, copy_to_user};
+pub use boot::{command_line, initrd};
+pub use clock::{cycles, nanoseconds, start_of_time};
+pub use context::{Context, set_thread_pointer};
+pub use cpu::{MOST as MOST_CPUS, Pin};
+pub use disk::{Disk, DiskError, Transfer};
+pub use execute::schedule;
+pub use frame::{Frame as TrapFrame, Trap};
+pub use memory::{DIRECT_MAP, heap};
+pub use start::{hardware_capabilities, start_cpus};
+
+/// The machine on which this code runs: there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metal;
+
+machine::native_atomics!(Metal);

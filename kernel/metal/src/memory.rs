@@ -1,0 +1,210 @@
+//! Physical memory: what the firmware says there is, without what the kernel keeps for itself.
+
+use crate::Metal;
+use core::arch::asm;
+use core::ops::{BitOr, Range};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME, pte};
+
+/// Where the kernel sees physical address 0.
+pub const DIRECT_MAP: usize = 0xffff_8000_0000_0000;
+/// Virtual minus physical addresses of the kernel's image.
+const IMAGE: usize = 0xffff_ffff_8000_0000;
+/// Below it lies what firmware and loader use, and where the other CPUs start.
+const LOW: u64 = 1 << 20;
+/// What `boot.s` maps.
+pub(crate) const MAPPED: u64 = 4 << 30;
+/// In an entry: it holds in all address spaces.
+const GLOBAL: u64 = 1 << 8;
+/// The most ranges of usable frames.
+const RANGES: usize = 32;
+/// The kernel's heap is at least so large, and a part of all memory.
+const LEAST_HEAP: u64 = 16 << 20;
+const HEAP_PART: u64 = 8;
+
+unsafe extern "C" {
+    static kernel_end: u8;
+    static boot_root: u8;
+    static direct_upper: [AtomicU64; pte::ENTRIES];
+}
+
+/// The usable frames: `start << 32 | end` of each range. Written once, by `begin`.
+static USABLE: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// The heap's first physical address, and its bytes. Written once, by `begin`.
+static HEAP: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Where the kernel sees a physical address.
+#[inline]
+pub(crate) fn physical<T>(address: u64) -> *const T {
+    (DIRECT_MAP + address as usize) as *const T
+}
+
+/// The physical address of a static of the kernel's image.
+pub(crate) fn image_address<T>(place: *const T) -> u64 {
+    (place.addr() - IMAGE) as u64
+}
+
+/// The kernel's root table.
+pub(crate) fn kernel_root() -> Frame {
+    Frame::containing(image_address(&raw const boot_root))
+}
+
+/// The memory that belongs to the kernel's heap.
+pub fn heap() -> (*mut u8, usize) {
+    let [address, bytes] = [0, 1].map(|index| HEAP[index].load(Ordering::Relaxed));
+    (physical::<u8>(address).cast_mut(), bytes as usize)
+}
+
+/// Divides memory: `ram` are the firmware's ranges, ascending, and `initrd` is the kernel's.
+pub(crate) fn begin(ram: impl Iterator<Item = Range<u64>> + Clone, initrd: Range<u64>) {
+    let past = image_address(&raw const kernel_end);
+    let free = ram.flat_map(|range| {
+        let start = range.start.max(LOW).max(past);
+        let before = start..range.end.min(initrd.start.max(start));
+        let after = start.max(initrd.end)..range.end;
+        match initrd.is_empty() || initrd.start >= range.end || initrd.end <= start {
+            true => [start..range.end, 0..0],
+            false => [before, after],
+        }
+    });
+    let page = PAGE_SIZE as u64;
+    let free = free.map(|range| range.start.next_multiple_of(page)..range.end & !(page - 1));
+    let free = free.filter(|range| range.start < range.end);
+    let total: u64 = free.clone().map(|range| range.end - range.start).sum();
+    let bytes = (total / HEAP_PART).max(LEAST_HEAP) & !(page - 1);
+    // The heap is the end of the last range below 4 GiB that has room for it.
+    let fits = |range: &Range<u64>| range.end <= MAPPED && range.end - range.start > bytes;
+    let host = free
+        .clone()
+        .filter(fits)
+        .last()
+        .expect("no room for the kernel's heap");
+    let heap = host.end - bytes..host.end;
+    HEAP[0].store(heap.start, Ordering::Relaxed);
+    HEAP[1].store(bytes, Ordering::Relaxed);
+    for range in free {
+        let end = if range.end == heap.end {
+            heap.start
+        } else {
+            range.end
+        };
+        push(range.start, end);
+    }
+    // The tables that map what lies above come from the heap's end, and are never given back.
+    extend_direct_map();
+}
+
+fn push(start: u64, end: u64) {
+    let index = COUNT.load(Ordering::Relaxed);
+    assert!(index < RANGES, "memory lies in more than {RANGES} ranges");
+    let [start, end] = [start, end].map(|address| address / PAGE_SIZE as u64);
+    USABLE[index].store(start << 32 | end, Ordering::Relaxed);
+    COUNT.store(index + 1, Ordering::Relaxed);
+}
+
+/// Maps the memory above 4 GiB in pages of 2 MiB.
+fn extend_direct_map() {
+    const GIB: u64 = 1 << 30;
+    let end = (Metal.frame_end() * PAGE_SIZE) as u64;
+    for gib in MAPPED / GIB..end.div_ceil(GIB) {
+        let bytes = HEAP[1].fetch_sub(PAGE_SIZE as u64, Ordering::Relaxed) - PAGE_SIZE as u64;
+        let table = Frame::containing(HEAP[0].load(Ordering::Relaxed) + bytes);
+        for index in 0..pte::ENTRIES {
+            let address = gib * GIB + (index * pte::span(1)) as u64;
+            let entry = address | pte::PRESENT | pte::WRITABLE | pte::HUGE | GLOBAL;
+            Metal.word(table, index).store(entry, Ordering::Relaxed);
+        }
+        let entry = table.address() | pte::PRESENT | pte::WRITABLE;
+        // SAFETY: a table of the kernel's, of which an entry is filled that nobody uses yet.
+        let upper = unsafe { &direct_upper };
+        upper[gib as usize].store(entry, Ordering::Release);
+    }
+}
+
+/// How many words at the range's start have no bit of `mask`: a multiple of 8, perhaps fewer than there
+/// are. Most of a table is empty.
+#[inline(never)]
+fn empty_words(words: &[AtomicU64; WORDS_PER_FRAME], range: Range<usize>, mask: u64) -> usize {
+    const TOGETHER: usize = 8;
+    let (groups, _) = words[range].as_chunks::<TOGETHER>();
+    let is_empty = |words: &&[AtomicU64; TOGETHER]| {
+        let words = words.iter().map(|word| word.load(Ordering::Relaxed));
+        words.fold(0, BitOr::bitor) & mask == 0
+    };
+    TOGETHER * groups.iter().take_while(is_empty).count()
+}
+
+// SAFETY: `boot.s` and `extend_direct_map` map all memory at `DIRECT_MAP`; `USABLE` has none of
+// what the kernel uses otherwise.
+unsafe impl Memory for Metal {
+    fn frame_end(&self) -> usize {
+        let last = COUNT.load(Ordering::Relaxed).checked_sub(1);
+        last.map_or(0, |last| {
+            USABLE[last].load(Ordering::Relaxed) as u32 as usize
+        })
+    }
+
+    fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
+        for range in &USABLE[..COUNT.load(Ordering::Relaxed)] {
+            let range = range.load(Ordering::Relaxed);
+            each((range >> 32) as u32..range as u32);
+        }
+    }
+
+    #[inline]
+    fn direct_map(&self, frame: Frame) -> NonNull<u8> {
+        let address = physical::<u8>(frame.address()).cast_mut();
+        // SAFETY: the direct map does not begin at 0.
+        unsafe { NonNull::new_unchecked(address) }
+    }
+
+    #[inline]
+    fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+        assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
+        // SAFETY: the word lies in the frame, which is mapped for ever; shared words are atomic.
+        unsafe {
+            self.direct_map(frame)
+                .cast::<AtomicU64>()
+                .add(index)
+                .as_ref()
+        }
+    }
+
+    #[inline]
+    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+        // SAFETY: as in `word`.
+        let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
+        let found = |index: usize| {
+            let value = words[index].load(Ordering::Relaxed);
+            (value & mask != 0).then_some((index, value))
+        };
+        // Entries often follow one another.
+        if first < end
+            && let Some(at_once) = found(first)
+        {
+            return Some(at_once);
+        }
+        (first + empty_words(words, first..end, mask)..end).find_map(found)
+    }
+
+    fn zero(&self, frame: Frame) {
+        // SAFETY: the caller owns the frame, which has so many words.
+        unsafe {
+            asm!("rep stosq", inout("rcx") WORDS_PER_FRAME => _,
+                 inout("rdi") self.direct_map(frame).as_ptr() => _, in("rax") 0u64,
+                 options(nostack, preserves_flags));
+        }
+    }
+
+    fn copy(&self, from: Frame, to: Frame) {
+        // SAFETY: the caller owns `to`; both have so many words.
+        unsafe {
+            asm!("rep movsq", inout("rcx") WORDS_PER_FRAME => _,
+                 inout("rsi") self.direct_map(from).as_ptr() => _,
+                 inout("rdi") self.direct_map(to).as_ptr() => _,
+                 options(nostack, preserves_flags));
+        }
+    }
+}

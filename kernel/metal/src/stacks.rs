@@ -1,0 +1,77 @@
+//! Kernel stacks: mapped one after the other, with a hole below each, so that an overflow faults.
+
+use crate::Metal;
+use alloc::alloc::{Layout, alloc_zeroed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use machine::{Frame, Memory, PAGE_SIZE, pte};
+
+/// Where the stacks lie.
+pub(crate) const BASE: usize = 0xffff_ff00_0000_0000;
+/// From one stack to the next.
+const STRIDE: usize = 64 << 10;
+/// Pages of a stack; the rest is the hole.
+const PAGES: usize = 12;
+
+unsafe extern "C" {
+    static stacks_upper: [AtomicU64; pte::ENTRIES];
+}
+
+/// How many there are. Only `Stack::new` changes it, under `BUSY`.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+static METAL: Metal = Metal;
+
+/// A kernel stack; it stays mapped for ever.
+#[derive(Clone, Copy)]
+pub(crate) struct Stack(usize);
+
+impl Stack {
+    /// A new stack; `None` if memory is short.
+    pub(crate) fn new() -> Option<Self> {
+        // Acquire: pairs with the release below; one CPU at a time changes the tables.
+        while BUSY.swap(1, Ordering::Acquire) == 1 {
+            core::hint::spin_loop();
+        }
+        let number = COUNT.load(Ordering::Relaxed);
+        let top = BASE + (number + 1) * STRIDE;
+        let mut pages = (1..=PAGES).map(|page| map(top - page * PAGE_SIZE));
+        let mapped = pages.all(|page| page.is_some());
+        if mapped {
+            COUNT.store(number + 1, Ordering::Relaxed);
+        }
+        BUSY.store(0, Ordering::Release);
+        mapped.then_some(Stack(top))
+    }
+
+    /// The first address past the stack.
+    pub(crate) fn top(self) -> usize {
+        self.0
+    }
+}
+
+/// Maps a page of memory at `address`, unless there is one.
+fn map(address: usize) -> Option<()> {
+    // SAFETY: a table of the image, whose words are atomic.
+    let mut entry = &unsafe { &stacks_upper }[pte::index(address, 2)];
+    for level in [1, 0] {
+        let table = filled(entry)?;
+        entry = METAL.word(table, pte::index(address, level));
+    }
+    filled(entry).map(drop)
+}
+
+/// The frame that the entry names; a new one if it names none.
+fn filled(entry: &AtomicU64) -> Option<Frame> {
+    let value = entry.load(Ordering::Relaxed);
+    if value & pte::PRESENT != 0 {
+        return Some(pte::frame(value));
+    }
+    let layout = Layout::from_size_align(PAGE_SIZE, PAGE_SIZE).expect("a page");
+    // SAFETY: the layout is not empty.
+    let page = unsafe { alloc_zeroed(layout) };
+    let address = page.addr().checked_sub(crate::DIRECT_MAP)? as u64;
+    // An absent entry is cached nowhere.
+    entry.store(address | pte::PRESENT | pte::WRITABLE, Ordering::Release);
+    Some(Frame::containing(address))
+}
