@@ -1,4 +1,5 @@
-//! Guests under stress: more memory than there is, on a disk; each preset's policies on real page tables.
+//! Guests under stress: more memory than there is, on a disk; each preset's policies on real page tables; stale
+//! translations.
 
 use baselines::selected::Preset;
 use emulator::boot::{self, Console};
@@ -59,6 +60,21 @@ fn a_disk_has_what_memory_has_not() {
     assert_eq!(ended, Ended::Exit(137), "{text}{notes:?}");
     let short = |line: &String| line.starts_with("memory is short: process ");
     assert!(notes.iter().any(short), "{notes:?}");
+}
+
+/// A page that is gone for one CPU is gone for all; and where the interrupt to the others is left out, that shows.
+#[test]
+fn no_translation_outlives_its_page() {
+    let machine = Machine {
+        cpus: 2,
+        ..Machine::default()
+    };
+    let (ended, text, notes) = run(&machine, &[], &["stale"]);
+    assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
+    assert_eq!(text, "stale translations in no rounds\n");
+    let (ended, text, _) = run(&machine, &["plant=no-shootdown"], &["stale"]);
+    assert_eq!(ended, Ended::Exit(1), "{text}");
+    assert_eq!(text, "stale translations in some rounds\n");
 }
 
 /// With each preset's policies two threads map, protect and unmap, and children are made meanwhile.

@@ -68,8 +68,8 @@ impl SiteName {
     /// The functions at a return address, inlined ones first.
     pub fn resolve(address: usize) -> Vec<SiteName> {
         let mut names = Vec::new();
-        // A return address comes after its call.
-        backtrace::resolve((address - 1) as *mut _, |symbol| {
+        // A return address comes after its call; 0 is none.
+        backtrace::resolve(address.saturating_sub(1) as *mut _, |symbol| {
             let function = symbol
                 .name()
                 .map(|name| format!("{name:#}"))

@@ -29,6 +29,9 @@ fn kernel_main() -> ! {
     if has("conformance") {
         conformance::run(machine);
     }
+    if has("plant=no-shootdown") {
+        metal::forget_others();
+    }
     let preset = words().find_map(|word| word.strip_prefix("vm="));
     let preset = preset.map_or(Ok(Preset::Scalevm), str::parse);
     let preset = preset.unwrap_or_else(|unknown| panic!("vm=: {unknown}"));

@@ -61,6 +61,7 @@ pub use disk::{Disk, DiskError, Transfer};
 pub use execute::schedule;
 pub use frame::{Frame as TrapFrame, Trap};
 pub use memory::{DIRECT_MAP, heap};
+pub use shootdown::forget_others;
 pub use start::{hardware_capabilities, start_cpus};
 
 /// The machine on which this code runs: there is one.

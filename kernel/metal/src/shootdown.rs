@@ -16,8 +16,17 @@
 use crate::Metal;
 use crate::cpu::Cpu;
 use crate::{apic, mmu};
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::{AtomicBool, Ordering, fence};
 use machine::{Asid, CpuSet, Cpus, Flush, SharedCell};
+
+/// A planted bug: no other CPU is asked.
+static FORGETS_OTHERS: AtomicBool = AtomicBool::new(false);
+
+/// Plants a bug: from now on a CPU flushes its own TLB only. A test shows by it that stale translations
+/// would be noticed.
+pub fn forget_others() {
+    FORGETS_OTHERS.store(true, Ordering::Relaxed);
+}
 
 /// See [`machine::Mmu::shootdown`].
 pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
@@ -32,7 +41,7 @@ pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     unsafe { *me.request.write() = (asid, what) };
     let others = targets.iter().filter(|&cpu| cpu != me.index.get());
     for cpu in others.map(Cpu::of) {
-        if cpu.idle.load(Ordering::Relaxed) {
+        if cpu.idle.load(Ordering::Relaxed) || FORGETS_OTHERS.load(Ordering::Relaxed) {
             continue;
         }
         me.unacknowledged.fetch_add(1, Ordering::Relaxed);

@@ -137,15 +137,16 @@ fn ranges(range: Range, call: impl Fn(Range) -> Call) -> Vec<Call> {
 
 /// The first part of a range, and the last.
 fn shorter(range: Range) -> Vec<Range> {
+    let whole = range.bytes.is_multiple_of(PAGE);
     let first = lengths(range.bytes).into_iter();
-    let last = lengths(range.bytes).into_iter().map(|bytes| Range {
+    let last = lengths(range.bytes).into_iter().filter(|_| whole);
+    let last = last.map(|bytes| Range {
         start: range.start.plus(range.bytes - bytes),
         bytes,
     });
-    let whole = range.bytes.is_multiple_of(PAGE);
     first
         .map(|bytes| Range { bytes, ..range })
-        .chain(last.filter(|_| whole))
+        .chain(last)
         .collect()
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Tdq<M: Contexts> {
     pub(super) interrupted: M::AtomicU32,
     /// `TDF_NEEDRESCHED` of the current task: it makes way when it is back in user mode.
     pub(super) wanted: M::AtomicU32,
+    /// Whether an interrupt makes the current task make way, and no wake-up of its own.
+    pub(super) by_interrupt: M::AtomicU32,
     /// `TDF_SLICEEND` of the current task: because its slice is over.
     pub(super) slice_over: M::AtomicU32,
     /// `tdq_curthread`; none if the CPU is idle.
@@ -60,6 +62,7 @@ impl<M: Contexts> Tdq<M> {
             idle: word(),
             interrupted: word(),
             wanted: word(),
+            by_interrupt: word(),
             slice_over: word(),
             current: Link::new(),
             queues: RunQueues::new(),

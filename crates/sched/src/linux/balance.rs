@@ -6,10 +6,12 @@ use super::rq::RqGuard;
 use super::{Cfs, TICK, Task};
 use machine::{Atomic, Contexts, Ordering};
 
-/// `cache_nice_tries` of `SD_CPU_INIT`: after so many failures tasks are moved that are in caches.
+/// `cache_nice_tries` of `SD_MC_INIT`: after so many failures tasks are moved that are in caches.
 const NICE_TRIES: u32 = 1;
-/// A CPU with tasks looks for more every `balance_interval` (1 ms) × `busy_factor` (64).
-const BUSY_INTERVAL: u64 = 64_000_000;
+/// `max_interval`, in ticks: as long as nothing is to be moved, a CPU looks less often.
+const MAX_INTERVAL: u32 = 4;
+/// `busy_factor`: how much less often a CPU with tasks looks.
+const BUSY_FACTOR: u64 = 64;
 
 /// Why a CPU looks for tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,8 +37,10 @@ impl<M: Contexts> Cfs<M> {
     pub(super) fn rebalance(&self, cpu: usize, now: u64) {
         let rq = &self.rqs[cpu];
         if now >= rq.next_balance.load(Ordering::Relaxed) {
-            rq.next_balance
-                .store(now + BUSY_INTERVAL, Ordering::Relaxed);
+            let interval = u64::from(rq.interval.load(Ordering::Relaxed));
+            // HZ × CPUs / 10 at the most.
+            let ticks = (BUSY_FACTOR * interval).min(100 * self.rqs.len() as u64);
+            rq.next_balance.store(now + TICK * ticks, Ordering::Relaxed);
             self.load_balance(cpu, Looks::Regularly, now);
         }
     }
@@ -60,20 +64,30 @@ impl<M: Contexts> Cfs<M> {
     /// Moves tasks from the CPU with the most to `cpu`, if it has too few. No lock is held.
     pub(super) fn load_balance(&self, cpu: usize, looks: Looks, now: u64) {
         let load = |&cpu: &usize| self.rqs[cpu].running();
-        let all = (0..self.rqs.len()).map(|cpu| load(&cpu)).sum();
-        let others = (0..self.rqs.len()).rev().filter(|&other| other != cpu);
+        let cpus = self.rqs.len();
+        let all = (0..cpus).map(|cpu| load(&cpu)).sum();
+        // Of several the next one after `cpu`.
+        let others = (1..cpus).rev().map(|further| (cpu + further) % cpus);
         let Some(busiest) = others.max_by_key(load) else {
             return;
         };
-        let cpus = self.rqs.len() as u64;
+        let (rq, cpus) = (&self.rqs[cpu], cpus as u64);
         if pulled(load(&cpu), load(&busiest), all, cpus) == 0 {
+            let longer = 2 * rq.interval.load(Ordering::Relaxed);
+            rq.interval
+                .store(longer.min(MAX_INTERVAL), Ordering::Relaxed);
+            rq.failed.store(0, Ordering::Relaxed);
             return;
         }
+        rq.interval.store(1, Ordering::Relaxed);
         let locks = self.lock_pair(cpu, busiest);
         let wanted = pulled(load(&cpu), load(&busiest), all, cpus);
         let moved = self.move_tasks(busiest, cpu, wanted, now);
+        if moved > 0 && looks == Looks::NewlyIdle {
+            rq.idle_since.store(0, Ordering::Relaxed);
+        }
         drop(locks);
-        let failed = &self.rqs[cpu].failed;
+        let failed = &rq.failed;
         if moved > 0 {
             failed.store(0, Ordering::Relaxed);
         } else if looks == Looks::Regularly && wanted > 0 {
@@ -110,12 +124,6 @@ impl<M: Contexts> Cfs<M> {
             target.add(task);
             self.check_preempt(to, task);
             moved += 1;
-        }
-        if moved > 0 {
-            for rq in [source, target] {
-                rq.average_idle.store(2 * MIGRATION_COST, Ordering::Relaxed);
-            }
-            target.idle_since.store(0, Ordering::Relaxed);
         }
         moved
     }

@@ -17,7 +17,7 @@ const NR_LATENCY: u64 = 8;
 /// `sysctl_sched_migration_cost`: a task that has run within this time has its data in its CPU's
 /// caches; and a CPU that is idle for less does not look for tasks.
 pub(super) const MIGRATION_COST: u64 = 500_000;
-/// `imbalance_pct` of `SD_CPU_INIT`: loads that differ by less than a quarter are equal.
+/// `imbalance_pct` of `SD_MC_INIT`: loads that differ by less than a quarter are equal.
 const IMBALANCE: u64 = 125;
 
 /// The parameters of a machine, scaled by its size (`update_sysctl`, `SCHED_TUNABLESCALING_LOG`).

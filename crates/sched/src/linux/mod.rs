@@ -1,4 +1,4 @@
-//! Linux 3.0's scheduler (2011; the same in 2.6.39): CFS, with a lock for each CPU.
+//! Linux 3.0's scheduler (2011) with 2.6.39's wake-up: CFS, with a lock for each CPU.
 //!
 //! (kernel/sched.c, kernel/sched_fair.c, kernel/sched_features.h; HZ is 1000.)
 //!
@@ -16,19 +16,22 @@
 //! ```
 //! # Order
 //! A CPU runs the ready task with the least virtual time, for a share of the latency (module `fair`). A
-//! woken task preempts the current one if that is ahead by more than the wake-up granularity; sleep is
-//! worth half the latency at most.
+//! woken task preempts the current one if that is ahead by more than the wake-up granularity, and is then
+//! the next, unless another is as far ahead of it; sleep is worth half the latency at most.
 //!
 //! # What is left out
 //! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have none
 //!   of it, so every load is a number of tasks.
-//! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), not the averages over
-//!   ticks (`cpu_load`) that `wake_affine` and `load_balance` look at.
-//! - Buddies (`LAST_BUDDY` with eight tasks or more, `CACHE_HOT_BUDDY`): they save cache misses that a
-//!   task's own memory does not have here.
-//! - In 3.0 a wake-up on another CPU may leave the task in a list there and interrupt that CPU, which
-//!   then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in 2.6.39; which takes the lock
-//!   of the task's last CPU before, where 3.0 has the task's own (`pi_lock`).
+//! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), as Linux's are for
+//!   wake-ups, new tasks and idle CPUs; a busy CPU that balances looks at averages over ticks (`busy_idx`).
+//! - Buddies but the one that preempts (`LAST_BUDDY` with eight tasks or more, `CACHE_HOT_BUDDY`): they save
+//!   cache misses that a task's own memory does not have here. 2.6.39 has no `next` buddy.
+//! - In 3.0 a wake-up on another CPU leaves the task in a list there and interrupts that CPU if the list was
+//!   empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in 2.6.39; which takes
+//!   the lock of the task's last CPU before, where 3.0 has the task's own (`pi_lock`).
+//! - Wake-ups that announce the waker's sleep (`WF_SYNC`: pipes, sockets), a second choice of the CPU at exec
+//!   (`sched_exec`), autogroups.
+//! - Linux lets two CPUs with work interrupt idle ones, the second even if nobody waits there.
 //! - The migration thread, which moves even a running task when all else fails.
 
 mod balance;
@@ -79,6 +82,7 @@ impl<M: Contexts> Cfs<M> {
                 .preempts(current.entry().vruntime(), task.entry().vruntime());
         if wanted {
             rq.wanted.store(1, Ordering::Relaxed);
+            rq.buddy.set(Some(task));
         }
         wanted
     }
@@ -96,14 +100,18 @@ impl<M: Contexts> Cfs<M> {
         rq.idle_since.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the current task, which could go on, does.
-    fn goes_on(&self, task: Task<M>, leaving: Leaving, next: Task<M>) -> bool {
-        let (current, next) = (task.entry().vruntime(), next.entry().vruntime());
-        if leaving == Leaving::Yields {
-            self.tunables.goes_on(current, next)
-        } else {
-            current < next
-        }
+    /// Whether the current task, which could go on, does: it is the first, and no buddy comes before it.
+    fn goes_on(&self, rq: &Rq<M>, task: Task<M>, leaving: Leaving) -> bool {
+        let current = task.entry().vruntime();
+        let is_first = rq.first().is_none_or(|first| {
+            let first = first.entry().vruntime();
+            match leaving {
+                Leaving::Yields => self.tunables.goes_on(current, first),
+                _ => current < first,
+            }
+        });
+        let is_fair = |buddy: Task<M>| !self.tunables.preempts(buddy.entry().vruntime(), current);
+        is_first && !rq.buddy.get().is_some_and(is_fair)
     }
 
     /// The current task leaves, or may. Returns whether it goes on in any case.
@@ -112,8 +120,12 @@ impl<M: Contexts> Cfs<M> {
         rq.update(now);
         if leaving.stays_ready() {
             rq.wanted.store(0, Ordering::Relaxed);
-            let next = rq.first();
-            return next.is_none_or(|next| self.goes_on(task, leaving, next));
+            let goes_on = self.goes_on(rq, task, leaving);
+            if goes_on {
+                // Chosen once more, it has a whole share again.
+                task.entry().start(now);
+            }
+            return goes_on;
         }
         rq.leave(task);
         if rq.running() == 0 {
@@ -154,7 +166,8 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
         let cpu = task.cpu();
         let rq = &self.rqs[cpu];
         let entry = task.entry();
-        entry.start(now);
+        // It has never run: no cache has its data.
+        entry.start(0);
         entry.set_cpu(cpu);
         let lock = rq.lock.lock();
         rq.update(now);
@@ -201,7 +214,7 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
             rq.lock.lock().hand_over();
             rq.held.store(1, Ordering::Relaxed);
         }
-        let next = rq.choose(now);
+        let next = rq.choose(self.tunables, now);
         if current.is_none() && next.is_some() {
             self.idle_cpus.remove(cpu);
             rq.next_tick
@@ -236,7 +249,9 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
             Why::Woken => self.tunables.placed(vruntime, rq.minimum(), None),
         });
         rq.add(task);
-        self.end_idle(rq, now);
+        if why == Why::Woken {
+            self.end_idle(rq, now);
+        }
         let preempts = self.check_preempt(cpu, task);
         drop(lock);
         // Pairs with the fence in `idle`.
@@ -282,5 +297,70 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
 
     fn deadline(&self, cpu: usize, _current: Task<M>, _now: u64) -> u64 {
         self.rqs[cpu].next_tick.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr::NonNull;
+    use sim::Sim;
+
+    const MS: u64 = 1_000_000;
+
+    /// A task with this virtual time, in milliseconds.
+    fn task(vruntime: i64) -> Task<Sim> {
+        let place = Box::leak(Box::new(crate::Task::new(0)));
+        // SAFETY: it stays for ever.
+        let task: Task<Sim> = unsafe { TaskRef::new(NonNull::from(place)) };
+        task.entry().set_vruntime(vruntime * MS as i64);
+        task
+    }
+
+    fn policy() -> Cfs<Sim> {
+        Cfs::new(CpuRange::claim(1))
+    }
+
+    #[test]
+    fn the_task_that_preempts_is_next_unless_it_is_far_behind() {
+        let policy = policy();
+        let rq = &policy.rqs[0];
+        let [first, woken, current] = [0, 1, 4].map(task);
+        rq.add(current);
+        assert!(rq.choose(policy.tunables, 0) == Some(current));
+        rq.add(first);
+        rq.add(woken);
+        assert!(rq.next(policy.tunables) == Some(first));
+        assert!(policy.check_preempt(0, woken));
+        assert!(rq.next(policy.tunables) == Some(woken));
+        assert!(!policy.goes_on(rq, current, Leaving::Preempted));
+        first.entry().set_vruntime(-(MS as i64));
+        assert!(rq.next(policy.tunables) == Some(first), "2 ms behind");
+    }
+
+    #[test]
+    fn a_task_that_is_chosen_again_has_a_whole_share() {
+        let policy = policy();
+        let (current, other) = (task(0), task(9));
+        let rq = &policy.rqs[0];
+        rq.add(current);
+        rq.add(other);
+        assert!(rq.choose(policy.tunables, 0) == Some(current));
+        rq.update(4 * MS);
+        assert_eq!(current.entry().ran(), 4 * MS);
+        assert!(policy.may_leave(0, current, Leaving::Preempted, 4 * MS));
+        assert_eq!(current.entry().ran(), 0);
+    }
+
+    #[test]
+    fn a_cpu_that_finds_loads_even_looks_less_often() {
+        let policy = Cfs::<Sim>::new(CpuRange::claim(2));
+        let interval = || policy.rqs[0].interval.load(Ordering::Relaxed);
+        policy.rqs[0].failed.store(3, Ordering::Relaxed);
+        for expected in [2, 4, 4] {
+            policy.load_balance(0, Looks::Regularly, 0);
+            assert_eq!(interval(), expected);
+        }
+        assert_eq!(policy.rqs[0].failed.load(Ordering::Relaxed), 0);
     }
 }

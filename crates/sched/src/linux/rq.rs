@@ -1,6 +1,6 @@
 //! What the scheduler has for each CPU (`struct rq`, `struct cfs_rq`).
 
-use super::fair::MIGRATION_COST;
+use super::fair::{MIGRATION_COST, Tunables};
 use super::tree::Tree;
 use super::{Cfs, Task};
 use crate::handed::{Handed, Locked};
@@ -29,6 +29,8 @@ pub(super) struct Rq<M: Contexts> {
     pub(super) current: Link<M, Cfs<M>>,
     /// `TIF_NEED_RESCHED` of the current task.
     pub(super) wanted: M::AtomicU32,
+    /// `next`: the ready task for which the current one makes way.
+    pub(super) buddy: Link<M, Cfs<M>>,
     /// `tasks_timeline`.
     tree: Tree<M>,
     /// `cfs_rq->tasks`: those in the tree and the current one, the latest first.
@@ -44,6 +46,8 @@ pub(super) struct Rq<M: Contexts> {
     pub(super) next_tick: M::AtomicU64,
     /// `next_balance`.
     pub(super) next_balance: M::AtomicU64,
+    /// `balance_interval`, in ticks.
+    pub(super) interval: M::AtomicU32,
     /// `nr_balance_failed`: how often in a row all that could be had was in caches.
     pub(super) failed: M::AtomicU32,
     /// Whether the CPU has its lock for a switch.
@@ -60,6 +64,7 @@ impl<M: Contexts> Rq<M> {
             minimum: time(),
             current: Link::new(),
             wanted: word(),
+            buddy: Link::new(),
             tree: Tree::new(),
             tasks: Queue::new(),
             average_idle: M::AtomicU64::new(2 * MIGRATION_COST),
@@ -67,6 +72,7 @@ impl<M: Contexts> Rq<M> {
             kicked: word(),
             next_tick: time(),
             next_balance: time(),
+            interval: M::AtomicU32::new(1),
             failed: word(),
             held: word(),
         }
@@ -126,8 +132,16 @@ impl<M: Contexts> Rq<M> {
 
     /// A ready task goes to another CPU.
     pub(super) fn remove(&self, task: Task<M>) {
-        self.tree.remove(task);
+        self.take(task);
         self.leave(task);
+    }
+
+    /// A ready task is not ready any more.
+    fn take(&self, task: Task<M>) {
+        self.tree.remove(task);
+        if self.buddy.get() == Some(task) {
+            self.buddy.set(None);
+        }
     }
 
     /// The current task sleeps or ends, or one that is not in the tree goes (`dequeue_entity`).
@@ -146,11 +160,20 @@ impl<M: Contexts> Rq<M> {
         self.tree.add(task);
     }
 
-    /// The first ready task is the current one (`pick_next_task_fair`); none if there is none.
-    pub(super) fn choose(&self, now: u64) -> Option<Task<M>> {
-        let next = self.first();
+    /// The ready task that comes next (`pick_next_entity`): the buddy, unless the first is too far ahead.
+    pub(super) fn next(&self, tunables: Tunables) -> Option<Task<M>> {
+        let (first, buddy) = (self.first()?, self.buddy.get());
+        let fair = |buddy: &Task<M>| {
+            !tunables.preempts(buddy.entry().vruntime(), first.entry().vruntime())
+        };
+        Some(buddy.filter(fair).unwrap_or(first))
+    }
+
+    /// The next task is the current one (`pick_next_task_fair`); none if there is none.
+    pub(super) fn choose(&self, tunables: Tunables, now: u64) -> Option<Task<M>> {
+        let next = self.next(tunables);
         if let Some(task) = next {
-            self.tree.remove(task);
+            self.take(task);
             task.entry().start(now);
         }
         self.wanted.store(0, Ordering::Relaxed);

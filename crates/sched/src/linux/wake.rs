@@ -26,11 +26,12 @@ impl<M: Contexts> Cfs<M> {
         idle.unwrap_or(target)
     }
 
-    /// The CPU for a new task made on CPU `here` (`find_idlest_group`, `find_idlest_cpu`): the one with
+    /// The CPU for a new task made on CPU `here` (`find_idlest_group`, `find_idlest_cpu`): the next one with
     /// the fewest tasks, but `here` if that has hardly more.
     pub(super) fn select_fork(&self, here: usize) -> usize {
         let load = |&cpu: &usize| self.rqs[cpu].running();
-        let others = (0..self.rqs.len()).filter(|&cpu| cpu != here);
+        let cpus = self.rqs.len();
+        let others = (1..cpus).map(|further| (here + further) % cpus);
         match others.min_by_key(load) {
             Some(idlest) if 100 * load(&here) >= 112 * load(&idlest) => idlest,
             _ => here,

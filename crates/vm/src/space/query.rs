@@ -90,7 +90,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// What is mapped at `address`, as of an instant: the page there.
     pub fn region_at(&self, address: usize) -> Option<Region> {
-        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let start = address & !(PAGE_SIZE - 1);
+        let end = start.checked_add(PAGE_SIZE)?;
+        let page = VaRange { start, end };
         Self::check(page).ok()?;
         let _read = self.pmap.locking.read();
         let mut locked = self.pmap.tree.lock(page).ok()?;
