@@ -66,7 +66,6 @@ unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Adaptive<M,
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        debug_assert!(self.is_mine(), "released by a task that does not own it");
         // The word is not read first: if a waiter has just read it, that would fetch the line for
         // reading, and then once more for the release.
         if self.inner.unlock(me::<M>()) {
@@ -88,7 +87,6 @@ impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
 
     #[cold]
     fn lock_slow(&self, me: usize, word: usize) {
-        debug_assert_ne!(self.inner.owner(), me, "acquired twice by one task");
         self.inner.lock_slow(me, word);
     }
 

@@ -130,7 +130,14 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
     #[must_use = "a blocked task may have to be woken"]
     pub(crate) fn unlock(&self, owner: usize) -> bool {
         // Release: pairs with the acquire of the next owner.
-        self.word.subtract(owner, Ordering::Release) & BITS == CONTESTED
+        let word = self.word.subtract(owner, Ordering::Release);
+        // What is asserted needs no access of its own: that would change what a simulation predicts.
+        debug_assert_eq!(
+            word & !BITS,
+            owner,
+            "released by a task that does not own it"
+        );
+        word & BITS == CONTESTED
     }
 
     /// Acquires the lock if it is free; otherwise returns the word as it was.
@@ -149,6 +156,10 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
 
     /// Acquires the lock, waiting as long as it takes; `word` is its value a moment ago.
     pub(crate) fn lock_slow(&self, owner: usize, mut word: usize) {
+        debug_assert!(
+            !W::NAMES_TASK || word & !BITS != owner,
+            "acquired twice by one task"
+        );
         // WAKING while this task is the woken one.
         let mut mine = 0;
         loop {
