@@ -123,28 +123,6 @@ fn a_woken_task_preempts_its_waker() {
     assert!(late > 0 && late < 50 * MICRO, "{late} ns late");
 }
 
-/// To make a task costs its maker nothing of its slice.
-#[test]
-fn a_new_task_does_not_preempt_its_maker() {
-    let sim = best(1);
-    let lost = words(&sim, 1);
-    let count = lost.clone();
-    let maker = move || {
-        for _ in 0..20 {
-            // Each time at another place of a slice of 3 ms.
-            sim::compute(1.3 * MILLI as f64);
-            let before = Sim::now();
-            sim::spawn(Box::new(|| ()));
-            sim::compute(10.0 * MICRO as f64);
-            count[0].fetch_add(u64::from(Sim::now() - before > MILLI), Ordering::Relaxed);
-        }
-    };
-    let other = || sim::compute(100.0 * MILLI as f64);
-    finish(&sim, vec![(0, Box::new(maker)), (0, Box::new(other))]);
-    let lost = lost[0].load(Ordering::Relaxed);
-    assert!(lost < 3, "the CPU was lost {lost} times of 20");
-}
-
 /// Two tasks that have slept yield until a third one has run, which has run for long before.
 #[test]
 fn a_task_that_yields_goes_behind_all_others() {

@@ -71,14 +71,8 @@ pub(crate) fn set_timer(time: Time) {
     }
 }
 
-/// Interrupts CPU `target`. The calling CPU notes it for itself, without an interrupt on the way.
+/// Interrupts CPU `target`.
 pub(crate) fn kick(target: usize) {
-    let Some(running) = Running::current() else {
-        return;
-    };
-    if running.with(|engine| engine.kicks_itself(target)) {
-        return;
-    }
     if let Some(running) = in_turn() {
         running.with(|engine| {
             let (send, deliver) = (engine.profile.ipi.send, engine.profile.ipi.deliver);
@@ -143,16 +137,6 @@ impl Running {
 }
 
 impl Engine {
-    /// Whether `target` is the calling CPU, which then has an interrupt.
-    fn kicks_itself(&mut self, target: usize) -> bool {
-        let itself = target == self.running;
-        if itself {
-            let now = self.cpu().clock;
-            self.cpu().inbox.kick = Some(now);
-        }
-        itself
-    }
-
     fn has_interrupt(&self) -> bool {
         let cpu = &self.cpus[self.running];
         cpu.inbox.first() <= cpu.clock
