@@ -58,6 +58,17 @@ fn handles_name_only_what_is_mapped() {
     assert_eq!(last(Model::default(), "0: unmap h7:0 1p"), undefined);
 }
 
+#[test]
+fn a_length_that_wraps_at_some_heaps_is_undefined() {
+    let unlock = |bytes: &str| last(Model::default(), &format!("0: unlock b13+2446 {bytes}"));
+    let undefined = Err("it leaves its place");
+    assert_eq!(unlock("0xfffffffeffff1672"), undefined);
+    assert_eq!(unlock("0xffffffffffff0000"), undefined);
+    // These never wrap, or always do.
+    assert_eq!(unlock("0x800000000000").as_deref(), Ok("ENOMEM"));
+    assert_eq!(unlock("0xffffffffffff8000").as_deref(), Ok("EINVAL"));
+}
+
 /// The model, as a system that undoes failed calls.
 struct Undoing(Model);
 

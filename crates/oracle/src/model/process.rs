@@ -46,9 +46,12 @@ impl Process {
             within || (start.offset <= end && bytes >= ABSURD)
         };
         let nowhere = start.offset >= USER_END || inside(LOWEST);
+        // Systems place the heap differently, so a length that makes the sum wrap at only some of the
+        // places has different errors.
+        let wraps_somewhere = (LOWEST..USER_END).contains(&bytes.wrapping_neg());
         let defined = match start.place {
             Place::Window => inside(WINDOW_PAGES * PAGE),
-            Place::Heap => inside(HEAP_PAGES * PAGE),
+            Place::Heap => inside(HEAP_PAGES * PAGE) && !wraps_somewhere,
             Place::Absolute => nowhere,
             Place::Handle(_) => return self.handled(range),
         };
