@@ -1,6 +1,6 @@
-//! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its
+//! Spaces of the real VM under all interleavings of two or three CPUs: the tree's descent and its
 //! subdivision, activation beside an unmap, protection beside a fork, a private copy or a mapping of an
-//! object's page beside a truncation, and beside an eviction.
+//! object's page beside a truncation, and beside an eviction; removal by the reverse map beside an unmap.
 
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
@@ -11,7 +11,7 @@ use machine::{
 use std::sync::{Arc, Mutex};
 use sync::sleepq::{Hashed, SleepQueue};
 use vm::object::{Advice, Object, ObjectRef};
-use vm::{At, Best, Error, Move, Options, Prot, Request, Space, Vm};
+use vm::{At, Best, Error, Hold, Move, Options, Prot, Request, Space, Vm};
 
 const MIB: usize = 1 << 20;
 /// A page of the slot of level 0 at 1 GiB.
@@ -33,6 +33,8 @@ struct World {
     object: ObjectRef<Checked, Best>,
     /// 1 when the page has gone from there.
     cut: <Checked as Atomics>::AtomicU64,
+    /// A private page that is held.
+    held: Mutex<Option<Hold<Checked, Best>>>,
 }
 
 impl World {
@@ -50,6 +52,7 @@ impl World {
             space,
             object,
             cut: Atomic::new(0),
+            held: Mutex::new(None),
         }
     }
 
@@ -89,10 +92,10 @@ fn page(at: usize) -> VaRange {
 
 /// Runs `prepare`, then the jobs at once, then `end`, in each interleaving with at most so many
 /// `preemptions`.
-fn model(
+fn model<const CPUS: usize>(
     preemptions: usize,
     prepare: fn(&World),
-    jobs: [fn(&World); 2],
+    jobs: [fn(&World); CPUS],
     end: fn(&World),
 ) -> impl FnOnce() {
     let mut builder = Builder::new();
@@ -486,6 +489,39 @@ fn an_eviction_waits_for_the_flush_of_an_unmap() {
             not_theirs(world.machine.load(HERE));
             world.space.unmap(page(HERE)).expect("unmap");
         }],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// A private page is found on no list while a third CPU may still use its translation.
+#[test]
+fn a_removal_waits_for_the_flush_of_an_unmap() {
+    model(
+        2,
+        |world| {
+            world.fill(HERE);
+            let frame = world.space.pmap().lookup(HERE).expect("a page");
+            *world.held.lock().unwrap() = world.vm.hold(frame);
+        },
+        [
+            |world| {
+                let hold = world.held.lock().unwrap().take().expect("held");
+                Checked::relax(0);
+                world.vm.remove_all(&hold);
+                let word = world.machine.word(hold.frame(), 0);
+                word.store(THEIRS, Ordering::Relaxed);
+            },
+            |world| {
+                Checked::relax(0);
+                world.space.unmap(page(HERE)).expect("unmap");
+            },
+            |world| {
+                world.space.activate();
+                let _ = world.machine.load(HERE);
+                Checked::relax(0);
+                not_theirs(world.machine.load(HERE));
+            },
+        ],
         |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
     )();
 }

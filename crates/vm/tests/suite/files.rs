@@ -109,6 +109,22 @@ fn children_share_what_is_shared() {
 }
 
 #[test]
+fn a_mapping_that_goes_says_that_its_page_was_used() {
+    let vm = plain(2, 16);
+    let (_, object) = file(&vm, 1);
+    let space = space(&vm);
+    let shared = map(&space, &object, 1, true);
+    assert_eq!(load(&space, shared), 0);
+    let frame = object.resident(0).expect("in memory");
+    let hold = vm.hold(frame).expect("held");
+    space
+        .unmap(VaRange::sized(shared, PAGE_SIZE))
+        .expect("unmap");
+    assert!(vm.test_referenced(&hold));
+    assert!(!vm.test_referenced(&hold), "it was asked before");
+}
+
+#[test]
 fn what_lies_behind_the_end_is_a_bus_error() {
     let vm = plain(2, 16);
     let (_, object) = file(&vm, 4);
