@@ -21,7 +21,7 @@ pub enum Error {
     LockLimit,
     /// No gap of this size is left in the address space. `ENOMEM`.
     NoAddresses {
-        /// Bytes asked for.
+        /// The length requested, in bytes.
         bytes: usize,
     },
     /// Part of the range is not mapped. `ENOMEM`, as `mprotect` says.
@@ -31,10 +31,10 @@ pub enum Error {
     },
     /// An address or length that is unaligned, empty or out of bounds. `EINVAL`.
     Invalid {
-        /// What is wrong with the request.
+        /// The error in the request.
         reason: &'static str,
     },
-    /// The range that was asked for is taken. `EEXIST`.
+    /// The requested range is taken. `EEXIST`.
     Exists {
         /// The first address that is mapped already.
         address: usize,
@@ -51,7 +51,7 @@ pub enum Error {
         /// Where the mapping ends or something else begins.
         address: usize,
     },
-    /// A task accessed what it must not. `SIGSEGV`.
+    /// A task made an access that it has no right to. `SIGSEGV`.
     Segv(PageFault),
     /// A page of an object that lies behind its end, or that cannot be read. `SIGBUS`.
     Bus {
@@ -67,7 +67,7 @@ pub enum Error {
     Io(PagerError),
 }
 
-/// What ran out.
+/// The resource that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// Physical frames.

@@ -121,7 +121,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(())
     }
 
-    /// Makes the object `size` bytes large. What it grows by is zero; what is cut off is
+    /// Makes the object `size` bytes large. The bytes it grows by are zero; the bytes cut off are
     /// gone when this returns: in no page table if `remove` removes a page's mappings
     /// ([`crate::Vm::remove_all`]), and zero if the object grows again.
     ///

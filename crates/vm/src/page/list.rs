@@ -22,7 +22,7 @@ pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(
     pub(crate) Frame,
 );
 
-/// What keeps a list locked.
+/// The lock that keeps a list locked.
 enum By<H> {
     /// The policy's lock, which observers see. It is released when this is dropped.
     Policy(#[allow(dead_code)] H),

@@ -1,4 +1,4 @@
-//! PV entries from chunks ([`PvChunks`]): what FreeBSD's pmap does with them.
+//! PV entries from chunks ([`PvChunks`]), as FreeBSD's pmap has them.
 
 use super::{Entry, Pmap};
 use crate::error::Error;
@@ -124,7 +124,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Whose a chunk's entry is: the pmap, and the slot at the address.
+    /// The owner of a chunk's entry: the pmap, and the slot at the address.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.

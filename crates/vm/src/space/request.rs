@@ -1,4 +1,4 @@
-//! What a mapping is asked to be.
+//! A request for a mapping.
 
 use crate::error::Error;
 use crate::flags::Flags;
@@ -20,14 +20,14 @@ pub enum At {
     Free(usize),
 }
 
-/// What `mmap` is asked for; made by [`Request::anonymous`] or [`Request::object`], and
+/// A request of `mmap`; made by [`Request::anonymous`] or [`Request::object`], and
 /// changed from there. Private and readable on demand, unless said otherwise.
 pub struct Request<'a, M: Platform, P: Policies<M>> {
     pub(super) bytes: usize,
     pub(super) at: At,
     pub(super) flags: Flags,
     pub(super) populate: bool,
-    /// What is mapped, and from which of its pages on.
+    /// The object to be mapped, and from which of its pages on.
     pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
 }
 

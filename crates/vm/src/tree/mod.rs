@@ -7,7 +7,7 @@
 //! # Protocol
 //! - Nodes stay until the tree is dropped, so a descent takes no lock and writes
 //!   nothing: an acquire load in each slot on the way.
-//! - The slots that have no node tell what is mapped. An operation locks all of these in
+//! - The slots that have no node have the mappings. An operation locks all of these in
 //!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
 //!   atomic, and two of them cannot wait for each other.
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
@@ -46,7 +46,7 @@ use machine::{Platform, VaRange, pte};
 use slot::{FAN_OUT, FAN_OUT_SHIFT};
 use state::State;
 
-/// log2 of what a slot of level 0 covers.
+/// log2 of the bytes that a slot of level 0 covers.
 const BASE_SHIFT: u32 = 21;
 /// The level of the root's slots.
 const TOP: u32 = 4;

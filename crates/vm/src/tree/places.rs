@@ -14,7 +14,7 @@ pub(crate) struct Places<'a, M: Platform, P: Policies<M>> {
     /// Where the walk is: in a node whose slots are of this level.
     node: &'a [Slot<M, P>],
     level: u32,
-    /// What is left.
+    /// The range that is left.
     range: VaRange,
 }
 
