@@ -1,4 +1,4 @@
-//! What a task leaves behind when it ends: no node of a queue lock that others cannot use.
+//! The end of a task leaves no node of a queue lock behind that others cannot use.
 
 use hosted::Hosted;
 use std::alloc::{GlobalAlloc, Layout, System};
