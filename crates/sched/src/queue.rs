@@ -143,7 +143,7 @@ impl<M: Contexts, P: Policy<M, Entry: Linked<M, P>>> Queue<M, P> {
         }
     }
 
-    /// The tasks, from the first on. A task may be removed when the next one has been asked for.
+    /// The tasks, from the first on. A task may be removed when the next one has been returned.
     pub fn iter(&self) -> impl Iterator<Item = TaskRef<M, P>> {
         core::iter::successors(self.first(), |task| task.entry().links().next.get())
     }

@@ -36,7 +36,7 @@ pub struct Options {
     pub lookahead: bool,
     /// Delays at random accesses: to find races, not to predict.
     pub delays: Option<Delays>,
-    /// Preemption at random accesses, with a scheduler: for the same.
+    /// Preemption at random accesses, with a scheduler: to find races, not to predict.
     pub preempt: Option<Preempt>,
 }
 

@@ -12,7 +12,7 @@ pub enum Error {
     OutOfMemory(Resource),
     /// The swap space that the mapping might need is not there. `ENOMEM`.
     OverCommit {
-        /// Pages asked for.
+        /// The pages requested.
         pages: u64,
     },
     /// More than a limit of the space allows. `ENOMEM`.
@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// Part of the range is not mapped. `ENOMEM`, as `mprotect` says.
     NotMapped {
-        /// The first address that is not.
+        /// The first unmapped address.
         address: usize,
     },
     /// An address or length that is unaligned, empty or out of bounds. `EINVAL`.
@@ -46,7 +46,7 @@ pub enum Error {
     },
     /// The object may not be written. `EACCES`.
     Denied,
-    /// The range is not one mapping, or none. `EFAULT`, as `mremap` says.
+    /// The range has several mappings, or none. `EFAULT`, as `mremap` says.
     NotOne {
         /// Where the mapping ends or something else begins.
         address: usize,
@@ -58,9 +58,9 @@ pub enum Error {
         /// The page's index in the object.
         page: u64,
     },
-    /// A part of an object that lies behind where any object can end. `EFBIG`.
+    /// A part of an object beyond the largest object. `EFBIG`.
     TooFar {
-        /// The first page behind that.
+        /// The first page beyond.
         page: u64,
     },
     /// A store of pages failed; its errno.

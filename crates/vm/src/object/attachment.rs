@@ -1,4 +1,4 @@
-//! Attachments: where an object is mapped, and by whom.
+//! Attachments: where an object is mapped, and by which owner.
 
 use super::life::Mapper;
 use super::ranges::Links;

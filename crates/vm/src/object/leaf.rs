@@ -1,4 +1,4 @@
-//! A leaf of an object's tree: a run of entries, and whose they are.
+//! A leaf of an object's tree: a run of entries, and their object.
 
 use super::HEAP;
 use super::entry::Entry;

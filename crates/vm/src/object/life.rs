@@ -249,7 +249,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
 /// Takes an attachment whose last reference has gone off its list, and frees it.
 ///
 /// # Safety
-/// It is so, and the caller dropped that reference.
+/// The last reference has gone, and the caller dropped it.
 pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachment<M, P>>) {
     // SAFETY: on its list until it is taken off here, with the object.
     let (object, is_last) = unsafe {
@@ -317,7 +317,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// The owners that map some of `pages`, each with where, and from which page of the object on: all
-    /// that do from the call on until they are told. Each step takes the lock of a shard or
+    /// that do from the call on until they are returned. Each step takes the lock of a shard or
     /// more, and O(log attachments) under it; none is held between steps, and nothing is allocated.
     ///
     /// # Safety
@@ -358,7 +358,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
 impl Walk {
     fn begin<M: Machine>() -> Self {
-        // Pairs with that in `Reach::widen`.
+        // Pairs with the fence in `Reach::widen`.
         M::fence(Ordering::SeqCst);
         Walk {
             shard: 0,

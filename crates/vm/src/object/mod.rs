@@ -102,7 +102,7 @@ pub struct Object<M: Platform, P: Policies<M>> {
     tree: Tree<M>,
     /// Bytes. Written under `resize`.
     size: M::AtomicU64,
-    /// 1 while the store is to be cut off still ([`Resize::cut`]). Written under `resize`.
+    /// 1 while the store is still to be cut off ([`Resize::cut`]). Written under `resize`.
     is_cut_due: M::AtomicU32,
     life: Life<M, P>,
     resize: Padded<ResizeLock<M, Resize>>,

@@ -16,7 +16,7 @@ pub enum Advice {
     Normal,
     /// The following pages: up to 16 from this one on.
     Sequential,
-    /// Nothing that can be told: this page only.
+    /// None can be predicted: this page only.
     Random,
 }
 

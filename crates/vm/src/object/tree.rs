@@ -86,8 +86,8 @@ impl<M: Machine> Tree<M> {
         Some(unsafe { self.leaf(node) }.entry(index))
     }
 
-    /// The entry of `index`, with the nodes it takes. An error leaves nodes that are
-    /// empty, if anything. `object` is whose the leaves are.
+    /// The entry of `index`, with the nodes it needs. An error leaves nodes that are
+    /// empty, if anything. The leaves belong to `object`.
     pub(super) fn make(&self, index: u64, object: NonNull<()>) -> Result<&Entry<M>, Error> {
         if let Some(entry) = self.find(index) {
             return Ok(entry);

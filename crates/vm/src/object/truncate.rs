@@ -1,4 +1,4 @@
-//! Changing an object's size: to one that is asked for, and by writing behind its end.
+//! Changing an object's size: to a requested one, and by writing behind its end.
 
 use super::entry::{Content, Entry};
 use super::page::Advice;

@@ -31,7 +31,7 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     age: M::AtomicU8,
 }
 
-/// The reference to a page that is not one of the tables that map it.
+/// The reference to a page from outside the tables that map it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// None: private memory, a copy of nothing.

@@ -15,7 +15,7 @@ use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Whether a mapping of the page has been used since this was asked last. TLBs are not
+    /// Whether a mapping of the page has been used since the last call. TLBs are not
     /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in
     /// general). O(mappings).
     pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {

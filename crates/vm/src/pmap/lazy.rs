@@ -9,7 +9,7 @@
 //! - **give up** ([`Pmap::give_up`]): under the lock of the slot, and the page's PV lock: if the
 //!   mapping has the only reference of a private page, take the dirty marks from entry and page,
 //!   and set the flag. Flush before the slot is released: a store that comes later marks the entry
-//!   anew. (One that comes between is one from before the call has returned, and may be lost.)
+//!   anew. (A store in between comes before the call has returned, and may be lost.)
 //! - **forget** ([`Pmap::forget`]): under both locks; if no other task has come to map or hold the
 //!   page, and page and entry are clean, exchange the entry for nothing. A walker that is about to
 //!   mark it finds it gone, and faults.

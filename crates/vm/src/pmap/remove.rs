@@ -296,7 +296,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Lets go the slots of the swap space that the entries of `part` name.
+    /// Releases the slots of the swap space that the entries of `part` name.
     #[cold]
     fn take_swapped(&self, part: &mut Part<'_, M, P>) {
         for (address, bits) in self.used(part.leaf(), part.range()) {

@@ -34,7 +34,7 @@ pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
     /// Whether memory that a task has locked is left alone, and the removal ended there; and
-    /// the page stays dirty if it is: a task that writes it back beside must see that at any time.
+    /// the page stays dirty if it is: a task that writes it back meanwhile must see that at any time.
     pub(crate) reclaims: bool,
     /// Whether a mapping is left alone, and the removal ended there, unless its page is given up:
     /// [`Pmap::forget`].

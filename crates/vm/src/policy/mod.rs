@@ -38,7 +38,7 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// The policy's state for a machine whose frames have numbers below `frames`.
     ///
     /// # Errors
-    /// If the kernel's heap has no room for it; so all that policies are made of.
+    /// If the kernel's heap has no room for it; so for every part of a policy.
     fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
     where
         Self: Sized;

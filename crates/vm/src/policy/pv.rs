@@ -112,7 +112,7 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     /// A pmap's record of its chunks.
     type Pmap: Send + Sync;
 
-    /// A machine's.
+    /// The chunks of a machine.
     fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
     where
         Self: Sized;
@@ -121,7 +121,7 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     /// [`PvChunks::new_pmap`].
     fn is_used(&self) -> bool;
 
-    /// That of the new pmap with this tag, which has none.
+    /// The record of the new pmap with this tag, which has no chunks.
     fn new_pmap(&self, tag: Asid) -> Self::Pmap;
 
     /// Whether an entry can be taken without a new chunk.

@@ -26,7 +26,7 @@
 //! these steps: its only mapping becomes nothing, and its frame is free. Its protocol is
 //! in the pmap's module `lazy`.
 //!
-//! # Where memory is asked for
+//! # Where memory is requested
 //! Operations hold slots' locks when they find that no frame is left, and reclaiming waits
 //! for slots. So they fail, as any operation without memory does, leaving all as it was; and
 //! [`Vm::with_frames`], around the whole operation, reclaims and tries again. Only when

@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Platform, SharedCell};
 use sync::counter::Limited;
 
-/// How large a stack grows unless something else is said.
+/// How large a stack grows unless a limit is set.
 const STACK: usize = 8 << 20;
 
 /// A space's limits.
@@ -71,7 +71,7 @@ impl<M: Machine> Limits<M> {
 
     /// There may be stacks from now on.
     pub(super) fn expect_stacks(&self) {
-        // Most find that, and write nothing.
+        // Most calls find it set, and write nothing.
         if !self.expects_stacks() {
             self.stacks.store(1, Ordering::Relaxed);
         }

@@ -8,7 +8,7 @@ use crate::tree::Locked;
 use crate::usage::Usage;
 use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
-/// All that says that memory stays.
+/// All flags of locked memory.
 const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {

@@ -61,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return invalid("the address is not page-aligned, or the length wraps around");
         }
         let end = whole_pages(old.end);
-        // Of an empty range that is: the new place has the old one in its midst.
+        // For an empty range this means: the new place has the old one in its midst.
         if let Move::To(at) | Move::LeavingTo(at) = place
             && end.is_some_and(|end| at < end)
             && old.start < at.saturating_add(bytes)

@@ -7,7 +7,7 @@ use crate::policy::Policies;
 use crate::prot::Prot;
 use machine::{PAGE_SIZE, Platform};
 
-/// Where a mapping shall be.
+/// Where a mapping is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// Where there is room.
@@ -63,13 +63,13 @@ impl<'a, M: Platform, P: Policies<M>> Request<'a, M, P> {
         })
     }
 
-    /// Stores reach all that map the same (`MAP_SHARED`).
+    /// Stores reach all that map the object (`MAP_SHARED`).
     pub fn shared(mut self) -> Self {
         self.flags = self.flags | Flags::SHARED;
         self
     }
 
-    /// Where it shall be.
+    /// Where it is to be.
     pub fn at(mut self, at: At) -> Self {
         self.at = at;
         self

@@ -69,7 +69,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
         self.tree.occupied(range).next()
     }
 
-    /// Lets the held slot go and holds `next`.
+    /// Releases the held slot and holds `next`.
     fn release(&mut self, next: Option<(Place<'a, M, P>, Held<M>)>) {
         if let Some((place, held)) = core::mem::replace(&mut self.held, next) {
             unlock(place.slot, held);

@@ -13,8 +13,8 @@
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
 //!   released and descended into. That changes no mapping, so an operation may fail
 //!   after it.
-//! - After locking a slot one looks again whether it has got a node: then it says
-//!   nothing any more, and one goes on below.
+//! - An operation that has locked a slot looks again whether it has got a node: then the slot
+//!   has no mappings any more, and the operation goes on below.
 //! - A range within one empty slot above level 0 is known to be a hole without a lock:
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
@@ -134,7 +134,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
             State::Empty => None,
             State::Whole => Some(place.range.end),
             State::Parts => self.lock_small(place, range).last_end(),
-            // Since it was come by; once its lock is free, the node is there.
+            // Since the walk reached it; once its lock is free, the node is there.
             State::Divided => {
                 unlock(place.slot, lock(place.slot, false));
                 self.obstacle(range.common(place.range))

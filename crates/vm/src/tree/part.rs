@@ -53,7 +53,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.place.slot.is_empty()
     }
 
-    /// Whether the slot has no entry that says anything.
+    /// Whether all entries of the slot are empty and its table is not shared.
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
     }

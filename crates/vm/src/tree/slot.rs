@@ -217,7 +217,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.state() == State::Empty
     }
 
-    /// Whether no entry says anything and no table is shared, a moment ago.
+    /// Whether all entries are empty and no table is shared, a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.resident() + self.count(Kind::Swapped) == 0 && self.size() != Size::Shared
@@ -245,7 +245,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.inside.write().cast()
     }
 
-    /// Says the same with a node of slots below. Under the lock; above level 0.
+    /// Describes the slot's mappings by a node of slots below. Under the lock; above level 0.
     #[cold]
     pub(super) fn subdivide(&self, range: VaRange) -> Result<(), Error> {
         let mut node = Vec::new();

@@ -208,7 +208,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self.swap
     }
 
-    /// When memory that is asked for is refused.
+    /// When a request for memory is refused.
     pub fn overcommit(&self) -> Overcommit {
         self.overcommit
     }

@@ -62,7 +62,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         is_same.then(|| list.pass_to(self.page(frame)))
     }
 
-    /// Lets go the list of the page in `frame`, unless its lock is that of neighbours too and the next
+    /// Releases the list of the page in `frame`, unless its lock is that of neighbours too and the next
     /// one may need it.
     #[inline]
     pub(crate) fn keep_pv<'a>(

@@ -29,7 +29,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// As [`Pmap::own`], if the table says anything of the range of `part`.
+    /// As [`Pmap::own`], if the table has entries in the range of `part`.
     pub(crate) fn own_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
         let is_used = |part: &Part<'_, M, P>| self.used(part.leaf(), part.range()).next().is_some();
         match part.size() {
@@ -125,7 +125,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Some(Kind::Private)
     }
 
-    /// Leaves the family of the `old` tables, of which no TLB of this space has anything any more.
+    /// Leaves the family of the `old` tables, of which no TLB of this space has an entry any more.
     fn leave_with(
         &self,
         part: &mut Part<'_, M, P>,
@@ -149,8 +149,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Frees the `old` tables, which are only this slot's and which it does not use, with all that
-    /// they say.
+    /// Frees the `old` tables, which are only this slot's and which it does not use, with the pages and
+    /// slots of the swap space that they name.
     #[cold]
     fn take_apart(&self, part: &Part<'_, M, P>, old: Tables) {
         for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {

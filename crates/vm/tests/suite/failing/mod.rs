@@ -38,7 +38,7 @@ pub type Disk = Arc<MemoryPager<Hosted>>;
 pub enum Kind {
     /// A frame. There are others, so reclaiming helps.
     Frame,
-    /// A frame, and all that are asked for then.
+    /// A frame, and all requested after it.
     Frames,
     /// The kernel's heap.
     Heap,
