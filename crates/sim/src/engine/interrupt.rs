@@ -1,7 +1,8 @@
 //! Interrupts of a machine with a scheduler: timers, kicks, and jobs that arrive from outside.
 //!
-//! They are delivered at safe points, among them the task's own computing, and not below a pin. A CPU that is idle, or computes for its task for a while, is woken for one; any
-//! other finds it when it comes to its next safe point.
+//! They are delivered at safe points, among them the task's own computing, and not below a pin. A CPU
+//! that is idle, or computes for its task for a while, is woken for one; any other finds it at its next
+//! safe point.
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
