@@ -1,9 +1,9 @@
-//! What it costs to choose policies at run time, for counting instructions: `selected CASE
+//! The cost of choosing policies at run time, for counting instructions: `selected CASE
 //! ITERATIONS` maps and unmaps 128 MiB on hosted memory, one CPU, warm. A case is a preset, whose
 //! policies are chosen at run time, or `compiled`: `vm`'s own, chosen when it is compiled.
 //!
-//! `tests/costs.rs` runs each case under callgrind and holds it to what `docs/costs.md` says.
-//! Callgrind counts what runs within [`counted`] only.
+//! `tests/costs.rs` runs each case under callgrind and holds it to the figures of `docs/costs.md`.
+//! Callgrind counts only instructions within [`counted`].
 
 use baselines::selected::Preset;
 use hosted::Hosted;
@@ -30,14 +30,14 @@ fn main() {
     }
 }
 
-/// What callgrind counts.
+/// Runs the operation that callgrind counts.
 #[inline(never)]
 fn counted<R>(operation: impl FnOnce() -> R) -> R {
     black_box(operation())
 }
 
 fn map_unmap<P: Policies<Hosted>>(mut options: Options<Hosted, P>, iterations: u64) {
-    // A limit, so that what is mapped is counted against it.
+    // A limit, so that mappings are counted against it.
     options.swap_pages = Some(1 << 20);
     let machine = Hosted::with_memory(1, 64 << 20).expect("memory");
     machine.attach(0);

@@ -1,7 +1,7 @@
 //! The designs that did not scale, as their authors built them.
 //!
 //! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem, it shows
-//! what one lock or one list costs and nothing else. The structures, the lock traffic and the order
+//! the cost of one lock or one list and nothing else. The structures, the lock traffic and the order
 //! of the steps are those of the named systems; where something had to differ, the module says what
 //! and why.
 //!

@@ -1,13 +1,13 @@
 //! Contexts: the coroutines between which a CPU's thread goes.
 //!
 //! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. The
-//! thread's own stack only resumes them, one after the other ([`Crew::run`]): a context that goes on with
+//! thread's own stack only resumes them, one after the other ([`Crew::run`]): a context that continues with
 //! another one suspends itself, and says with which.
 //!
-//! # Whose a context is
+//! # The owner of a context
 //! A context belongs to the CPU that runs it, from [`Crew::resume`] until that has returned; then to the
 //! one to which the scheduler gives it. The scheduler hands it over with release and acquire, after the
-//! CPU has gone on with another context ([`Contexts::switch`]). So its words need no order of their own.
+//! CPU has continued with another context ([`Contexts::switch`]). So its words need no order of their own.
 
 use crate::crew::Crew;
 use crate::stacks::{ContextStack, Stacks};
@@ -25,17 +25,17 @@ use std::sync::{Mutex, PoisonError};
 /// The most contexts of a machine, those of its CPUs included.
 const MOST: usize = 8192;
 
-/// What a context says to its CPU's thread when it suspends itself.
+/// The message of a context to its CPU's thread when it suspends itself.
 pub(crate) enum Left {
-    /// The CPU goes on with this one.
+    /// The CPU continues with this one.
     For(usize),
     /// No task is left: the thread ends.
     Work,
 }
 
-/// What an ending task calls last; returns the context that the CPU goes on with.
+/// The last call of an ending task; returns the context that the CPU continues with.
 type Exit = Box<dyn FnOnce() -> usize + Send>;
-/// The context that the CPU goes on with, and the payload of the job's panic.
+/// The context that the CPU continues with, and the payload of the job's panic.
 type Ending = (usize, Option<Box<dyn Any + Send>>);
 type Body = Coroutine<(), Left, Ending, ContextStack>;
 
@@ -60,7 +60,7 @@ struct Context {
     pins: AtomicUsize,
     /// Whether a CPU runs it: read by any.
     on: AtomicBool,
-    /// Whether what it waits for is another task's work, in whose account that time is.
+    /// Whether it waits for another task's work, in whose account that time is.
     stands_by: AtomicBool,
     /// Since when no CPU runs it, and since when it is ready.
     left: AtomicU64,
@@ -69,8 +69,8 @@ struct Context {
     off: AtomicU64,
 }
 
-// SAFETY: the body is used by the CPU that has the context, or by who makes it (see the module); the rest is
-// atomic. What a task has on its stack moves between threads with it: none of that may be bound to a
+// SAFETY: the body is used by the CPU that has the context, or by its maker (see the module); the rest is
+// atomic. Values on a task's stack move between threads with it: none of them may be bound to a
 // thread, which code on a machine's CPUs never is.
 unsafe impl Sync for Context {}
 // SAFETY: as for `Sync`.
@@ -217,7 +217,7 @@ impl Context {
         words::LOCALS.set(address);
     }
 
-    /// The context suspends itself; returns when a CPU goes on with it.
+    /// The context suspends itself; returns when a CPU continues with it.
     fn suspend(&self, left: Left) {
         let yielder = self.yielder.load(Ordering::Relaxed);
         // SAFETY: the running context's own, which lives as long as its stack.

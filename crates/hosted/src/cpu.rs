@@ -1,7 +1,7 @@
 //! Threads as CPUs.
 //!
 //! A thread becomes a CPU by [`Hosted::attach`] and has it alone until it ends, so a pin needs no
-//! work: no other thread can run there, and a thread goes on with another task of a scheduler only
+//! work: no other thread can run there, and a thread continues with another task of a scheduler only
 //! where the running one says so, which is nowhere below a pin. With debug assertions pins are
 //! counted, and a task that sleeps with one panics, as it would deadlock a kernel.
 
@@ -31,8 +31,8 @@ const EXIT_TIME: Duration = Duration::from_secs(5);
 /// The CPU that the calling thread is.
 #[inline(always)]
 pub(crate) fn current() -> CpuId {
-    // SAFETY: an id is an integer (`repr(transparent)`), and the word is `CpuId::NONE` or what
-    // `set_current` made of one.
+    // SAFETY: an id is an integer (`repr(transparent)`), and the word is `CpuId::NONE` or one
+    // that `set_current` has stored.
     unsafe { transmute::<usize, CpuId>(words::CPU.get()) }
 }
 

@@ -12,7 +12,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 
-/// What a machine with a scheduler has beside the others.
+/// The part of a machine that only one with a scheduler has.
 pub(crate) struct Crew {
     // Dropped before the scheduler, whose loop the CPUs' contexts run.
     pub(crate) pool: Pool,
@@ -21,7 +21,7 @@ pub(crate) struct Crew {
     pub(crate) members: Box<[Member]>,
     /// Jobs and tasks that have not ended.
     tasks: AtomicUsize,
-    /// What the first task to panic has left.
+    /// The payload of the first task to panic.
     pub(crate) panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -58,7 +58,7 @@ impl Hosted {
         self.inner.crew.get().is_some()
     }
 
-    /// Deals jobs for the scheduler over the CPUs, which come to them in [`Hosted::work`].
+    /// Deals jobs for the scheduler over the CPUs, which take them in [`Hosted::work`].
     ///
     /// # Panics
     /// If the machine has no scheduler.
@@ -120,7 +120,7 @@ pub fn spawn(job: Job) {
     crew.scheduler().start(job);
 }
 
-/// What `wait` waits for is another task's work: the time that the calling task is blocked meanwhile is in no
+/// `wait` waits for another task's work: the time that the calling task is blocked meanwhile is in no
 /// account but the other's, if both are a scheduler's.
 pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     let mark = |stands_by| {

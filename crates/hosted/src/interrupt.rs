@@ -11,14 +11,14 @@ use machine::{Clock, Cpus, Job};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// A CPU that runs tasks. What it alone writes is relaxed throughout.
+/// A CPU that runs tasks. Fields that it alone writes are relaxed throughout.
 #[repr(align(128))]
 pub(crate) struct Member {
     /// The context that it runs. The CPU's own.
     pub(crate) context: AtomicUsize,
     /// When its timer interrupts it. The CPU's own.
     timer: AtomicU64,
-    /// Given for an interrupt by another CPU, or by who brings a job.
+    /// Given for an interrupt by another CPU, or by the thread that brings a job.
     wake: Permit,
     /// Jobs that it has not given to the scheduler yet.
     jobs: Mutex<VecDeque<Job>>,
@@ -80,7 +80,7 @@ impl Member {
         add(&self.queued, off.queued);
     }
 
-    /// What was charged so far.
+    /// The time charged so far.
     pub(crate) fn off(&self) -> Off {
         Off {
             blocked: self.blocked.load(Ordering::Relaxed),

@@ -55,7 +55,7 @@ struct Inner {
     /// The root that has the kernel's entries, if there are any.
     kernel: Option<Frame>,
     hook: probe::Hook,
-    /// What a scheduler needs, if there is one.
+    /// The needs of a scheduler, if there is one.
     crew: OnceLock<crew::Crew>,
 }
 

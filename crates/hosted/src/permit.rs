@@ -72,7 +72,7 @@ impl Permit {
                 limit.as_ref().map_or(null(), from_ref),
             )
         };
-        // So that nobody wakes the owner while it is awake. Relaxed: it takes the permit next.
+        // So that no thread wakes the owner while it is awake. Relaxed: it takes the permit next.
         let _ = self
             .0
             .compare_exchange(WAITING, EMPTY, Ordering::Relaxed, Ordering::Relaxed);

@@ -10,7 +10,7 @@
 //! - **access** (the owner): make the state odd and fence (`publish`); if the mailbox holds
 //!   requests, take them and flush; translate, perform the access; make the state even, with
 //!   release.
-//! - **shootdown** (an initiator, who has already changed the tables): post the request into each
+//! - **shootdown** (an initiator, which has already changed the tables): post the request into each
 //!   target's mailbox, with release; fence; read each target's state. If it is even, that target is
 //!   done; if it is odd, wait until it has changed.
 //!

@@ -19,7 +19,7 @@ pub(crate) struct Stacks {
     count: usize,
 }
 
-// SAFETY: the reservation is addresses; who uses the stacks is for the contexts to say.
+// SAFETY: the reservation is addresses; the contexts say which CPU uses the stacks.
 unsafe impl Send for Stacks {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Stacks {}
@@ -48,7 +48,7 @@ impl Stacks {
     /// Makes stack `index` usable, but for its guard page.
     pub(crate) fn open(&self, index: usize) -> io::Result<()> {
         let above_guard = self.bottom(index) + PAGE_SIZE;
-        // SAFETY: the pages lie in the reservation, and nobody uses them yet.
+        // SAFETY: the pages lie in the reservation, and no context uses them yet.
         let done = unsafe {
             libc::mprotect(
                 above_guard as *mut libc::c_void,

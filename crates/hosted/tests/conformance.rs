@@ -53,7 +53,7 @@ fn machines_of_kernels_keep_it_too() {
     suite::all(&Broken::<{ broken::NONE }>::new(embedded()));
 }
 
-/// Whether a check fails on such a machine with a flaw.
+/// Whether a check fails on an embedded machine with a flaw.
 fn catches_embedded<const FLAW: Flaw>(check: impl Fn(&Broken<FLAW>)) -> bool {
     let broken = Broken::<FLAW>::new(embedded());
     catch_unwind(AssertUnwindSafe(|| check(&broken))).is_err()

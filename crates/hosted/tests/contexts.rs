@@ -23,7 +23,7 @@ fn spin(time: u64) {
     }
 }
 
-/// The same, with safe points.
+/// Computes for `time`, with safe points.
 fn compute(time: u64) {
     let end = Hosted::now() + time;
     while Hosted::now() < end {
@@ -62,7 +62,7 @@ fn a_task_takes_its_words_from_thread_to_thread() {
     alike(&machine, 12, move |me| {
         Hosted::with_locals(|locals| locals.words[7].set(me + 1));
         let mut thread = std::thread::current().id();
-        // The host decides when the other threads come to run.
+        // The host decides when the other threads run.
         let late = Hosted::now() + 5_000_000_000;
         let goes_on = |round| round < 300 || seen.load(Relaxed) == 0 && Hosted::now() < late;
         for _ in (0..).take_while(|&round| goes_on(round)) {
@@ -138,7 +138,7 @@ fn time_off_cpus_has_two_kinds() {
     assert_eq!(hosted::off_cpu(), None, "not a task");
 }
 
-/// What a task that stands by waits for is another's work.
+/// A task that stands by waits for another's work.
 #[test]
 fn a_task_that_stands_by_is_not_blocked() {
     const MILLI: u64 = 1_000_000;

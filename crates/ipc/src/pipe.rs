@@ -101,7 +101,7 @@ impl<M: Machine> Pipe<M> {
         Self::try_new().expect("memory for a pipe")
     }
 
-    /// The same, if there is memory for it.
+    /// An empty pipe, if there is memory for it.
     ///
     /// # Errors
     /// If there is none.

@@ -59,7 +59,7 @@ fn no_wake_up_is_lost<M: Execute + Topology>(machine: &M) {
     assert_eq!(world.word.load(Ordering::Relaxed), ROUNDS);
 }
 
-/// A wake-up wakes no more waiters than asked for, only those of that name, and each of them.
+/// A wake-up wakes no more waiters than requested, only those of that name, and each of them.
 fn waking_counts<M: Execute + Topology>(machine: &M) {
     let world = World::on(machine);
     let waiter = || world.job(|w| assert_eq!(w.wait_while(0), Ok(true)));

@@ -75,7 +75,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
-    /// Replaces the value by what `f` makes of it, unless that is `None`: a weak exchange that is
+    /// Replaces the value by the result of `f`, unless that is `None`: a weak exchange that is
     /// repeated with each newer value. `Ok` has the old value, `Err` the one that `f` refused.
     /// `success` orders the exchange, `failure` the loads.
     #[inline]

@@ -100,7 +100,7 @@ pub unsafe trait Cpus {
     /// debug assertions.
     fn pins() -> u32;
 
-    /// Waits a moment for another CPU to change what the caller has read since its last `relax`;
+    /// Waits a moment for another CPU to change a value that the caller has read since its last `relax`;
     /// `round` counts the caller's calls in this wait.
     ///
     /// A real machine pauses. One whose CPUs can be preempted yields from some round on. A

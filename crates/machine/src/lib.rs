@@ -6,7 +6,7 @@
 //! This crate holds no implementation, only the contract and the [`conformance`] suite, which
 //! checks that a machine keeps it.
 //!
-//! | capability | what it offers | kind |
+//! | capability | offers | kind |
 //! |---|---|---|
 //! | [`Atomics`] | atomic integers, pointers, pairs and plain shared cells | types |
 //! | [`Cpus`] | the current CPU, pinning, relaxing | static: "this CPU" |
@@ -16,14 +16,14 @@
 //! | [`Memory`] | physical frames | instance |
 //! | [`Mmu`] | address translation, TLB flush and shootdown | instance |
 //! | [`Execute`] | run one job on each CPU | instance |
-//! | [`Contexts`] | what a scheduler needs of a machine without tasks | both |
+//! | [`Contexts`] | the needs of a scheduler on a machine without tasks | both |
 //!
 //! Everything about "the CPU that runs this code" is static, because a kernel finds its CPU in a
 //! register; everything about a particular machine (how many CPUs, which memory) is a value, so
 //! that one process can hold several.
 //!
 //! # Ordering
-//! Orderings mean what they mean in [`core::sync::atomic`]. One operation is
+//! Orderings mean the same as in [`core::sync::atomic`]. One operation is
 //! added: [`Atomic::publish`], a store followed by a full fence, which real
 //! hardware does in one instruction.
 #![no_std]

@@ -187,7 +187,7 @@ mod pair {
     // an aligned 8-byte access is single-copy atomic, a load acquires, a store releases, locked
     // instructions and `xchg` fence. So everything here is written in assembly.
     impl NativePair {
-        /// Stores `new` if the pair is `current`; returns what it was.
+        /// Stores `new` if the pair is `current`; returns the old pair.
         #[inline]
         fn exchange(&self, current: [u64; 2], new: [u64; 2]) -> [u64; 2] {
             let (low, high);

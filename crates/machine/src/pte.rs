@@ -1,6 +1,6 @@
 //! x86-64 page-table entries: the bits that the hardware reads and sets.
 //!
-//! Bits 9–11 and 52–58 are the kernel's; `vm` says what it does with them.
+//! Bits 9–11 and 52–58 are the kernel's; `vm` defines their meaning.
 
 use crate::{Frame, PAGE_SHIFT};
 

@@ -1,9 +1,9 @@
-//! What a scheduler needs of a machine without tasks of its own, and what the machine asks of its
+//! A scheduler's requirements of a machine without tasks of its own, and the machine's requests to its
 //! scheduler.
 //!
 //! # Contexts
 //! A CPU runs one context at a time: a stack, registers and a task's [`Locals`](crate::Locals). It
-//! goes on with another one only by [`Contexts::switch`], and by the end of a context's job. Each CPU
+//! continues with another one only by [`Contexts::switch`], and by the end of a context's job. Each CPU
 //! begins with a context of its own, in which the machine calls [`Scheduler::run`].
 //!
 //! # Interrupts
@@ -24,7 +24,7 @@ pub trait Contexts: Machine {
 
     /// Makes a context that runs `job` when a CPU first switches to it, then drops the task's
     /// [`Locals`](crate::Locals), and then calls `exit`, which has words of its own and returns the
-    /// context that the CPU goes on with. The machine frees the ended one when the CPU has left it.
+    /// context that the CPU continues with. The machine frees the ended one when the CPU has left it.
     /// `None` if memory is short.
     ///
     /// A context begins pinned: `job` first takes that pin with [`Contexts::first_pin`] and drops it
@@ -38,8 +38,8 @@ pub trait Contexts: Machine {
     /// The pin with which the calling context began; called once.
     fn first_pin() -> Self::Pin;
 
-    /// The calling CPU goes on with `to`; returns when some CPU switches to the calling context. What
-    /// the caller did before is visible there (release, acquire).
+    /// The calling CPU continues with `to`; returns when some CPU switches to the calling context. The
+    /// caller's earlier stores are visible there (release, acquire).
     ///
     /// `ready` is when `to` became ready to run, by the machine's clock: for accounts only.
     ///
@@ -64,7 +64,7 @@ pub trait Contexts: Machine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaskName(pub u64);
 
-/// Who decides which task runs where.
+/// Decides which task runs where.
 ///
 /// A machine that has one implements [`Tasks`](crate::Tasks) and
 /// [`Clock::sleep_until`](crate::Clock::sleep_until) by it. All methods are called on the machine's

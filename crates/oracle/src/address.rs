@@ -19,7 +19,7 @@ pub const USER_END: u64 = (1 << 47) - PAGE;
 /// The name of a mapping whose address the system chose: a number that the sequence gives it.
 pub type Handle = u16;
 
-/// What an address is relative to.
+/// The origin of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The window's start.
@@ -35,7 +35,7 @@ pub enum Place {
 /// An address: an offset from a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// What it is relative to.
+    /// The origin.
     pub place: Place,
     /// Bytes.
     pub offset: u64,

@@ -41,7 +41,7 @@ impl Neglect {
 pub struct Careless {
     neglect: Neglect,
     model: Model,
-    /// What is to fail in the next step.
+    /// The failure due in the next step.
     scarce: Option<Scarcity>,
 }
 

@@ -13,7 +13,7 @@ pub enum Outcome {
     At(Address),
     /// A mapping at an address that the system chose.
     Somewhere,
-    /// A number: what was loaded, bytes transferred, the heap's end.
+    /// A number: the value loaded, bytes transferred, the heap's end.
     Value(u64),
     /// One of these numbers, at the system's choice.
     OneOf(Vec<u64>),

@@ -94,7 +94,7 @@ impl Places {
     }
 }
 
-/// The handle that `call` gives to what it places, or the address that it requests.
+/// The handle that `call` gives to the mapping it places, or the address that it requests.
 fn names(call: &Call) -> (Option<Handle>, Option<Address>) {
     match *call {
         Call::Map(map) => match map.at {

@@ -27,7 +27,7 @@ pub struct Step {
     pub call: Call,
 }
 
-/// What a process does.
+/// A call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// `mmap`.
@@ -60,7 +60,7 @@ pub enum Call {
     Fork(ProcessId),
     /// `_exit`.
     Exit,
-    /// What `execve` does to memory: nothing stays mapped, nothing is locked.
+    /// The effect of `execve` on memory: nothing stays mapped, nothing is locked.
     Replace,
     /// The process reads from its memory.
     Load(Address, Width),
@@ -80,7 +80,7 @@ pub enum Call {
     Scarce(Scarcity),
 }
 
-/// What a system is short of.
+/// A shortage of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scarcity {
     /// Only that many frames are free, until told otherwise; more if some can be reclaimed.
@@ -104,7 +104,7 @@ pub struct Map {
     pub prot: Prot,
     /// `MAP_SHARED`, not `MAP_PRIVATE`.
     pub shared: bool,
-    /// What is mapped.
+    /// The memory that is mapped.
     pub backing: Backing,
     /// Further flags.
     pub flags: Flags<MapFlag>,
@@ -113,7 +113,7 @@ pub struct Map {
 /// Where a mapping goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// Here, replacing what is there: `MAP_FIXED`.
+    /// Here, in place of other mappings: `MAP_FIXED`.
     Fixed(Address),
     /// Here, if nothing is there: `MAP_FIXED_NOREPLACE`.
     FixedNoReplace(Address),

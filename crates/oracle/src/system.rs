@@ -12,7 +12,7 @@ pub trait System {
     /// The name in reports.
     fn name(&self) -> &str;
 
-    /// What it does not support, in words.
+    /// The features it does not support, in words.
     fn lacks(&self) -> &[&'static str] {
         &[]
     }
@@ -27,7 +27,7 @@ pub trait System {
         false
     }
 
-    /// What its calls leave behind when they fail half-way.
+    /// The effects of its calls that fail half-way.
     fn halfway(&self) -> Halfway {
         Halfway::Kept
     }
@@ -45,7 +45,7 @@ pub trait System {
     /// The system cannot be used any more. A failure of the step itself is an outcome.
     fn perform(&mut self, step: &Step) -> Result<Outcome, Broken>;
 
-    /// Ends a sequence with all its processes. Returns what is wrong then, if anything.
+    /// Ends a sequence with all its processes. Returns the error found then, if any.
     ///
     /// # Errors
     /// The system cannot be used any more.
@@ -54,7 +54,7 @@ pub trait System {
     }
 }
 
-/// What a call on a range leaves behind if it fails in the middle, such as `mprotect` at a hole. POSIX
+/// The effects of a call on a range that fails in the middle, such as `mprotect` at a hole. POSIX
 /// leaves that open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halfway {
@@ -70,7 +70,7 @@ pub enum Broken {
     /// A system call of the host failed.
     #[error("{what}: {source}")]
     Host {
-        /// What was attempted.
+        /// The attempt.
         what: &'static str,
         /// Why it failed.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! The model predicts what the kernel of this computer does.
+//! The model predicts the answers of this computer's kernel.
 
 use oracle::Model;
 use oracle::check::{play, shrink};

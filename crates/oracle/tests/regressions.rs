@@ -1,5 +1,5 @@
 //! Sequences in which systems once differed: each is defined to its end, and the kernel of this
-//! computer does what the model says. (The command's tests play them on the VM.)
+//! computer agrees with the model. (The command's tests play them on the VM.)
 
 mod hostile;
 
@@ -47,7 +47,7 @@ fn all_is_defined_beside_a_system_that_undoes() {
     }
 }
 
-/// The same scripts with hostile numbers.
+/// Scripts with hostile numbers.
 #[test]
 fn whatever_the_numbers_are() {
     let mut linux = Linux::new().expect("processes to play with");

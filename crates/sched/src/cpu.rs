@@ -1,4 +1,4 @@
-//! What belongs to one CPU, touched only there, under its pin.
+//! The data of one CPU, touched only there, under its pin.
 
 use crate::heap::Heap;
 use crate::table::FreeList;
@@ -46,7 +46,7 @@ impl<M: Contexts, P: Policy<M>> Cpu<M, P> {
     /// The task that the CPU runs.
     #[inline]
     pub(crate) fn current(&self, _pin: &M::Pin) -> Option<TaskRef<M, P>> {
-        // SAFETY: pinned, so nobody writes it meanwhile.
+        // SAFETY: pinned, so no other task writes it meanwhile.
         unsafe { (*self.local.read()).current }
     }
 
@@ -60,7 +60,7 @@ impl<M: Contexts, P: Policy<M>> Cpu<M, P> {
     /// When the first sleeper wakes.
     #[inline]
     pub(crate) fn first_sleeper(&self, _pin: &M::Pin) -> u64 {
-        // SAFETY: pinned, so nobody writes it meanwhile.
+        // SAFETY: pinned, so no other task writes it meanwhile.
         unsafe { (*self.sleepers.read()).first_key() }
     }
 

@@ -22,7 +22,7 @@ impl<M: Machine> CpuSet<M> {
     }
 
     pub(crate) fn insert(&self, cpu: usize) {
-        // Relaxed, as in `remove`: who needs an order has fences.
+        // Relaxed, as in `remove`: a caller that needs an order has fences.
         self.0[cpu / 32].fetch_or(1 << (cpu % 32), Ordering::Relaxed);
     }
 

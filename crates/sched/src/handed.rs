@@ -2,7 +2,7 @@
 //! leaves, released by the one that goes on.
 //!
 //! # Protocol
-//! The holder keeps what its acquisition must hand to the release in the lock itself, so the next
+//! The holder keeps the token that its acquisition hands to the release in the lock itself, so the next
 //! context finds it there. The lock-order checker remembers held locks by task: a handed lock is no task's,
 //! from [`Locked::hand_over`] until [`Handed::take_over`], and a task that leaves its CPU in between
 //! leaves without it.
@@ -21,7 +21,7 @@ pub struct Handed<M: Machine, R: RawLock<M>, C: LockClass> {
     held: Kept<Held<M, R, C>>,
 }
 
-/// What the release needs. The holder's.
+/// The token for the release. The holder's.
 struct Kept<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: only the lock's holder touches it, and the lock orders holders.

@@ -87,7 +87,7 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
     /// Adds `item` under `key`, by its `node`.
     ///
     /// # Safety
-    /// The node is in no heap. It stays in place, and nobody else touches it, until it is popped.
+    /// The node is in no heap. It stays in place, and no other task touches it, until it is popped.
     pub unsafe fn push(&mut self, node: &Node<M, T>, key: u64, item: T) {
         // SAFETY: the node is in no heap, so it is the caller's alone.
         let links = unsafe { &mut *node.0.write() };
@@ -132,14 +132,14 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
 impl<M: Machine, T: Copy + Send> Link<M, T> {
     fn links(&self) -> Option<&Links<M, T>> {
         // SAFETY: by the contract of `push`, a linked node is in place, and it belongs to the heap's
-        // owner, who calls this.
+        // owner, the caller.
         self.0.map(|node| unsafe { &*node.as_ref().0.read() })
     }
 
-    /// The same node, which has just been popped, as a heap of its own.
+    /// This node, which has just been popped, as a heap of its own.
     fn alone(self) -> Self {
         if let Some(node) = self.0 {
-            // SAFETY: as in `links`; the heap's owner has popped it, so nobody else has it.
+            // SAFETY: as in `links`; the heap's owner has popped it, so no other task has it.
             let links = unsafe { &mut *node.as_ref().0.write() };
             (links.left, links.right) = (Link(None), Link(None));
         }

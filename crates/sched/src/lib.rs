@@ -5,11 +5,11 @@
 //! arrives, and how a wake-up meets a task that is about to park. A [`Policy`] knows the queues: which
 //! task is next, where a woken task goes, and how long a task may run.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | `state` | whether a task is active, has a permit, or is parked |
 //! | `task`, `table` | a task's words, and where they live |
-//! | `cpu` | what belongs to one CPU |
+//! | `cpu` | the data of one CPU |
 //! | `switch` | how a CPU goes from one context to another |
 //! | `sleep` | tasks that wait for a time |
 //! | `sched` | the operations |

@@ -1,4 +1,4 @@
-//! What a scheduler decides, apart from how it is done.
+//! The decisions of a scheduler, apart from how they are carried out.
 
 use crate::TaskRef;
 use machine::{Contexts, CpuRange};
@@ -34,7 +34,7 @@ pub enum Why {
     Woken,
 }
 
-/// What is to be done at an interrupt.
+/// The actions due at an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick {
     /// Whether to ask [`Policy::next`] for another task instead of the current one.
@@ -43,7 +43,7 @@ pub struct Tick {
     pub kick: Option<usize>,
 }
 
-/// Queues of ready tasks, and who is next.
+/// Queues of ready tasks, and the choice of the next.
 ///
 /// A task that is ready and runs nowhere is in the policy's hands, from [`Policy::ready`] or
 /// [`Policy::put_back`] until [`Policy::next`] returns it. All methods with a `cpu` or `here` are called
@@ -53,11 +53,11 @@ pub struct Tick {
 /// [`Policy::lock`] comes before [`Policy::next`], and [`Policy::unlock`] follows on the same CPU: at
 /// once if no switch happens, else after it, called by the context that goes on. A policy with one
 /// lock for all, or one for each CPU's queue, holds it from one to the other. `next` and `put_back` are
-/// called in between, all others outside; those take what they need.
+/// called in between, all others outside; those take the locks they need.
 ///
 /// # Safety
 /// - `next` returns a task only if `ready` or `put_back` handed it over, and each time once.
-/// - What one CPU did before it handed a task over is visible to the one that `next` returns it to
+/// - All that one CPU did before it handed a task over is visible to the one that `next` returns it to
 ///   (release, acquire).
 /// - A [`TaskRef`] is not used after its task has ended, except to compare it, nor after the policy is
 ///   dropped.
@@ -75,18 +75,18 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// The words of a place that has had no task.
     fn entry() -> Self::Entry;
 
-    /// `task` begins, and will be handed over by [`Policy::ready`]. Nobody else knows it yet.
+    /// `task` begins, and will be handed over by [`Policy::ready`]. No other task knows it yet.
     /// `parent` is the task that makes it.
     fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64);
 
-    /// The calling task leaves its CPU, pinned, and gives up what none may keep meanwhile: a lock of
-    /// the whole kernel. Returns how much that was.
+    /// The calling task leaves its CPU, pinned, and gives up locks that none may keep meanwhile: a lock of
+    /// the whole kernel. Returns how often it held that.
     #[inline]
     fn give_up(&self) -> u32 {
         0
     }
 
-    /// The calling task is back, no longer pinned, and takes what it has given up; may wait.
+    /// The calling task is back, no longer pinned, and takes again the locks that it has given up; may wait.
     #[inline]
     fn take_back(&self, given_up: u32) {
         let _ = given_up;
@@ -104,7 +104,7 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
         let _ = cpu;
     }
 
-    /// The task that `cpu` goes on with. `current` is the one it runs, `None` in the idle context.
+    /// The task that `cpu` continues with. `current` is the one it runs, `None` in the idle context.
     ///
     /// `None` means the idle context, if the current task cannot go on or there is none; else that
     /// the current task goes on. The current task itself is never returned: it is not in the policy's
@@ -143,7 +143,7 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// `cpu` was interrupted while it ran `current`.
     fn tick(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> Tick;
 
-    /// When `cpu` wants the next [`Policy::tick`] if it goes on with `current`; `u64::MAX` for never.
+    /// When `cpu` wants the next [`Policy::tick`] if it continues with `current`; `u64::MAX` for never.
     /// Asked after each decision that concerns the CPU, among them the `ready` of a task made there.
     /// The interrupt may come earlier.
     fn deadline(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> u64;

@@ -1,6 +1,6 @@
 //! Lists of tasks, linked through the tasks' own words.
 //!
-//! Every word is an atomic one that is read and written relaxed, so a list costs what plain words cost
+//! Every word is an atomic one that is read and written relaxed, so a list costs no more than plain words
 //! and its functions are safe to call; but it is a list only for one caller at a time. Its owner,
 //! by a lock, owns the links of the tasks in it.
 
@@ -143,7 +143,7 @@ impl<M: Contexts, P: Policy<M, Entry: Linked<M, P>>> Queue<M, P> {
         }
     }
 
-    /// The tasks, from the first on. A task may be removed when the next one has been asked for.
+    /// The tasks, from the first on. A task may be removed when the next one has been returned.
     pub fn iter(&self) -> impl Iterator<Item = TaskRef<M, P>> {
         core::iter::successors(self.first(), |task| task.entry().links().next.get())
     }

@@ -61,7 +61,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         M::create(Box::new(begin), Box::new(exit))
     }
 
-    /// The calling task ends; returns the context that the CPU goes on with.
+    /// The calling task ends; returns the context that the CPU continues with.
     fn exit(&self) -> M::Context {
         let pin = M::pin();
         let task = self.cpus.get(&pin).current(&pin);
@@ -97,7 +97,7 @@ impl<M: Contexts, P: Policy<M>> Scheduler for Sched<M, P> {
         let task = cpu.free(&pin, |list| self.table.take(list));
         let task = task.expect("memory for a task");
         let context = self.context(job).expect("memory for a context");
-        // SAFETY: nobody else knows the task yet.
+        // SAFETY: no other task knows the task yet.
         unsafe { *task.context.write() = Some(context) };
         let now = M::now();
         task.set_cpu(self.cpus.index(&pin));

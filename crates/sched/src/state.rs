@@ -10,7 +10,7 @@
 //! ```
 //! A task that parks stays ACTIVE until it has left its CPU. Only then does that CPU, in its next
 //! context, *settle* it: PARKED, or ready at once if a permit has come meanwhile. So a waker that finds
-//! PARKED finds a task whose context is saved, nobody waits for a CPU to finish a switch, and exactly
+//! PARKED finds a task whose context is saved, no task waits for a CPU to finish a switch, and exactly
 //! one of waker and settler hands the task over.
 
 use machine::{Atomic, Machine, Ordering};
@@ -98,7 +98,7 @@ impl<M: Machine> State<M> {
 
     /// The task ends: from now on unparking it has no effect.
     pub fn end(&self) {
-        // An `unpark` at the same time may be overwritten: it has no effect any more. Relaxed: nobody
+        // An `unpark` at the same time may be overwritten: it has no effect any more. Relaxed: no task
         // reads anything by it.
         let next = self.generation() + 1;
         self.0.swap(next << PHASE_BITS | ACTIVE, Ordering::Relaxed);
@@ -118,7 +118,7 @@ mod tests {
     fn a_permit_that_comes_before_the_park_ends_it() {
         let state = state();
         assert!(!state.take_permit());
-        assert!(!state.unpark(1), "nobody to hand over");
+        assert!(!state.unpark(1), "no task to hand over");
         assert!(state.take_permit());
         assert!(!state.take_permit(), "a permit is taken once");
     }

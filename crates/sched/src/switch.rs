@@ -7,14 +7,14 @@
 //!          settle it, if it parks; free its place, if it has ended;
 //!          activate the task's address space; unpin
 //! ```
-//! `arrive` is done by the context that the CPU goes on with, on the same CPU, for the one that it has
+//! `arrive` is done by the context that the CPU continues with, on the same CPU, for the one that it has
 //! left: another CPU may run the previous task, or free it, only when this one is off its stack. All of
 //! it is pinned, so nothing comes in between.
 
 use crate::{Leaving, Policy, Sched, TaskRef};
 use machine::{Contexts, SharedCell};
 
-/// What a switch goes on with, and since when it has been ready.
+/// The context a switch continues with, and when it became ready.
 pub(crate) type Target<M> = (<M as Contexts>::Context, u64);
 
 impl<M: Contexts, P: Policy<M>> Sched<M, P> {
@@ -51,14 +51,14 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
             local.idle
         });
         Some(match next {
-            // SAFETY: the policy has returned the task, so nobody else reads or writes its words.
+            // SAFETY: the policy has returned the task, so no other task reads or writes its words.
             Some(task) => unsafe { ((*task.context.read()), *task.ready_since.read()) },
             None => (idle, now),
         })
         .map(|(context, ready)| (context.expect("a task and a CPU have a context"), ready))
     }
 
-    /// The calling CPU goes on with the target of [`Sched::decide`].
+    /// The calling CPU continues with the target of [`Sched::decide`].
     pub(crate) fn switch(&self, pin: M::Pin, (context, ready): Target<M>) {
         // SAFETY: the context is this CPU's idle one, which runs nowhere else, or that of a task that
         // the policy has returned to this CPU: it has left the one before (`arrive`), and is returned
@@ -68,7 +68,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         drop(pin);
     }
 
-    /// The calling CPU has gone on with the calling context.
+    /// The calling CPU has continued with the calling context.
     pub(crate) fn arrive(&self) {
         // A pin of the CPU that this is: the one from before the switch may be of another.
         let pin = M::pin();

@@ -159,7 +159,7 @@ impl<M: Contexts, P: Policy<M>> Drop for Table<M, P> {
             if !first.is_null() {
                 let count = 1 << (FIRST_BITS as usize + bucket);
                 // SAFETY: `make_bucket` made it from a box of this length, and by the contract of
-                // `TaskRef` nobody uses the places any more.
+                // `TaskRef` the places are not used any more.
                 drop(unsafe { Box::from_raw(slice_from_raw_parts_mut(first, count)) });
             }
         }

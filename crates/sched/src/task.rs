@@ -21,7 +21,7 @@ pub struct Task<M: Contexts, P: Policy<M>> {
     cpu: M::AtomicU32,
     /// Written when the task is made; read by the CPU that switches to it.
     pub(crate) context: M::Cell<Option<M::Context>>,
-    /// When the task became ready; written by the one who hands it to the policy, read by the one who
+    /// When the task became ready; written by the CPU that hands it to the policy, read by the CPU that
     /// gets it.
     pub(crate) ready_since: M::Cell<u64>,
     /// The next free place, in a list of free ones; owned by that list.
@@ -120,7 +120,7 @@ impl<M: Contexts, P: Policy<M>> PartialEq for TaskRef<M, P> {
 
 impl<M: Contexts, P: Policy<M>> Eq for TaskRef<M, P> {}
 
-// SAFETY: a task is shared between CPUs; its fields say who may touch them.
+// SAFETY: a task is shared between CPUs; its fields say which of them may touch them.
 unsafe impl<M: Contexts, P: Policy<M>> Send for TaskRef<M, P> {}
 // SAFETY: as for `Send`.
 unsafe impl<M: Contexts, P: Policy<M>> Sync for TaskRef<M, P> {}

@@ -91,7 +91,7 @@ fn a_sleeper_preempts_a_task_that_computes() {
     assert!(late < 50 * MICRO, "{late} ns late");
 }
 
-/// As above, by an unpark of the task that computes.
+/// Longest time from an unpark by a task that computes until the woken task runs.
 #[test]
 fn a_woken_task_preempts_its_waker() {
     let sim = best(1);

@@ -1,4 +1,4 @@
-//! The scheduler on threads of the host: what virtual time cannot show, as its CPUs run one at a time.
+//! The scheduler on threads of the host: effects that virtual time cannot show, as its CPUs run one at a time.
 
 #[path = "support/fifo.rs"]
 mod fifo;

@@ -24,9 +24,9 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 /// A task that ends when all its words are set, and sleeps while they are not.
 struct Task {
     state: State<Checked>,
-    /// Set by the wakers, who order them by the unpark only.
+    /// Set by the wakers, which order them by the unpark only.
     words: Vec<Word>,
-    /// What is saved when the task leaves a CPU: the CPU that runs it must have it alone.
+    /// State saved when the task leaves a CPU: the CPU that runs it must have it alone.
     context: Plain,
     ended: Word,
 }
@@ -119,7 +119,7 @@ fn a_stale_name_never_wakes_the_next_task() {
     });
 }
 
-/// One CPU takes what others enqueue, and waits for an interrupt while there is nothing.
+/// One CPU takes the items that others enqueue, and waits for an interrupt while there are none.
 struct Place {
     idle: Idle<Checked>,
     waiting: Waiting<Checked>,

@@ -1,4 +1,4 @@
-//! What the systems' schedulers have in common: all tasks run to their end, equal tasks get equal
+//! Common properties of the systems' schedulers: all tasks run to their end, equal tasks get equal
 //! shares, one that mostly sleeps runs soon after it wakes, idle CPUs get work.
 
 mod support;
@@ -108,7 +108,7 @@ fn contract<P: Policy<Sim>>() {
     }
 }
 
-/// How many units of work each of `tasks` does in `time`, all alike.
+/// How many units of work each of `tasks`, which are equal, does in `time`.
 fn shares<P: Policy<Sim>>(cpus: usize, tasks: usize, time: u64) -> Vec<u64> {
     let sim = machine::<P>(quiet(cpus, 0));
     let done = Arc::new((0..tasks).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());

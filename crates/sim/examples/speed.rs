@@ -11,7 +11,7 @@ use std::time::Instant;
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 const CPUS: usize = 96;
-/// Of each round: accesses to the CPU's own line, and to everybody's.
+/// Of each round: accesses to the CPU's own line, and to the line that all CPUs share.
 const OWN: u64 = 190;
 const SHARED: u64 = 10;
 const ROUNDS: u64 = 500;

@@ -36,7 +36,7 @@ pub struct Options {
     pub lookahead: bool,
     /// Delays at random accesses: to find races, not to predict.
     pub delays: Option<Delays>,
-    /// Preemption at random accesses, with a scheduler: for the same.
+    /// Preemption at random accesses, with a scheduler: to find races, not to predict.
     pub preempt: Option<Preempt>,
 }
 
@@ -171,7 +171,7 @@ impl Sim {
         self.with_engine(|engine| engine.counts)
     }
 
-    /// What each CPU and each task does, in a few words.
+    /// The activity of each CPU and each task, in a few words.
     pub fn doing(&self) -> String {
         self.with_engine(|engine| engine.doing())
     }
@@ -181,7 +181,7 @@ impl Sim {
         self.with_engine(|engine| engine.times())
     }
 
-    /// How long tasks of a scheduler were off CPUs since the accounts were cleared. What was ready when
+    /// How long tasks of a scheduler were off CPUs since the accounts were cleared. A task that was ready when
     /// the time ended, and had been blocked before, counts as blocked.
     pub fn off(&self) -> Off {
         self.with_engine(|engine| engine.off_now())
@@ -329,7 +329,7 @@ pub fn spawn(job: Job) {
     }
 }
 
-/// What `wait` waits for is another task's work: the time that the calling task is blocked meanwhile is in
+/// `wait` waits for another task's work: the time that the calling task is blocked meanwhile is in
 /// no account but the other's.
 pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     let mark = |stands_by| {

@@ -144,7 +144,7 @@ fn a_ticket_lock_follows_the_chain() {
     let profile = profile.with_topology(1, 24, 1).expect("possible");
     let turn = fit(&profile);
     let Turn { alone, waiter } = turn;
-    println!("a turn takes {alone:.0} ns, and {waiter:.2} for each who waits");
+    println!("a turn takes {alone:.0} ns, and {waiter:.2} for each waiter");
     // On average half of the readers come before the next owner; each arrival makes all of them
     // read once more.
     let reader = profile.transfer.read_occupancy.cluster as f64 / 1000.0;

@@ -1,4 +1,4 @@
-//! The same machine does the same, bit for bit, however the host runs it.
+//! Equal machines do the same, bit for bit, however the host runs them.
 
 mod support;
 
@@ -16,7 +16,7 @@ static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 const CPUS: usize = 96;
 
-/// What CPUs share: a little of everything.
+/// The data that CPUs share: a little of everything.
 struct Site {
     counter: Line,
     table: [Line; 8],
@@ -25,7 +25,7 @@ struct Site {
     /// Blocks, so tasks park and are unparked.
     adaptive: Adaptive<Sim>,
     stored: [Line; 4],
-    /// How many CPUs have come to meet.
+    /// How many CPUs have arrived to meet.
     arrived: Line,
 }
 

@@ -68,7 +68,7 @@ fn epoch_core(iterations: u64) {
     }
 }
 
-/// The same algorithms, written by hand.
+/// The machine's algorithms, written by hand.
 mod plain {
     use std::cell::{Cell, UnsafeCell};
     use std::hint::spin_loop;

@@ -131,7 +131,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
     pub(crate) fn unlock(&self, owner: usize) -> bool {
         // Release: pairs with the acquire of the next owner.
         let word = self.word.subtract(owner, Ordering::Release);
-        // What is asserted needs no access of its own: that would change what a simulation predicts.
+        // The assertion makes no access of its own: that would change a simulation's prediction.
         debug_assert_eq!(
             word & !BITS,
             owner,

@@ -5,14 +5,14 @@ use machine::Machine;
 /// A lock without data.
 ///
 /// The shape is `lock_api::RawMutex`'s, except that a function makes a lock: a checker's atomics
-/// have no constants. [`RawLock::Held`] is what an acquisition carries to its release (a queue
+/// have no constants. An acquisition carries a [`RawLock::Held`] to its release (a queue
 /// lock's node); it is `()` for most locks.
 ///
 /// # Safety
 /// At most one `Held` of a lock exists that was not given to `unlock`; locking has acquire
 /// semantics, unlocking release semantics, and a lock synchronizes with the unlock before it.
 pub unsafe trait RawLock<M: Machine>: Send + Sync {
-    /// What the holder must hand to `unlock`.
+    /// The token that the holder hands to `unlock`.
     type Held;
 
     /// The lock's name, as the command prints it.

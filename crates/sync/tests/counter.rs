@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use sync::counter::Limited;
 
-/// What one CPU is asked to do to a counter; the answer says whether it was done.
+/// A request to one CPU to change a counter; the answer says whether it was granted.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Reserve(u64),
@@ -138,7 +138,7 @@ fn never_more_than_the_limit() {
     }
 }
 
-/// As many units as CPUs that want one each: nobody is ever refused, however the
+/// As many units as CPUs that want one each: no request is ever refused, however the
 /// units wander.
 #[test]
 fn never_refused_while_room_is_left() {
@@ -172,7 +172,7 @@ fn odd_amounts() {
     machine.on_cpu(0, || assert!(nothing.reserve(0) && !nothing.reserve(1)));
 }
 
-/// What is used above the limit stays; nothing is granted until it fits, and all that fits.
+/// Use above the limit stays; nothing is granted until it fits, and then all that fits.
 #[test]
 fn above_the_limit_from_the_beginning() {
     let machine = Hosted::new(2);

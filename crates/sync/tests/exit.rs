@@ -1,4 +1,4 @@
-//! What a task leaves behind when it ends: no node of a queue lock that others cannot use.
+//! The end of a task leaves no node of a queue lock behind that others cannot use.
 
 use hosted::Hosted;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -24,7 +24,7 @@ fn count(layout: Layout, by: isize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout, 1);
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system's.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {

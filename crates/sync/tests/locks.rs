@@ -61,7 +61,7 @@ fn trying<R: RawLock<Hosted>>() {
         threads.into_iter().map(|t| t.join().unwrap()).sum()
     });
     assert!(counted >= 2_000);
-    let guard = mutex.try_lock().expect("nobody has it");
+    let guard = mutex.try_lock().expect("it is free");
     assert!(mutex.is_locked());
     assert!(thread::scope(|s| s
         .spawn(|| mutex.try_lock().is_none())
@@ -128,7 +128,7 @@ fn fifo<R: RawLock<Hosted> + 'static>() {
     assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4]);
 }
 
-/// What `lock_api` asks for: a mutex may move and die while a forgotten guard holds
+/// The requirements of `lock_api`: a mutex may move and die while a forgotten guard holds
 /// it, and guards work from a `static`-able constant.
 fn ecosystem<R: RawLock<Hosted> + lock_api::RawMutex>() {
     let mutex = lock_api::Mutex::<R, u64>::new(1);
@@ -140,7 +140,7 @@ fn ecosystem<R: RawLock<Hosted> + lock_api::RawMutex>() {
     // Held while it moves, then released by the state of that acquisition, and used
     // by several threads afterwards.
     let mutex = lock_api::Mutex::<R, u64>::new(1);
-    // SAFETY: nobody else uses the raw lock.
+    // SAFETY: no other task uses the raw lock.
     let state = lock_api::RawMutex::lock(unsafe { mutex.raw() });
     let mutex = Box::new(mutex);
     assert!(mutex.try_lock().is_none());

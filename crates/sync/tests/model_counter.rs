@@ -36,7 +36,7 @@ fn last_unit_goes_to_one() {
     });
 }
 
-/// With two units and one wanted by each of two CPUs, nobody is refused, wherever
+/// With two units and one wanted by each of two CPUs, no request is refused, wherever
 /// the units lie.
 #[test]
 fn nobody_is_refused_while_room_is_left() {

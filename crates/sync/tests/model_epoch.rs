@@ -222,7 +222,7 @@ fn advancing_reader<P: Protocol>(world: &World<P>) {
     }
 }
 
-/// Asks once, as somebody who may find that the epoch has moved on by two.
+/// Asks once; the epoch may have moved on by two.
 fn asker<P: Protocol>(world: &World<P>) {
     world.unlink();
     let snapshot = world.domain.snapshot();
@@ -278,7 +278,7 @@ fn barrier_against_caller() {
     explore::<Standard>(2, &[caller, barrier]);
 }
 
-/// Who finds the epoch two further looks at no section: what they did comes with the epoch, from
+/// A CPU that finds the epoch two further looks at no section: their effects come with the epoch, from
 /// the CPU that advanced it.
 fn two_further() {
     explore::<Standard>(2, &[advancing_reader, asker, reader]);

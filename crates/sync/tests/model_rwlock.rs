@@ -102,7 +102,7 @@ fn readers_woken_but_not_counted() {
 
 /// A reader's release that does not release.
 const RELAXED_READ: u8 = 10;
-/// The last reader wakes nobody.
+/// The last reader wakes no task.
 const NO_DRAIN: u8 = 11;
 /// A writer's release wakes readers without counting them.
 const UNCOUNTED: u8 = 12;

@@ -1,6 +1,6 @@
 //! Every spin lock in every interleaving of two threads, and of three with bounded
 //! preemption: mutual exclusion, hand-over of the data, no lost waiter, and a
-//! `try_lock` that fails only while somebody has the lock.
+//! `try_lock` that fails only while a thread has the lock.
 //!
 //! A lost waiter spins for ever, which ends a model by its limit of branches. That
 //! these models catch planted bugs is shown in `model_spin_mutants.rs`.
@@ -35,7 +35,7 @@ fn trying<R: RawLock<Checked> + 'static>() {
         ]);
         Checked::new(1).execute(vec![Box::new(move || {
             assert!(!shared.lock.is_locked());
-            let held = shared.lock.try_lock().expect("nobody has the lock");
+            let held = shared.lock.try_lock().expect("the lock is free");
             assert!(shared.lock.is_locked());
             assert!(shared.lock.try_lock().is_none(), "it is held");
             assert!((2..=3).contains(&shared.get()));
@@ -45,7 +45,7 @@ fn trying<R: RawLock<Checked> + 'static>() {
     });
 }
 
-/// Two try: at least one gets in if nobody else is about.
+/// Two try: at least one gets in if no other thread is about.
 fn both_trying<R: RawLock<Checked> + 'static>() {
     checked::loom::model(|| {
         let shared = Arc::new(Shared::<R>::new());
@@ -110,7 +110,7 @@ fn clh_leaves_from_behind_a_reused_node() {
     reused_node::<Clh<Checked>>(None, &[2]);
 }
 
-/// It leaves when somebody stands behind it already, who then follows the node before.
+/// It leaves when a follower stands behind it already, which then follows the node before.
 #[test]
 fn clh_abandons_its_node_to_a_follower() {
     reused_node::<Clh<Checked>>(Some(4), &[3]);

@@ -22,7 +22,7 @@ fn caught<R: RawLock<Checked> + 'static>() {
 /// Test-and-set that acquires without acquire ordering.
 struct RelaxedTestAndSet(U8);
 
-// SAFETY: it is not one; the model has to say so (here and below).
+// SAFETY: it is no lock; the model has to say so.
 unsafe impl RawLock<Checked> for RelaxedTestAndSet {
     type Held = ();
     const NAME: &'static str = "tas, relaxed acquisition";
@@ -58,7 +58,7 @@ struct Ticket<const EARLY: bool> {
     serving: U32,
 }
 
-// SAFETY: see above.
+// SAFETY: it is no lock; the model has to say so.
 unsafe impl<const EARLY: bool> RawLock<Checked> for Ticket<EARLY> {
     type Held = ();
     const NAME: &'static str = "ticket";
@@ -145,7 +145,7 @@ fn successor(next: &Ptr) -> *mut () {
 /// MCS whose unlock empties the queue by a store, unless `CAS`.
 struct Mcs<const CAS: bool>(Ptr);
 
-// SAFETY: see above.
+// SAFETY: it is a lock only with `CAS`; the model has to say so.
 unsafe impl<const CAS: bool> RawLock<Checked> for Mcs<CAS> {
     type Held = &'static Node;
     const NAME: &'static str = "mcs, unlock without compare-and-swap";
@@ -197,7 +197,7 @@ struct K42<const CAS: bool> {
 
 const HELD: *mut () = ptr::without_provenance_mut(1);
 
-// SAFETY: see above.
+// SAFETY: it is a lock only with `CAS`; the model has to say so.
 unsafe impl<const CAS: bool> RawLock<Checked> for K42<CAS> {
     type Held = ();
     const NAME: &'static str = "k42, unlock without compare-and-swap";
@@ -264,7 +264,7 @@ fn k42_unlock_without_compare_and_swap() {
 /// CLH that releases without release ordering.
 struct Clh(Ptr);
 
-// SAFETY: see above.
+// SAFETY: it is no lock; the model has to say so.
 unsafe impl RawLock<Checked> for Clh {
     type Held = &'static Node;
     const NAME: &'static str = "clh, relaxed release";
@@ -302,7 +302,7 @@ mod bug {
     pub const NO_RECHECK: u8 = 1;
     /// `try_lock` leaves with its node freed, instead of naming the one before.
     pub const FREED: u8 = 2;
-    /// `try_lock` leaves and tells nobody.
+    /// `try_lock` leaves and tells no task.
     pub const UNNAMED: u8 = 3;
 }
 
@@ -345,7 +345,7 @@ impl<const BUG: u8> ReusingClh<BUG> {
     }
 }
 
-// SAFETY: see above.
+// SAFETY: it is a lock only without a bug; the model has to say so.
 unsafe impl<const BUG: u8> RawLock<Checked> for ReusingClh<BUG> {
     type Held = &'static Node;
     const NAME: &'static str = "clh, nodes used again";
@@ -399,7 +399,7 @@ unsafe impl<const BUG: u8> RawLock<Checked> for ReusingClh<BUG> {
 }
 
 /// That the first is caught shows that the model gets behind a node that has come back;
-/// that the others are, that somebody then queues there before the attempt has left.
+/// that the others are, that another task then queues there before the attempt has left.
 #[test]
 fn clh_try_lock_fooled_by_a_reused_node() {
     let caught = |model: fn()| catch_unwind(model).is_err();

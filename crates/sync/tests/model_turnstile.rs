@@ -1,4 +1,4 @@
-//! Turnstiles and sleep queues, under the checker: nobody sleeps for ever.
+//! Turnstiles and sleep queues, under the checker: no task sleeps for ever.
 //!
 //! All schedules of two CPUs; of three, those with at most one preemption (two did not
 //! end in 25 s: three CPUs spin on one chain lock).
@@ -16,7 +16,7 @@ use sync::turnstile::Turnstiles;
 
 type Flag = <Checked as Atomics>::AtomicU32;
 
-/// How the waiters come to wait.
+/// How the waiters wait.
 #[derive(Clone, Copy)]
 enum Waiting {
     /// They check under the chain lock.
@@ -99,7 +99,7 @@ fn one_signal_for_two_waiters() {
     )));
 }
 
-/// A waiter's node is on its stack: what the waker does with it comes before the waiter goes on,
+/// A waiter's node is on its stack: the waker's accesses to it come before the waiter goes on,
 /// also if that has not parked.
 fn a_woken_task_goes_on_at_once() {
     checked::with_late_unparks(|| {

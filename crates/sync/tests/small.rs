@@ -1,7 +1,7 @@
 //! A few threads and acquisitions of every spin lock: small enough for Miri
 //! (`MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-ignore-leaks" cargo +nightly miri test
 //! -p scalevm-sync --test small`). Permissive: tasks keep pointers in words. Leaks: the
-//! machine's stock of CLH nodes lives as long as the process, and what is reachable
+//! machine's stock of CLH nodes lives as long as the process, and memory reachable
 //! through such words only is a leak to Miri.
 
 use hosted::Hosted;

@@ -1,4 +1,4 @@
-//! A watched lock that nobody watches takes exactly the lock's instructions, and a
+//! A watched lock without an observer takes exactly the lock's instructions, and a
 //! profile that is not running a handful more.
 
 mod callgrind;
@@ -14,7 +14,7 @@ fn off_costs_nothing_and_stopped_next_to_nothing() {
     if !cfg!(debug_assertions) {
         assert_eq!(off, bare);
         assert!(stopped <= bare + 8, "{stopped} against {bare}");
-        // A watched case does something: the cases are what they are called.
+        // A watched case does something: the cases do as they are called.
         assert!(watched.iter().all(|&each| each > stopped), "{watched:?}");
     }
 }

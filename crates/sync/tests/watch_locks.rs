@@ -1,4 +1,4 @@
-//! Every lock tells the profile what its waits were, and the call sites are those of
+//! Every lock tells the profile of its waits, and the call sites are those of
 //! the users of [`Mutex`] and [`RwLock`].
 
 use hosted::Hosted;

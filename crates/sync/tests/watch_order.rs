@@ -54,7 +54,7 @@ fn keep(violation: &Violation<'_>) {
     }
 }
 
-/// What was reported about class `C`.
+/// The reports about class `C`.
 fn reports<C: LockClass>() -> Vec<Report> {
     let mut all = REPORTS.lock().unwrap();
     all.extract_if(.., |report| report.classes.contains(&C::NAME))
@@ -482,7 +482,7 @@ fn of_two_at_once_one_reports() {
             lock_class!(B = $b);
             let barrier = Arc::new(Barrier::new(2));
             let other = barrier.clone();
-            // Locks of their own: what counts is the class.
+            // Locks of their own: only the class counts.
             let one = move || {
                 let (a, b): (Lock<A>, Lock<B>) = (new(), new());
                 barrier.wait();

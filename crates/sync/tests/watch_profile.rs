@@ -1,4 +1,4 @@
-//! The lock profile counts what happened, where it happened, and times only waits.
+//! The lock profile counts events at their call sites, and times only waits.
 
 #[allow(dead_code)]
 mod watched;
@@ -70,7 +70,7 @@ fn contend<C: LockClass, O: Observer<Hosted>>() -> [u32; 2] {
     [0, 1].map(|i| lines[i].load(Relaxed))
 }
 
-/// What is wrong with the profile of [`contend`].
+/// The error in the profile of [`contend`], if there is one.
 fn wrong<C: LockClass>([holder, waiters]: [u32; 2]) -> Option<String> {
     let rows = rows::<C>();
     let [waited, free] = rows.as_slice() else {
@@ -228,7 +228,7 @@ fn call_sites_are_the_users() {
     assert_eq!(rows::<Generic>()[0].line, line!() - 1);
 }
 
-/// Notes what it sees, under its name.
+/// Notes the events it sees, under its name.
 struct Noting<const NAME: char>;
 
 thread_local! {

@@ -1,8 +1,8 @@
 //! Operations on hosted memory, one CPU, warm, for counting instructions:
 //! `costs CASE ITERATIONS`.
 //!
-//! `tests/costs.rs` runs each case under callgrind and holds it to what `docs/costs.md`
-//! says. Callgrind counts what runs within [`counted`] only, so a case may prepare
+//! `tests/costs.rs` runs each case under callgrind and holds it to the figures of
+//! `docs/costs.md`. Callgrind counts only instructions within [`counted`], so a case may prepare
 //! each iteration as it likes.
 
 use hosted::Hosted;
@@ -43,13 +43,13 @@ fn main() {
     (0..iterations).for_each(|_| iterate());
 }
 
-/// What callgrind counts.
+/// Runs the operation that callgrind counts.
 #[inline(never)]
 fn counted<R>(operation: impl FnOnce() -> R) -> R {
     black_box(operation())
 }
 
-/// What one iteration of `case` does.
+/// One iteration of `case`.
 fn case_of<'a>(case: &str, vm: &'a System) -> Option<Box<dyn FnMut() + 'a>> {
     Some(match case {
         "zero" => alone(vm, |vm, frame| vm.machine().zero(frame)),
@@ -180,7 +180,7 @@ fn file_fault(vm: &System, shared: bool) -> Case<'_> {
     })
 }
 
-/// The parent writes what it has shared with a child, which is still there or not.
+/// The parent writes memory it has shared with a child, which is still there or not.
 fn write_after_fork(vm: &System, with_child: bool) -> Case<'_> {
     let space = space(vm);
     let at = map(&space, 2 * MIB);

@@ -1,7 +1,7 @@
-//! What fork costs with tables shared and copied: `forks CASE shared|copied MIB ROUNDS`.
+//! The cost of fork with tables shared and copied: `forks CASE shared|copied MIB ROUNDS`.
 //!
-//! Prints the microseconds of a round, the median; callgrind counts what runs within
-//! [`counted`] only. `docs/costs.md` has the figures.
+//! Prints the microseconds of a round, the median; callgrind counts only instructions within
+//! [`counted`]. `docs/costs.md` has the figures.
 
 use hosted::Hosted;
 use machine::PAGE_SIZE;
@@ -27,7 +27,7 @@ fn main() {
     println!("{} {}: {} us", args[0], args[1], median.as_micros());
 }
 
-/// What callgrind counts.
+/// Runs the operation that callgrind counts.
 #[inline(never)]
 fn counted<R>(operation: impl FnOnce() -> R) -> (R, Duration) {
     let start = Instant::now();

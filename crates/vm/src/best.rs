@@ -3,7 +3,7 @@
 use crate::policy::{NoQueues, NoRegions, PerSlot, Policies, PvBytes, PvInTables};
 use machine::Machine;
 
-/// The best of each that there is here.
+/// The project's own design of each policy.
 pub struct Best;
 
 impl<M: Machine> Policies<M> for Best {

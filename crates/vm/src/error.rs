@@ -12,7 +12,7 @@ pub enum Error {
     OutOfMemory(Resource),
     /// The swap space that the mapping might need is not there. `ENOMEM`.
     OverCommit {
-        /// Pages asked for.
+        /// The pages requested.
         pages: u64,
     },
     /// More than a limit of the space allows. `ENOMEM`.
@@ -21,20 +21,20 @@ pub enum Error {
     LockLimit,
     /// No gap of this size is left in the address space. `ENOMEM`.
     NoAddresses {
-        /// Bytes asked for.
+        /// The length requested, in bytes.
         bytes: usize,
     },
     /// Part of the range is not mapped. `ENOMEM`, as `mprotect` says.
     NotMapped {
-        /// The first address that is not.
+        /// The first unmapped address.
         address: usize,
     },
     /// An address or length that is unaligned, empty or out of bounds. `EINVAL`.
     Invalid {
-        /// What is wrong with the request.
+        /// The error in the request.
         reason: &'static str,
     },
-    /// The range that was asked for is taken. `EEXIST`.
+    /// The requested range is taken. `EEXIST`.
     Exists {
         /// The first address that is mapped already.
         address: usize,
@@ -46,28 +46,28 @@ pub enum Error {
     },
     /// The object may not be written. `EACCES`.
     Denied,
-    /// The range is not one mapping, or none. `EFAULT`, as `mremap` says.
+    /// The range has several mappings, or none. `EFAULT`, as `mremap` says.
     NotOne {
         /// Where the mapping ends or something else begins.
         address: usize,
     },
-    /// A task accessed what it must not. `SIGSEGV`.
+    /// A task made an access that it has no right to. `SIGSEGV`.
     Segv(PageFault),
     /// A page of an object that lies behind its end, or that cannot be read. `SIGBUS`.
     Bus {
         /// The page's index in the object.
         page: u64,
     },
-    /// A part of an object that lies behind where any object can end. `EFBIG`.
+    /// A part of an object beyond the largest object. `EFBIG`.
     TooFar {
-        /// The first page behind that.
+        /// The first page beyond.
         page: u64,
     },
     /// A store of pages failed; its errno.
     Io(PagerError),
 }
 
-/// What ran out.
+/// The resource that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// Physical frames.

@@ -29,7 +29,7 @@ use machine::{PAGE_SIZE, Platform, VaRange};
 impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Copies the object's bytes from `offset` on to `to`; returns how many there were.
     ///
-    /// Fewer than asked for at the object's end, and where an error came after some.
+    /// Fewer than requested at the object's end, and where an error came after some.
     pub fn read(&self, offset: u64, to: &mut [u8]) -> Result<usize, Error> {
         transfer(offset, to.len(), |at, part| {
             let inside = self.size().saturating_sub(at).min(part.len() as u64) as usize;
@@ -52,7 +52,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Copies `from` to the object's bytes from `offset` on, making the object larger if
     /// they go beyond its end; returns how many were written.
     ///
-    /// Fewer than asked for where an error came after some.
+    /// Fewer than requested where an error came after some.
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<usize, Error> {
         let end = offset.checked_add(from.len() as u64);
         if end.is_none_or(|end| end > MAX_SIZE) {
@@ -121,14 +121,14 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(())
     }
 
-    /// Makes the object `size` bytes large. What it grows by is zero; what is cut off is
+    /// Makes the object `size` bytes large. The bytes it grows by are zero; the bytes cut off are
     /// gone when this returns: in no page table if `remove` removes a page's mappings
     /// ([`crate::Vm::remove_all`]), and zero if the object grows again.
     ///
     /// `remove` is called with each page cut off that is in memory, and may lock slots. Private
     /// copies of such pages are the caller's ([`Object::for_each_attachment`]), after this.
     ///
-    /// Shrinking a file does not ask the store; that is cut off by the next growth or
+    /// Shrinking a file does not call the store, which is cut off by the next growth or
     /// write-back, which may fail for it. An error has changed nothing. O(leaves + pages
     /// cut off). Sleeps while pages cut off are being read or written.
     pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<M, P>)) -> Result<(), Error> {

@@ -1,9 +1,9 @@
-//! What a mapping is, in a word; and which mappings get superpages.
+//! The flags of a mapping, in a word; and which mappings get superpages.
 
 use crate::prot::Prot;
 use core::ops::BitOr;
 
-/// The rights of a mapping, and what it was asked to be. 4 bytes.
+/// The rights of a mapping and its requested properties. 4 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flags(u32);
 
@@ -17,7 +17,7 @@ impl Flags {
     /// It never is charged (`MAP_NORESERVE`). Not where nothing is overcommitted
     /// ([`crate::Overcommit::Never`]).
     pub const NO_RESERVE: Flags = Flags(1 << 5);
-    /// It may not become writable: a shared mapping of what is only readable.
+    /// It may not become writable: a shared mapping of an object that may only be read.
     pub const READ_ONLY: Flags = Flags(1 << 6);
     /// Its pages stay in memory.
     pub const LOCKED: Flags = Flags(1 << 7);
@@ -45,12 +45,12 @@ impl Flags {
         Flags(prot.to_byte() as u32)
     }
 
-    /// What tasks may do.
+    /// The rights of tasks.
     pub const fn prot(self) -> Prot {
         Prot::from_byte((self.0 & Self::PROT) as u8)
     }
 
-    /// The same with other rights.
+    /// These flags with other rights.
     pub const fn with_prot(self, prot: Prot) -> Self {
         Flags(self.0 & !Self::PROT | prot.to_byte() as u32)
     }
@@ -60,17 +60,17 @@ impl Flags {
         self.0 & flags.0 == flags.0
     }
 
-    /// The same without `flags`.
+    /// These flags without `flags`.
     pub const fn without(self, flags: Flags) -> Self {
         Flags(self.0 & !flags.0)
     }
 
-    /// The same with `flags`.
+    /// These flags and `flags`.
     pub const fn with(self, flags: Flags) -> Self {
         Flags(self.0 | flags.0)
     }
 
-    /// The same with `flags` if `wanted`.
+    /// These flags, and `flags` if `wanted`.
     pub const fn with_if(self, wanted: bool, flags: Flags) -> Self {
         if wanted { self.with(flags) } else { self }
     }
@@ -89,10 +89,10 @@ impl BitOr for Flags {
 pub enum Superpages {
     /// None.
     Never,
-    /// What has [`Flags::HUGE`].
+    /// Mappings with [`Flags::HUGE`].
     #[default]
     Advised,
-    /// All that does not have [`Flags::NO_HUGE`].
+    /// All mappings without [`Flags::NO_HUGE`].
     Always,
 }
 

@@ -4,7 +4,7 @@ use crate::error::Error;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// `count` of what `make` makes.
+/// `count` values from `make`.
 pub fn filled<T>(count: usize, make: impl FnMut() -> T) -> Result<Box<[T]>, Error> {
     let mut all = Vec::new();
     all.try_reserve_exact(count)?;

@@ -3,7 +3,7 @@
 //! A block is a section of one epoch domain, so opening and closing it touches this
 //! CPU's line only. A block that takes a mapping of a page away stamps the page with
 //! its section's id; removal by the reverse map reads the stamp and waits until that
-//! very section has ended: not at all if nobody noted the page or the section is over,
+//! very section has ended: not at all if no block noted the page or the section is over,
 //! and never for other CPUs' blocks. (The experiment of case study 000 waits for all of them.)
 //!
 //! # Protocol
@@ -13,7 +13,7 @@
 //!
 //! | stamp | meaning | a waiter waits for |
 //! |---|---|---|
-//! | 0 | no block noted the page | nobody |
+//! | 0 | no block noted the page | nothing |
 //! | section id | one block did, or all before it have ended | that section |
 //! | snapshot | several did while open | all sections open when the last of them did |
 //!
@@ -44,8 +44,8 @@ impl<M: Machine> Snapshots<M> {
     }
 }
 
-// SAFETY: see the protocol above; a stamp is only replaced by one that covers it, or
-// when what it stands for has ended.
+// SAFETY: by the protocol above, a stamp is only replaced by one that covers it, or
+// after the section it stands for has ended.
 unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
     type Block<'a> = Section<'a, M>;
     type Enter<'a> = ();

@@ -2,21 +2,21 @@
 //!
 //! | rank | class | protects | taken while holding |
 //! |---|---|---|---|
-//! | 5 | [`ObjectSize`] | an object's size, what its store does not know of it | nothing |
+//! | 5 | [`ObjectSize`] | an object's size, and changes of it that its store has not seen | nothing |
 //! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
 //! | 15 | [`HeapEnd`] | a space's break | 10 |
 //! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10, 15 |
-//! | 30 | [`TreeSlot`] | what is mapped in a slot, its leaf and PV tables | 10 to 29 |
+//! | 30 | [`TreeSlot`] | the mappings in a slot, its leaf and PV tables | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | the pmap that has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 42 | [`PvFamily`] | the slots that share a leaf table, its entries while there are several | 30, 40 |
 //! | 43, 44 | of policies | chunks of PV entries, see [`crate::policy::PvChunks`] | 30, 40 |
-//! | 45 | [`FrameReservation`] | the owner of a reserved block of frames, and what of it is unused | 10 to 40 |
+//! | 45 | [`FrameReservation`] | the owner of a reserved block of frames, and its unused frames | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |
-//! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | what sleeps: 10 to 30 |
+//! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | the locks that sleep: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
 //! together, and so are the lists of a superpage's pages; observers see the first, which
@@ -30,8 +30,8 @@
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and
-//! times. The locks have the same sizes in all builds. What policies rank is their
-//! own classes; an embedder may rank its own locks among these.
+//! times. The locks have the same sizes in all builds. Policies rank their own
+//! classes; an embedder may rank its own locks among these.
 
 use sync::adaptive::Adaptive;
 use sync::lock_class;

@@ -1,4 +1,4 @@
-//! What a task may do with a page.
+//! The rights of a task to a page.
 
 use core::fmt;
 use machine::pte;

@@ -4,7 +4,7 @@ use crate::flags::Flags;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign};
 
-/// Pages of a space, or of a part of it, by what limits and the account of swap space count.
+/// Pages of a space, or of a part of it, as limits and the account of swap space count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Mapped at all.
@@ -26,7 +26,7 @@ impl Usage {
         charged: 0,
     };
 
-    /// What `pages` mapped with `flags` count as.
+    /// The usage of `pages` mapped with `flags`.
     pub(crate) fn of(flags: Flags, pages: usize) -> Self {
         let pages_if = |counts| if counts { pages as u64 } else { 0 };
         let writes = flags.prot().writes();
@@ -65,7 +65,7 @@ impl Sum for Usage {
     }
 }
 
-/// What a space may have of something, in bytes.
+/// A resource that a space may be limited in, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Memory mapped (`RLIMIT_AS`).

@@ -1,5 +1,5 @@
-//! What operations cost, in instructions: each within a tenth of what `docs/costs.md` says,
-//! so that what makes one dearer, or cheaper, shows.
+//! The costs of operations, in instructions: each within a tenth of the figure in `docs/costs.md`,
+//! so that a change that makes one dearer, or cheaper, shows.
 
 #[path = "../../sync/tests/callgrind/mod.rs"]
 mod callgrind;

@@ -1,4 +1,4 @@
-//! What operations do without: locks, nodes and tables, counted.
+//! Counts of the locks, nodes and tables that operations do without.
 
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
@@ -10,7 +10,7 @@ use vm::{Best, Error, Prot, Space, Vm};
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
-/// What a leaf table covers, and a slot of level 0.
+/// Bytes that a leaf table covers, and a slot of level 0.
 const TABLE: usize = 2 << 20;
 /// Leaf tables beside each other, under one table above.
 const AT: usize = 1 << 42;

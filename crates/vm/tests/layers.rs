@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The modules, from the bottom up.
 const LAYERS: &[&str] = &[
-    // Words: what is asked for, what is refused.
+    // Words: requests and refusals.
     "prot",
     "flags",
     "usage",
@@ -19,7 +19,7 @@ const LAYERS: &[&str] = &[
     "heap",
     "lock",
     "pager",
-    // PV entries, and what systems do differently.
+    // PV entries, and the differences between systems.
     "pv",
     "policy",
     "invalidation",
@@ -29,18 +29,18 @@ const LAYERS: &[&str] = &[
     "frames",
     "page",
     "vm",
-    // What is mapped, and how.
+    // Mappings.
     "object",
     "tree",
     "pmap",
-    // What needs all of that.
+    // Users of all the others.
     "reclaim",
     "file",
     "space",
     "proc",
 ];
 
-/// Types to which modules above their own add methods, and what variables of them are called.
+/// Types to which modules above their own add methods, and the names of their variables.
 const OPEN_TYPES: &[(&str, &str)] = &[("Vm", "vm"), ("Object", "object"), ("Pmap", "pmap")];
 
 /// A source file: the module it is of, and its code without comments and unit tests.
@@ -128,7 +128,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// What is used from below, as `user -> used`, with the method if it is one.
+/// Uses from below, as `user -> used`, with the method if it is one.
 fn violations(sources: &[Source]) -> Vec<String> {
     let ranks: BTreeMap<&str, usize> = LAYERS.iter().copied().zip(0..).collect();
     let rank = |module: &str| ranks.get(module).copied();

@@ -22,7 +22,7 @@ const _: () = assert!(size_of::<Watched<Hosted, Adaptive<Hosted>, HeapEnd, Order
 /// Whether this build checks the VM's locks.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "lock-order"));
 
-/// What a panic of `f` says; its locations are in this file.
+/// The message of a panic of `f`; its locations are in this file.
 fn report(f: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).expect_err("a wrong order was not noticed");
     match panic.downcast::<String>() {
@@ -35,7 +35,7 @@ fn class<C: LockClass>() -> &'static ClassState {
     C::state()
 }
 
-/// A VM does what takes its locks in all combinations there are.
+/// A VM does operations that take its locks in all possible combinations.
 fn exercise() {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);

@@ -27,7 +27,7 @@ struct World<I: Invalidation<Checked>> {
     waits_in_block: bool,
 }
 
-/// What a CPU has unmapped and not flushed.
+/// Pages that a CPU has unmapped and not flushed.
 struct Taking<'a, I: Invalidation<Checked>> {
     world: &'a World<I>,
     cpu: usize,

@@ -11,9 +11,9 @@ use sync::spin::TestAndSet;
 use vm::object::{Advice, Object, ObjectRef, Slots};
 use vm::{Best, Vm};
 
-/// What the object's page holds, in memory and in the swap space.
+/// The content of the object's page, in memory and in the swap space.
 const OURS: u64 = 7;
-/// What somebody else's page holds.
+/// The content of another owner's page.
 const THEIRS: u64 = 99;
 const SLOT: u32 = 3;
 
@@ -76,15 +76,15 @@ impl World {
         word.store(OURS, Ordering::Relaxed);
     }
 
-    /// Swaps the page out if nobody has it, and uses the frame for something else.
+    /// Swaps the page out if it is not held, and uses the frame for something else.
     fn reclaim(&self) {
         let frame = self.object.resident(0).expect("filled before");
         let hold = self.vm.page_ref(frame).expect("in the object");
-        let home = self.vm.home(&hold).expect("nobody else is busy");
+        let home = self.vm.home(&hold).expect("no other task is busy");
         if home.swap_out(SLOT) {
             drop(hold);
             let other = self.vm.new_page().expect("a page");
-            // The same frame, if nobody still has it: what was freed last is used first.
+            // The same frame, if no task still has it: the frame freed last is used first.
             let word = self.machine.word(other.frame(), 0);
             word.store(THEIRS, Ordering::Relaxed);
         }
@@ -147,7 +147,7 @@ fn is_found(model: impl FnOnce(), message: &str) {
 fn look_up(world: &World) {
     let page = world.object.page(0, Advice::Random).expect("a page");
     assert_eq!(world.word(page.frame()), OURS, "somebody else's page");
-    // An eviction hides the page for a moment, and shows it again when it finds that somebody has it.
+    // An eviction hides the page for a moment, and shows it again when it finds that a task has it.
     while !world.object.still_has(0, page.frame()) {
         Checked::relax(0);
     }

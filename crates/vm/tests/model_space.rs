@@ -20,9 +20,9 @@ const HERE: usize = 1 << 30;
 const NEAR: usize = HERE + 2 * MIB;
 /// A page of the slot behind that.
 const BEYOND: usize = NEAR + 2 * MIB;
-/// What the pages hold.
+/// The content of the pages.
 const OURS: u64 = 7;
-/// What somebody else's page holds.
+/// The content of another owner's page.
 const THEIRS: u64 = 99;
 
 struct World {
@@ -266,8 +266,8 @@ fn an_activation_meets_an_unmap() {
     )();
 }
 
-/// A fork makes entries read-only and flushes at its end; a CPU that takes rights meanwhile flushes what
-/// TLBs still know as writable.
+/// A fork makes entries read-only and flushes at its end; a CPU that takes rights meanwhile flushes
+/// translations that TLBs still know as writable.
 fn a_protect_meets_a_fork() -> impl FnOnce() {
     model(
         1,
@@ -358,7 +358,7 @@ fn a_copy_of_what_is_mapped_does_not_stay_behind_the_end() {
     });
 }
 
-/// What has a private copy hands it on while the page goes from the object.
+/// A space with a private copy hands it on while the page goes from the object.
 #[test]
 fn a_childs_copy_does_not_stay_behind_the_end() {
     model(
@@ -412,7 +412,7 @@ fn a_moved_copy_does_not_stay_behind_the_end() {
     )();
 }
 
-/// What a task finds by a translation of its own, or by a fault: never what came to the frame afterwards.
+/// A task never finds the frame's next content, by a translation of its own or by a fault.
 fn not_theirs(seen: Result<u64, impl std::fmt::Debug>) {
     assert!(!matches!(seen, Ok(THEIRS)), "somebody else's");
 }
@@ -444,11 +444,11 @@ fn a_mapping_does_not_outlive_its_page() {
     )();
 }
 
-/// Evicts the object's page if nobody maps it.
+/// Evicts the object's page if it is not mapped.
 fn evict(world: &World) {
-    let frame = world.object.resident(0).expect("nobody else takes it");
+    let frame = world.object.resident(0).expect("no other task takes it");
     let held = world.vm.page_ref(frame).expect("the object has it");
-    let home = world.vm.home(&held).expect("nobody else is busy with it");
+    let home = world.vm.home(&held).expect("no other task is busy");
     if home.evict() {
         drop(held);
         world.reuse();

@@ -12,7 +12,7 @@ const RANGE: VaRange = VaRange {
     end: (1 << 42) + pte::ENTRIES * PAGE_SIZE,
 };
 const LAST: usize = RANGE.end - PAGE_SIZE;
-/// What frames held before.
+/// The content of frames before.
 const THEIRS: u64 = 99;
 
 type TestSpace = Space<Checked, Best>;

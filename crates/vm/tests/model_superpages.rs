@@ -85,7 +85,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the VM should do, said as simply as can be.
+/// The VM's specification, as simple as can be.
 #[derive(Clone, Default)]
 struct Model {
     pages: BTreeMap<usize, (Prot, u64)>,
@@ -113,7 +113,7 @@ impl Model {
     }
 }
 
-/// The system, and what it should be.
+/// The system, and its specification.
 struct World {
     vm: std::sync::Arc<Vm<Hosted, Best>>,
     space: Space<Hosted, Best>,

@@ -1,6 +1,6 @@
 //! One slot of the swap space under the checker: look-ups, reading in, eviction and release
 //! beside each other. Content is plain data, so a look-up that finds a frame before it is
-//! filled, or one that is somebody else's by now, is a race or a wrong value.
+//! filled, or one that is another page's by now, is a race or a wrong value.
 //!
 //! Two CPUs: all schedules. Three: those with at most one preemption, or two.
 
@@ -19,9 +19,9 @@ use vm::swap::{Eviction, SwapIn, SwapSpace};
 
 use Act::*;
 
-/// What is in the slot, and in frames that cache it.
+/// The content of the slot, and of frames that cache it.
 const CONTENT: u64 = 7;
-/// What is in a frame that was used anew.
+/// The content of a frame that was used anew.
 const OTHER: u64 = 1;
 /// The frame that caches the slot at first.
 const FIRST: Frame = Frame(0);
@@ -43,7 +43,7 @@ trait OneSlot: Send + Sync + 'static {
     fn is_free(&self) -> bool;
 }
 
-/// What came of bringing the slot in.
+/// The result of bringing the slot in.
 enum Found<H> {
     Cached(H),
     /// Into this frame; whether the cache has it.
@@ -98,7 +98,7 @@ struct World<S> {
     slot: S,
     pages: Pages<Checked>,
     content: Vec<<Checked as Atomics>::Cell<u64>>,
-    /// What the pager has.
+    /// The pager's content.
     stored: <Checked as Atomics>::Cell<u64>,
 }
 
@@ -144,14 +144,14 @@ impl<S: OneSlot> World<S> {
             if fails {
                 return None;
             }
-            // SAFETY: nobody writes to a slot that is read in; loom checks it.
+            // SAFETY: no CPU writes to a slot that is read in; loom checks it.
             self.fill(own, unsafe { *self.stored.read() });
             self.pages.begin(own, 2);
             Some(own)
         };
         match self.slot.swap_in(|frame| self.hold(frame), load) {
             Found::Cached(hold) => {
-                // SAFETY: the page is held, so nobody writes it; loom checks it.
+                // SAFETY: the page is held, so no CPU writes it; loom checks it.
                 let content = unsafe { *self.content[hold.frame.index()].read() };
                 assert_eq!(content, CONTENT, "somebody else's page");
             }
@@ -191,14 +191,14 @@ impl<S: OneSlot> World<S> {
         let own = Frame(cpu as u32 + 1);
         self.pages.begin(own, 1);
         if self.slot.allocate(own) {
-            // SAFETY: the slot is this CPU's, and nobody else uses what it stores.
+            // SAFETY: the slot is this CPU's, and no other uses its content.
             unsafe { *self.stored.write() = CONTENT };
             assert_eq!(self.slot.release(), Some(own));
         }
         self.drop_page(own);
     }
 
-    /// Nobody refers to the slot any more: it is free, and no page is lost.
+    /// Nothing refers to the slot any more: it is free, and no page is lost.
     fn is_left_clean(&self) {
         assert!(self.slot.is_free(), "assertion: the slot is not free");
         for frame in (0..FRAMES as u32).map(Frame) {
@@ -213,7 +213,7 @@ impl<S: OneSlot> World<S> {
     }
 }
 
-/// What a CPU does.
+/// The part of a CPU.
 #[derive(Clone, Copy)]
 enum Act {
     Fault,
@@ -273,7 +273,7 @@ fn explore<S: OneSlot>(preemptions: Option<usize>, cached: bool, kept: bool, act
 }
 
 /// The models: how many preemptions, whether the slot is cached at first, whether a reference
-/// is left over, and which CPU does what.
+/// is left over, and the part of each CPU.
 type Model = (Option<usize>, bool, bool, &'static [Act]);
 
 /// One reads, the other finds it or waits for it.

@@ -152,7 +152,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         self.0.insert(range.start, new);
     }
 
-    /// Merges the VMAs that meet at `border`, if they are alike.
+    /// Merges the VMAs that meet at `border`, if nothing but their places differs.
     fn merge(&mut self, anon: &AnonVmas<M, V>, border: usize) {
         let (Some(before), Some(next)) = (self.before(border), self.0.get(&border)) else {
             return;

@@ -14,7 +14,7 @@
 //! ("readahead: reduce unnecessary mmap_miss increases"), bb4aa3967, eee2acbae and
 //! dd34739c0 (one lock for a whole chain, and allocating under it).
 //!
-//! # What is not Linux's
+//! # Differences from Linux
 //! - Pages keep the VM's PV entries too: the result of a walk of an anon_vma list is counted, not
 //!   used. Linux has a count in the page instead; [`Spinning`] stands in for that.
 //! - Moving a mapping is an unmap and a map: Linux keeps the chain, and the pages' indices.

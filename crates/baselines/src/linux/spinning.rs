@@ -1,4 +1,4 @@
-//! What stands in for the counts of a page (`_count` and `_mapcount`).
+//! A substitute for the counts of a page (`_count` and `_mapcount`).
 
 use machine::{Frame, Machine};
 use sync::RawLock;

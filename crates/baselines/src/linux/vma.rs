@@ -1,4 +1,4 @@
-//! A VMA (`vm_area_struct`): a run of addresses that are mapped alike.
+//! A VMA (`vm_area_struct`): a run of addresses that are mapped with the same attributes.
 
 use super::Version;
 use super::anon_vma::{AnonVmaRef, Avc};

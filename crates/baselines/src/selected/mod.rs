@@ -2,7 +2,7 @@
 //!
 //! Each policy dispatches on an enum, and `vm`'s own design is among the choices of each: so it is
 //! compared with the baselines at the same cost of dispatch (one predictable branch per operation).
-//! `docs/costs.md` says what it costs when it is chosen at compile time.
+//! `docs/costs.md` has its cost when it is chosen at compile time.
 
 mod invalidation;
 mod kernel;

@@ -22,7 +22,7 @@ pub enum Preset {
     FreebsdDi,
     /// FreeBSD today, and in March 2020: the "stock" of case study 002.
     FreebsdLocklessDi,
-    /// The same, built for NUMA.
+    /// [`Preset::FreebsdLocklessDi`], built for NUMA.
     FreebsdNuma,
     /// Case study 002: one-byte mutexes only.
     FreebsdObmOnly,
@@ -36,7 +36,7 @@ pub enum Preset {
     OpenbsdUnlocked,
     /// Linux in May 2011.
     Linux2639,
-    /// The same with the read-ahead fix.
+    /// [`Preset::Linux2639`] with the read-ahead fix.
     Linux2639Ra,
     /// Linux with mutexes for its reverse map.
     Linux30Rc2,
@@ -183,7 +183,7 @@ impl Preset {
     }
 
     /// How it finds the mappings of an object's page: the systems of the case studies by entries for each,
-    /// or by what stands in for their counts.
+    /// or by the substitute for their counts.
     fn object_pages(self) -> ObjectPages {
         match self {
             Preset::Scalevm => ObjectPages::default(),

@@ -79,7 +79,7 @@ enum Verdict {
     InTime(Removed),
 }
 
-/// What the example is played with: the spaces that map the page, and the pageout.
+/// The roles of the example: the spaces that map the page, and the pageout.
 struct Cast<I: Invalidation<Hosted>, O> {
     spaces: Vec<Shared<I>>,
     page_out: O,
@@ -112,7 +112,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
 type Own = <Best as Policies<Hosted>>::Invalidation;
 type File = ObjectRef<Hosted, With<Own>>;
 
-/// The same with an object's page, which `page_out` takes out of all tables.
+/// As [`play`], with an object's page, which `page_out` takes out of all tables.
 fn play_object(unmappers: usize, page_out: impl Fn(&File) -> Removed + Send + Sync) -> Verdict {
     play_with::<Own, _>(unmappers, |vm| {
         let object = Object::anonymous(vm, None, PAGE_SIZE as u64).expect("an object");

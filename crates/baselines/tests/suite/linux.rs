@@ -128,7 +128,7 @@ fn regions<V: Version>(space: &Space<Hosted, With<V>>) -> Vec<Seen> {
     merged(all)
 }
 
-/// Joins neighbours that look alike: Linux keeps those with different anon_vmas apart, the VM those
+/// Joins neighbours with equal attributes: Linux keeps those with different anon_vmas apart, the VM those
 /// that were charged differently.
 fn merged(all: Vec<Seen>) -> Vec<Seen> {
     let mut merged: Vec<Seen> = Vec::new();

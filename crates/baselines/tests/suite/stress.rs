@@ -87,7 +87,7 @@ impl<I: Invalidation<Hosted>> World<I> {
     }
 
     fn run(&self, cpu: usize) {
-        // A small generator; what matters is the threads' interleaving.
+        // A small generator; only the threads' interleaving matters.
         let mut state = cpu as u64 + 1;
         for _ in 0..ROUNDS {
             state = state

@@ -22,12 +22,12 @@ pub struct Smallest<M: Contexts> {
 
 struct State<C> {
     ready: VecDeque<Task<C>>,
-    /// Who has parked, by name.
+    /// The parked tasks, by name.
     parked: BTreeMap<u64, C>,
     permits: BTreeSet<u64>,
-    /// Who sleeps, by the time.
+    /// The sleeping tasks, by the time.
     sleepers: BTreeSet<(u64, u64)>,
-    /// The CPUs: what they run, and their own contexts.
+    /// The CPUs: the tasks that they run, and their own contexts.
     running: Vec<Option<u64>>,
     idle: Vec<Option<C>>,
     /// CPUs that wait for an interrupt.
@@ -117,7 +117,7 @@ impl<M: Contexts> Smallest<M> {
 }
 
 impl<C: Copy> State<C> {
-    /// What `cpu` goes on with.
+    /// The context that `cpu` continues with, and since when it has been ready.
     fn next(&mut self, cpu: usize) -> (C, u64) {
         let next = self.ready.pop_front();
         self.running[cpu] = next.as_ref().map(|task| task.name);

@@ -67,7 +67,7 @@ fn dekker<M: Execute>(m: &M, rounds: usize, one: Side<M>) {
         meeting: Meeting<M>,
         /// Each round's variables, CPU 0's first.
         flags: Vec<[M::AtomicU64; 2]>,
-        /// What each CPU saw.
+        /// The values that each CPU saw.
         seen: Vec<[M::AtomicU64; 2]>,
     }
     fn run<M: Execute>(shared: &Shared<M>, me: usize, side: Side<M>) {

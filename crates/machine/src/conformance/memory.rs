@@ -47,7 +47,7 @@ pub fn usable<M: Execute + Platform + Clone>(m: &M) {
 /// The words of a frame that are tried: both ends and one between.
 const TRIED: [usize; 3] = [0, 100, WORDS_PER_FRAME - 1];
 
-/// `find_word` finds what a search word by word finds.
+/// `find_word` agrees with a search word by word.
 fn search<M: Memory>(m: &M) {
     let frame = frame(m, 0);
     for (index, value) in [(98, 0), (99, 4), (100, 2), (101, 6)] {

@@ -307,7 +307,7 @@ pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     harvest_at(m, rounds, 0);
 }
 
-/// The same with an entry at `level`.
+/// As [`harvest`], with an entry at `level`.
 pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, level: u32) {
     let tables = Tables::new(m, 0);
     let frame = match level {

@@ -9,7 +9,7 @@
 //! The checks of races take a number of rounds: a real machine needs many to meet the interesting
 //! schedules, a checker that explores them all needs one.
 //!
-//! | function | what it checks |
+//! | function | checks |
 //! |---|---|
 //! | [`atomics`], [`cells`] | values, atomicity of read-modify-writes |
 //! | [`message_passing`], [`store_buffer`] | release and acquire; publish and fence |

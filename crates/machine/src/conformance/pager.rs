@@ -10,7 +10,7 @@ const TRIED: [usize; 4] = [0, 1, 100, 511];
 /// A page far behind all others.
 const FAR: u64 = 1 << 20;
 
-/// A store keeps what it is given: whole pages and parts of pages, at different places, by
+/// A store keeps its data: whole pages and parts of pages, at different places, by
 /// different CPUs; everything else is zero. The store must be empty, and the machine have
 /// [`super::FRAMES`] frames.
 pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
@@ -24,7 +24,7 @@ pub fn pager<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
 }
 
 /// A truncated store forgets everything behind the cut, within a page and within a word, and
-/// nothing else; the forgotten part can be written again. It needs what [`pager`] needs.
+/// nothing else; the forgotten part can be written again. It has the requirements of [`pager`].
 pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<M>>) {
     alone(m, move |m| {
         fill(m, frame(m, 0), 4);

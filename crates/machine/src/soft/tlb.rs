@@ -19,7 +19,7 @@ pub const WAYS: usize = 12;
 /// Sets in a CPU's TLB; 1,536 entries in all.
 pub const SETS: usize = 128;
 
-/// What the walker found for a 4 KiB page.
+/// The walker's finding for a 4 KiB page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The page's frame.
@@ -240,7 +240,7 @@ impl Entry {
         Entry { frame, ..self }
     }
 
-    /// The pages before `page` in what the entry translates.
+    /// The pages before `page` in the entry's range.
     #[inline]
     fn inside(self, page: usize) -> u32 {
         match self.large {

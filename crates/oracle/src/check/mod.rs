@@ -1,6 +1,6 @@
 //! Compares systems step by step, and shortens the sequences in which they differ.
 //!
-//! The model goes first: it says what any system should answer, or that a step is undefined; then no
+//! The model goes first: it gives the answer of any system, or says that a step is undefined; then no
 //! system performs it. Every system's answer must agree with the model's.
 
 mod refused;

@@ -19,7 +19,7 @@ pub fn instead(mut before: Model, step: &Step, outcomes: &[(String, Outcome)]) -
     let (calls, outcome) = refused?;
     let process = step.process;
     for call in calls {
-        // What is undefined has not been done either.
+        // An undefined effect has not happened either.
         let judged = before.judge(&Step { process, call });
         let part = judged.unwrap_or(Outcome::Done);
         if !matches!(outcome, Outcome::Refused(_)) && !part.agrees(outcome) {
@@ -54,7 +54,7 @@ fn done(before: &mut Model, step: &Step, outcome: &Outcome) -> Option<Vec<Call>>
 }
 
 /// The effects of a refused move: the end of a longer source is cut off, and the target is cleared; but
-/// if the move keeps the length, the target keeps what lies opposite holes of the source.
+/// if the move keeps the length, the target keeps its mappings opposite holes of the source.
 fn cleared(before: &mut Model, process: ProcessId, remap: Remap) -> Vec<Call> {
     let Some(start) = remap.fixed else {
         return vec![];

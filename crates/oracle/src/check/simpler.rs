@@ -45,7 +45,7 @@ pub fn simpler(step: &Step) -> Vec<Step> {
         .collect()
 }
 
-/// The same failure, earlier.
+/// The failure of `scarcity`, earlier.
 fn sooner(scarcity: Scarcity) -> Vec<Scarcity> {
     let smaller = |nth: u64, make: fn(u64) -> Scarcity| {
         let mut smaller = vec![1, nth / 2, nth.saturating_sub(1)];

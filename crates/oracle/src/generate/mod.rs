@@ -1,6 +1,6 @@
 //! Random sequences in which operations meet.
 //!
-//! The same seed gives the same sequence. A model runs along, so that most steps concern mapped memory:
+//! Equal seeds give equal sequences. A model runs along, so that most steps concern mapped memory:
 //! a few places around multiples of 2 MiB, files of a few pages, a few processes. About one step in ten
 //! concerns nothing, or asks for something absurd.
 

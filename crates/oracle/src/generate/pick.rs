@@ -13,7 +13,7 @@ const LARGE: u64 = 512;
 const HOT: [u64; 3] = [LARGE, 2 * LARGE, 3 * LARGE];
 /// How far around.
 const NEAR: u64 = 6;
-/// The guard gap: memory that grows down keeps just this distance from what lies below.
+/// The guard gap: memory that grows down keeps just this distance from a mapping below.
 const GUARD: u64 = 256;
 
 impl Generator<'_> {
@@ -88,7 +88,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A part of the window, regardless of what is mapped.
+    /// A part of the window, mapped or not.
     pub fn anywhere(&mut self) -> Range {
         if self.chance(3) {
             // Room for one large page, or for two.

@@ -22,7 +22,7 @@ pub fn settle(kept: &[RawFd]) {
         // waits for them.
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        // The driver decides what an interrupt by the user means.
+        // The driver decides the meaning of an interrupt by the user.
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_IGN);
         // Which pages are in memory is defined only without huge pages.

@@ -134,7 +134,7 @@ impl Model {
         };
         let length = object.bytes.len() as u64;
         match offset < object.pages() && offset * PAGE + end > length {
-            true => undefined("what becomes of bytes beyond a file's end"),
+            true => undefined("the fate of bytes beyond a file's end"),
             false => Ok(()),
         }
     }

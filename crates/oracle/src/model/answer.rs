@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 pub enum Stop {
     /// With this outcome.
     With(Outcome),
-    /// What happens is undefined; the model has changed nothing.
+    /// The effect is undefined; the model has changed nothing.
     Undefined(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! What the model knows, for generating operations that meet.
+//! The model's knowledge, for generating operations that meet.
 
 use super::Model;
 use super::process::place;

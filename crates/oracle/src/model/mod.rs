@@ -3,15 +3,15 @@
 //! It is the specification, so it is as plain as possible. It follows POSIX, and Linux 6.18 where POSIX
 //! is silent (which calls stop half-way, what they have changed by then, which error comes first).
 //!
-//! It names what it does not define ([`Model::judge`] returns a reason instead of an outcome), and no
+//! It names the effects that it does not define ([`Model::judge`] returns a reason instead of an outcome), and no
 //! system performs such steps:
 //!
-//! - whether a mapping that the system placed can grow in place, and what lies at unmapped addresses of
-//!   it: systems choose addresses differently;
-//! - `mremap` of neighbours that look alike but were mapped or changed separately, where it requires a
+//! - whether a mapping that the system placed can grow in place, and which mappings come to lie at unmapped
+//!   addresses of it: systems choose addresses differently;
+//! - `mremap` of neighbours with equal attributes that were mapped or changed separately, where it requires a
 //!   single mapping: some systems merge them;
-//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of what moves;
-//!   and what has changed when a request fails that duplicates a mapping onto itself, or moves the
+//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of the moved range;
+//!   and the changes made by a failing request that duplicates a mapping onto itself, or moves the
 //!   beginning of more than an address space holds;
 //! - mappings below 64 KiB, and at the last 4095 addresses, where the address that `mmap` returns would
 //!   be an error number;
@@ -23,7 +23,7 @@
 //! errors comes first either; nor, where such a system is compared with Linux, calls that leave
 //! something behind when they fail.
 //!
-//! Outcomes leave open what systems may choose: contents after `MADV_FREE`, and which pages are in
+//! Outcomes leave open the choices of a system: contents after `MADV_FREE`, and which pages are in
 //! memory unless a touch, a lock or dropping the pages decides it: pages of files, of memory with
 //! advice for huge pages, after `MADV_PAGEOUT`, and after `fork` if they were only read.
 
@@ -65,7 +65,7 @@ pub struct Model {
     processes: BTreeMap<ProcessId, Rc<Process>>,
     /// The last mapping number used.
     serial: u64,
-    /// What calls leave behind when they fail half-way, if that is defined.
+    /// The effects of calls that fail half-way, if they are defined.
     halfway: Option<Halfway>,
 }
 
@@ -88,7 +88,7 @@ impl Model {
         }
     }
 
-    /// Performs the step and returns what any system should answer.
+    /// Performs the step and returns the answer of any system.
     ///
     /// # Errors
     /// Why the step is undefined. The model has changed nothing then.

@@ -9,9 +9,9 @@ use std::rc::Rc;
 #[derive(Clone, PartialEq)]
 pub struct Page {
     /// Equal for pages that certainly belong to one mapping in the kernel as well. Whether the kernel
-    /// merges neighbours that merely look alike is its own affair.
+    /// merges neighbours that merely have equal attributes is its own affair.
     pub mapping: u64,
-    /// What the kernel stores per mapping.
+    /// The kernel's data per mapping.
     pub attributes: Attributes,
     /// The page of the object that it shows; 0 without an object.
     pub offset: u64,
@@ -72,7 +72,7 @@ impl Own {
         self.0.push(zero().into());
     }
 
-    /// Writes, whichever content is there.
+    /// Writes, whatever the content is.
     pub fn write(&mut self, at: usize, bytes: &[u8]) {
         for content in &mut self.0 {
             let mut changed = content.to_vec();

@@ -80,7 +80,7 @@ impl Process {
         }
     }
 
-    /// What is mapped in the pages that a range touches.
+    /// The mappings in the pages that a range touches.
     pub(super) fn regions(&self, range: Range) -> Answer {
         let start = self.start(range)?;
         let Some(end) = start

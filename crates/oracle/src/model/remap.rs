@@ -16,7 +16,7 @@ use std::ops;
 enum Unity {
     One,
     Several,
-    /// Depends on what the system merges.
+    /// Depends on which mappings the system merges.
     Unclear,
 }
 
@@ -95,7 +95,7 @@ impl Model {
         self.populate_locked(id, last.attributes.lock, added);
     }
 
-    /// Moves pages, shortened or extended, to `target`, replacing what is there.
+    /// Moves pages, shortened or extended, to `target`, in place of its mappings.
     fn transfer(&mut self, id: ProcessId, request: &Request, target: u64) {
         let added = next(&mut self.serial);
         let first = self.process(id).pages[&(request.start / PAGE)].clone();
@@ -181,7 +181,7 @@ impl Process {
         }
         let mut left = self.pages.range(request.source());
         if request.dont_unmap && left.any(|(_, page)| page.is_locked()) {
-            return undefined("what stays locked where moved pages were");
+            return undefined("which locks stay where moved pages were");
         }
         let onto = request.fixed.map(|target| pages(target, new));
         if onto.is_some_and(|target| target.contains(&(start / PAGE))) {
@@ -190,7 +190,7 @@ impl Process {
         Ok(request)
     }
 
-    /// Errors in the request that do not depend on what is mapped.
+    /// Errors in the request that do not depend on mappings.
     fn understood(&self, remap: &Remap) -> Answer<Request> {
         if remap.old.start.place == Place::Heap {
             return undefined("the heap is not moved");
@@ -219,7 +219,7 @@ impl Process {
             }
             let placed = |at: Address| matches!(at.place, Place::Handle(_));
             if old >= 1 << 40 && remap.fixed.is_some_and(placed) {
-                return undefined("whether it reaches what the system placed");
+                return undefined("whether it reaches a placed mapping");
             }
             // A length that wraps around overlaps nothing.
             if start.wrapping_add(old) > target && target + new > start {

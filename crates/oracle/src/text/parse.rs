@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub struct ParseError {
     /// The line's number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 

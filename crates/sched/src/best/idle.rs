@@ -12,10 +12,10 @@ use sync::Padded;
 const BUSY: u32 = 0;
 /// The CPU waits for an interrupt, or is about to.
 const IDLE: u32 = 1;
-/// As IDLE; the one who has set this interrupts the CPU.
+/// As IDLE; the CPU that has set this interrupts the idle one.
 const CLAIMED: u32 = 2;
 
-/// Which CPUs are idle: a flag for each, on lines of its own. Those who look for an idle CPU only
+/// Which CPUs are idle: a flag for each, on lines of its own. CPUs that look for an idle one only
 /// read, until they have found one.
 pub struct Idle<M: Machine> {
     flags: Box<[Padded<M::AtomicU32>]>,
@@ -45,7 +45,7 @@ impl<M: Machine> Idle<M> {
 
     /// Makes an idle CPU the caller's to interrupt; `false` if it is not idle, or another's.
     pub fn claim(&self, cpu: usize) -> bool {
-        // Relaxed: the flag passes on nothing but itself; what a claimant hands over goes through the
+        // Relaxed: the flag passes on nothing but itself; tasks that a claimant hands over go through the
         // queue's lock.
         let flag = &self.flags[cpu];
         flag.load(Ordering::Relaxed) == IDLE

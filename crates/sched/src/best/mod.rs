@@ -85,7 +85,7 @@ pub struct Entry<M: Contexts, B: Bounds = Unbound> {
     bounds: M::Cell<B>,
 }
 
-/// What a task outside the queues has used.
+/// The use of the CPU by a task outside the queues.
 #[derive(Clone, Copy)]
 struct Account {
     /// Its virtual time, above the floor of the queue that it was in.
@@ -109,19 +109,19 @@ impl<M: Contexts, B: Bounds> Entry<M, B> {
 
     /// The caller has the task.
     fn set_account(&self, lag: i64, left: u64) {
-        // SAFETY: the task's owner is the only one who accesses it.
+        // SAFETY: only the task's owner accesses it.
         unsafe { *self.account.write() = Account { lag, left } };
     }
 
     /// The lag of a task that has not waited elsewhere. The caller has the task.
     fn lag(&self) -> i64 {
-        // SAFETY: the caller has the task, so nobody writes.
+        // SAFETY: the caller has the task, so no other task writes.
         unsafe { (*self.account.read()).lag }
     }
 
     /// The lag of a task that has waited elsewhere until now. The caller has the task.
     fn lag_after_sleep(&self, now: u64) -> i64 {
-        // SAFETY: the caller has the task, so nobody writes.
+        // SAFETY: the caller has the task, so no other task writes.
         let account = unsafe { *self.account.read() };
         let slept = now.saturating_sub(account.left);
         account

@@ -17,10 +17,10 @@ const NOTHING: u64 = u64::MAX;
 /// A task of this policy.
 type BestTask<M, B> = TaskRef<M, Best<M, B>>;
 
-/// The queue, and what its CPU runs.
+/// The queue, and the state of its CPU's task.
 ///
-/// What is not behind the mutex is written by its holder only, and read by others as a hint. Where a
-/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so those who look for
+/// Words outside the mutex are written by its holder only, and read by others as a hint. Where a
+/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so CPUs that look for
 /// work do not disturb it.
 pub(super) struct Queue<M: Contexts, B: Bounds> {
     ready: Mutex<M, Ticket<M>, Ready<M, B>>,
@@ -38,7 +38,7 @@ pub(super) struct Queue<M: Contexts, B: Bounds> {
 /// The tasks that wait, by their virtual times.
 struct Ready<M: Contexts, B: Bounds> {
     heap: Heap<M, BestTask<M, B>>,
-    /// What the least virtual time of a task here was at some moment.
+    /// The least virtual time of a task here at some moment.
     floor: u64,
     /// No task in the heap has more virtual time.
     most: u64,
@@ -56,7 +56,7 @@ pub(super) enum Origin {
     Back,
 }
 
-/// What becomes of a task that was pushed.
+/// How the queue's CPU learns of a task that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The CPU will look at its queue by itself.
@@ -117,7 +117,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         (started != NOTHING).then(|| self.began.load(Ordering::Relaxed) + ran)
     }
 
-    /// Raises the floor to what the tasks here have now.
+    /// Raises the floor to the least virtual time of the tasks here.
     fn raise_floor(&self, ready: &mut Guard<'_, M, B>, now: u64) {
         let least = ready.heap.first_key();
         let least = least.min(self.running(now).unwrap_or(u64::MAX));
@@ -153,7 +153,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         Owner::Interrupt
     }
 
-    /// The calling CPU, whose queue it is, goes on with the returned task; the current one, if there is
+    /// The calling CPU, whose queue it is, continues with the returned task; the current one, if there is
     /// one that does not go on, gets its account.
     pub(super) fn next(
         &self,
@@ -185,7 +185,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         task
     }
 
-    /// The calling CPU goes on with a task from another queue, `lag` above the floor.
+    /// The calling CPU continues with a task from another queue, `lag` above the floor.
     pub(super) fn adopt(&self, lag: i64, now: u64) {
         let ready = self.ready.lock();
         self.run(&ready, Some(ready.floor.saturating_add_signed(lag)), now);
@@ -229,7 +229,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         Some(popped)
     }
 
-    /// The calling CPU goes on with a task of this virtual time, or with none.
+    /// The calling CPU continues with a task of this virtual time, or with none.
     fn run(&self, ready: &Guard<'_, M, B>, time: Option<u64>, now: u64) {
         self.set_crowded(ready, time.is_some() && !ready.heap.is_empty());
         self.began.store(time.unwrap_or(0), Ordering::Relaxed);

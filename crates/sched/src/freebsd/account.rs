@@ -1,4 +1,4 @@
-//! What tasks pay and inherit, and the statistics clock by which they pay (`sched_clock`,
+//! The accounts of tasks: payment by the statistics clock, and inheritance (`sched_clock`,
 //! `sched_wakeup`, `sched_fork`).
 
 use super::interact::{HZ, History, MIN_SLICE, SHIFT, STATHZ, TICK, Usage, slice};
@@ -9,7 +9,7 @@ use machine::{Atomic, Contexts, Ordering};
 const STAT_TICK: u64 = 1_000_000_000 / STATHZ as u64;
 
 impl<M: Contexts> Ule<M> {
-    /// `cpu`, which was idle or not, goes on with a task: its clock stood still meanwhile. The clocks
+    /// `cpu`, which was idle or not, continues with a task: its clock stood still meanwhile. The clocks
     /// of the CPUs do not tick together.
     pub(super) fn start_clock(&self, cpu: usize, now: u64) {
         let next_tick = &self.cpus[cpu].next_tick;
@@ -60,7 +60,7 @@ impl<M: Contexts> Ule<M> {
         }
     }
 
-    /// What a sleep does to the task that wakes (`sched_wakeup`).
+    /// The effect of a sleep on the task that wakes (`sched_wakeup`).
     pub(super) fn woken(&self, task: Task<M>, now: u64) {
         let entry = task.entry();
         let slept = ticks(now).wrapping_sub(entry.slept_at());

@@ -93,7 +93,7 @@ impl<M: Contexts> Ule<M> {
             let most = self.cpus[high].load().saturating_sub(1);
             let takers = |cpu: usize| !givers_not.contains(cpu);
             let low = self.lowest(0, takers, None, most, high)?;
-            // Who has got a task does not give.
+            // A CPU that has got a task does not give one.
             givers_not.insert(low);
             let locks = self.lock_pair(high, low);
             let target = &self.cpus[low];

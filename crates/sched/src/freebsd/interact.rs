@@ -9,7 +9,7 @@ pub(super) const HZ: u32 = 1000;
 pub(super) const STATHZ: u32 = 127;
 /// `SCHED_TICK_SHIFT`.
 pub(super) const SHIFT: u32 = 10;
-/// What a tick of the statistics clock is worth (`tickincr`).
+/// The worth of a tick of the statistics clock (`tickincr`).
 pub(super) const TICK: u32 = (HZ << SHIFT) / STATHZ;
 
 /// The most sleep and run time that is remembered (`SCHED_SLP_RUN_MAX`): 5 s.
@@ -64,7 +64,7 @@ impl History {
         self.ran / (self.slept / HALF).max(1)
     }
 
-    /// Forgets what is too long ago (`sched_interact_update`).
+    /// Forgets the distant past (`sched_interact_update`).
     #[must_use]
     pub(super) fn limited(self) -> Self {
         let History { slept, ran } = self;
@@ -91,7 +91,7 @@ impl History {
         }
     }
 
-    /// What a child inherits (`sched_interact_fork`).
+    /// The history that a child inherits (`sched_interact_fork`).
     #[must_use]
     pub(super) fn inherited(self) -> Self {
         let ratio = ((self.slept + self.ran) / INHERITED).max(1);

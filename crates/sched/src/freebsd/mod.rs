@@ -5,7 +5,7 @@
 //! # Protocol
 //! A CPU's `tdq_lock` guards its queues and the words of the tasks that run or are queued there. A
 //! switch (`sched_switch`) holds it from the choice until the next task runs and releases it. A wake-up
-//! (`sched_wakeup`, `sched_add`) chooses a CPU by what it reads without locks, and takes only that
+//! (`sched_wakeup`, `sched_add`) chooses a CPU by words it reads without locks, and takes only that
 //! CPU's. A move from one CPU to another takes both.
 //!
 //! An idle CPU says so and looks at its load once more; a waker that queues a task there counts it and
@@ -22,7 +22,7 @@
 //! user mode. A woken task interrupts another CPU only if that one is idle, or if it is interactive and
 //! that CPU's task is not; on the waker's own CPU, if it is better at all.
 //!
-//! # What is left out
+//! # Omissions
 //! - The topology: see module `pick`.
 //! - Nice values, real-time and idle classes, interrupt threads, bound and pinned tasks, borrowed
 //!   priorities: the machine's tasks have none of it. So the third run queue, for the idle class, is not
@@ -34,7 +34,7 @@
 //!   is idle.
 //! - A thread in the kernel is taken off its CPU at safe points only; `sched_preempt` takes it off wherever
 //!   it holds no spin lock.
-//! - `sched_exit` gives a child's run time to its parent: who that is, is not known then.
+//! - `sched_exit` gives a child's run time to its parent: the parent is not known then.
 //! - Every wait is a sleep (`sched_sleep`), for locks too, which in FreeBSD do not count for the history.
 //! - A task is back in user mode (`sched_userret`) when it goes on after a switch, or after a tick, not
 //!   only when it leaves the kernel.

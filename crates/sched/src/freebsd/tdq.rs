@@ -1,4 +1,4 @@
-//! What the scheduler has for each CPU (`struct tdq`).
+//! The scheduler's data for each CPU (`struct tdq`).
 
 use super::interact::IDLE;
 use super::runq::RunQueues;
@@ -85,7 +85,7 @@ impl<M: Contexts> Tdq<M> {
         self.best.load(Ordering::Relaxed)
     }
 
-    /// The priority of what runs there.
+    /// The priority of the running task.
     pub(super) fn running(&self) -> u32 {
         self.current
             .get()

@@ -1,4 +1,4 @@
-//! Virtual time: who has run least comes first. (Linux 3.0, kernel/sched_fair.c; as in 2.6.39.)
+//! Virtual time: the task that has run least comes first. (Linux 3.0, kernel/sched_fair.c; as in 2.6.39.)
 //!
 //! A task's virtual time (`vruntime`) is the time it has run; all have the weight of nice 0. Each CPU
 //! has a minimum (`min_vruntime`) that never falls, near the least among its tasks. Times are

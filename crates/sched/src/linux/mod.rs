@@ -5,7 +5,7 @@
 //! # Protocol
 //! A CPU's `rq->lock` guards its run queue and the words of the tasks there. A switch (`schedule`)
 //! holds it from the choice until the next task runs and releases it (`finish_lock_switch`). A wake-up
-//! (`try_to_wake_up`) chooses a CPU by what it reads without locks, and takes that CPU's lock. A move
+//! (`try_to_wake_up`) chooses a CPU by words it reads without locks, and takes that CPU's lock. A move
 //! from one CPU to another takes both.
 //!
 //! A CPU without tasks goes to sleep; a waker that makes a task ready there finds out:
@@ -19,7 +19,7 @@
 //! woken task preempts the current one if that is ahead by more than the wake-up granularity, and is then
 //! the next, unless another is as far ahead of it; sleep is worth half the latency at most.
 //!
-//! # What is left out
+//! # Omissions
 //! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have none
 //!   of it, so every load is a number of tasks.
 //! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), as Linux's are for
@@ -31,7 +31,7 @@
 //!   the lock of the task's last CPU before, where 3.0 has the task's own (`pi_lock`).
 //! - Wake-ups that announce the waker's sleep (`WF_SYNC`: pipes, sockets), a second choice of the CPU at exec
 //!   (`sched_exec`), autogroups.
-//! - Linux lets two CPUs with work interrupt idle ones, the second even if nobody waits there.
+//! - Linux lets two CPUs with work interrupt idle ones, the second even if no task waits there.
 //! - The migration thread, which moves even a running task when all else fails.
 
 mod balance;
@@ -161,7 +161,7 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
         Entry::new()
     }
 
-    /// `task_fork_fair`: the child begins behind its parent and those who are ready there.
+    /// `task_fork_fair`: the child begins behind its parent and the tasks that are ready there.
     fn begin(&self, task: Task<M>, parent: Option<Task<M>>, now: u64) {
         let cpu = task.cpu();
         let rq = &self.rqs[cpu];

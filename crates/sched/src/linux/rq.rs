@@ -1,4 +1,4 @@
-//! What the scheduler has for each CPU (`struct rq`, `struct cfs_rq`).
+//! The scheduler's data for each CPU (`struct rq`, `struct cfs_rq`).
 
 use super::fair::{MIGRATION_COST, Tunables};
 use super::tree::Tree;
@@ -48,7 +48,7 @@ pub(super) struct Rq<M: Contexts> {
     pub(super) next_balance: M::AtomicU64,
     /// `balance_interval`, in ticks.
     pub(super) interval: M::AtomicU32,
-    /// `nr_balance_failed`: how often in a row all that could be had was in caches.
+    /// `nr_balance_failed`: how often in a row all tasks to be had were in caches.
     pub(super) failed: M::AtomicU32,
     /// Whether the CPU has its lock for a switch.
     pub(super) held: M::AtomicU32,

@@ -17,7 +17,7 @@ const RUNNABLE: i64 = 3;
 /// of pages: each task has 256.
 const RESIDENT: i64 = 8;
 
-/// What matters about a CPU for a task that may go there.
+/// The properties of a CPU that count for a task that may go there.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// The priority of the current task, if there is one.
@@ -29,7 +29,7 @@ struct Place {
     resident: bool,
 }
 
-/// What it costs a task of this priority to go there (`sched_proc_to_cpu_cost`).
+/// The cost for a task of this priority to go there (`sched_proc_to_cpu_cost`).
 fn cost(priority: u32, place: Place) -> i64 {
     let mut cost = i64::from(place.queued) * RUNNABLE;
     if let Some(current) = place.current {

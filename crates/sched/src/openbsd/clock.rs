@@ -56,14 +56,14 @@ impl<M: Contexts> OpenBsd<M> {
         due && here.queued() > 0
     }
 
-    /// What the softclock does each second, on the CPU that sees first that it is due.
+    /// The softclock's work of each second, on the CPU that sees first that it is due.
     pub(super) fn seconds(&self, now: u64) {
         let due = self.next_second.load(Ordering::Relaxed);
         if now < due {
             return;
         }
         let next = due.max(now / SECOND * SECOND) + SECOND;
-        // Relaxed: one CPU wins, and what follows is under locks of its own.
+        // Relaxed: one CPU wins, and its work is under locks of its own.
         let won =
             self.next_second
                 .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);

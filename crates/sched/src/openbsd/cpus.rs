@@ -1,11 +1,11 @@
-//! What the scheduler knows of each CPU (`struct schedstate_percpu`).
+//! The scheduler's data for each CPU (`struct schedstate_percpu`).
 
 use super::priority::{QUEUES, queue};
 use super::{OpenBsd, Task};
 use crate::queue::{Link, Queue};
 use machine::{Atomic, Contexts, Ordering};
 
-/// A CPU. All under `SCHED_LOCK`, but each says who else reads it.
+/// A CPU. All under `SCHED_LOCK`, but each says which others read it.
 pub(super) struct Cpu<M: Contexts> {
     /// `spc_whichqs`: the queues with tasks. Its CPU looks without the lock whether there are any.
     which: M::AtomicU32,

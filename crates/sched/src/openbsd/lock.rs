@@ -21,7 +21,7 @@ pub struct SchedulerLock<M: Machine> {
     /// `kernel_lock`, which a task gives up while it is off its CPU.
     pub kernel: MpLock<M, KernelLock>,
     /// Whether [`super::OpenBsd`] schedules the machine's tasks. Set before its first task runs, so
-    /// relaxed: a task knows what happened before it.
+    /// relaxed: a task sees all that happened before it.
     schedules: AtomicBool,
 }
 

@@ -6,7 +6,7 @@
 //! `SCHED_LOCK` ([`SchedulerLock`]) guards the queues of all CPUs, every task's words, and the sleep
 //! queues. It is taken for each wake-up (`wakeup_n`, `setrunnable`), for each switch, each fourth tick
 //! (`schedclock`) and each second (`schedcpu`). A switch (`mi_switch`) keeps it from the choice of the
-//! next task until that one runs and releases it; then the same task takes it once more, for what
+//! next task until that one runs and releases it; then the same task takes it once more, as
 //! `mi_switch`'s callers expect, and releases it.
 //!
 //! ```text
@@ -14,18 +14,18 @@
 //! wake-up:               SCHED_LOCK; choose a CPU; queue there; unlock; tell that CPU
 //! an idle CPU:           when its own queues are not empty: as a switch
 //! ```
-//! An idle CPU takes the lock only when somebody has queued a task on it: it looks at its queues
+//! An idle CPU takes the lock only when another CPU has queued a task on it: it looks at its queues
 //! without. It steals from others once, in the switch to the idle thread.
 //!
 //! Each CPU has 32 queues by priority, first come first served (module `priority` says what a priority is).
 //! A woken task's is better than that of any task in user mode, so it takes over the CPU it is queued
 //! on, or an idle one (`need_resched`, `cpu_unidle`).
 //!
-//! # What is left out
+//! # Omissions
 //! - Nice values, bound tasks, halted CPUs: the machine's tasks have none of it.
 //! - `SPCF_SHOULDYIELD` and `SPCF_SEENRR`, by which long operations inside the kernel learn that they
 //!   should make way: there are none.
-//! - `scheduler_wait_hook`, which charges a child's estimate to the parent that waits for it: nobody
+//! - `scheduler_wait_hook`, which charges a child's estimate to the parent that waits for it: no task
 //!   waits for tasks.
 //! - An idle CPU's clock does not tick: it would find nothing to charge.
 //! - The task of a switch takes `KERNEL_LOCK` again, if it had it, after the last of the acquisitions
@@ -129,7 +129,7 @@ impl<M: Contexts> OpenBsd<M> {
         Some(task)
     }
 
-    /// `cpu` goes on with `task`.
+    /// `cpu` continues with `task`.
     fn run(&self, cpu: usize, task: Task<M>, now: u64) {
         let here = &self.cpus[cpu];
         task.entry().set_cpu(cpu);

@@ -1,4 +1,4 @@
-//! Priorities: who has used less of the CPU recently comes first.
+//! Priorities: the task that has used less of the CPU recently comes first.
 //!
 //! Smaller numbers are better. The estimate `p_estcpu` grows while a task runs and decays as time
 //! passes, the slower the more tasks there are: 90 % is forgotten in 5 × load average seconds.

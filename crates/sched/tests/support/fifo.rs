@@ -8,7 +8,7 @@ use sync::spin::Ticket;
 /// The policy.
 pub struct Fifo<M: Contexts> {
     lock: Ticket<M>,
-    /// Who waits; under the lock.
+    /// The tasks that wait; under the lock.
     queue: M::Cell<Vec<TaskRef<M, Fifo<M>>>>,
     /// 1 for each CPU that waits for an interrupt.
     idle: Vec<M::AtomicU32>,

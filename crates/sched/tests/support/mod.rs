@@ -26,7 +26,7 @@ pub fn quiet(cpus: usize, seed: u64) -> Options {
     }
 }
 
-/// The same, with random delays.
+/// The quiet machine's options, with random delays.
 pub fn with_delays(cpus: usize, seed: u64) -> Options {
     Options {
         delays: Some(Delays {

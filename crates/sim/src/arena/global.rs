@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let heap = HEAP.get();
-        // A panic's payload, and what std keeps for the next panic, outlive the machine.
+        // A panic's payload, and std's memory for the next panic, outlive the machine.
         if heap.is_null() || std::thread::panicking() {
             // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system's.
             return unsafe { System.alloc(layout) };

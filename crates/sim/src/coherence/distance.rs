@@ -99,7 +99,7 @@ impl Distances {
             .unwrap_or(0)
     }
 
-    /// The same between the threads of one core.
+    /// The shortest time between the threads of one core.
     pub(super) fn sibling_warning(&self) -> Time {
         self.legs[1].request + self.legs[1].snoop
     }

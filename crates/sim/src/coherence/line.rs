@@ -13,7 +13,7 @@ pub(super) const NOBODY: u16 = u16::MAX;
 #[repr(u8)]
 pub(super) enum State {
     /// None yet.
-    #[expect(dead_code, reason = "what fresh memory says")]
+    #[expect(dead_code, reason = "the state in fresh memory")]
     Untouched = 0,
     /// `holder` alone, to read and write.
     Exclusive = 1,
@@ -65,7 +65,7 @@ impl Line {
         }
     }
 
-    /// When `cpu` loses or lost what it read at `version`, if it does: by the next grant to another
+    /// When `cpu` loses or lost the value it read at `version`, if it does: by the next grant to another
     /// writer. If other grants have followed that one, only that it is past is known.
     pub(super) fn lost(&self, cpu: u16, version: u32) -> Option<Time> {
         if self.version == version {

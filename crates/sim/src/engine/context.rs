@@ -1,7 +1,7 @@
 //! Contexts: the stacks on which the machine's code runs.
 //!
 //! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. A CPU
-//! runs one context at a time, and goes on with another when the running one says so: by a switch
+//! runs one context at a time, and continues with another when the running one says so: by a switch
 //! (it stays suspended until a CPU switches back), or at its end (it is freed).
 
 use super::access::{Kind, Room, Shared, touch};
@@ -16,10 +16,10 @@ use machine::{Job, Locals};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How a context ends: with the one that the CPU goes on with, if any, or the payload of a panic.
+/// How a context ends: with the one that the CPU continues with, if any, or the payload of a panic.
 pub(super) type Ending = Result<Option<usize>, Box<dyn Any + Send>>;
 pub(super) type Body = Coroutine<(), (), Ending, ContextStack>;
-/// What an ending task calls last; returns the context that the CPU goes on with.
+/// The last call of an ending task; returns the context that the CPU continues with.
 pub(crate) type Exit = Box<dyn FnOnce() -> usize + Send>;
 
 /// A context.
@@ -33,7 +33,7 @@ pub(crate) struct Context {
     pub(crate) pins: u32,
     /// Whether it leaves its CPU because it waits for an event; otherwise it could go on.
     pub(crate) parks: bool,
-    /// Whether what it waits for is another task's work, in whose account that time is.
+    /// Whether it waits for another task's work, in whose account that time is.
     pub(crate) stands_by: bool,
     /// Whether a CPU runs it.
     pub(crate) on: bool,
@@ -145,14 +145,14 @@ impl Engine {
         self.go_on(cpu, to, ready);
     }
 
-    /// The task that `cpu` ran has ended; it goes on with the context `to`.
+    /// `cpu`, whose task has ended, continues with the context `to`.
     pub(super) fn go_on_after(&mut self, cpu: usize, to: usize) {
         self.spend(self.profile.kernel.switch);
         let clock = self.cpus[cpu].clock;
         self.go_on(cpu, to, clock);
     }
 
-    /// `cpu` goes on with the context `to`.
+    /// `cpu` continues with the context `to`.
     fn go_on(&mut self, cpu: usize, to: usize, ready: Time) {
         let from = self.cpus[cpu].context;
         self.contexts[from].on = false;
@@ -189,7 +189,7 @@ impl Engine {
         off
     }
 
-    /// What tasks that have no CPU wait for.
+    /// The states of the tasks that have no CPU.
     pub(super) fn off_tasks(&self) -> impl Iterator<Item = String> {
         self.without_cpu().map(|(index, one)| {
             let state = if one.parks {
@@ -223,7 +223,7 @@ impl Engine {
     }
 }
 
-/// Goes on with the context `to`; returns when a CPU goes on with the caller.
+/// Continues with the context `to`; returns when a CPU continues with the caller.
 pub(crate) fn switch(to: usize, ready: Time) {
     let running = Running::current().expect("contexts run on CPUs");
     // The context may go on elsewhere, where its stores must be seen.

@@ -1,7 +1,8 @@
 //! Interrupts of a machine with a scheduler: timers, kicks, and jobs that arrive from outside.
 //!
-//! They are delivered at safe points, among them the task's own computing, and not below a pin. A CPU that is idle, or computes for its task for a while, is woken for one; any
-//! other finds it when it comes to its next safe point.
+//! They are delivered at safe points, among them the task's own computing, and not below a pin. A CPU
+//! that is idle, or computes for its task for a while, is woken for one; any other finds it at its next
+//! safe point.
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// A task that spins for so long after an interrupt may wait for one that this CPU should run.
 const OVERDUE: Time = 50_000_000_000;
 
-/// What a CPU has not been told yet.
+/// Interrupts and jobs that a CPU has not been told of yet.
 #[derive(Default)]
 pub(crate) struct Inbox {
     /// When the first interrupt comes; [`NEVER`] in [`Inbox::first`].
@@ -31,7 +32,7 @@ impl Inbox {
         all.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Takes what has come by `now`; returns the jobs.
+    /// Takes all that has come by `now`; returns the jobs.
     fn take(&mut self, now: Time) -> Vec<Job> {
         self.timer = self.timer.filter(|&time| time > now);
         self.kick = self.kick.filter(|&time| time > now);
@@ -188,7 +189,7 @@ impl Engine {
         self.set_speeds();
     }
 
-    /// An interrupt comes to `cpu` at `time`: if it looks only then, wakes it.
+    /// An interrupt reaches `cpu` at `time`: if it looks only then, wakes it.
     fn poke(&mut self, cpu: usize, time: Time) {
         let it = &self.cpus[cpu];
         let time = time.max(it.clock);
@@ -197,7 +198,7 @@ impl Engine {
         }
     }
 
-    /// A job for the scheduler comes to `cpu` at `time`.
+    /// A job for the scheduler reaches `cpu` at `time`.
     pub(crate) fn arrive(&mut self, cpu: usize, time: Time, job: Job) {
         let jobs = &mut self.cpus[cpu].inbox.jobs;
         let place = jobs.partition_point(|(other, _)| *other <= time);
@@ -207,7 +208,7 @@ impl Engine {
 
     /// Whether no task is left: all CPUs are idle, and no job is on its way.
     pub(super) fn is_over(&self) -> bool {
-        // Asked each time a CPU has run: first what is quickly told.
+        // Asked each time a CPU has run: the cheapest test first.
         self.scheduler.is_some() && self.tasks() == 0 && {
             let rests = |cpu: &super::Cpu| cpu.doing == Doing::Idle && cpu.inbox.jobs.is_empty();
             self.cpus.iter().all(rests)

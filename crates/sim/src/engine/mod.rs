@@ -256,7 +256,7 @@ impl Drop for OnHost {
     }
 }
 
-/// What a CPU is doing, in a few words.
+/// The activity of a CPU, in a few words.
 pub(crate) fn describe(doing: Doing) -> &'static str {
     match doing {
         Doing::Nothing => "has nothing to do",

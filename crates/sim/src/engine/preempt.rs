@@ -1,7 +1,7 @@
 //! Random preemption: a task loses its CPU before an access, wherever it holds no pin.
 //!
 //! # Protocol
-//! The CPU's dice choose the access. What has interrupted the CPU is delivered, and the task goes behind
+//! The CPU's dice choose the access. The pending interrupts are delivered, and the task goes behind
 //! those that wait for this CPU; the access follows when it is back, perhaps on another CPU. The looks of
 //! a spin are accesses too: a task that spins, unpinned, lets the one that it waits for run in the end.
 //!

@@ -173,7 +173,7 @@ impl Engine {
     }
 
     fn charge_context(&mut self, now: Time, spent: Spent, line: Option<LineId>) {
-        // What a CPU does with no task to run is nobody's time.
+        // The time of a CPU with no task to run is in no account.
         let own = self.scheduler.is_some() && self.current < self.cpus.len();
         if let Some(sampler) = self.watch.sampler.as_mut().filter(|_| !own) {
             sampler.charge(self.current, now, spent, line);

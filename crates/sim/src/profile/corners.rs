@@ -1,5 +1,5 @@
 //! The four corners of a headline comparison. A *corner* is one combination of extreme values for
-//! what is not published about a CPU; such values move a contended prediction by 2–4×.
+//! unpublished properties of a CPU; such values move a contended prediction by 2–4×.
 
 use super::{Arbitration, Profile};
 

@@ -20,7 +20,7 @@ pub enum ProfileError {
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// The key and what is wrong with it.
+        /// The key and its error.
         reason: String,
     },
     /// Every line is sound, but they do not fit together.
@@ -28,7 +28,7 @@ pub enum ProfileError {
     Invalid {
         /// The file or the profile.
         file: String,
-        /// The key and what is wrong with it.
+        /// The key and its error.
         reason: String,
     },
     /// There is no built-in machine of this name.

@@ -97,7 +97,7 @@ impl Field<'_> {
     }
 }
 
-/// Checks every field, then what they must satisfy together; names the key.
+/// Checks every field, then the conditions on them together; names the key.
 pub(super) fn check(profile: &Profile) -> Result<(), (&'static str, String)> {
     for (key, field) in fields(&mut profile.clone()) {
         field.check().map_err(|reason| (key, reason))?;

@@ -122,10 +122,10 @@ impl Profile {
         self.sources.insert(key.to_owned(), source);
     }
 
-    /// Checks what the fields must satisfy together.
+    /// Checks the fields, and the conditions on them together.
     ///
     /// # Errors
-    /// Names the key and what is wrong with it.
+    /// Names the key and its error.
     pub fn check(&self) -> Result<(), ProfileError> {
         let whole = |reason| ProfileError::Invalid {
             file: self.name.clone(),

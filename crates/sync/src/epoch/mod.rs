@@ -31,7 +31,7 @@
 //!    `e + 1`; by 3 every such `X` had ended. (One step, to `e + 1`, proves nothing: a section at
 //!    `e` does not hinder it.)
 //! 5. A CPU that sees the end sees what the section did: exit is a release, the scan acquires, and
-//!    the exchanges of `g` pass that on to those who read `g`.
+//!    the exchanges of `g` pass that on to the CPUs that read `g`.
 //!
 //! `g` may have moved on between the read and the publication; the record is then
 //! behind, which delays an advance and never permits one. For the same reason a
@@ -177,7 +177,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         (index < self.records.cpus().len()).then_some(index)
     }
 
-    /// Panics if the caller is where `what` would wait for itself.
+    /// Panics if the caller is in a section, where `what` would wait for itself.
     fn assert_outside(&self, what: &str) {
         let pin = M::pin();
         if let Some(index) = self.index(&pin) {

@@ -25,7 +25,7 @@ pub(super) struct Queue<M: Machine> {
     lists: M::Cell<Lists<M>>,
 }
 
-/// What a queue's lock protects.
+/// The lists that a queue's lock protects.
 pub(super) struct Lists<M: Machine> {
     open: List<M>,
     waiting: List<M>,

@@ -56,7 +56,7 @@ const PARKED: u32 = PARKED_READERS | PARKED_WRITERS;
 const DRAIN: u32 = 8;
 const SPINNER: u32 = 16;
 const TURN: u32 = 32;
-/// What is the spinner's.
+/// The spinner's bits.
 const OWN: u32 = SPINNER | TURN;
 /// One release that has woken no writer, and the most of them.
 const PASS: u32 = 64;
@@ -91,7 +91,7 @@ pub struct SpinParkRw<
     word: M::AtomicU32,
 }
 
-/// The same, restricted.
+/// A [`SpinParkRw`] that is restricted.
 pub type RestrictedRw<M> = SpinParkRw<M, SPINS, true>;
 
 // SAFETY: the protocol of the module docs: a compare-and-swap of a word without WRITER sets it, and
@@ -305,7 +305,7 @@ impl<M: Machine, const SPINS: u32, const RESTRICTED: bool> SpinParkRw<M, SPINS, 
         }
     }
 
-    /// Sets WRITER if it is not set, and clears what is the spinner's, if the caller is that: `own`; returns
+    /// Sets WRITER if it is not set, and clears the bits of `own`, those of a caller that is the spinner; returns
     /// whether it did.
     fn claim(&self, own: u32) -> bool {
         let word = self.word.load(Ordering::Relaxed);

@@ -89,7 +89,7 @@ impl ConboPace {
         u32::try_from(time * 1000 / self.pause).unwrap_or(u32::MAX)
     }
 
-    /// Records what a pause takes: `pauses` took `time` nanoseconds.
+    /// Records the length of a pause: `pauses` took `time` nanoseconds.
     fn timed(&mut self, pauses: u32, time: u64) {
         self.pause = (time * 1000 / u64::from(pauses)).max(1);
     }

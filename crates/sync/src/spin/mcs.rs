@@ -72,7 +72,7 @@ pub(super) fn linked<M: Machine>(next: &M::AtomicPtr) -> *mut () {
     found
 }
 
-/// Releases a lock whose `tail` is `alone` if nobody waits, and whose first waiter otherwise
+/// Releases a lock whose `tail` is `alone` if no task waits, and whose first waiter otherwise
 /// links itself to `next`.
 ///
 /// # Safety

@@ -48,7 +48,7 @@ pub(crate) fn take<M: Machine, N: Node>() -> NonNull<Slot<N>> {
     })
 }
 
-/// Puts a node into the calling task's pool, from whichever task it came.
+/// Puts a node into the calling task's pool, whichever task it came from.
 ///
 /// # Safety
 /// The caller owns the node, and gives it away.

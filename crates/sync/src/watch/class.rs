@@ -150,8 +150,8 @@ impl ClassState {
     fn register(&'static self) -> usize {
         let this = from_ref(self).cast_mut();
         for (id, place) in CLASSES.iter().enumerate().skip(1) {
-            // Two CPUs that register one class walk the same places, so the second finds what the
-            // first has put there. Release: pairs with the acquire in `class`.
+            // Two CPUs that register one class walk the same places, so the second finds the class that
+            // the first has put there. Release: pairs with the acquire in `class`.
             let was =
                 place.compare_exchange(null_mut(), this, Ordering::Release, Ordering::Relaxed);
             if was.is_ok() || was == Err(this) {
@@ -164,7 +164,7 @@ impl ClassState {
     }
 }
 
-/// Notes `site` in `own`; returns what is in `other` if `own` was empty.
+/// Notes `site` in `own`; returns the site in `other` if `own` was empty.
 #[inline]
 fn first(
     own: &AtomicPtr<Location<'static>>,

@@ -44,7 +44,7 @@ impl Site {
         if address_in(key) == address && class != 0 {
             let mut slot = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - MAX_SITES.ilog2());
             for _ in 0..PROBES {
-                // Relaxed: the word is the whole entry; what it points to is constant.
+                // Relaxed: the word is the whole entry; it points to a constant.
                 let mut found = SLOTS[slot].load(Ordering::Relaxed);
                 if found == 0 {
                     let put =

@@ -1,7 +1,7 @@
 //! The figures of `docs/costs.md`: a test holds each of them, or writes it.
 //!
 //! A row of a table there begins with the name of its case: `` | `map-unmap` | … | ``. It has a column for
-//! builds in which nobody watches the locks, and one for those in which all can be watched.
+//! builds without observers of the locks, and one for those in which all can be watched.
 
 use std::any::{TypeId, type_name};
 use std::fs;
@@ -26,13 +26,13 @@ pub fn column() -> Option<&'static str> {
     }
 }
 
-/// What an example says to the argument `observer`.
+/// The output of an example for the argument `observer`.
 pub fn observer() -> &'static str {
     type_name::<DefaultObserver>()
 }
 
-/// Holds what was counted for each case to a tenth of what the page says in the column of this
-/// build, or writes it there if `PAGES` is in the environment; returns what is wrong. Each row of the
+/// Holds the count of each case to a tenth of the page's figure in the column of this
+/// build, or writes it there if `PAGES` is in the environment; returns the errors. Each row of the
 /// table under `heading` must be counted, and the other way round.
 pub fn hold(heading: &str, counted: &[(&str, u64)]) -> Vec<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/costs.md");

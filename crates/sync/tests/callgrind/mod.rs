@@ -12,7 +12,7 @@ fn binary(example: &str) -> PathBuf {
     profile.join("examples").join(example)
 }
 
-/// What an example prints to the argument `case`.
+/// The output of an example for the argument `case`.
 pub fn says(example: &str, case: &str) -> String {
     let output = Command::new(binary(example)).arg(case).output();
     let output = output.expect("the example is beside the test: cargo build --examples");
@@ -38,7 +38,7 @@ pub fn instructions(example: &str, case: &str, iterations: u64, within: Option<&
         .unwrap_or_else(|| panic!("no count in {log}"))
 }
 
-/// Instructions of one iteration of `case`; start-up cancels out, what is left of it
+/// Instructions of one iteration of `case`; start-up cancels out, and its remainder
 /// (a few dozen instructions that depend on addresses or print the time) rounds away.
 pub fn per_iteration(example: &str, case: &str) -> u64 {
     const N: u64 = 100_000;

@@ -10,7 +10,7 @@ use sync::epoch::{Domain, Protocol};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A CPU that does what it is told, one thing after the other.
+/// A CPU that does its jobs, one after the other.
 pub struct Actor {
     jobs: Sender<Job>,
     done: Receiver<()>,

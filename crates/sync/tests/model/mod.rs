@@ -1,4 +1,4 @@
-//! What models of mutual exclusion share.
+//! Shared parts of models of mutual exclusion.
 
 use checked::Checked;
 use checked::loom::model::Builder;
@@ -6,8 +6,8 @@ use machine::{Atomics, Cpus, Execute, Job, SharedCell};
 use std::sync::Arc;
 use sync::RawLock;
 
-/// A lock and what it guards: a plain counter, which loom lets nobody touch
-/// without being ordered after everybody else who did.
+/// A lock and its data: a plain counter, which loom lets no thread touch
+/// without being ordered after all earlier accesses.
 pub struct Shared<R> {
     pub lock: R,
     count: <Checked as Atomics>::Cell<u32>,
@@ -21,13 +21,13 @@ impl<R: RawLock<Checked>> Shared<R> {
         }
     }
 
-    /// Counts the caller, who holds the lock.
+    /// Counts the caller, which holds the lock.
     pub fn add(&self) {
         // SAFETY: the lock is to give us the counter alone; loom checks that.
         unsafe { *self.count.write() += 1 };
     }
 
-    /// The count, for who holds the lock or is alone.
+    /// The count, for a caller that holds the lock or is alone.
     pub fn get(&self) -> u32 {
         // SAFETY: as in `add`.
         unsafe { *self.count.read() }
@@ -51,7 +51,7 @@ fn increment_slowly<R: RawLock<Checked>>(shared: &Shared<R>) {
     unsafe { shared.lock.unlock(held) };
 }
 
-/// A thread for each element, which counts that many times; nobody is lost.
+/// A thread for each element, which counts that many times; no count is lost.
 pub fn exclusion<R: RawLock<Checked> + 'static>(acquisitions: &[u32]) {
     let shared = Arc::new(Shared::<R>::new());
     let jobs = acquisitions.iter().map(|&times| {

@@ -1,4 +1,4 @@
-//! What the models of the parking locks share, and the mutants.
+//! Shared parts of the models of the parking locks, and the mutants.
 #![allow(dead_code)] // each model uses a part
 
 use checked::{Checked, loom};
@@ -101,7 +101,7 @@ const BITS: u8 = 3;
 pub const FAITHFUL: u8 = 0;
 /// A waiter does not look at the word again once it has the chain.
 pub const NO_RECHECK: u8 = 1;
-/// A release takes the contested bit away and wakes nobody.
+/// A release takes the contested bit away and wakes no task.
 pub const DROPS_CONTESTED: u8 = 2;
 /// A release stores instead of subtracting.
 pub const STORES: u8 = 3;

@@ -61,7 +61,7 @@ where
     }
 }
 
-/// A test-and-set lock that counts who waits, and tells of spins (one a waiter) and
+/// A test-and-set lock that counts its waiters, and tells of spins (one a waiter) and
 /// sleeps (two a waiter).
 pub struct Gate<M: Machine> {
     lock: Tas<M>,
@@ -113,7 +113,7 @@ pub struct Rw<M: Machine>(M::AtomicU32);
 const WRITER: u32 = 1 << 31;
 
 // SAFETY: readers count up only where there is no writer, a writer comes only where
-// there is nobody.
+// there is neither.
 unsafe impl<M: Machine> lock_api::RawRwLock for Rw<M>
 where
     M::AtomicU32: ConstInit,

@@ -29,7 +29,7 @@ impl Stack {
         Some(self.frames[self.len])
     }
 
-    /// Pushes; what does not fit any more comes back: the older half.
+    /// Pushes a frame; a full stack returns its older half.
     fn push(&mut self, frame: Frame) -> Option<[Frame; BATCH]> {
         let mut surplus = None;
         if self.len == CAPACITY {
@@ -68,7 +68,7 @@ impl Cache {
         self.plain.pop()
     }
 
-    /// Takes a frame in; what must go to the pool comes back.
+    /// Adds a frame; a full stack returns the frames that must go to the pool.
     pub(super) fn push(&mut self, frame: Frame, zeroed: bool) -> Option<[Frame; BATCH]> {
         if zeroed {
             self.zeroed.push(frame)

@@ -1,4 +1,4 @@
-//! Which frames there are: what the machine hands over, which may have holes.
+//! The frames that exist: those the machine hands over, which may have holes.
 
 use crate::error::Error;
 use crate::heap::push;
@@ -21,7 +21,7 @@ struct Part {
 }
 
 impl Map {
-    /// What `machine` hands over.
+    /// The frames that `machine` hands over.
     ///
     /// # Errors
     /// If the ranges do not ascend, lie beyond the end, or have no room on the kernel's heap.
@@ -64,7 +64,7 @@ impl Map {
         self.total
     }
 
-    /// What of `part` there is, ascending.
+    /// The frames of `part` that exist, ascending.
     pub(super) fn within(
         &self,
         part: Range<usize>,

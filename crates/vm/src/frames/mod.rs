@@ -8,8 +8,8 @@
 //! zeroing in idle time.
 //!
 //! Each pool has a part of memory, and eight CPUs that take from it first: frames go back
-//! where they came from, so CPUs that free what they have allocated meet no more than seven
-//! others there, however many there are ([`pools`]).
+//! where they came from, so CPUs that free the frames they have allocated meet no more than
+//! seven others there, however many there are ([`pools`]).
 //!
 //! A pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
 //! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until
@@ -42,7 +42,7 @@ pub(crate) const RUN: usize = 8;
 /// Beside the number of the allocation that fails: all that follow fail, too.
 const FOR_GOOD: u64 = 1 << 63;
 
-/// What a frame must look like.
+/// The content a frame must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// All zero.
@@ -79,7 +79,7 @@ impl<M: Platform> Frames<M> {
         })
     }
 
-    /// Says what is where, once this stays where it is.
+    /// Labels the allocator's memory, once this stays where it is.
     pub(crate) fn label(&self) {
         self.caches.label("Frames.caches");
         self.reservations.label();
@@ -107,7 +107,7 @@ impl<M: Platform> Frames<M> {
         self.put(frame, zeroed);
     }
 
-    /// Takes 512 contiguous frames, the first aligned to as many, of unknown content: what
+    /// Takes 512 contiguous frames, the first aligned to as many, of unknown content, as
     /// a page of 2 MiB needs. `None` if no block is whole ([`Frames::drain`] may make one
     /// so). O(1) and O(CPUs) when blocks are rare, beside telling the machine of each frame.
     ///
@@ -129,8 +129,8 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks:
-    /// for when one is wanted, or memory is short. What was known to be zero is known no
-    /// more. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
+    /// for when one is wanted, or memory is short. Frames known to be zero are no longer known
+    /// as such. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
     pub fn drain(&self) {
         for cache in self.caches.iter() {
             let mut cache = cache.lock();
@@ -182,7 +182,7 @@ impl<M: Platform> Frames<M> {
         self.map.total()
     }
 
-    /// One above the highest frame's number; what lies below may have holes.
+    /// One above the highest frame's number; the numbers below may have holes.
     pub(crate) fn end(&self) -> usize {
         self.map.end()
     }
@@ -192,7 +192,7 @@ impl<M: Platform> Frames<M> {
         self.map.nth(place)
     }
 
-    /// How many are free; exact while nobody allocates or frees. O(CPUs), and O(memory / 2
+    /// How many are free; exact while no CPU allocates or frees. O(CPUs), and O(memory / 2
     /// MiB) while blocks are reserved for superpages.
     pub fn free_count(&self) -> usize {
         let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
@@ -200,7 +200,7 @@ impl<M: Platform> Frames<M> {
         cached + pooled + self.reservations.unused()
     }
 
-    /// Free frames that the calling CPU has at hand, a moment ago: without a look at another's.
+    /// Free frames in the calling CPU's cache, a moment ago; no other CPU's line is read.
     pub(crate) fn at_hand(&self) -> usize {
         let own = self.caches.get(&M::pin());
         own.lock().len()
@@ -212,8 +212,8 @@ impl<M: Platform> Frames<M> {
         self.fail_in.store(nth, Ordering::Relaxed);
     }
 
-    /// As [`Frames::fail_after`], but all that follow the `nth` fail, too: what reclaiming
-    /// frees does not help.
+    /// As [`Frames::fail_after`], but all that follow the `nth` fail, too: frames that
+    /// reclaim frees do not help.
     pub fn fail_from(&self, nth: u64) {
         self.fail_in.store(nth | FOR_GOOD, Ordering::Relaxed);
     }
@@ -234,7 +234,7 @@ impl<M: Platform> Frames<M> {
         self.steal(content)
     }
 
-    /// Takes a frame from wherever there is one. The caller holds no cache's lock, so
+    /// Takes a frame from any cache or reservation. The caller holds no cache's lock, so
     /// the locks are taken one at a time.
     #[cold]
     fn steal(&self, content: Content) -> Option<(Frame, bool)> {

@@ -3,14 +3,14 @@
 //! The descriptors of [`RUN`] neighbouring frames fill whole cache lines (256 bytes, four
 //! lines). Frames go out run by run, so CPUs that were handed different batches write no
 //! common line of descriptors. Frames that come back one by one make up their runs again,
-//! and these their blocks; a whole block is what a page of 2 MiB needs.
+//! and these their blocks; a page of 2 MiB needs a whole block.
 //!
-//! # What goes first
-//! 1. Whole runs of broken blocks, the block that changed its kind last before the others:
-//!    that is the one that is being used up, or one of which little is free yet.
+//! # The order in which frames go out
+//! 1. Whole runs of broken blocks, most recently changed in kind first:
+//!    that is the block being used up, or one of which little is free yet.
 //! 2. The next whole block, while more of them are whole than the reserve: memory is
 //!    plenty, and a run of two CPUs costs more than a block.
-//! 3. Scraps, that is what is left of broken runs: only now are frames of one run handed to
+//! 3. Scraps, the remainders of broken runs: only now are frames of one run handed to
 //!    several CPUs.
 //! 4. The reserve.
 //!
@@ -80,7 +80,7 @@ impl Pool {
         (frames.start..first).for_each(|frame| self.put(Frame(frame as u32)));
     }
 
-    /// Where the pool keeps what, in bytes.
+    /// The pool's memory: where it begins, and its length in bytes.
     pub(super) fn memory(&self) -> (*const (), usize) {
         (self.blocks.as_ptr().cast(), size_of_val(&*self.blocks))
     }

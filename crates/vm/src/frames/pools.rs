@@ -22,7 +22,7 @@ const CPUS: usize = 8;
 /// The least memory of a pool, in blocks: as many as a reserve is kept of.
 const LEAST: usize = 8;
 
-/// The pools. Nothing but what their locks protect changes.
+/// The pools. Only data under their locks changes.
 pub(super) struct Pools<M: Platform> {
     pools: Box<[Padded<PoolLock<M, Pool>>]>,
     /// The first frame of each, the first of a block; it has all until the next one's.
@@ -50,7 +50,7 @@ impl<M: Platform> Pools<M> {
         })
     }
 
-    /// Says what is where.
+    /// Labels the pools' memory.
     pub(super) fn label(&self) {
         let at = self.pools.as_ptr().cast();
         M::label(at, size_of_val(&*self.pools), "Frames.pool");
@@ -94,7 +94,7 @@ impl<M: Platform> Pools<M> {
         self.starts.partition_point(|&start| start <= frame.index()) - 1
     }
 
-    /// The frames of a pool, and what holes there are.
+    /// The frame numbers of a pool, holes included.
     fn part(&self, index: usize) -> Range<usize> {
         let end = self.starts.get(index + 1).copied().unwrap_or(usize::MAX);
         self.starts[index]..end

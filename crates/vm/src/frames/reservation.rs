@@ -1,16 +1,16 @@
 //! Blocks of frames that are to become superpages.
 //!
 //! A slot reserves a block when its first page comes, and takes from it the frame that
-//! belongs to each further page's place, so that the 512 lie side by side in the end. What
-//! it has not used yet is free: it counts as free, and when no other frame is, the
+//! belongs to each further page's place, so that the 512 lie side by side in the end. The
+//! unused frames are free: they count as free, and when no other frame is, the
 //! allocator breaks a reservation up, without asking the slot, which finds out when it next
 //! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
 //!
 //! # Protocol
-//! The lock of a block's reservation protects its owner and what is unused. A word says how
-//! many were ever made and how many are live, that is have unused frames; it changes under the lock of the block's
-//! pool when the block is taken, and, if frames go back to the pool, when they do. So a search that finds
-//! nothing live, then one pool after the other empty, and then the word as it was, knows that
+//! The lock of a block's reservation protects its owner and its unused frames. A word says how
+//! many were ever made and how many are live, that is, have unused frames; it changes under the lock of the
+//! block's pool when the block is taken, and, if frames go back to the pool, when they do. So a search that finds
+//! nothing live, then one pool after the other empty, and then the word unchanged, knows that
 //! there was nothing reserved all the time: none was free in the pools or reserved. (It
 //! may count one for a moment whose last frame has just been used.)
 
@@ -25,7 +25,7 @@ use sync::Padded;
 
 const WORDS: usize = BLOCK / 64;
 
-/// What is known of each block: 128 bytes, 0.006 % of memory.
+/// The reservation of each block: 128 bytes, 0.006 % of memory.
 pub(super) struct Reservations<M: Platform> {
     blocks: Box<[Padded<ReservationLock<M, Reservation>>]>,
     /// [`Made`], as a word. Changes twice for each reservation.
@@ -43,7 +43,7 @@ pub(super) struct Made {
     ever: u32,
 }
 
-/// The owner of a block, and what it has not used of it.
+/// The owner of a block, and the frames it has not used.
 #[derive(Default)]
 struct Reservation {
     /// The leaf table of the slot that has it; none if nothing is unused.
@@ -88,7 +88,7 @@ impl<M: Platform> Reservations<M> {
 
     /// How many there are and were.
     pub(super) fn made(&self) -> Made {
-        // Relaxed, as all of it: what matters is ordered by the locks of the pools.
+        // Relaxed, like every access to the word: the locks of the pools order all that matters.
         let word = self.made.load(Ordering::Relaxed);
         Made {
             live: word as u32,
@@ -162,7 +162,7 @@ impl<M: Platform> Frames<M> {
         Some(frame)
     }
 
-    /// Gives back what `owner` has reserved of the block of `first`, if anything, and not used.
+    /// Gives back the unused frames that `owner` has reserved of the block of `first`, if any.
     pub(crate) fn break_up(&self, owner: Frame, first: Frame) {
         let mut reservation = self.reservations.of(first).lock();
         if reservation.owner == Some(owner) {

@@ -1,4 +1,4 @@
-//! Attachments: where an object is mapped, and by whom.
+//! Attachments: where an object is mapped, and by which owner.
 
 use super::life::Mapper;
 use super::ranges::Links;
@@ -33,7 +33,7 @@ pub struct Attachment<M: Platform, P: Policies<M>> {
 // SAFETY: the object may be used by all CPUs, and the owner is a number here; the rest is
 // written once, atomic, or under a lock.
 unsafe impl<M: Platform, P: Policies<M>> Send for Attachment<M, P> {}
-// SAFETY: what changes is atomic, or is used under the shard's lock.
+// SAFETY: all that changes is atomic, or is used under the shard's lock.
 unsafe impl<M: Platform, P: Policies<M>> Sync for Attachment<M, P> {}
 
 impl<M: Platform, P: Policies<M>> Attachment<M, P> {
@@ -43,7 +43,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         unsafe { self.object.as_ref() }
     }
 
-    /// The mapping's owner: what [`Object::attach`] was given.
+    /// The mapping's owner, as given to [`Object::attach`].
     pub fn owner(&self) -> *const () {
         self.owner
     }
@@ -58,7 +58,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         self.delta.wrapping_add((address >> PAGE_SHIFT) as u64)
     }
 
-    /// The object's pages that it maps. Growth may have carried the last ones behind what an object can be.
+    /// The object's pages that it maps. Growth may have carried the last ones beyond the largest object.
     pub(super) fn pages(&self) -> Range<u64> {
         let first = self.index(self.range.start);
         first..first.saturating_add(self.range.pages() as u64)
@@ -77,9 +77,9 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         inside.then(|| self.range.start + page as usize * PAGE_SIZE)
     }
 
-    /// What of `range`, which it maps, the object reaches to. For an operation that hands on private copies under
-    /// the lock of the slots that get them, with this attachment listed: what is behind must
-    /// stay away, since a truncation may have looked for copies there before.
+    /// The part of `range`, which it maps, that the object reaches to. For an operation that hands on private copies
+    /// under the lock of the slots that get them, with this attachment listed: pages behind the end must
+    /// not be copied, since a truncation may have looked for copies there before.
     pub(crate) fn reached(&self, range: VaRange) -> VaRange {
         // Pairs with the publication of the size in `Object::truncate`: this sees the size, or the
         // truncation sees the attachment and the slots, and waits for their lock.
@@ -94,7 +94,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         )
     }
 
-    /// The same mapping in another space: what a fork makes.
+    /// This mapping in another space, as a fork makes it.
     ///
     /// # Safety
     /// As for [`Object::attach`].
@@ -102,7 +102,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         Attached::make(self.object(), owner, self.range, self.delta)
     }
 
-    /// Its owner, kept, and what it maps where; `None` if it has no owner.
+    /// Its owner, kept, where it maps, and from which page on; `None` if it has no owner.
     ///
     /// # Safety
     /// The owner is null, or a `T` in an `Arc`, and it is there.
@@ -152,14 +152,14 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     ) -> Result<Attached<M, P>, Error> {
         let end = first.checked_add(range.pages() as u64);
         if end.is_none_or(|end| end > super::MAX_PAGES) {
-            let reason = "the mapping reaches behind what an object can be";
+            let reason = "the mapping reaches beyond the largest object";
             return Err(Error::Invalid { reason });
         }
         self.reattach(owner, range, first)
     }
 
-    /// As [`Object::attach`], for a mapping that has moved or grown. Growth may carry it behind what an
-    /// object can be, as on Linux: touching it there is touching it behind the object's end.
+    /// As [`Object::attach`], for a mapping that has moved or grown. Growth may carry it beyond the largest
+    /// object, as on Linux: touching it there is touching it behind the object's end.
     pub(crate) fn reattach(
         &self,
         owner: *const (),
@@ -173,11 +173,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
 /// A counted reference to an [`Attachment`]. Each slot of a mapping has one.
 ///
-/// The last one may be the object's last, too, which then writes to its store what is
-/// dirty: to be dropped where nothing is locked.
+/// The last one may be the object's last, too, which then writes its dirty pages to its
+/// store: to be dropped where nothing is locked.
 pub struct Attached<M: Platform, P: Policies<M>>(NonNull<Attachment<M, P>>);
 
-// SAFETY: a counted reference to what is shared between CPUs.
+// SAFETY: a counted reference to an attachment, which CPUs share.
 unsafe impl<M: Platform, P: Policies<M>> Send for Attached<M, P> {}
 // SAFETY: an attachment may be used by all CPUs at once.
 unsafe impl<M: Platform, P: Policies<M>> Sync for Attached<M, P> {}
@@ -191,7 +191,7 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
         delta: u64,
     ) -> Result<Self, Error> {
         const {
-            // A checker's atomics and cells are larger than what they stand for.
+            // A checker's atomics and cells are larger than the plain ones.
             let plain = size_of::<M::AtomicU8>() == 1;
             assert!(!plain || size_of::<Attachment<M, P>>() == 128);
         }
@@ -256,7 +256,7 @@ impl<M: Platform, P: Policies<M>> Drop for Attached<M, P> {
     fn drop(&mut self) {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
         if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: the last reference, and nobody can add one any more.
+            // SAFETY: the last reference, and none can be added any more.
             unsafe { life::detach(self.0) };
         }
     }

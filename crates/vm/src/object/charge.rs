@@ -1,5 +1,5 @@
-//! What an object commits: its size, if it is memory that the system gives, as long as it
-//! lives. (Linux's shmem does the same.)
+//! The memory an object commits: its size, if it is memory that the system gives, as long as it
+//! lives. (So does Linux's shmem.)
 
 use super::Object;
 use crate::error::Error;
@@ -15,7 +15,7 @@ pub(super) struct Growth<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
-    /// Charges what `size` bytes take more than the object has. Under the lock of the size.
+    /// Charges the pages that `size` bytes take beyond the object's. Under the lock of the size.
     pub(super) fn charge(&self, size: u64) -> Result<Growth<'_, M, P>, Error> {
         let more = pages(size).saturating_sub(self.pages());
         let more = if self.committed { more } else { 0 };
@@ -26,7 +26,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         })
     }
 
-    /// Gives back what the object was charged for beyond `size` bytes when it had `old`.
+    /// Gives back the object's charge beyond `size` bytes; its size was `old`.
     pub(super) fn uncharge(&self, old: u64, size: u64) {
         if self.committed {
             self.vm.uncommit(pages(old) - pages(size));

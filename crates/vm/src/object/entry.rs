@@ -1,4 +1,4 @@
-//! An entry of an object's tree: what the object has at one page index, in 8 bytes.
+//! An entry of an object's tree: the object's content at one page index, in 8 bytes.
 //!
 //! # Protocol
 //! An entry's content is nothing, a frame, or a slot of the swap space. Only its *owner*
@@ -7,7 +7,7 @@
 //! take its time. Others sleep until it is done.
 //!
 //! An entry that is owned while its page is written out still shows its frame, and
-//! everybody may use the page; one that is being filled or emptied shows none.
+//! every task may use the page; one that is being filled or emptied shows none.
 //!
 //! - Own: compare-and-swap of a word without `BUSY`, acquire.
 //! - Release: exchange for a word without flags, release; if the old one has `WAITED`,
@@ -16,7 +16,7 @@
 //!   queue looks under its lock, and the task that cleared them comes to that lock afterwards.
 //!
 //! A task that owns several entries got all but the first by trying, or gets the next
-//! at a higher index: nobody waits in a circle.
+//! at a higher index: no tasks wait in a circle.
 
 use core::marker::PhantomData;
 use core::num::NonZeroUsize;
@@ -35,7 +35,7 @@ const WAITED: u64 = 1 << 3;
 /// Where the number begins.
 const NUMBER: u32 = 32;
 
-/// What an object has at an index.
+/// The content of an object at an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Nothing in memory: the store tells, or it is zero.
@@ -74,7 +74,7 @@ impl<M: Machine> Entry<M> {
     /// An entry without content.
     pub(super) fn new() -> Self {
         const {
-            // A checker's atomics are larger than what they stand for.
+            // A checker's atomics are larger than the plain ones.
             assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 8);
         }
         Entry(M::AtomicU64::new(0))
@@ -92,7 +92,7 @@ impl<M: Machine> Entry<M> {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Owns the entry if nobody does and its content is `wanted`.
+    /// Owns the entry if no task does and its content is `wanted`.
     pub(super) fn try_own(&self, wanted: impl Fn(Content) -> bool) -> Option<Owned<'_, M>> {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
@@ -147,10 +147,10 @@ impl<M: Machine> Entry<M> {
     }
 }
 
-/// An entry that the holder owns; dropping it says what the entry holds from then on.
+/// An entry that the holder owns; dropping it sets the entry to `content`.
 pub(super) struct Owned<'a, M: Machine> {
     entry: NonNull<Entry<M>>,
-    /// What the entry will hold; at first what it held.
+    /// The entry's content after the drop; at first its content before.
     pub(super) content: Content,
     of: PhantomData<&'a Entry<M>>,
 }
@@ -172,7 +172,7 @@ impl<'a, M: Machine> Owned<'a, M> {
         unsafe { &self.entry.as_ref().0 }
     }
 
-    /// Where the entry is: what a page's identity says.
+    /// Where the entry is, as a page's identity says it.
     pub(super) fn address(&self) -> NonZeroUsize {
         self.entry.addr()
     }

@@ -105,7 +105,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(page)
     }
 
-    /// The page at `frame` differs from what the store or the swap space has.
+    /// The page at `frame` differs from its copy in the store or the swap space.
     pub(super) fn mark_dirty(&self, frame: Frame) {
         self.vm
             .lock_pv(frame)
@@ -126,7 +126,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.gather(&mut cluster, index + 1..window.end);
         self.gather(&mut cluster, (window.start..index).rev());
         self.check_size(index, pages)?;
-        // The same look at the size decides about the neighbours.
+        // This look at the size decides about the neighbours, too.
         cluster.cut(pages().max(index + 1));
         let (run, alone) = (cluster.run(index), index..index + 1);
         match self.transfer(&cluster, run.clone()) {
@@ -154,7 +154,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         }
     }
 
-    /// Reads the pages of `run`, all of which the cluster has, and zeroes what lies behind
+    /// Reads the pages of `run`, all of which the cluster has, and zeroes the bytes behind
     /// the object's end.
     fn transfer(&self, cluster: &Cluster<'_, M, P>, run: Range<u64>) -> Result<(), Error> {
         let Backing::Store(store) = &self.backing else {
@@ -214,7 +214,7 @@ impl<'a, M: Platform, P: Policies<M>> Cluster<'a, M, P> {
         index - below..index + above
     }
 
-    /// Lets go what lies from `end` on.
+    /// Drops the pages from `end` on.
     fn cut(&mut self, end: u64) {
         for (index, place) in (self.start..).zip(&mut self.places) {
             if index >= end {
@@ -223,7 +223,7 @@ impl<'a, M: Platform, P: Policies<M>> Cluster<'a, M, P> {
         }
     }
 
-    /// Lets all go but `index`.
+    /// Drops all pages but `index`.
     fn keep_only(&mut self, index: u64) {
         for (at, place) in (self.start..).zip(&mut self.places) {
             if at != index {

@@ -7,14 +7,14 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 use machine::Platform;
 
-/// A handle: what a file's owner has. An object goes when its last handle and its last
-/// attachment have gone; then it writes to its store what is dirty, and frees its pages.
+/// A handle, as a file's owner has it. An object goes when its last handle and its last
+/// attachment have gone; then it writes its dirty pages to its store, and frees all pages.
 ///
 /// To be dropped where nothing is locked. Cloning and dropping write a line that all
 /// CPUs share; attachments do not.
 pub struct ObjectRef<M: Platform, P: Policies<M>>(NonNull<Object<M, P>>);
 
-// SAFETY: a counted reference to what is shared between CPUs.
+// SAFETY: a counted reference to an object, which CPUs share.
 unsafe impl<M: Platform, P: Policies<M>> Send for ObjectRef<M, P> {}
 // SAFETY: all that an object lets others change is atomic or under its locks.
 unsafe impl<M: Platform, P: Policies<M>> Sync for ObjectRef<M, P> {}

@@ -1,4 +1,4 @@
-//! From a page back to its object: what a reclaimer does.
+//! From a page back to its object, for a reclaimer.
 
 use super::entry::{Content, Owned};
 use super::leaf::Leaf;
@@ -10,7 +10,7 @@ use core::num::NonZeroUsize;
 use core::ptr::NonNull;
 use machine::{Frame, Platform};
 
-/// The place of a page in its object, owned: until it is dropped nobody else takes the
+/// The place of a page in its object, owned: until it is dropped no other task takes the
 /// page away or writes it out, and the object stays.
 pub struct Home<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
@@ -72,7 +72,7 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
     }
 
     /// Takes the page out of the object and leaves `slot` of the swap space, or nothing, in its place, if
-    /// it is clean, held by nobody but the caller, and `is_unmapped`. That is asked when nobody can
+    /// it is clean, held by the caller only, and `is_unmapped`, which is asked when no task can
     /// find the page in its entry any more.
     ///
     /// # Panics
@@ -90,7 +90,7 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
         if is_dirty() || page.references() != TWO {
             return false;
         }
-        // From here until it is dropped, `owned` shows nothing; then what it is told to.
+        // From here until it is dropped, `owned` shows nothing; then its `content`.
         self.owned.hide();
         if !is_unmapped(self.vm, self.object(), self.index(), frame) || !page.freeze(TWO) {
             return false;
@@ -102,7 +102,7 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
         }
         self.owned.content = slot.map_or(Content::Absent, Content::Slot);
         drop(self.owned);
-        // Only now, when nobody can find the frame in the entry any more: a lookup that
+        // Only now, when no task can find the frame in the entry any more: a lookup that
         // still has its number must not retain it before it looks again.
         page.begin();
         true

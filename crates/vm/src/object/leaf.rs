@@ -1,4 +1,4 @@
-//! A leaf of an object's tree: a run of entries, and whose they are.
+//! A leaf of an object's tree: a run of entries, and their object.
 
 use super::HEAP;
 use super::entry::Entry;
@@ -31,7 +31,7 @@ struct Lines<M: Machine>([Entry<M>; ENTRIES]);
 
 impl<M: Machine> Leaf<M> {
     const LAYOUT: Layout = {
-        // A checker's atomics are larger than what they stand for.
+        // A checker's atomics are larger than the plain ones.
         let plain = size_of::<M::AtomicU8>() == 1;
         assert!(!plain || size_of::<Self>() == 512);
         let size = size_of::<Self>();
@@ -59,9 +59,9 @@ impl<M: Machine> Leaf<M> {
     /// Gives a leaf back.
     ///
     /// # Safety
-    /// It is from [`Leaf::allocate`], and nobody uses it any more.
+    /// It is from [`Leaf::allocate`], and is not used any more.
     pub(super) unsafe fn free(leaf: NonNull<Self>) {
-        // SAFETY: from `allocate`, and nobody uses it any more, as the caller says.
+        // SAFETY: from `allocate`, and not used any more, as the caller says.
         unsafe {
             leaf.drop_in_place();
             dealloc(leaf.as_ptr().cast(), Self::LAYOUT);

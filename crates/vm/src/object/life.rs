@@ -64,12 +64,12 @@ pub(super) struct Shard<M: Platform, P: Policies<M>> {
     line: Line<ShardLock<M, List<M, P>>>,
 }
 
-/// A line apart from what stands before it.
+/// A line apart from the data before it.
 #[repr(align(64))]
 struct Line<T>(T);
 
 /// Pages outside of which the shard never had an attachment: a walk for them leaves its lock alone. Written
-/// under the shard's lock, and only when it widens; read by anybody.
+/// under the shard's lock, and only when it widens; read by any task.
 struct Reach<M: Machine> {
     start: M::AtomicU64,
     end: M::AtomicU64,
@@ -83,14 +83,14 @@ impl<M: Machine> Reach<M> {
         }
     }
 
-    /// Takes in what a new attachment maps.
+    /// Adds the pages that a new attachment maps.
     fn widen(&self, pages: Range<u64>) {
         let (start, end) = self.get();
         if pages.start < start || end < pages.end {
             self.start.store(start.min(pages.start), Ordering::Relaxed);
             self.end.store(end.max(pages.end), Ordering::Relaxed);
-            // Pairs with that in `Walk::begin`: a walk sees this, or what is mapped by the attachment sees what was
-            // changed before the walk. So does what is mapped by later ones, which come to the lock after this.
+            // Pairs with the fence in `Walk::begin`: a walk sees this, or mappings by the attachment see the
+            // changes made before the walk. So do mappings by later ones, which take the lock after this.
             M::fence(Ordering::SeqCst);
         }
     }
@@ -185,7 +185,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
             Ordering::Relaxed,
         );
         if won.is_err() {
-            // SAFETY: made above, and seen by nobody.
+            // SAFETY: made above, and no task has seen it.
             drop(unsafe { Box::from_raw(made) });
         }
         let shard = self.shard(index).expect("there is one now");
@@ -209,9 +209,9 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
         self.counts.handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Counts from now on what keeps the object: the last handle has gone.
+    /// Counts from now on the shards that keep the object: the last handle has gone.
     pub(super) fn close(&self) {
-        // Then a fence: pairs with that in `make_shard`.
+        // Then a fence: pairs with the one in `make_shard`.
         self.closed.publish(1);
         for shard in (0..self.shards.len()).filter_map(|index| self.shard(index)) {
             self.close_shard(shard);
@@ -249,7 +249,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
 /// Takes an attachment whose last reference has gone off its list, and frees it.
 ///
 /// # Safety
-/// It is so, and the caller dropped that reference.
+/// The last reference has gone, and the caller dropped it.
 pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachment<M, P>>) {
     // SAFETY: on its list until it is taken off here, with the object.
     let (object, is_last) = unsafe {
@@ -260,7 +260,7 @@ pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachme
         list.ranges.remove(attachment);
         (object, list.closed && list.ranges.is_empty())
     };
-    // SAFETY: from `Attached::make`, and nobody finds it any more.
+    // SAFETY: from `Attached::make`, and no task finds it any more.
     drop(unsafe { Box::from_raw(place.as_ptr()) });
     if is_last {
         // SAFETY: the shard was counted, and its attachments are gone.
@@ -275,7 +275,7 @@ pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachme
 pub(super) unsafe fn count_down<M: Platform, P: Policies<M>>(object: NonNull<Object<M, P>>) {
     // SAFETY: the counter is not 0 yet.
     let counts = unsafe { &object.as_ref().life.counts };
-    // AcqRel: the task that counts the last one sees what all others did.
+    // AcqRel: the task that counts the last one sees all that the others did.
     if counts.shards.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: from `ObjectRef::first`; neither a handle nor an attachment is left.
         drop(unsafe { Box::from_raw(object.as_ptr()) });
@@ -287,14 +287,14 @@ impl<M: Platform, P: Policies<M>> Drop for Life<M, P> {
         for shard in &self.shards {
             let shard = shard.load(Ordering::Relaxed).cast::<Padded<Shard<M, P>>>();
             if !shard.is_null() {
-                // SAFETY: from `make_shard`; nobody else is left.
+                // SAFETY: from `make_shard`; no other user is left.
                 drop(unsafe { Box::from_raw(shard) });
             }
         }
     }
 }
 
-/// Where a walk over attachments has come to.
+/// The position of a walk over attachments.
 struct Walk {
     shard: usize,
     after: Option<Place>,
@@ -317,7 +317,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// The owners that map some of `pages`, each with where, and from which page of the object on: all
-    /// that do from the call on until they are told. Each step takes the lock of a shard or
+    /// that do from the call on until they are returned. Each step takes the lock of a shard or
     /// more, and O(log attachments) under it; none is held between steps, and nothing is allocated.
     ///
     /// # Safety
@@ -358,7 +358,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
 impl Walk {
     fn begin<M: Machine>() -> Self {
-        // Pairs with that in `Reach::widen`.
+        // Pairs with the fence in `Reach::widen`.
         M::fence(Ordering::SeqCst);
         Walk {
             shard: 0,
@@ -366,8 +366,8 @@ impl Walk {
         }
     }
 
-    /// What `keep` makes of the next attachment of `object` that maps some of `pages` and of which it makes
-    /// something. Under the lock of its shard.
+    /// The result of `keep` for the next attachment of `object` that maps some of `pages` and for which it has
+    /// one. Under the lock of its shard.
     fn next<M: Platform, P: Policies<M>, R>(
         &mut self,
         object: &Object<M, P>,

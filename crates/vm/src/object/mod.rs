@@ -1,8 +1,8 @@
-//! Memory objects: what several spaces can map.
+//! Memory objects, which several spaces can map.
 //!
 //! An object is a file's memory, read from and written to a [`Truncate`] store, or shared
 //! anonymous memory: zero where never written, in the swap space ([`Slots`]) where memory
-//! does not keep it. What it has at each page index is in a tree of 8-byte entries
+//! does not keep it. Its content at each page index is in a tree of 8-byte entries
 //! (`entry`, `tree`); [`Attachment`]s say where it is mapped, and keep it.
 //!
 //! # Protocol
@@ -73,16 +73,16 @@ use machine::{
 use sync::Padded;
 use tree::Tree;
 
-/// A swap space, as far as an object needs it: what brings pages back.
+/// A swap space, as far as an object needs it to bring pages back.
 pub trait Slots<M: Memory>: Send + Sync + 'static {
-    /// Fills `frame`, which is the caller's alone, with what `slot` holds. May block.
+    /// Fills `frame`, which is the caller's alone, with the content of `slot`. May block.
     fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError>;
 
-    /// Nobody refers to `slot` any more.
+    /// Frees `slot`, to which nothing refers any more.
     fn free(&self, slot: u32);
 }
 
-/// The largest size of an object: what a signed 64-bit offset reaches.
+/// The largest size of an object: the reach of a signed 64-bit offset.
 pub const MAX_SIZE: u64 = i64::MAX as u64;
 
 /// Whole pages of the largest object.
@@ -90,19 +90,19 @@ const MAX_PAGES: u64 = MAX_SIZE >> PAGE_SHIFT;
 
 /// A memory object. Made and kept by [`ObjectRef`]s.
 ///
-/// What stands first is written when the size or the height of the tree changes, or never.
+/// The first fields are written when the size or the height of the tree changes, or never.
 #[repr(C)]
 pub struct Object<M: Platform, P: Policies<M>> {
     vm: Arc<Vm<M, P>>,
     backing: Backing<M>,
     /// Its size is charged to the account of swap space.
     committed: bool,
-    /// What the policy of regions keeps of it.
+    /// The object's data of the policy of regions.
     regions: <P::Regions as Regions<M>>::Object,
     tree: Tree<M>,
     /// Bytes. Written under `resize`.
     size: M::AtomicU64,
-    /// 1 while the store is to be cut off still ([`Resize::cut`]). Written under `resize`.
+    /// 1 while the store is still to be cut off ([`Resize::cut`]). Written under `resize`.
     is_cut_due: M::AtomicU32,
     life: Life<M, P>,
     resize: Padded<ResizeLock<M, Resize>>,
@@ -125,7 +125,7 @@ enum Backing<M: Platform> {
     Anonymous(Option<Arc<dyn Slots<M>>>),
 }
 
-/// What the lock of the size protects beside the size.
+/// The data that the lock of the size protects beside the size.
 #[derive(Default)]
 struct Resize {
     /// Where the store is still to be cut off: the object was smaller than the store.
@@ -196,11 +196,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Bytes, a moment ago.
     pub fn size(&self) -> u64 {
-        // Acquire: pairs with the release of each change; what grew is zero.
+        // Acquire: pairs with the release of each change; bytes it grew by are zero.
         self.size.load(Ordering::Acquire)
     }
 
-    /// What the policy of regions keeps of it.
+    /// The object's data of the policy of regions.
     pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Object {
         &self.regions
     }
@@ -248,10 +248,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
-    /// Writes out what is dirty, as a file's last close does, and frees all pages.
+    /// Writes out the dirty pages, as a file's last close does, and frees all pages.
     fn drop(&mut self) {
-        // Nobody maps it any more, or has its locks, so none is waited for, whatever the
-        // caller holds. What cannot be written is lost: a caller that must know writes back before.
+        // No space maps it any more, and no task has its locks, so none is waited for, whatever the
+        // caller holds. Failed writes are lost: a caller that must know writes back before.
         if let Some(mut resize) = self.resize.try_lock() {
             let _ = self.settle(&mut resize);
         }

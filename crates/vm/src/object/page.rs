@@ -8,15 +8,15 @@ use crate::vm::Vm;
 use core::mem;
 use machine::{Frame, Platform};
 
-/// What the caller will want next, so that it may be read at once.
+/// The next pages the caller will want, so that they may be read at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Advice {
-    /// What is near: up to 16 pages around.
+    /// The neighbours: up to 16 pages around.
     #[default]
     Normal,
-    /// What follows: up to 16 pages from this one on.
+    /// The following pages: up to 16 from this one on.
     Sequential,
-    /// Nothing that can be told: this page only.
+    /// None can be predicted: this page only.
     Random,
 }
 

@@ -18,11 +18,11 @@ pub(super) struct Place {
     address: usize,
 }
 
-/// What an attachment keeps of the tree; null where nothing is below.
+/// An attachment's links in the tree; null where nothing is below.
 pub(super) struct Links<M: Platform, P: Policies<M>> {
     lower: *const Attachment<M, P>,
     upper: *const Attachment<M, P>,
-    /// The furthest end of what is here and below.
+    /// The furthest end of this one and those below.
     end: u64,
     /// No node has a higher one than its parent.
     rank: u64,
@@ -134,14 +134,14 @@ fn place<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Place {
 /// # Safety
 /// The tree of `node` is locked.
 unsafe fn get<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Links<M, P> {
-    // SAFETY: the caller has locked the tree, so the node is there, and nobody writes.
+    // SAFETY: the caller has locked the tree, so the node is there, and no other task writes.
     unsafe { *(*node).links.read() }
 }
 
 /// # Safety
 /// As for [`get`].
 unsafe fn set<M: Platform, P: Policies<M>>(node: Node<M, P>, links: Links<M, P>) {
-    // SAFETY: the caller has locked the tree, so the node is there, and nobody else uses the links.
+    // SAFETY: the caller has locked the tree, so the node is there, and no other task uses the links.
     unsafe { *(*node).links.write() = links }
 }
 
@@ -194,7 +194,7 @@ unsafe fn insert<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>
     }
 }
 
-/// What of `root` comes before `at`, and what behind.
+/// Splits `root` into the nodes before `at`, and the others.
 ///
 /// # Safety
 /// As for [`get`].

@@ -8,7 +8,7 @@
 //!
 //! # Cost
 //! 512 bytes for each 56 pages (224 KiB) ever touched, and for each 64, 4096, … leaves:
-//! 9.3 bytes a page of what is touched densely, until the object goes.
+//! 9.3 bytes a page of densely touched memory, until the object goes.
 
 use super::entry::Entry;
 use super::leaf::{ENTRIES, Leaf};
@@ -79,15 +79,15 @@ impl<M: Machine> Tree<M> {
             return None;
         }
         while node.level > 0 {
-            // SAFETY: nodes of this tree are what their level says.
+            // SAFETY: nodes of this tree are of the kind their level says.
             node = unsafe { self.child(node, number) }?;
         }
         // SAFETY: a node of this tree, of level 0 now.
         Some(unsafe { self.leaf(node) }.entry(index))
     }
 
-    /// The entry of `index`, with the nodes it takes. An error leaves nodes that are
-    /// empty, if anything. `object` is whose the leaves are.
+    /// The entry of `index`, with the nodes it needs. An error leaves nodes that are
+    /// empty, if anything. The leaves belong to `object`.
     pub(super) fn make(&self, index: u64, object: NonNull<()>) -> Result<&Entry<M>, Error> {
         if let Some(entry) = self.find(index) {
             return Ok(entry);
@@ -95,7 +95,7 @@ impl<M: Machine> Tree<M> {
         let number = index / ENTRIES as u64;
         let mut node = self.tall_enough(number, object)?;
         while node.level > 0 {
-            // SAFETY: nodes of this tree are what their level says.
+            // SAFETY: nodes of this tree are of the kind their level says.
             node = match unsafe { self.child(node, number) } {
                 Some(child) => child,
                 // SAFETY: a node of this tree, above level 0.
@@ -131,7 +131,7 @@ impl<M: Machine> Tree<M> {
     /// The first leaf with a number from `from` on below `node`, whose first is `base`.
     fn first_from(&self, node: Node, base: u64, from: u64) -> Option<(u64, &Leaf<M>)> {
         if node.level == 0 {
-            // SAFETY: nodes of this tree are what their level says.
+            // SAFETY: nodes of this tree are of the kind their level says.
             return (base >= from).then(|| (base, unsafe { self.leaf(node) }));
         }
         let span = SHIFT * (node.level - 1);
@@ -203,7 +203,7 @@ impl<M: Machine> Tree<M> {
                 Ordering::Relaxed,
             );
             if won.is_err() {
-                // SAFETY: made above, and seen by nobody.
+                // SAFETY: made above, and no task has seen it.
                 unsafe { free_node::<M>(made) };
             }
         }
@@ -226,7 +226,7 @@ impl<M: Machine> Tree<M> {
         ) {
             Ok(_) => Ok(made),
             Err(place) => {
-                // SAFETY: made above, and seen by nobody.
+                // SAFETY: made above, and no task has seen it.
                 unsafe { free_node::<M>(made) };
                 Ok(Node { place, ..made })
             }
@@ -251,9 +251,9 @@ fn new_node<M: Machine>(level: u32, number: u64, object: NonNull<()>) -> Result<
 }
 
 /// # Safety
-/// `node` is from [`new_node`], and nobody uses it any more.
+/// `node` is from [`new_node`], and is not used any more.
 unsafe fn free_node<M: Machine>(node: Node) {
-    // SAFETY: nobody uses the node any more, as the caller says, and its level says what it is.
+    // SAFETY: the node is not used any more, as the caller says, and its level says its kind.
     unsafe {
         match node.level {
             0 => Leaf::free(NonNull::new_unchecked(node.place.cast::<Leaf<M>>())),
@@ -273,7 +273,7 @@ impl<M: Machine> Tree<M> {
                 self.free(child);
             }
         }
-        // SAFETY: nobody else is left.
+        // SAFETY: no other user is left.
         unsafe { free_node::<M>(node) };
     }
 }

@@ -1,4 +1,4 @@
-//! Changing an object's size: to one that is asked for, and by writing behind its end.
+//! Changing an object's size: to a requested one, and by writing behind its end.
 
 use super::entry::{Content, Entry};
 use super::page::Advice;
@@ -24,7 +24,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         if size >= old {
             let growth = self.charge(size)?;
             let _tail = self.prepare_to_grow(&mut resize)?;
-            // Publish: pairs with `Object::size`; what it reaches to is zero.
+            // Publish: pairs with `Object::size`; the bytes it adds are zero.
             self.size.publish(size);
             growth.keep();
             return Ok(());
@@ -59,12 +59,12 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         } else {
             None
         };
-        // Nobody else changes the size, and nobody finds the page until it is changed.
+        // No other task changes the size, and none finds the page until it is changed.
         let pages = end.div_ceil(PAGE_SIZE as u64).max(self.pages());
         let page = self.page_within(at / PAGE_SIZE as u64, Advice::Normal, || pages)?;
         self.fill_in(&page, at, part);
         if grows {
-            // Publish: pairs with `Object::size`; what it reaches to is there.
+            // Publish: pairs with `Object::size`; the bytes it adds are there.
             self.size.publish(end);
         }
         growth.keep();
@@ -78,8 +78,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.mark_dirty(page.frame());
     }
 
-    /// What [`Object::punch`] of `pages` may be refused for, with nothing changed: O(pages) of a
-    /// file's.
+    /// Prepares for [`Object::punch`] of `pages`; an error has changed nothing. O(pages) for a
+    /// file.
     pub(crate) fn prepare_to_punch(&self, pages: Range<u64>) -> Result<(), Error> {
         if let Backing::Anonymous(_) = self.backing {
             return Ok(());
@@ -91,8 +91,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         inside.try_for_each(|index| self.tree.make(index, self.erased()).map(drop))
     }
 
-    /// Makes the object's `pages`, which are prepared, zero. Of anonymous memory those in memory are
-    /// taken away, as by [`Object::truncate`], and so is what is in the swap space. Of a file those in
+    /// Makes the object's `pages`, which are prepared, zero. Of anonymous memory the pages in memory are
+    /// taken away, as by [`Object::truncate`], and so are those in the swap space. Of a file the pages in
     /// memory are zeroed, and `zeroes`, a page, is written to the store for the others: O(pages).
     ///
     /// [`Error::Io`] if the store fails; then some of the pages may be zero.
@@ -128,8 +128,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         Ok(())
     }
 
-    /// Sees to it that what lies behind the object's end is zero, in memory and in the
-    /// store, as long as the answer is kept and the size the same.
+    /// Makes the bytes behind the object's end zero, in memory and in the
+    /// store, as long as the answer is kept and the size does not change.
     pub(super) fn prepare_to_grow(
         &self,
         resize: &mut Resize,
@@ -152,7 +152,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         self.page(index, Advice::Random).map(Some)
     }
 
-    /// Zeroes what the page that `size` divides has behind it, if it is in memory; waits
+    /// Zeroes the bytes behind `size` in the page that it divides, if that is in memory; waits
     /// while it is being read or written.
     fn zero_tail(&self, size: u64) {
         let (index, from) = (size / PAGE_SIZE as u64, size % PAGE_SIZE as u64);

@@ -26,21 +26,21 @@ struct Run<'a, M: Platform, P: Policies<M>> {
 
 impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Writes the dirty pages among `range` to the store, neighbours together, nothing
-    /// behind the object's end. What was dirty before the call is in the store after it.
+    /// behind the object's end. All that was dirty before the call is in the store after it.
     ///
     /// `clean` takes a page's dirtiness from all its mappings and says whether there was
     /// any: from then on a task that writes the page makes it dirty again. It may lock
     /// slots. The page's own flag is taken here.
     ///
-    /// An error is the first of perhaps several; what was not written is still dirty.
+    /// An error is the first of perhaps several; pages not written are still dirty.
     /// O(leaves + pages in memory). Sleeps while a page is being written by others.
     pub fn write_back(
         &self,
         range: Range<u64>,
         clean: impl FnMut(&Hold<M, P>) -> bool,
     ) -> Result<(), Error> {
-        // Acquire: pairs with the release in `settle`; what was cut off is. Most find that, and
-        // write no line of each other's.
+        // Acquire: pairs with the release in `settle`, after which the cut is done. Most calls find it
+        // done, and write no line of each other's.
         let settled = match self.is_cut_due.load(Ordering::Acquire) {
             0 => Ok(()),
             _ => self.settle(&mut self.resize.lock()),
@@ -49,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         settled.and(written)
     }
 
-    /// As [`Object::write_back`], but for what the store does not know of the size.
+    /// As [`Object::write_back`], but without the cut that the store has not seen.
     pub(super) fn write_dirty(
         &self,
         range: Range<u64>,
@@ -79,7 +79,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// Cuts the store off where the object was, if that is still to be done. Before the
-    /// object grows, or what was cut would be back.
+    /// object grows, or the bytes cut off would be back.
     pub(super) fn settle(&self, resize: &mut Resize) -> Result<(), Error> {
         if let Backing::Store(store) = &self.backing
             && let Some(bytes) = resize.cut
@@ -95,7 +95,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
 impl<M: Platform, P: Policies<M>> Home<'_, M, P> {
     /// Writes the page to the store if it is dirty, and dirty neighbours behind it with it,
-    /// as [`Object::write_back`] does. Waits for nobody. An anonymous page stays as it is.
+    /// as [`Object::write_back`] does. Waits for no task. An anonymous page stays as it is.
     pub fn write_back(self, mut clean: impl FnMut(&Hold<M, P>) -> bool) -> Result<(), Error> {
         let (index, object) = (self.index(), self.object_pointer());
         // SAFETY: the object stays while one of its entries is owned: until the run is
@@ -151,7 +151,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         let vm = &self.object.vm;
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
         let hold = hold.with_entry(owned.address());
-        // First: what comes to be known as dirty while `clean` waits for the tasks that unmap the
+        // First: a page that is marked dirty while `clean` waits for the tasks that unmap the
         // page may be written through their translations still.
         let own = {
             let dirty = Page::<M, P::Invalidation>::DIRTY;
@@ -170,7 +170,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         true
     }
 
-    /// Writes the pages and releases their entries; what was not written is dirty again.
+    /// Writes the pages and releases their entries; pages not written are dirty again.
     fn write(&mut self) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

@@ -22,7 +22,7 @@ pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(
     pub(crate) Frame,
 );
 
-/// What keeps a list locked.
+/// The lock that keeps a list locked.
 enum By<H> {
     /// The policy's lock, which observers see. It is released when this is dropped.
     Policy(#[allow(dead_code)] H),
@@ -125,7 +125,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
             .flags
             .store(now & !(flags | lazy), Ordering::Relaxed);
         if taken & Descriptor::<M, P>::DIRTY != 0 {
-            // Pairs with that in `Pmap::note_dirty`.
+            // Pairs with the fence in `Pmap::note_dirty`.
             M::fence(Ordering::SeqCst);
         }
         taken

@@ -1,4 +1,4 @@
-//! What the VM keeps for each physical frame.
+//! The VM's descriptor of each physical frame.
 
 mod list;
 
@@ -15,13 +15,13 @@ use sync::RawLock;
 pub struct Page<M: Machine, I: Invalidation<M>> {
     /// The page's PV entries. Protected by `pv_lock`.
     pv: M::Cell<PvHead>,
-    /// For whom delayed invalidation must wait. Written under `pv_lock`.
+    /// The blocks that delayed invalidation must wait for. Written under `pv_lock`.
     pub(crate) invalidation: I::Page,
-    /// What else refers to the page, as an [`Identity`]'s bits. Written by a task that has the frame
+    /// The other reference to the page, as an [`Identity`]'s bits. Written by a task that has the frame
     /// to itself, or under `pv_lock`.
     identity: M::AtomicU64,
     /// Mappings and holders, which keep the page from being freed. 0 for a frame that is
-    /// free, a table of whatever kind, so that nobody can hold one by mistake.
+    /// free or a table of any kind, so that no task can hold one by mistake.
     references: M::AtomicU32,
     /// The lock of the PV list, unless the policy has another ([`crate::policy::PvLocking`]).
     pv_lock: PvLock<M>,
@@ -31,10 +31,10 @@ pub struct Page<M: Machine, I: Invalidation<M>> {
     age: M::AtomicU8,
 }
 
-/// What refers to a page beside the tables that map it.
+/// The reference to a page from outside the tables that map it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// Nobody: private memory, a copy of nothing.
+    /// None: private memory, a copy of nothing.
     Private,
     /// A slot of the swap space, of which it is the content.
     Swap(u32),
@@ -72,7 +72,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) const LAUNDRY: u8 = 1 << 2;
     /// The page is known by a slot of the swap space that has not got its content yet.
     pub(crate) const UNWRITTEN: u8 = 1 << 3;
-    /// The page may be forgotten as long as nobody writes it.
+    /// The page may be forgotten as long as no task writes it.
     pub(crate) const LAZY: u8 = 1 << 4;
 
     pub(crate) fn new() -> Self {
@@ -128,20 +128,20 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         self.references.store(1, Ordering::Release);
     }
 
-    /// What else refers to the page, as of a moment ago.
+    /// The other reference to the page, as of a moment ago.
     pub(crate) fn identity(&self) -> Identity {
         // Acquire: pairs with the release in `set_identity`.
         Identity::from_bits(self.identity.load(Ordering::Acquire))
     }
 
-    /// Says what else refers to the page. By a task that has the frame to itself, or under the
+    /// Sets the other reference to the page. By a task that has the frame to itself, or under the
     /// PV lock.
     pub(crate) fn set_identity(&self, identity: Identity) {
-        // Release: what the identity names is there.
+        // Release: the entry or slot that the identity names is there.
         self.identity.store(identity.to_bits(), Ordering::Release);
     }
 
-    /// Adds to what is known of the page. Under the PV lock, or by a task that has the frame
+    /// Adds flags to the page's. Under the PV lock, or by a task that has the frame
     /// to itself.
     pub(crate) fn add_flags(&self, flags: u8) {
         if flags != 0 {
@@ -167,7 +167,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     }
 
     /// Drops all `count` references at once if there are no others; then the frame is the
-    /// caller's, and nobody can retain the page any more.
+    /// caller's, and no task can retain the page any more.
     pub(crate) fn freeze(&self, count: u32) -> bool {
         // AcqRel: as in `release`.
         let frozen =

@@ -13,7 +13,7 @@ const SHARDS: u64 = 64;
 const EIO: i32 = 5;
 const EFBIG: i32 = 27;
 
-/// Pages kept in the kernel's heap, which grows with what is written: a disk for tests and
+/// Pages kept in the kernel's heap, which grows as they are written: a disk for tests and
 /// for simulated machines. All pages exist, and are zero until they are written; pages that
 /// were always zero take no memory.
 ///
@@ -26,14 +26,14 @@ pub struct MemoryPager<M: Platform> {
     fail_in: M::AtomicU64,
 }
 
-/// What the lock of a shard guards.
+/// The data under the lock of a shard.
 #[derive(Default)]
 struct Shard {
     pages: Sheet,
     counts: PagerCounts,
 }
 
-/// What a pager was asked, failed calls included.
+/// The calls of a pager, failed ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PagerCounts {
     /// Calls that read.
@@ -62,7 +62,7 @@ impl<M: Platform> MemoryPager<M> {
         self.fail_in.store(nth, Ordering::Relaxed);
     }
 
-    /// What was asked so far; exact while nobody asks.
+    /// The calls so far; exact while none is under way.
     pub fn counts(&self) -> PagerCounts {
         let mut sum = PagerCounts::default();
         self.shards

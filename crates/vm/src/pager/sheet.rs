@@ -66,7 +66,7 @@ impl Sheet {
         }
     }
 
-    /// Forgets what lies behind the first `bytes` bytes. O(pages kept).
+    /// Forgets everything behind the first `bytes` bytes. O(pages kept).
     pub(super) fn truncate(&mut self, bytes: u64) {
         let (last, inside) = (bytes / PAGE_SIZE as u64, bytes % PAGE_SIZE as u64);
         for (chunk, pages) in &mut self.chunks {

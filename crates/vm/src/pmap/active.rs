@@ -39,7 +39,7 @@ impl<M: Machine> ActiveCpus<M> {
         }
     }
 
-    /// The set; what the caller cleared before is out of reach of CPUs not in it.
+    /// The set; CPUs not in it do not reach the entries that the caller cleared before.
     pub(super) fn get(&self) -> CpuSet {
         // Pairs with the fence in `insert`.
         M::fence(Ordering::SeqCst);

@@ -7,8 +7,8 @@
 //! # Protocol
 //! - **map**: under the slot's lock, read the object's entry, and map the page that it shows. The attachment
 //!   was listed before. A private copy is made under the slot's lock, too, without a reference.
-//! - **unmap**: under the slot's lock, clear the entry, flush, and give the page what the walker has
-//!   noted (with its PV lock, and only if the page does not know it yet); then release the slot.
+//! - **unmap**: under the slot's lock, clear the entry, flush, and give the page the bits that the walker
+//!   has set (with its PV lock, and only if the page does not have them yet); then release the slot.
 //! - **walk**: visit all attachments that map the page's index, and lock the slot of each at the page's
 //!   address, even if it looks vacant.
 //! - **take the page away** (truncation, eviction): own the object's entry, hide the page in it, walk,
@@ -23,7 +23,7 @@
 //! the walk acquires, too: a walk that misses one has hidden the page before. A move hands entries
 //! on, so it looks at the object's entry again, with the new attachment listed, as a fault does.
 //!
-//! *What is found gone* is flushed: entries are cleared and flushed under one hold of the slot's lock,
+//! *A mapping found gone* is flushed: entries are cleared and flushed under one hold of the slot's lock,
 //! for which the walk has waited. That is the guarantee of delayed invalidation ([`crate::policy::Invalidation`]).
 //!
 //! *Dirty marks* come to the page when the mapping is flushed, and before the slot is released; so a
@@ -50,7 +50,7 @@ pub(super) struct Of<'a, M: Platform, P: Policies<M>> {
     index: u64,
 }
 
-/// Whether to go on with a walk.
+/// Whether a walk continues.
 pub(super) type Step = ControlFlow<()>;
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -83,8 +83,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Marks the page in `frame`, of an object and mapped without being listed, as written. The mapping is
     /// flushed, and its slot still locked.
     pub(super) fn note_dirty(&self, frame: Frame) {
-        // Pairs with that in `PvList::take_flags`: this sees the flag taken, or the task that took it sees what
-        // was written by the mapping.
+        // Pairs with the fence in `PvList::take_flags`: this sees the flag taken, or the task that took it sees
+        // the stores made through the mapping.
         M::fence(Ordering::SeqCst);
         self.note(
             frame,
@@ -99,7 +99,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Gives the page of the entry `bits`, cleared and flushed, what the walker has noted.
+    /// Gives the page of the entry `bits`, cleared and flushed, the bits that the walker has set.
     fn harvest(&self, bits: u64) {
         let frame = pte::frame(bits);
         match bits & pte::DIRTY {
@@ -168,7 +168,7 @@ impl<M: Platform, P: Policies<M>> Of<'_, M, P> {
         removed
     }
 
-    /// Whether the page in `frame` is mapped anywhere. What is found gone is flushed.
+    /// Whether the page in `frame` is mapped anywhere. A mapping found gone is flushed.
     fn is_mapped(&self, frame: Frame) -> bool {
         let walked = self.walk(|pmap, part| match pmap.maps(&part, frame) {
             true => Step::Break(()),
@@ -177,8 +177,8 @@ impl<M: Platform, P: Policies<M>> Of<'_, M, P> {
         walked.is_break()
     }
 
-    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. What TLBs
-    /// know of a dirty bit is flushed.
+    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. Dirty bits
+    /// are flushed from the TLBs.
     pub(super) fn take_bit(&self, frame: Frame, bit: u64) -> bool {
         let mut was_set = false;
         let _ = self.walk(|pmap, part| {
@@ -198,9 +198,9 @@ impl<M: Platform, P: Policies<M>> Of<'_, M, P> {
     }
 }
 
-/// What a search for a page's object found.
+/// The result of a search for a page's object.
 pub(super) enum Found<R> {
-    /// What was asked of the object.
+    /// The object's answer.
     Object(R),
     /// The page's mappings are all on its list.
     Listed,
@@ -259,11 +259,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Home<'_, M, P> {
-    /// Takes the page out of the object, if it is clean, unmapped and held by nobody but
-    /// the caller: then it is the caller's alone, and the frame is free when that hold is dropped.
+    /// Takes the page out of the object, if it is clean, unmapped and held by the caller
+    /// only: then it is the caller's alone, and the frame is free when that hold is dropped.
     ///
     /// Clean is a page without [`Page::DIRTY`]: the task that removed the mappings has put back
-    /// what [`Vm::remove_all`] handed over. An anonymous page that is clean is zero.
+    /// the bits that [`Vm::remove_all`] handed over. An anonymous page that is clean is zero.
     #[must_use = "the page may still be the object's"]
     pub fn evict(self) -> bool {
         self.take_out(None)

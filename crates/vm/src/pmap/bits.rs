@@ -1,4 +1,4 @@
-//! What the walker has noted of a page: accessed and dirty bits of all its mappings.
+//! The walker's marks of a page: accessed and dirty bits of all its mappings.
 //!
 //! Looked at and cleared under the page's PV lock alone: as long as a PV entry is listed, its
 //! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
@@ -15,7 +15,7 @@ use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Whether a mapping of the page has been used since this was asked last. TLBs are not
+    /// Whether a mapping of the page has been used since the last call. TLBs are not
     /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in
     /// general). O(mappings).
     pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {
@@ -53,8 +53,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         referenced
     }
 
-    /// Whether the page has been written since this was asked last. From then on a task that
-    /// writes it marks it again: what TLBs knew as dirty is flushed. What is mapped by a
+    /// Whether the page has been written since the last call. From then on a task that
+    /// writes it marks it again: dirty translations are flushed from the TLBs. A page mapped by a
     /// superpage stays modified with it: its one bit is 512 pages'. O(mappings), plus the wait
     /// for removals under way. The caller holds no lock and is in no delayed-invalidation
     /// block.
@@ -115,7 +115,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 pub(super) fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
     let mut old = entry.load(Ordering::Relaxed);
     while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & bit != 0 {
-        // AcqRel: what was written before the bit was set is seen, as in `clear`.
+        // AcqRel: stores made before the bit was set are seen, as in `clear`.
         match entry.compare_exchange_weak(old, old & !bit, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(now) => old = now,

@@ -1,4 +1,4 @@
-//! PV entries from chunks ([`PvChunks`]): what FreeBSD's pmap does with them.
+//! PV entries from chunks ([`PvChunks`]), as FreeBSD's pmap has them.
 
 use super::{Entry, Pmap};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::vm::Vm;
 use core::ptr;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// Addresses that are gathered of one chunk.
+/// Addresses gathered from one chunk.
 const GATHERED: usize = 168;
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -64,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         found.next().expect("a mapping is on its page's list")
     }
 
-    /// Frees the chunks that nothing is taken of. With the pmap's lock, or alone.
+    /// Frees the chunks without taken entries. Under the pmap's lock, or alone.
     #[inline]
     pub(super) fn trim_chunks(&self) {
         if self.vm.pv_chunks().is_used() {
@@ -89,7 +89,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let chunks = self.vm.pv_chunks();
             chunks.mappings_of(self.vm.machine(), &self.chunks, victim, see);
         }
-        // They may have changed meanwhile: then others that may go do, or none.
+        // The mappings may have changed meanwhile: then others go, if they may, or none.
         let gone = addresses[..count]
             .iter()
             .filter(|&&at| self.spare_mapping(at));
@@ -124,7 +124,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Whose a chunk's entry is: the pmap, and the slot at the address.
+    /// The owner of a chunk's entry: the pmap, and the slot at the address.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.

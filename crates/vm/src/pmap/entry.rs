@@ -1,4 +1,4 @@
-//! What an entry of a leaf table says, and changing it.
+//! The content of a leaf table's entry, and changes of it.
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -23,7 +23,7 @@ const OBJECT: u64 = 1 << 9;
 /// An entry that is not present names a slot of the swap space.
 const SWAPPED: u64 = 1 << 10;
 
-/// Some bit of these is set in each entry that says something.
+/// Some bit of these is set in each entry that is not empty.
 pub(super) const USED: u64 = pte::PRESENT | SWAPPED;
 
 /// An entry, decoded.
@@ -35,7 +35,7 @@ pub(crate) enum Entry {
     Page {
         /// The page's frame.
         frame: Frame,
-        /// Whose it is.
+        /// The kind of the mapping.
         kind: Kind,
         /// Whether tasks may write it as it is.
         writable: bool,
@@ -65,7 +65,7 @@ impl Entry {
     }
 }
 
-/// What an entry that says something counts as.
+/// The kind of an entry that is not empty.
 pub(super) const fn kind(bits: u64) -> Kind {
     if bits & pte::PRESENT == 0 {
         Kind::Swapped
@@ -115,7 +115,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
-    /// which says something and is no superpage's; returns what it was.
+    /// which is not empty and no superpage's; returns the old entry.
     #[inline]
     pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
         // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
@@ -155,7 +155,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.entry(leaf, 0, address)
     }
 
-    /// Counts an entry less: `old` is what it was.
+    /// Counts one entry less, whose bits were `old`.
     #[inline]
     fn count_cleared(&self, part: &mut Part<'_, M, P>, old: u64) {
         part.add(kind(old), -1);

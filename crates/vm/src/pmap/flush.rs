@@ -1,4 +1,4 @@
-//! Flushing, and what may be freed only afterwards.
+//! Flushing, and the pages to be freed only afterwards.
 
 use super::Pmap;
 use crate::policy::Policies;
@@ -9,7 +9,7 @@ const CAPACITY: usize = 128;
 /// Superpages gathered before a flush is forced.
 const SUPERPAGES: usize = 16;
 
-/// What a removal has taken out of the tables but not yet out of the TLBs.
+/// Pages that a removal has taken out of the tables but not yet out of the TLBs.
 ///
 /// Frames in here may still be written by other CPUs. [`Pmap::settle`] flushes and
 /// frees; a gather must not be dropped with something in it.
@@ -82,7 +82,7 @@ impl Drop for Gather {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Flushes what was gathered from all TLBs that may have it, then frees it.
+    /// Flushes the gathered pages from all TLBs that may have them, then frees them.
     /// Under the locks of their slots.
     pub(super) fn settle(&self, gather: &mut Gather) {
         self.settle_after(gather, || {});

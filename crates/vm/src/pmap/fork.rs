@@ -6,7 +6,7 @@
 //! ([`super::shared`]).
 //!
 //! A fork flushes once, at its end. Until then other CPUs of the parent may still write such a
-//! page: the child does not run yet and sees what they write, as they do themselves. An operation
+//! page: the child does not run yet and sees their stores, as they do themselves. An operation
 //! that relies on an entry being read-only in the meantime flushes first: `protect_locked` asks
 //! [`Pmap::is_forking`], and a copy is only made of a page whose mapping is gone and
 //! flushed.
@@ -27,7 +27,7 @@ pub(crate) struct Forking<'a, M: Platform, P: Policies<M>>(&'a Pmap<M, P>);
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Begins a fork, before the first slot is locked.
     pub(crate) fn fork(&self) -> Forking<'_, M, P> {
-        // Relaxed: the slots' locks order it before what others read under them.
+        // Relaxed: the slots' locks order it before the reads that others make under them.
         self.forks.fetch_add(1, Ordering::Relaxed);
         Forking(self)
     }
@@ -138,7 +138,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         Ok(())
     }
 
-    /// Makes the parent's entry at `address` read-only; returns what it is then. Flushes nothing.
+    /// Makes the parent's entry at `address` read-only; returns it. Flushes nothing.
     fn write_protect(&self, leaf: Table, address: usize) -> u64 {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.0.entry(leaf, 0, address);

@@ -1,4 +1,4 @@
-//! What entries say, told.
+//! A report of page-table entries.
 
 use super::Pmap;
 use super::entry;
@@ -11,7 +11,7 @@ use crate::tree::{Kind, Part};
 use core::ptr;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
-/// An entry that says something, and what is known of its page.
+/// An entry that is not empty, and the state of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// A page is mapped.
@@ -43,7 +43,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         entries.filter_map(move |(address, _)| Some((address, self.see(&part, address)?)))
     }
 
-    /// What the entry at `address` of `part` says, if anything.
+    /// The entry at `address` of `part`, if it is not empty.
     fn see(&self, part: &Part<'_, M, P>, address: usize) -> Option<Seen> {
         let leaf = part.leaf().get()?;
         let page = part.again(VaRange::sized(address, PAGE_SIZE));
@@ -62,7 +62,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let mappings = match self.is_listed(kind) {
             true => self.count_listed(&list),
             false => {
-                // The slot's lock keeps what it says.
+                // The slot's lock keeps the entry as it is.
                 drop(list);
                 self.count_attached(&page, frame)
             }

@@ -9,8 +9,8 @@
 //! - **give up** ([`Pmap::give_up`]): under the lock of the slot, and the page's PV lock: if the
 //!   mapping has the only reference of a private page, take the dirty marks from entry and page,
 //!   and set the flag. Flush before the slot is released: a store that comes later marks the entry
-//!   anew. (One that comes between is one from before the call has returned, and may be lost.)
-//! - **forget** ([`Pmap::forget`]): under both locks; if nobody else has come to map or hold the
+//!   anew. (A store in between comes before the call has returned, and may be lost.)
+//! - **forget** ([`Pmap::forget`]): under both locks; if no other task has come to map or hold the
 //!   page, and page and entry are clean, exchange the entry for nothing. A walker that is about to
 //!   mark it finds it gone, and faults.
 //! - The flag goes with the first dirty mark that a task takes from the page or finds, since
@@ -21,7 +21,7 @@
 //!
 //! A fork leaves the flag: neither side writes that page any more, but copies. As long as
 //! there are two mappings, the page is treated as any other, since one of them may be clean and the
-//! other dirty; what was dirty has come to the page when only one is left.
+//! other dirty; all dirty marks have come to the page when only one is left.
 
 use super::flush::Gather;
 use super::{Entry, Pmap};
@@ -32,7 +32,7 @@ use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, p
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives up the private pages of the locked range that are mapped nowhere else, for
-    /// reclaimers to forget unless a task writes them; what is in the swap space is gone at
+    /// reclaimers to forget unless a task writes them; pages in the swap space are gone at
     /// once. A table that a fork has shared stays as it is.
     ///
     /// No delayed invalidation: the PV entries stay.
@@ -91,7 +91,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes the mapping at the start of `part` away, which is no superpage's and whose page's list
-    /// is locked, if that page is given up and nobody but the caller, which holds it, has written,
+    /// is locked, if that page is given up and no task but the caller, which holds it, has written,
     /// mapped or held it since. The mapping's reference is the caller's.
     pub(super) fn forget(
         &self,

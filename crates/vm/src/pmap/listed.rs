@@ -1,5 +1,5 @@
-//! Mappings on the lists of their pages: putting them there, taking them off, and what their entries
-//! tell.
+//! Mappings on the lists of their pages: putting them there, taking them off, and reading their
+//! entries.
 //!
 //! Whether entries stand in tables ([`crate::pv`]) or come from chunks
 //! ([`crate::policy::PvChunks`]) is decided here.

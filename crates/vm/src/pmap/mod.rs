@@ -20,8 +20,8 @@
 //!
 //! A fork may have given a slot's tables to other spaces too: [`shared`] says how it is changed then.
 //!
-//! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how it comes to that and
-//! what takes it apart. All of the above then concerns its pages as before.
+//! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how that happens and
+//! how it ends. The protocol then concerns its pages as before.
 //!
 //! Entries are words the walker reads and writes too (accessed, dirty), so they are
 //! cleared by exchange, never by store.
@@ -66,16 +66,16 @@ use core::ptr;
 use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
 use sync::Padded;
 
-/// An address space as the hardware sees it, and the tree that says what is mapped.
+/// An address space as the hardware sees it, and the tree of its mappings.
 ///
-/// What stands first is written once or with the first use of a CPU, and read by all.
+/// The first fields are written once or with the first use of a CPU, and read by all.
 #[repr(C)]
 pub struct Pmap<M: Platform, P: Policies<M>> {
     vm: Keep<M, P>,
     root: Frame,
-    /// Whose this is: what the roster knows it by.
+    /// The pmap's key in the roster.
     tag: Asid,
-    /// What its TLB entries are tagged with; [`SHARED`] if the machine has not so many tags.
+    /// The tag of its TLB entries; [`SHARED`] if the machine has not so many tags.
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<M>,
@@ -130,8 +130,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.active.insert(pin.cpu().index());
         machine.activate(self.root, self.asid);
         if self.asid == SHARED {
-            // What is left of other spaces. Behind the change: until it, a TLB may take more of
-            // the last one's in. No task of this space runs before.
+            // Entries of other spaces. After the change: until it, a TLB may load more of
+            // the last one's. No task of this space runs before.
             machine.flush_local(SHARED, Flush::All);
         }
     }
@@ -156,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Keeps the count that [`Pmap::resident`] reads, if there is one.
     fn count_resident(&self, delta: isize) {
         if self.vm.invalidation().may_sleep() {
-            // Relaxed: a number. Wraps for what is taken away.
+            // Relaxed: a number. A negative `delta` wraps.
             self.resident.fetch_add(delta as usize, Ordering::Relaxed);
         }
     }

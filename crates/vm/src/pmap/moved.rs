@@ -10,7 +10,7 @@ use crate::tree::{Kind, Part, Two};
 use machine::{PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Gets the memory that it takes to move the pages of `from` to `to`, which is as long;
+    /// Gets the memory needed to move the pages of `from` to `to`, which is as long;
     /// both are locked, and `from` is owned ([`Pmap::own_used`]). After an error nothing has
     /// changed.
     pub(crate) fn prepare_move(
@@ -42,11 +42,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(())
     }
 
-    /// Moves what `from` has to `to`, which has nothing. It is prepared. When it returns, no
+    /// Moves the pages of `from` to `to`, which has none. It is prepared. When it returns, no
     /// CPU reaches the pages at their old addresses.
     ///
-    /// A page stays on some mapping's list all the time, so nobody takes it for unmapped:
-    /// no delayed invalidation. What is on no list goes over if the object still shows it
+    /// A page stays on some mapping's list all the time, so no task takes it for unmapped:
+    /// no delayed invalidation. An unlisted mapping moves if the object still shows its page
     /// ([`super::attached`]).
     pub(crate) fn move_pages(&self, locked: &Two<'_, M, P>, from: VaRange, to: VaRange) {
         let mut gather = Gather::new();

@@ -1,4 +1,4 @@
-//! Changing the rights of what is mapped.
+//! Changing the rights of mapped pages.
 
 use super::Pmap;
 use super::entry;

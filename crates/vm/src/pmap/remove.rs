@@ -28,12 +28,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     ///
     /// Locks one slot at a time. O(pages mapped + slots); one flush for each 128 pages,
     /// and one a slot. An error if there is no memory to take pages from a part of a slot whose
-    /// table a fork has shared; then what comes before that is done.
+    /// table a fork has shared; then the slots before that one are done.
     pub fn remove(&self, range: VaRange) -> Result<(), Error> {
         self.remove_slots(range, |removal| removal.pages())
     }
 
-    /// As [`Pmap::remove`], where what is mapped is `wanted`.
+    /// As [`Pmap::remove`], of the mappings that are `wanted`.
     pub(crate) fn remove_where(
         &self,
         range: VaRange,
@@ -70,7 +70,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         lock: impl Fn() -> Result<Locked<'a, M, P>, Error>,
     ) -> Result<Removal<'a, M, P>, Error> {
         let eager = self.vm.invalidation().may_sleep();
-        // As FreeBSD: unsynchronised; what a concurrent fault brings shows below.
+        // As FreeBSD: unsynchronised; pages of a concurrent fault show below.
         let mut open = eager && self.resident() != 0;
         loop {
             let mut removal = Removal {
@@ -114,7 +114,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
         parts.try_for_each(|mut part| pmap.own_used(&mut part))
     }
 
-    /// As [`Removal::pages`], of what is mapped and `wanted`.
+    /// As [`Removal::pages`], of the mappings that are `wanted`.
     fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
         if self.is_vacant() {
             return;
@@ -152,7 +152,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 /// Pages on their way out: cleared and unlisted, and not flushed yet.
 ///
 /// While something is gathered the block is open. If a task may not sleep in a block
-/// ([`Invalidation::may_sleep`]), what it would have to wait for in one it only tries to get. If
+/// ([`Invalidation::may_sleep`]), it only tries to get the locks it would have to wait for. If
 /// that fails it *settles* first: it flushes, ends the block, frees, and then waits, with
 /// nothing under way that a removal by the reverse map would wait for.
 pub(super) struct Taking<'t, 'a, M: Platform, P: Policies<M>> {
@@ -284,7 +284,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         }
     }
 
-    /// Flushes what was gathered, ends the block if a task may not sleep in it, and frees.
+    /// Flushes the gathered pages, ends the block if a task may not sleep in it, and frees.
     fn settle(&mut self) {
         let pmap = self.pmap;
         pmap.settle_after(&mut self.gather, || {
@@ -296,7 +296,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Lets go the slots of the swap space that the entries of `part` name.
+    /// Releases the slots of the swap space that the entries of `part` name.
     #[cold]
     fn take_swapped(&self, part: &mut Part<'_, M, P>) {
         for (address, bits) in self.used(part.leaf(), part.range()) {

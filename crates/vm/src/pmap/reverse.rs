@@ -1,4 +1,4 @@
-//! Removing all mappings of a page: what a pageout does.
+//! Removing all mappings of a page, for a pageout.
 
 use super::listed::Members;
 use super::{Pmap, entry};
@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use core::num::NonZeroUsize;
 use machine::{Atomic, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
-/// What the mappings that went knew.
+/// The state of the removed mappings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// The page has been written since it was last clean.
@@ -34,7 +34,7 @@ pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
     /// Whether memory that a task has locked is left alone, and the removal ended there; and
-    /// the page stays dirty if it is: a task that writes it back beside must see that at any time.
+    /// the page stays dirty if it is: a task that writes it back meanwhile must see that at any time.
     pub(crate) reclaims: bool,
     /// Whether a mapping is left alone, and the removal ended there, unless its page is given up:
     /// [`Pmap::forget`].
@@ -101,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
-    /// spared; what they knew is not harvested yet.
+    /// spared; their bits are not harvested yet.
     fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) {
         let mut list = self.lock_pv(frame);
         while let Some(pv) = list.first()
@@ -221,8 +221,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.entry_at(part).maps(frame)
     }
 
-    /// Whether what is locked is mapped by a page, or is so now, or will be spared. The list
-    /// of its page is locked, and its family, which is of one.
+    /// Whether the locked part is mapped by a page, or is so now, or will be spared. The list
+    /// of its page is locked, and its family, which has one member.
     fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
         let mut parts = locked.parts();
         parts.all(|mut part| {

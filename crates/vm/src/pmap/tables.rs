@@ -1,9 +1,9 @@
 //! Page tables: finding, growing and freeing them.
 //!
 //! A leaf table belongs to the slot that covers the same 2 MiB, and it and the entry
-//! that leads to it change under the slot's lock. The tables above are everybody's: an
+//! that leads to it change under the slot's lock. The tables above belong to no slot: an
 //! entry that leads to one is made by compare-and-swap. No table goes before the pmap
-//! does, so nobody can find one that is gone, and a CPU that needs no new table writes
+//! does, so no CPU can find one that is gone, and a CPU that needs no new table writes
 //! no line of another's.
 
 use super::Pmap;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::policy::Policies;
 use machine::{Atomic, Frame, Ordering, Platform, pte};
 
-/// What an entry that leads to a table looks like. Marked accessed, so that walkers
+/// The flags of an entry that leads to a table. Marked accessed, so that walkers
 /// only read it.
 pub(super) const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::ACCESSED;
 
@@ -102,7 +102,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Frees all tables, and the PV tables of the slots. Nobody else has the pmap, no page is
+    /// Frees all tables, and the PV tables of the slots. No other task has the pmap, no page is
     /// mapped, and no TLB or walker knows the tables any more.
     pub(super) fn free_tables(&mut self) {
         self.free_below(self.root, pte::LEVELS - 1, 0);
@@ -120,8 +120,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Frees what is below `table`, of which the first entry is for `start`, and leaves it all
-    /// zero, but for what of a root is the kernel's.
+    /// Frees everything below `table`, of which the first entry is for `start`, and leaves it all
+    /// zero, except for the kernel's entries of a root.
     fn free_below(&self, table: Frame, level: u32, start: usize) {
         let mut first = 0;
         let machine = self.vm.machine();

@@ -1,17 +1,17 @@
-//! Leaf tables that nobody needs any more, and the PV tables beside them.
+//! Leaf tables that are not needed any more, and the PV tables beside them.
 //!
 //! The entry that leads to a leaf table shares its line with seven neighbours', so taking a
-//! table away is no matter of its slot alone. An unmap frees the tables of the lines that it
+//! table away concerns more than its slot. An unmap frees the tables of the lines that it
 //! covers whole; of other slots that have become empty each CPU remembers the last few, and
 //! frees the table of one when it is pushed out ([`crate::space`]'s arenas). So CPUs that map
-//! and unmap side by side write no common line, and what is kept is bounded.
+//! and unmap side by side write no common line, and the number of tables kept is bounded.
 //!
 //! # Tables that can be made again
 //! A table without entries says nothing, and an object's page that is mapped no more is found
 //! by the next fault. So when memory is out, the tables of slots that have nothing else can go:
-//! their mappings are removed as `munmap` removes them (what the walker has noted of the pages
-//! stays with the pages), and their pages stay with their objects. Not so private pages and
-//! what is in the swap space: the entry is all that knows them. Memory that is locked stays
+//! their mappings are removed as `munmap` removes them (the walker's marks of the pages
+//! stay with the pages), and their pages stay with their objects. Not so private and swapped
+//! pages: only the entry knows them. Memory that is locked stays
 //! mapped.
 //!
 //! One slot is locked at a time. A sweep goes on where the last one has ended.
@@ -23,7 +23,7 @@ use crate::pv::Table;
 use crate::tree::{ALL, Kind, Part, Place};
 use machine::{Atomic, Flush, Frame, Ordering, Platform, VaRange};
 
-/// What the entries of a line lead to: eight leaf tables.
+/// Bytes under the entries of a line: eight leaf tables.
 const LINE: usize = 16 << 20;
 
 /// Tables that are freed after one flush.

@@ -1,4 +1,4 @@
-//! What the systems of the field do differently, as traits.
+//! The differences between the systems of the field, as traits.
 
 mod pv;
 mod queues;
@@ -30,15 +30,15 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     type Enter<'a>;
     /// Held while mappings are removed by the reverse map; ends when dropped.
     type Reverse<'a>;
-    /// What each page keeps for this policy.
+    /// A page's data of this policy.
     type Page: Send + Sync;
-    /// What may be chosen when the policy is made; `()` for most.
+    /// The options of the policy, fixed when it is made; `()` for most.
     type Config: Default + Clone + Send;
 
     /// The policy's state for a machine whose frames have numbers below `frames`.
     ///
     /// # Errors
-    /// If the kernel's heap has no room for it; so all that policies are made of.
+    /// If the kernel's heap has no room for it; so for every part of a policy.
     fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
     where
         Self: Sized;
@@ -69,7 +69,7 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// before it found the page's PV list empty.
     fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Self::Page);
 
-    /// Says what is where ([`machine::Atomics::label`]); `self` stays where it is from now on.
+    /// Labels its memory ([`machine::Atomics::label`]); `self` stays where it is from now on.
     fn label(&self) {}
 }
 
@@ -78,7 +78,7 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
 /// The limit is exact: the sum of successful reservations minus releases is never
 /// above it, and a reservation that fits beside all others is not refused.
 pub trait Reservation<M: Machine>: Send + Sync + 'static {
-    /// What may be chosen when the account is made; `()` for most.
+    /// The options of the account, fixed when it is made; `()` for most.
     type Config: Default + Clone + Send;
 
     /// An account of `limit` pages.
@@ -89,29 +89,29 @@ pub trait Reservation<M: Machine>: Send + Sync + 'static {
     /// Takes `pages` from the account, or nothing if they are not there.
     fn reserve(&self, pages: u64) -> bool;
 
-    /// Gives back what was reserved, perhaps on another CPU, perhaps in parts.
+    /// Gives `pages` back, perhaps on another CPU, perhaps in parts.
     fn release(&self, pages: u64);
 
-    /// Pages reserved now; exact while nobody reserves or releases.
+    /// Pages reserved now; exact while no task reserves or releases.
     fn reserved(&self) -> u64;
 
     /// As [`Invalidation::label`].
     fn label(&self) {}
 }
 
-/// What an operation locks beside the slots of its range: nothing, or what the systems
-/// of the field lock.
+/// The locks of an operation beside the slots of its range: none, or those of the systems
+/// of the field.
 ///
 /// Every guard ends when dropped. Taken in the order of the methods, before any lock of a
 /// slot.
 pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     /// Held by a fault or a `discard`.
     type Read<'a>;
-    /// Held while what is mapped changes.
+    /// Held while mappings change.
     type Write<'a>;
     /// Held while pages come, go or change their rights.
     type Pmap<'a>;
-    /// What may be chosen when the VM is made; `()` for most.
+    /// The options of the policy, fixed when the VM is made; `()` for most.
     type Config: Default + Clone + Send + Sync;
 
     /// The locks of a space.
@@ -161,12 +161,12 @@ impl<M: Machine> MapLocking<M> for PerSlot {
     }
 }
 
-/// What a child gets of 2 MiB of its parent's private memory.
+/// The tables of a child for 2 MiB of its parent's private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForkTables {
     /// Entries of its own, for each page.
     Copied,
-    /// The parent's table, until one of them changes what it says: of 2 MiB in which at least
+    /// The parent's table, until one of them changes an entry of it: of 2 MiB in which at least
     /// so many pages are in memory.
     Shared {
         /// Below, copying is cheaper.
@@ -174,7 +174,7 @@ pub enum ForkTables {
     },
 }
 
-/// What is best as a rule.
+/// The best choice as a rule.
 impl Default for ForkTables {
     fn default() -> Self {
         ForkTables::Shared { from: 32 }
@@ -198,9 +198,9 @@ pub trait Policies<M: Machine>: 'static {
     type Invalidation: Invalidation<M>;
     /// How swap space is reserved.
     type Swap: Reservation<M>;
-    /// What a space locks beside its slots.
+    /// The locks of a space beside its slots.
     type Locking: MapLocking<M>;
-    /// What a system keeps of a space's regions.
+    /// A system's records of a space's regions.
     type Regions: Regions<M>;
     /// Where pages queue.
     type Queues: PageQueues<M>;

@@ -12,7 +12,7 @@ use sync::RawLock;
 /// No two [`PvLocking::Held`] of one frame exist at a time; locking synchronizes with the unlock
 /// before it.
 pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
-    /// What may be chosen when the VM is made; `()` for most.
+    /// The options of the policy, fixed when the VM is made; `()` for most.
     type Config: Default + Clone + Send;
     /// A list, locked until this is dropped.
     type Held<'a>;
@@ -94,25 +94,25 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
     }
 }
 
-/// Chunks of PV entries, from which a mapping takes one wherever it is (FreeBSD's way), in place
-/// of the tables in which an entry stands where its address says.
+/// Chunks of PV entries, from which a mapping at any address takes one (FreeBSD's way), in place
+/// of the tables in which an entry's place follows from its address.
 ///
-/// A chunk is a frame that belongs to one pmap. What a pmap keeps of its chunks is changed under
+/// A chunk is a frame that belongs to one pmap. A pmap's record of its chunks is changed under
 /// the pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by a task that has the pmap to itself.
 /// With chunks, forks copy tables whatever the options say: a table that several have has entries in tables.
 /// Chunks may be locked in blocks of the delayed invalidation, in which a task may sleep therefore
 /// ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
 ///
 /// # Safety
-/// An entry that was taken is nobody else's until it is given back; it stays where it is, with
-/// what it says.
+/// An entry that was taken is not handed out again until it is given back; it stays where it is,
+/// unchanged.
 pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
-    /// What may be chosen when the VM is made; `()` for most.
+    /// The options of the policy, fixed when the VM is made; `()` for most.
     type Config: Default + Clone + Send;
-    /// What a pmap keeps.
+    /// A pmap's record of its chunks.
     type Pmap: Send + Sync;
 
-    /// A machine's.
+    /// The chunks of a machine.
     fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
     where
         Self: Sized;
@@ -121,7 +121,7 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     /// [`PvChunks::new_pmap`].
     fn is_used(&self) -> bool;
 
-    /// That of the new pmap with this tag, which has none.
+    /// The record of the new pmap with this tag, which has no chunks.
     fn new_pmap(&self, tag: Asid) -> Self::Pmap;
 
     /// Whether an entry can be taken without a new chunk.
@@ -168,7 +168,7 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     where
         M: Memory;
 
-    /// Whose a taken entry is: what [`PvChunks::add`] was told.
+    /// The owner of a taken entry, as given to [`PvChunks::add`].
     ///
     /// # Safety
     /// As for [`PvChunks::address`].
@@ -176,8 +176,8 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     where
         M: Memory;
 
-    /// Whose mappings are to go when there is no frame for a chunk, the one whose turn it is now:
-    /// the next call tells another, as long as there are others. No lock is held.
+    /// The pmap whose mappings are to go when there is no frame for a chunk; they take turns:
+    /// the next call returns another, as long as there are others. No lock is held.
     fn next_victim(&self, machine: &M) -> Option<Victim>
     where
         M: Memory;

@@ -1,4 +1,4 @@
-//! What a page's coming, use and going takes beside the caches of frames.
+//! The queues of pages that a system has beside the caches of frames.
 
 use crate::error::Error;
 use machine::{CpuRange, Frame, Machine};
@@ -7,7 +7,7 @@ use machine::{CpuRange, Frame, Machine};
 ///
 /// The VM's own reclaimer needs none of them: pages age in their descriptors.
 pub trait PageQueues<M: Machine>: Send + Sync + 'static {
-    /// What may be chosen when the VM is made; `()` for most.
+    /// The options of the policy, fixed when the VM is made; `()` for most.
     type Config: Default + Clone + Send;
     /// Held while a frame is taken from the free ones or comes back to them.
     type Free<'a>;

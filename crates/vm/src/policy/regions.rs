@@ -1,32 +1,32 @@
-//! What systems keep of a space's regions beside its page tables.
+//! A system's records of a space's regions beside its page tables.
 
 use crate::error::Error;
 use crate::prot::Prot;
 use machine::{Access, CpuRange, Frame, Machine, VaRange};
 
-/// The list or tree of regions that a system keeps for a space, with what hangs on each of
-/// them: Linux's VMAs with their anon_vma chains, OpenBSD's map entries with their amaps.
+/// The list or tree of regions that a system keeps for a space, with the structures that hang on
+/// each: Linux's VMAs with their anon_vma chains, OpenBSD's map entries with their amaps.
 ///
-/// The VM's own answers are in its tree (`crate::tree`); it says here what happens, takes
-/// the locks that are offered, and asks nothing. So a policy adds just what its structures
-/// cost, and what their locks keep waiting.
+/// The VM's own answers are in its tree (`crate::tree`); it tells the policy of each change, takes
+/// the locks that the policy offers, and asks nothing. So a policy adds just the cost of its
+/// structures, and the waits for their locks.
 ///
 /// Methods that change regions are called under the map's lock for writing
 /// ([`MapLocking::write`](super::MapLocking::write)), after the operation has succeeded, with
 /// no slot, page or pmap lock held; so they cannot fail.
 pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
-    /// What may be chosen when the VM is made; `()` for most.
+    /// The options of the policy, fixed when the VM is made; `()` for most.
     type Config: Default + Clone + Send;
-    /// What the spaces of a VM have in common.
+    /// The data that the spaces of a VM have in common.
     type Common: Send + Sync;
-    /// What each page keeps.
+    /// The data of a page.
     type Page: Send + Sync;
-    /// What each object keeps, and every region that maps it.
+    /// The data of an object, which every region that maps it keeps, too.
     type Object: Clone + Send + Sync;
-    /// What a fault holds.
+    /// Held by a fault.
     type Fault<'a>;
 
-    /// What the spaces of a VM have in common.
+    /// The data that the spaces of a VM have in common.
     fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self::Common, Error>;
 
     /// An empty space's.
@@ -48,7 +48,7 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// All of `range`, which is mapped, has these rights now.
     fn protect(&self, common: &Self::Common, range: VaRange, prot: Prot);
 
-    /// `child`, which nobody else knows yet and which has no region, is a copy of this space.
+    /// `child`, which no other task knows yet and which has no region, is a copy of this space.
     fn fork(&self, common: &Self::Common, child: &Self);
 
     /// Whether a fault is to call [`Regions::copy`] before it begins. Under the map's lock for reading.
@@ -57,8 +57,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Makes private what the region at `address` shares with a copy of the space, if it still
-    /// does. Under the map's lock for writing, and no other.
+    /// Makes private the pages that the region at `address` shares with a copy of the space, if it
+    /// still does. Under the map's lock for writing, and no other.
     fn copy(&self, _common: &Self::Common, _address: usize) {}
 
     /// Begins a fault, under the map's lock for reading and no other. Held until the page is
@@ -80,18 +80,18 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     fn walk(common: &Self::Common, frame: Frame, page: &Self::Page);
 }
 
-/// What is mapped in a region.
+/// The mapping of a region.
 #[derive(Clone)]
 pub struct Mapping<O> {
     /// Rights.
     pub prot: Prot,
-    /// Whether what is written is everybody's.
+    /// Whether stores reach all that map the object.
     pub shared: bool,
-    /// What the object that is mapped keeps, and the object's page at the region's start.
+    /// The mapped object's data, and the object's page at the region's start.
     pub object: Option<(O, u64)>,
 }
 
-/// The default: nothing. The tree says what is mapped, PV entries say where a page is.
+/// The default: nothing. The tree has the mappings, PV entries say where a page is.
 pub struct NoRegions;
 
 impl<M: Machine> Regions<M> for NoRegions {

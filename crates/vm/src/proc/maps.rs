@@ -15,7 +15,7 @@ pub fn write_maps(regions: &[Region], names: &Names<'_>, out: &mut impl Write) -
         .try_for_each(|region| line(region, names, out))
 }
 
-/// Writes the line that tells where a region is and what.
+/// Writes the line that says where a region is and what it maps.
 pub(super) fn line(region: &Region, names: &Names<'_>, out: &mut impl Write) -> fmt::Result {
     let mut out = Columns { out, written: 0 };
     let (range, prot, file) = (region.range, region.prot(), names.of(region));
@@ -43,7 +43,7 @@ pub(super) fn line(region: &Region, names: &Names<'_>, out: &mut impl Write) -> 
     out.write_char('\n')
 }
 
-/// Writes a name in one line: what would end the line is an octal number.
+/// Writes a name in one line: a line feed becomes an octal number.
 fn name(path: &str, out: &mut impl Write) -> fmt::Result {
     path.chars().try_for_each(|letter| match letter {
         '\n' => out.write_str("\\012"),

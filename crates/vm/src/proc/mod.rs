@@ -1,8 +1,8 @@
 //! A space in the words of Linux's `/proc/PID`: `maps`, `smaps` and `pagemap`
 //! (`Documentation/filesystems/proc.rst`, `admin-guide/mm/pagemap.rst`).
 //!
-//! Text is written from what [`crate::Space::regions`] and [`crate::Space::footprints`] tell. How
-//! files are called, only the caller knows: [`Names`].
+//! Text is written from [`crate::Space::regions`] and [`crate::Space::footprints`]. The names
+//! of files come from the caller: [`Names`].
 
 mod maps;
 mod smaps;
@@ -15,7 +15,7 @@ use crate::object::ObjectId;
 use crate::space::{PagePlace, Region};
 use machine::VaRange;
 
-/// What a file is called.
+/// The name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File<'a> {
     /// Major and minor number of its device.
@@ -26,15 +26,15 @@ pub struct File<'a> {
     pub path: &'a str,
 }
 
-/// How what is mapped is called.
+/// The names of regions.
 pub struct Names<'a> {
     /// [`crate::Space::heap`].
     pub heap: VaRange,
-    /// What an object is called, if it is known.
+    /// The name of an object's file, if it is known.
     pub file: &'a dyn Fn(ObjectId) -> Option<File<'a>>,
 }
 
-/// What has no name.
+/// No name.
 const NAMELESS: File<'static> = File {
     device: (0, 0),
     inode: 0,
@@ -42,7 +42,7 @@ const NAMELESS: File<'static> = File {
 };
 
 impl Names<'_> {
-    /// What `region` is called.
+    /// The name of `region`.
     fn of(&self, region: &Region) -> File<'_> {
         let special = |path| File { path, ..NAMELESS };
         let heap = &self.heap;

@@ -8,7 +8,7 @@ use machine::PAGE_SIZE;
 
 const KIB: u64 = 1 << 10;
 
-/// Writes what each region takes: of Linux's fields those that mean something here.
+/// Writes the footprint of each region: those of Linux's fields that mean something here.
 pub fn write_smaps(
     footprints: &[Footprint],
     names: &Names<'_>,
@@ -47,7 +47,7 @@ fn entry(footprint: &Footprint, names: &Names<'_>, out: &mut impl Write) -> fmt:
     flags(region, out)
 }
 
-/// Writes what a region is, in Linux's two letters each and in their order.
+/// Writes the flags of a region, in Linux's two letters each and in their order.
 fn flags(region: &Region, out: &mut impl Write) -> fmt::Result {
     let (prot, flags) = (region.prot(), region.flags);
     let shared = flags.has(Flags::SHARED);

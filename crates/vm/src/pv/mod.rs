@@ -3,8 +3,8 @@
 //! An entry is 12 bytes and stands at a place known by arithmetic: each slot has up to two
 //! *PV tables*, one frame for each MiB, with an entry for each page. So an entry need not say
 //! where its mapping is nor whose; that is its place in the table, and the table's header.
-//! Whether an entry is in use is what the leaf table says at the same index. A page's entries
-//! form a list, linked both ways, under the page's PV lock; nobody searches it.
+//! The leaf table says at the same index whether an entry is in use. A page's entries
+//! form a list, linked both ways, under the page's PV lock; it is never searched.
 //!
 //! # Protocol
 //! - A table is made under its slot's lock before the first mapping of its MiB ([`Pmap::prepare`])
@@ -14,7 +14,7 @@
 //!   page that lists an entry of it: then there is a mapping, so table and leaf table stay.
 //!   A task that frees a table has taken its last entry off a list, under that list's lock, after
 //!   such a reader.
-//! - Whose the tables are, one slot's or several, says the *family* of the slot's first table,
+//! - The *family* of the slot's first table says which slots have the tables, one or several,
 //!   under its lock (the pmap's module `shared`).
 //!
 //! Links are names ([`Pv`]), not pointers: a frame's number and an index.

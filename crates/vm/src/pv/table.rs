@@ -1,4 +1,4 @@
-//! The tables in which entries stand, and what each table knows.
+//! The tables in which entries stand, and each table's header.
 
 use super::list::Links;
 use super::{Family, Owner, Pv};
@@ -46,7 +46,7 @@ pub const fn links_at<M: Machine + Memory>() -> usize {
     offset_of!(PvTable<M>, entries)
 }
 
-/// What a table knows. Written before the table has an entry, and never again.
+/// The header of a table. Written before the table has an entry, and never again.
 struct Header {
     /// Where the page of the first entry is mapped.
     first: usize,
@@ -61,7 +61,7 @@ impl<M: Machine + Memory> PvTable<M> {
         memory.direct_map(frame).cast()
     }
 
-    /// Whose the table in `frame` is.
+    /// The family that has the table in `frame`.
     ///
     /// # Safety
     /// The table is there as long as the reference is used.
@@ -75,7 +75,7 @@ impl<M: Machine + Memory> PvTable<M> {
 }
 
 impl Pv {
-    /// Where the mapping is, whose entry this is.
+    /// Where the entry's mapping is.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
@@ -94,7 +94,7 @@ impl Pv {
         unsafe { (*self.header(memory)).leaf }
     }
 
-    /// Whose mapping it is.
+    /// The family that has the mapping.
     ///
     /// # Safety
     /// As for [`Pv::address`], as long as the reference is used.
@@ -103,7 +103,7 @@ impl Pv {
         unsafe { PvTable::family(memory, self.frame) }
     }
 
-    /// What the table knows.
+    /// The table's header.
     ///
     /// # Safety
     /// The table is there.
@@ -139,7 +139,7 @@ impl PvTables {
         at.map(move |index| start + index * Self::SPAN)
     }
 
-    /// Whose the tables are; `None` if there is no table.
+    /// The family that has the tables; `None` if there is no table.
     ///
     /// # Safety
     /// The slot's lock is held as long as the reference is used.
@@ -176,7 +176,7 @@ impl PvTables {
         let main = other.unwrap_or(frame);
         let header = Header { first, leaf, main };
         // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are written
-        // when they come to a list.
+        // when they join a list.
         unsafe {
             let table = PvTable::at(memory, frame).as_ptr();
             (&raw mut (*table).header).write(<M::Cell<Header>>::new(header));

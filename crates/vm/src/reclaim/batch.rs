@@ -171,7 +171,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Frees the page if nobody wants it any more; whether it did.
+    /// Frees the page if no task wants it any more; whether it did.
     fn finish(&self, page: Outgoing<'_, M, P>) -> bool {
         let Outgoing {
             held,

@@ -10,7 +10,7 @@ use crate::vm::Vm;
 use machine::Platform;
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Unmaps an object's page, writes it if it is dirty, and frees it if nobody has come to
+    /// Unmaps an object's page, writes it if it is dirty, and frees it if no task has come to
     /// want it meanwhile; whether it did.
     pub(super) fn evict(&self, held: PageRef<'_, M, P>) -> bool {
         let Some(home) = self.home(&held) else {
@@ -43,7 +43,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         home: Home<'_, M, P>,
     ) -> bool {
         let frame = held.frame();
-        // The object is what knows the page, not the slot's cache.
+        // The object knows the page, not the slot's cache.
         let Some(slot) = swap.reserve() else {
             return false;
         };
@@ -59,7 +59,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         false
     }
 
-    /// Forgets a private page if it is given up and nobody has written it since; how many
+    /// Forgets a private page if it is given up and not written since; how many
     /// frames that freed. It is marked as laundry, and stays the caller's if it must be written.
     pub(super) fn forget<'a>(
         &'a self,

@@ -11,22 +11,22 @@
 //! One reclaimer at a time has a page ([`Page::LAUNDRY`], set under the PV lock) and holds it.
 //! 1. It gets a slot of the swap space, with one reference that is the reclaimer's, and
 //!    is in the slot's cache; [`Identity::Swap`] says so.
-//! 2. Each mapping becomes an entry that names the slot. From now on nobody writes the page:
-//!    a fault finds it in the cache and maps it for reading, and what is in the swap
+//! 2. Each mapping becomes an entry that names the slot. From now on no task writes the page:
+//!    a fault finds it in the cache and maps it for reading, and a page in the swap
 //!    space counts as shared as long as the slot has a reference.
 //! 3. Its content is written. If that fails the page stays: [`Page::UNWRITTEN`].
-//! 4. If nobody but cache and reclaimer has the page, it goes; otherwise it stays cached,
+//! 4. If only cache and reclaimer have the page, it goes; otherwise it stays cached,
 //!    and goes the next time without being written.
 //!
 //! The task that drops the last reference of a slot takes the page out of its cache, and the page
 //! is private again. A reclaimer that finds [`Identity::Swap`] takes a reference of the
 //! slot only if it still has the page ([`SwapSpace::retain_if`]), and otherwise leaves it alone.
 //!
-//! A page that its owner has given up (`MADV_FREE`) and nobody has written since goes without
-//! all that: its only mapping becomes nothing, and its frame is free. The protocol of that is
+//! A page that its owner has given up (`MADV_FREE`) and that was not written since goes without
+//! these steps: its only mapping becomes nothing, and its frame is free. Its protocol is
 //! in the pmap's module `lazy`.
 //!
-//! # Where memory is asked for
+//! # Where memory is requested
 //! Operations hold slots' locks when they find that no frame is left, and reclaiming waits
 //! for slots. So they fail, as any operation without memory does, leaving all as it was; and
 //! [`Vm::with_frames`], around the whole operation, reclaims and tries again. Only when

@@ -10,7 +10,7 @@ use machine::Platform;
 /// many.
 const DIRECT: usize = 32;
 
-/// How often it comes again for pages. Then what can be freed is what it brings itself.
+/// How often it comes again for pages. Then the only pages to be freed are those it brings itself.
 const TRIES: u32 = 16;
 
 /// How often an operation has come.
@@ -53,7 +53,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn relieve_of_pages(&self, before: usize, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.pages;
         tries.pages += 1;
-        // What cannot be freed here may be on its way out already, by others.
+        // Pages that cannot be freed here may be on their way out already, by others.
         tries.pages <= TRIES && (self.reclaim(wanted) > 0 || self.hand().wait(before))
     }
 

@@ -13,7 +13,7 @@ const STRIDE: usize = 64;
 /// Looks that a page survives after it was used.
 const YOUNG: u8 = 2;
 
-/// How often the hand goes round for one request: until a page that nobody uses has
+/// How often the hand goes round for one request: until an unused page has
 /// lost its age, and once more.
 const ROUNDS: usize = YOUNG as usize + 2;
 

@@ -2,10 +2,10 @@
 //!
 //! Pages that went out together are neighbours there, and are probably wanted together. So with
 //! a slot those beside it are read, in one call of the pager, as far as they lie in the same
-//! aligned window and nobody has them in memory or is busy with them. They wait in the swap
-//! cache for the faults on them; unused as they are, they are the first to go if nobody
-//! does, and need not be written. Reading ahead waits for nobody, takes half of the frames at
-//! most that its CPU has at hand, and has none reclaimed; if it fails, the slot that is wanted
+//! aligned window, are not in memory and no task is busy with them. They wait in the swap
+//! cache for the faults on them; unused as they are, they are the first to go if no fault
+//! comes, and need not be written. Reading ahead waits for no task, takes at most half of the
+//! free frames in its CPU's cache, and has none reclaimed; if it fails, the slot that is wanted
 //! is read alone.
 
 use crate::error::Error;
@@ -36,7 +36,7 @@ struct Window<'a, M: Platform, P: Policies<M>> {
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The page with the content of a slot that a page-table entry named a moment ago;
-    /// `None` if nobody needs the slot any more. May sleep: the caller holds no lock.
+    /// `None` if the slot is not needed any more. May sleep: the caller holds no lock.
     ///
     /// A fault that maps it locks the entry first, and looks whether it and the slot still say the same.
     pub(crate) fn swap_in(
@@ -64,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Adds what is available beside the slot that is wanted.
+    /// Adds the neighbours that are available beside the slot that is wanted.
     fn widen<'a>(&'a self, swap: &'a SwapSpace<M>, window: &mut Window<'a, M, P>) {
         let wanted = window.wanted;
         let mut room = self.frames().at_hand() / 2;
@@ -110,8 +110,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         Ok(wanted.and_then(|incoming| self.put_in_cache(incoming)))
     }
 
-    /// Puts a page that has its slot's content into the cache; `None` if nobody needs the
-    /// slot any more.
+    /// Puts a page that has its slot's content into the cache; `None` if the slot is
+    /// not needed any more.
     fn put_in_cache<'a>(&'a self, incoming: Incoming<'a, M, P>) -> Option<PageRef<'a, M, P>> {
         let Incoming { loading, held } = incoming;
         let frame = held.frame();
@@ -129,7 +129,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Window<'a, M, P> {
-    /// Only what is wanted.
+    /// Only the slot that is wanted.
     fn new(incoming: Incoming<'a, M, P>) -> Self {
         let wanted = incoming.loading.slot() as usize % WINDOW;
         let mut slots = [const { None }; WINDOW];
@@ -140,11 +140,11 @@ impl<'a, M: Platform, P: Policies<M>> Window<'a, M, P> {
     /// The slot at `index`.
     fn slot(&self, index: usize) -> u32 {
         let wanted = self.slots[self.wanted].as_ref();
-        let wanted = wanted.expect("what is wanted").loading.slot();
+        let wanted = wanted.expect("the wanted slot").loading.slot();
         wanted - self.wanted as u32 + index as u32
     }
 
-    /// Lets all go but what is wanted.
+    /// Drops all but the slot that is wanted.
     fn narrow(&mut self) {
         let wanted = self.wanted;
         let others = self.slots.iter_mut().enumerate();
@@ -163,6 +163,6 @@ impl<'a, M: Platform, P: Policies<M>> Window<'a, M, P> {
             frames[count] = incoming.held.frame();
             count += 1;
         }
-        (first.expect("what is wanted"), frames, count)
+        (first.expect("the wanted slot"), frames, count)
     }
 }

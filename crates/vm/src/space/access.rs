@@ -38,12 +38,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Fills `bytes` with what a task would read from `address` on, on any CPU, whatever
+    /// Fills `bytes` with the content that a task would read from `address` on, on any CPU, whatever
     /// space it runs in. Each aligned word is read at once; the whole is not.
     ///
     /// # Errors
-    /// What the task's access would give ([`Error::Segv`], …), at the first address that it
-    /// concerns; how much of `bytes` is filled then is undefined.
+    /// Those of the task's access ([`Error::Segv`], …), at the first address that they
+    /// concern; how much of `bytes` is filled then is undefined.
     pub fn copy_in(&self, address: usize, bytes: &mut [u8]) -> Result<(), Error> {
         let mut done = 0;
         while done < bytes.len() {
@@ -59,7 +59,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Writes `bytes` as a task would from `address` on. Otherwise as [`Space::copy_in`];
-    /// what was written before an error stays.
+    /// bytes written before an error stay.
     pub fn copy_out(&self, address: usize, bytes: &[u8]) -> Result<(), Error> {
         let mut done = 0;
         while done < bytes.len() {

@@ -1,4 +1,4 @@
-//! What a task says of how it uses its memory (`madvise`).
+//! A task's advice about its memory (`madvise`).
 
 use super::Space;
 use super::lock::pages;
@@ -23,10 +23,10 @@ pub enum Advice {
     /// Not any more: pages go, and private ones with their content.
     DontNeed,
     /// Not any more: pages go when memory is short, unless they are written before; until then
-    /// their content is there. What is mapped elsewhere too, since a fork, stays as it is.
+    /// their content is there. Pages mapped elsewhere too, since a fork, stay as they are.
     /// Private anonymous memory only.
     Free,
-    /// Not any more, for anybody: the part of the object is zero from now on. Only what is
+    /// Not any more, in any space: the part of the object is zero from now on. Only mappings that are
     /// shared, and may become writable.
     Remove,
     /// Not soon: pages are the first to go if memory is short.
@@ -79,7 +79,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// Takes `less` from the flags of what is mapped in `range`, and adds `more`.
+    /// Takes `less` from the flags of the mappings in `range`, and adds `more`.
     pub(super) fn reflag(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         self.vm.with_frames(|| self.reflag_pages(range, less, more))
@@ -119,7 +119,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// What tasks may do at `address`, as of an instant; `None` where nothing is mapped.
+    /// The rights of tasks at `address`, as of an instant; `None` where nothing is mapped.
     fn rights_at(&self, address: usize) -> Option<Prot> {
         let _read = self.pmap.locking.read();
         let page = VaRange::sized(address, PAGE_SIZE);

@@ -5,9 +5,9 @@
 //! its CPU's, on lines of its own: whether a place is free is decided under the locks of
 //! its slots. So nothing here is locked, and nothing must be exact.
 //!
-//! - What was unmapped last is used again first, so that its tables are: the cursor moves
+//! - The addresses unmapped last are used again first, so that their tables are: the cursor moves
 //!   back over a mapping that ended there; any other place is kept as the hole.
-//! - Otherwise the cursor moves on over what is free, and returns to the arena's start
+//! - Otherwise the cursor moves on over free addresses, and returns to the arena's start
 //!   when it has left much more behind than is mapped.
 
 use super::MAP_START;
@@ -18,9 +18,9 @@ use core::{array, ptr};
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Pinned, VaRange};
 use sync::Padded;
 
-/// Bytes of a CPU's arena: a multiple of what shares a node.
+/// Bytes of a CPU's arena: a multiple of a node's.
 const ARENA: usize = 64 << 30;
-/// What the cursor may leave behind beside a few times what is mapped.
+/// Bytes that the cursor may leave behind beside a few times those mapped.
 const SLACK: usize = 1 << 30;
 
 /// Pointers that fill the lines of a [`Padded`].
@@ -46,7 +46,7 @@ pub(super) struct Arena<M: Machine> {
     /// Room that was unmapped below the cursor; empty if there is none.
     hole_start: M::AtomicUsize,
     hole_end: M::AtomicUsize,
-    /// Bytes mapped, but for what other CPUs unmapped.
+    /// Bytes mapped, less those this CPU unmapped.
     mapped: M::AtomicUsize,
     /// Slots that this CPU has left empty lately, or 0; and which of them is the next to be
     /// forgotten.
@@ -106,7 +106,7 @@ impl<M: Machine> Arenas<M> {
         self.of(index)?.vacate(address)
     }
 
-    /// The first address that is in nobody's arena.
+    /// The first address that is in no arena.
     pub(super) fn end(&self) -> usize {
         MAP_START + self.cpus.len() * ARENA
     }
@@ -136,7 +136,7 @@ impl<M: Machine> Arenas<M> {
         );
         match won {
             Ok(_) => M::label(made.cast(), size_of::<Padded<Arena<M>>>(), "Arena"),
-            // SAFETY: made above, and seen by nobody.
+            // SAFETY: made above, and no task has seen it.
             Err(_) => drop(unsafe { Box::from_raw(made) }),
         }
         Ok(self.of(index).expect("there is one now"))
@@ -151,7 +151,7 @@ impl<M: Machine> Drop for Arenas<M> {
                 .load(Ordering::Relaxed)
                 .cast::<Padded<Arena<M>>>();
             if !arena.is_null() {
-                // SAFETY: a box from `make`; nobody else is left.
+                // SAFETY: a box from `make`; no other user is left.
                 drop(unsafe { Box::from_raw(arena) });
             }
         }
@@ -198,14 +198,14 @@ impl<M: Machine> Arena<M> {
         self.window
     }
 
-    /// What was unmapped last, if `bytes` go there.
+    /// The addresses unmapped last, if `bytes` go there.
     pub(super) fn hole(&self, bytes: usize) -> Option<VaRange> {
         let start = self.hole_start.load(Ordering::Relaxed);
         let end = self.hole_end.load(Ordering::Relaxed);
         (start < end && end - start >= bytes).then_some(VaRange { start, end })
     }
 
-    /// Says what is left of the hole.
+    /// Sets the rest of the hole.
     pub(super) fn set_hole(&self, hole: VaRange) {
         self.hole_start.store(hole.start, Ordering::Relaxed);
         self.hole_end.store(hole.end, Ordering::Relaxed);
@@ -246,7 +246,7 @@ impl<M: Machine> Arena<M> {
     }
 }
 
-/// To what a mapping of `bytes` is aligned, so that it shares no table, or no node, with
+/// The alignment of a mapping of `bytes`, so that it shares no table, or no node, with
 /// its neighbours if it fills one.
 pub(super) fn alignment(bytes: usize) -> usize {
     match bytes {

@@ -28,7 +28,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Moves the heap's end; what it grew by, if that is to be paged in.
+    /// Moves the heap's end; returns the range it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         let mut heap_end = self.heap_end.write();
@@ -53,7 +53,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(brought)
     }
 
-    /// Maps `grown`, which must be free; as what.
+    /// Maps `grown`, which must be free; returns its flags.
     fn grow_heap(&self, grown: VaRange) -> Result<Flags, Error> {
         let flags = Flags::new(Prot::READ_WRITE).charged();
         self.charging(grown.len(), flags, || {

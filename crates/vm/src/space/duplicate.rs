@@ -1,4 +1,4 @@
-//! Another mapping of what is mapped (`mremap` of no bytes).
+//! A second mapping of shared memory (`mremap` of no bytes).
 
 use super::Space;
 use super::remap::Move;
@@ -37,7 +37,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// Maps at `to`, if that is free, what is mapped from `page` on.
+    /// Maps the memory that is mapped from `page` on at `to`, too, if that is free.
     fn duplicate_to(&self, page: VaRange, to: VaRange) -> Result<bool, Error> {
         let (two, attributes) = self.lock_one(page, Some(to))?;
         let tree = &self.pmap.tree;

@@ -1,7 +1,7 @@
 //! The page fault.
 //!
 //! Steps that may take long (zeroing, waiting for a pager) hold no lock: a fault looks
-//! under the lock of the page's slot what it needs, releases the lock, gets it, and looks again. (A
+//! under the lock of the page's slot for its needs, releases the lock, gets them, and looks again. (A
 //! frame to copy to is allocated at once; without one the fault fails, and is tried again when
 //! there is.) A first touch of private memory needs a page of zeroes, which is allocated at
 //! once where the slot looks as if that were so ([`Supply::guess`]); in a slot that is to
@@ -25,7 +25,7 @@ use crate::tree::{Kind, Part, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
-/// What is needed before the page can be mapped; nothing if that is done.
+/// The need to be met before the page can be mapped; none if it is mapped.
 type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -75,7 +75,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Maps the page, or says what that takes. From the look to the mapping the slot is locked.
+    /// Maps the page, or returns its need. From the look to the mapping the slot is locked.
     fn resolve(
         &self,
         fault: PageFault,
@@ -108,7 +108,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 /// A page that an access is allowed to, its slot locked.
 struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
     space: &'a Space<M, P>,
-    /// What the policy of regions holds.
+    /// Held for the policy of regions.
     region: &'a <P::Regions as Regions<M>>::Fault<'s>,
     part: Part<'a, M, P>,
     flags: Flags,
@@ -119,7 +119,7 @@ struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
-    /// What is mapped at the start of `part`, if anything is and `fault` is allowed there.
+    /// Looks up the mapping at the start of `part`, if there is one and `fault` is allowed there.
     #[inline(always)]
     fn look(
         space: &'a Space<M, P>,
@@ -153,7 +153,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         }))
     }
 
-    /// What the page's entry says, in a table of the slot's own if it is to change.
+    /// The page's entry, in a table of the slot's own if it is to change.
     #[inline(always)]
     fn own_entry(&mut self) -> Result<Entry, Error> {
         let pmap = &self.space.pmap;
@@ -173,7 +173,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         Some((unsafe { &*attachment }.object(), index))
     }
 
-    /// What a fault needs whose object's page is not in memory.
+    /// The need of a fault on an object's page that is not in memory.
     fn need_object(&self) -> Option<Need<M, P>> {
         let (_, index) = self.object?;
         let attached = self.part.first()?.attachment?.clone();

@@ -1,4 +1,4 @@
-//! How many pages there are of what: in a space, in each region, and where each page is.
+//! Counts of pages: in a space, in each region, and where each page is.
 
 use super::{Region, Space};
 use crate::error::Error;
@@ -11,10 +11,10 @@ use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Frame, PAGE_SIZE, Platform};
 
-/// What a space has, in pages.
+/// The pages of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// What limits count; `charged` is what the space commits (an object that it maps
+    /// The pages that limits count; `charged` are those that the space commits (an object that it maps
     /// commits for itself).
     pub usage: Usage,
     /// In memory: private pages, copies of a file's included.
@@ -37,7 +37,7 @@ impl Stats {
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// What the space has, at one instant. Locks the whole space: O(slots + regions), and the
+    /// The counts of the space, at one instant. Locks the whole space: O(slots + regions), and the
     /// pages of a slot where both files and shared memory are mapped.
     pub fn stats(&self) -> Stats {
         let _read = self.pmap.locking.read();
@@ -85,16 +85,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// Whether what is mapped is an object without a file, or one with; or none.
+/// Whether an object without a file is mapped, or one with; `None` if no object is.
 fn is_shared<M: Platform, P: Policies<M>>(mapped: &Mapped<'_, M, P>) -> Option<bool> {
     let is_anonymous = |to: &Attached<M, P>| to.object().is_anonymous();
     mapped.attachment.map(is_anonymous)
 }
 
-/// What a region takes, in pages.
+/// The pages of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Where it is, and what.
+    /// The region.
     pub region: Region,
     /// In memory.
     pub resident: u64,
@@ -140,7 +140,7 @@ pub enum PagePlace {
 }
 
 impl Footprint {
-    /// What a byte is in [`Footprint::proportional`].
+    /// The value of a byte in [`Footprint::proportional`].
     pub const FRACTION: u64 = 1 << 12;
 
     fn new(region: Region) -> Self {
@@ -185,7 +185,7 @@ impl Footprint {
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// What each region takes, at one instant. Locks the whole space: O(slots + regions + pages
+    /// The footprint of each region, at one instant. Locks the whole space: O(slots + regions + pages
     /// in memory), and the other mappings of these.
     pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
         let _read = self.pmap.locking.read();

@@ -13,13 +13,13 @@ use machine::{Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// A space with the same content (`fork`). Private pages are shared until a task
-    /// writes them; shared mappings stay shared. What is advised not to be inherited is
+    /// writes them; shared mappings stay shared. Memory advised not to be inherited is
     /// not there, or empty; memory locks are not inherited.
     ///
-    /// Each slot is copied under its lock, while others of the space go on working
+    /// Each slot is copied under its lock, while other tasks of the space go on working
     /// elsewhere: an operation of theirs is seen wholly or not at all, and of two on
-    /// ranges apart perhaps only the later one (so a child may have what its parent unmapped
-    /// and what it mapped then, and be over a limit that the parent kept). One flush at the end. After an error (no
+    /// ranges apart perhaps only the later one (so a child may have both a mapping that its parent unmapped
+    /// and one that it made then, and be over a limit that the parent kept). One flush at the end. After an error (no
     /// memory, no swap space) nothing has changed.
     ///
     /// O(slots + private pages present).
@@ -35,7 +35,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
-            // Free, as nobody knows the child yet; but a removal by the reverse map soon finds some of its pages.
+            // Free, as no task knows the child yet; but a removal by the reverse map soon finds some of its pages.
             let _child = child.pmap.locking.try_pmap();
             let forking = self.pmap.fork();
             let mut copy = Copy {
@@ -65,7 +65,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 struct Copy<'a, M: Platform, P: Policies<M>> {
     child: &'a Space<M, P>,
     forking: Forking<'a, M, P>,
-    /// The attachment that was inherited last, and what the child has for it.
+    /// The attachment that was inherited last, and the child's copy of it.
     last: Option<(Attached<M, P>, Attached<M, P>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Limits of what a space may have (`setrlimit`), and what new mappings are.
+//! Limits of a space (`setrlimit`), and the memory locks of new mappings.
 //!
 //! # Protocol
 //! Operations on different 2 MiB write no common line, so without a limit nothing is counted.
@@ -6,8 +6,8 @@
 //! ([`sync::counter::Limited`]: a share, or stock, of pages for each CPU). The [`Rules`] are written with all
 //! slots locked and read with one, so every operation is either in the sum or finds the counter.
 //!
-//! An operation counts what it changes under the locks of its slots, by before and after, as
-//! its last step that can fail: what shrinks is free for others at once.
+//! An operation counts its change under the locks of its slots, by before and after, as
+//! its last step that can fail: released pages are free for others at once.
 
 use super::Space;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Platform, SharedCell};
 use sync::counter::Limited;
 
-/// How large a stack grows unless something else is said.
+/// How large a stack grows unless a limit is set.
 const STACK: usize = 8 << 20;
 
 /// A space's limits.
@@ -34,9 +34,9 @@ pub(super) struct Limits<M: Machine> {
     rules: M::Cell<Rules<M>>,
 }
 
-/// What operations that map memory look at.
+/// The rules for operations that map memory.
 pub(super) struct Rules<M: Machine> {
-    /// What new mappings are beside what they are asked to be: [`Flags::LOCKED`],
+    /// The flags of new mappings beside those requested: [`Flags::LOCKED`],
     /// [`Flags::ON_FAULT`].
     pub(super) future: Flags,
     counters: [Option<Box<Counter<M>>>; 3],
@@ -71,7 +71,7 @@ impl<M: Machine> Limits<M> {
 
     /// There may be stacks from now on.
     pub(super) fn expect_stacks(&self) {
-        // Most find that, and write nothing.
+        // Most calls find it set, and write nothing.
         if !self.expects_stacks() {
             self.stacks.store(1, Ordering::Relaxed);
         }
@@ -84,7 +84,7 @@ impl<M: Machine> Limits<M> {
 }
 
 impl<M: Machine> Rules<M> {
-    /// Counts a change from `before` to `after`, unless a limit refuses what grows.
+    /// Counts a change from `before` to `after`, unless a limit refuses an increase.
     #[inline]
     pub(super) fn count(&self, before: Usage, after: Usage) -> Result<(), Error> {
         match self.counters {
@@ -118,7 +118,7 @@ impl<M: Machine> Rules<M> {
         })
     }
 
-    /// Releases in the first counters what a change takes away.
+    /// Releases in the first counters the pages that a change takes away.
     fn shrink(&self, counters: usize, change: impl Fn(Limit) -> (u64, u64)) {
         for (counter, limit) in self.counters.iter().zip(Limit::COUNTED).take(counters) {
             let (from, to) = change(limit);
@@ -145,7 +145,7 @@ impl<M: Machine> Counter<M> {
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Limits what the space may have to `bytes` (whole pages of it count), or lifts the limit.
+    /// Limits the space to `bytes` (whole pages of it count), or lifts the limit.
     ///
     /// Memory beyond the limit stays; nothing is added until it fits. A limit is exact:
     /// never passed, and nothing refused that fits. It costs a counter of 128 bytes a CPU;

@@ -8,7 +8,7 @@ use crate::tree::Locked;
 use crate::usage::Usage;
 use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
-/// All that says that memory stays.
+/// All flags of locked memory.
 const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -20,7 +20,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// # Errors
     /// [`Error::NotMapped`] also for a page that cannot be paged in, since tasks may do nothing
     /// with it, or since it lies behind its object's end; all of the range is locked then,
-    /// and what lies before that page is in memory. So it is after [`Error::OutOfMemory`] for want
+    /// and its pages before that one are in memory. So it is after [`Error::OutOfMemory`] for want
     /// of frames, and [`Error::Io`].
     pub fn lock(&self, range: VaRange, on_fault: bool) -> Result<(), Error> {
         self.reflag(range, ALL_LOCKS, locked(on_fault))?;
@@ -42,8 +42,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.reflag(range, ALL_LOCKS, Flags::NONE)
     }
 
-    /// Keeps the pages of all that is mapped in memory (`current`), and of all that will be
-    /// (`future`; `false` ends what an earlier call said), as [`Space::lock`] does. Locks the
+    /// Keeps the pages of all mappings in memory (`current`), and those of all future ones
+    /// (`future`; `false` ends an earlier call's), as [`Space::lock`] does. Locks the
     /// whole space: O(slots + regions), and the pages paged in.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// it. Then nothing has changed.
     pub fn lock_all(&self, current: bool, future: bool, on_fault: bool) -> Result<(), Error> {
         if !current && !future {
-            let reason = "neither what is mapped nor what will be is to be locked";
+            let reason = "neither current nor future mappings are to be locked";
             return Err(Error::Invalid { reason });
         }
         let how = locked(on_fault);
@@ -83,7 +83,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         debug_assert!(unlocked.is_ok(), "less is within all limits");
     }
 
-    /// Gives all that is mapped the locks `current`, and says what new mappings get.
+    /// Gives all mappings the locks `current`, and new ones `future`.
     fn set_all(&self, current: Option<Flags>, future: Flags) -> Result<(), Error> {
         self.vm.with_frames(|| self.try_set_all(current, future))
     }
@@ -126,8 +126,8 @@ fn locked(on_fault: bool) -> Flags {
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Pages in a new mapping, writable pages for writing; what is not available
-    /// comes when it is used. For want of memory the rest does, too.
+    /// Pages in a new mapping, writable pages for writing; pages that are not available
+    /// come when they are used. For want of memory the rest does, too.
     pub(super) fn populate(&self, range: VaRange) {
         for page in pages(range) {
             if let Err(Error::OutOfMemory(_)) = self.bring_usable(page) {

@@ -15,9 +15,9 @@ use alloc::sync::Arc;
 use core::cell::Cell;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// What is to be mapped, wherever it will be.
+/// A mapping to be made, at any address.
 pub(super) struct New<'a, M: Platform, P: Policies<M>> {
-    /// What is asked for; what it is, once it is mapped.
+    /// The requested flags; the mapping's own, once it is made.
     pub(super) flags: Cell<Flags>,
     /// With the first page of it that is mapped.
     pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
@@ -39,10 +39,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.map_as(&request).map(|_| ())
     }
 
-    /// Maps what `request` says, and returns where.
+    /// Maps `request`, and returns where.
     ///
-    /// Private writable memory reserves swap space. What `request` wants populated or
-    /// locked is there when the call returns, as far as there is memory.
+    /// Private writable memory reserves swap space. Pages that `request` wants populated or
+    /// locked are there when the call returns, as far as there is memory.
     pub fn map_as(&self, request: &Request<'_, M, P>) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(request.bytes) {
@@ -91,7 +91,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(at)
     }
 
-    /// `flags` without what the VM does not listen to.
+    /// `flags` without those that the VM ignores.
     fn honoured(&self, flags: Flags) -> Flags {
         match self.vm.overcommit() {
             Overcommit::Never => flags.without(Flags::NO_RESERVE),
@@ -169,8 +169,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(is_free)
     }
 
-    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and makes it what new
-    /// mappings of the space are. The last step that can fail.
+    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags of the space's
+    /// new mappings. The last step that can fail.
     fn admit(
         &self,
         held: &impl Holding,
@@ -185,7 +185,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         rules.count_new(before, Usage::of(attributes.flags, range.pages()))
     }
 
-    /// What a mapping of `new` at `range` has.
+    /// The attributes of a mapping of `new` at `range`.
     fn attributes(&self, new: &New<'_, M, P>, range: VaRange) -> Result<Attributes<M, P>, Error> {
         let attach = |(object, first): (&ObjectRef<M, P>, u64)| {
             // SAFETY: a pmap in an `Arc`, which the space keeps until nothing is mapped in it.

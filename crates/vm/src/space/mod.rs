@@ -1,6 +1,6 @@
-//! An address space: which ranges are mapped, and what a task may do there.
+//! An address space: which ranges are mapped, and with which rights.
 //!
-//! The pmap's tree of slots ([`crate::tree`]) says what is mapped: an operation locks
+//! The pmap's tree of slots ([`crate::tree`]) has the mappings: an operation locks
 //! the slots of its range and nothing else, so operations on different 2 MiB share no
 //! line. Where a mapping goes is found per CPU ([`arena`]).
 
@@ -59,17 +59,17 @@ pub const MAP_START: usize = 1 << 40;
 
 /// An address space. Dropping it unmaps all.
 ///
-/// The fields are written once; what operations write is elsewhere.
+/// The fields are written once; the data that operations write is elsewhere.
 pub struct Space<M: Platform, P: Policies<M>> {
     vm: Keep<M, P>,
-    /// What keeps the VM for the spaces that are forked from here.
+    /// Keeps the VM for the spaces that are forked from here.
     children: Children<M, P>,
     pmap: Arc<Pmap<M, P>>,
     arenas: Arenas<M>,
     /// The end of the heap.
     heap_end: Box<Padded<HeapLock<M, usize>>>,
     limits: Box<Padded<Limits<M>>>,
-    /// What the policy keeps of regions: nothing by default.
+    /// The policy's records of regions: nothing by default.
     regions: P::Regions,
 }
 
@@ -136,7 +136,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Self::in_pages(VaRange { start: at, end })
     }
 
-    /// What `range` may be in a request.
+    /// Checks that a request may name `range`.
     fn check(range: VaRange) -> Result<(), Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         if !range.start.is_multiple_of(PAGE_SIZE) {
@@ -146,7 +146,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return invalid("the length is zero or wraps around");
         }
         if range.start < LOWEST || range.end > HIGHEST {
-            return invalid("the range is outside of what tasks may map");
+            return invalid("the range is outside of a task's addresses");
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
     fn drop(&mut self) {
-        // Slot by slot: nobody maps here any more.
+        // Slot by slot: no task maps here any more.
         let mut occupied = self.pmap.tree.occupied(ALL);
         let cleared = occupied.try_for_each(|place| self.clear(place.range).map(drop));
         if cleared.is_err() {

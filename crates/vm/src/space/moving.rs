@@ -1,9 +1,9 @@
 //! Moving mappings to other addresses.
 //!
 //! A move takes one mapping, or all mappings in a range. The old and the new addresses are
-//! locked together; what can fail is done; then the pages go over, and what is mapped.
+//! locked together; all that can fail is done; then the pages and the mappings go over.
 //!
-//! Slots above 2 MiB have no pages, and are mapped alike. So before anything is locked the new
+//! Slots above 2 MiB have no pages, and equal attributes throughout. So before anything is locked the new
 //! place is subdivided as the old one is; a move that finds that another task has subdivided the old one
 //! further meanwhile begins anew.
 
@@ -18,7 +18,7 @@ use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// Flags that what stays behind does not keep.
+/// Flags that a mapping left behind does not keep.
 const LOCKS: Flags = Flags::LOCKED.with(Flags::ON_FAULT);
 
 /// Addresses with the same attributes that are to move.
@@ -27,13 +27,13 @@ pub(super) struct Run<M: Platform, P: Policies<M>> {
     pub(super) from: VaRange,
     /// Where they will be; longer if there is to be more.
     to: VaRange,
-    /// What they have; where they will be, once the run is ready.
+    /// Their attributes; those at their new place, once the run is ready.
     pub(super) attributes: Attributes<M, P>,
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
-    /// Moves what is mapped at `old` to `to`, which is at least as long, if that is free. What `to`
-    /// has more is new. One mapping, unless `place` takes several and the length stays.
+    /// Moves the mappings at `old` to `to`, which is at least as long, if that is free. The rest of `to`
+    /// is new. One mapping, unless `place` takes several and the length stays.
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
         let target = VaRange::sized(to.start, old.len());
         self.divide_as(old, to)?;
@@ -46,7 +46,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         let (before, after) = counted(&runs, place.leaves());
         // A mapping left behind is charged as the one that has gone, so a move that leaves
-        // nothing behind is charged for what is new only.
+        // none behind is charged for new pages only.
         let more = after.charged - before.charged;
         self.vm.commit(more)?;
         let prepared = self.rules(&two).count_new(before, after).and_then(|()| {
@@ -78,7 +78,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(true)
     }
 
-    /// Where what is mapped at `old` goes that goes to `to`.
+    /// The new places of the mappings at `old` when it moves to `to`.
     pub(super) fn goals(
         &self,
         old: VaRange,
@@ -154,7 +154,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         run.map_or(Ok(()), visit)
     }
 
-    /// Gets what it takes to map `runs` where they go, and to unmap them where they are; `false` if
+    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are; `false` if
     /// something is mapped where they go, or that is not subdivided as it must be.
     fn make_ready(&self, two: &Two<'_, M, P>, runs: &mut [Run<M, P>]) -> Result<bool, Error> {
         let tree = &self.pmap.tree;
@@ -237,7 +237,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-/// What `runs` count as where they are, and where they go; and what they `leave` behind.
+/// The usage of `runs` before the move and after it; with `leave`, mappings left behind count, too.
 fn counted<M: Platform, P: Policies<M>>(runs: &[Run<M, P>], leave: bool) -> (Usage, Usage) {
     let (mut before, mut after) = (Usage::NONE, Usage::NONE);
     for run in runs {

@@ -1,4 +1,4 @@
-//! Writing what is mapped to where it comes from (`msync`).
+//! Writing mapped pages to their stores (`msync`).
 
 use super::Space;
 use crate::error::Error;
@@ -16,11 +16,11 @@ pub(super) type Piece<M, P> = (Attached<M, P>, Range<u64>);
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Writes the dirty pages of the files that are mapped shared in `range` (its end rounded
-    /// up to pages). What tasks had written before the call is in the store after it.
+    /// up to pages). All stores made before the call are in the store after it.
     ///
     /// # Errors
     /// [`Error::NotMapped`] if part of the range is not mapped (then nothing is written), or
-    /// the first of the stores' errors; what was not written stays dirty.
+    /// the first of the stores' errors; pages not written stay dirty.
     pub fn sync(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let mut pieces = Vec::new();
@@ -38,7 +38,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         result
     }
 
-    /// Gives up what this space has of objects in `range` (its end rounded up to pages) and others
+    /// Gives up copies that this space has of objects in `range` (its end rounded up to pages) and that others
     /// might have changed (`MS_INVALIDATE`). All mappings of an object show the same pages, so
     /// there is nothing to give up.
     ///
@@ -62,7 +62,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         covered
     }
 
-    /// Adds to `pieces` what of an object is mapped shared here, if anything is.
+    /// Adds the pages of an object that are mapped shared here to `pieces`, if there are any.
     pub(super) fn add_piece(
         pieces: &mut Vec<Piece<M, P>>,
         mapped: &Mapped<'_, M, P>,

@@ -33,7 +33,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Gives the pages of `range` up: each may go until it is written again, and an access finds
-    /// what it had, or zeroes. Private anonymous memory only; otherwise as [`Space::discard`].
+    /// its content, or zeroes. Private anonymous memory only; otherwise as [`Space::discard`].
     pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
@@ -51,7 +51,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Pages in what is elsewhere; private memory that was never touched stays so.
+    /// Pages in the pages that are elsewhere; private memory that was never touched stays so.
     pub(super) fn will_need(&self, range: VaRange) -> Result<(), Error> {
         let range = self.mapped(range, |_| Ok(()))?;
         for address in (range.start..range.end).step_by(PAGE_SIZE) {

@@ -6,7 +6,7 @@
 //! some.
 //!
 //! Addresses right below a stack are not room: the stack may want to grow. A stack that is
-//! mapped while a task looks counts as mapped after what that task then maps.
+//! mapped while a task looks counts as mapped after the task's own mapping.
 
 use super::arena::alignment;
 use super::stack::GUARD;
@@ -88,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 // No place that begins before the last obstacle's end avoids it.
                 Some(end) => from = end,
                 None if take(here)? => return Ok(Some(at)),
-                // Another task was faster: look again, to see what is there now.
+                // Another task was faster: look again, to see its mapping.
                 None => {}
             }
         }

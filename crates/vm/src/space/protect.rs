@@ -25,7 +25,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// As [`Space::protect`], but pages nothing in; returns what is to be paged in.
+    /// As [`Space::protect`], but pages nothing in; returns the ranges to be paged in.
     fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
         let _write = self.pmap.locking.write();
         self.refuse_hole(range)?;

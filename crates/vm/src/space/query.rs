@@ -1,4 +1,4 @@
-//! What is mapped, told.
+//! Queries of mappings.
 
 use super::{HEAP_START, Space, whole_pages};
 use crate::error::Error;
@@ -11,18 +11,18 @@ use crate::tree::Mapped;
 use alloc::vec::Vec;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// A run of addresses that are mapped alike.
+/// A run of addresses that one mapping covers, as tasks see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Where it is.
     pub range: VaRange,
-    /// What it is.
+    /// Its flags.
     pub flags: Flags,
-    /// What of an object is mapped; nothing if the memory is private and anonymous.
+    /// The part of an object that is mapped; none if the memory is private and anonymous.
     pub object: Option<MappedObject>,
 }
 
-/// What of an object is mapped.
+/// The part of an object that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedObject {
     /// Which, as long as it lives.
@@ -34,7 +34,7 @@ pub struct MappedObject {
 }
 
 impl Region {
-    /// What tasks may do there.
+    /// The rights of tasks.
     pub fn prot(&self) -> Prot {
         self.flags.prot()
     }
@@ -53,7 +53,7 @@ impl Region {
         }
     }
 
-    /// Makes this region and `next` one if that begins where this ends, and goes on alike.
+    /// Makes this region and `next` one if that begins where this ends, with equal attributes.
     pub(super) fn absorb(&mut self, next: &Region) -> bool {
         let bytes = self.range.len() as u64;
         let behind = self.object.map(|object| MappedObject {
@@ -88,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         regions
     }
 
-    /// What is mapped at `address`, as of an instant: the page there.
+    /// The region of the page at `address`, as of an instant.
     pub fn region_at(&self, address: usize) -> Option<Region> {
         let start = address & !(PAGE_SIZE - 1);
         let end = start.checked_add(PAGE_SIZE)?;

@@ -1,4 +1,4 @@
-//! What the policy of regions is told and asked.
+//! Calls of the policy of regions.
 
 use super::Space;
 use super::map::New;
@@ -18,7 +18,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.region_mapped(range, new.flags.get(), object);
     }
 
-    /// What `attributes` say is mapped at `range` now, where nothing was.
+    /// A mapping with `attributes` is at `range` now, where nothing was.
     pub(super) fn region_like(&self, range: VaRange, attributes: &Attributes<M, P>) {
         let object = attributes.attachment.as_ref().map(|at: &Attached<M, P>| {
             let state = at.object().regions().clone();
@@ -27,7 +27,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.region_mapped(range, attributes.flags, object);
     }
 
-    /// Locks the map for a fault, when the policy has made what it wants copied the space's own.
+    /// Locks the map for a fault, when the policy has copied for the space all that it wants copied.
     #[inline]
     pub(super) fn read_map(&self, fault: PageFault) -> <P::Locking as MapLocking<M>>::Read<'_> {
         loop {

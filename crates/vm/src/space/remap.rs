@@ -23,7 +23,7 @@ pub enum Move {
     LeavingTo(usize),
 }
 
-/// What is locked to be remapped, and what the mapping has.
+/// The ranges locked for a remapping, and the mapping's attributes.
 type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
 
 impl Move {
@@ -31,7 +31,7 @@ impl Move {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
     }
 
-    /// Whether what stays as long as it is need not be one mapping.
+    /// Whether a range that keeps its length need not be one mapping.
     pub(super) fn takes_several(self) -> bool {
         matches!(self, Move::To(_) | Move::LeavingTo(_))
     }
@@ -39,17 +39,17 @@ impl Move {
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Makes the mapping at `old` (its end rounded up to pages) `bytes` long, and returns
-    /// where it is then. Its pages keep their content; what is new is as a new mapping's.
+    /// where it is then. Its pages keep their content; added pages are as a new mapping's.
     /// When it returns, no CPU reaches the pages where they were.
     ///
     /// A range that goes to a given place and keeps its length may have several mappings, with gaps between:
-    /// in these stays what is there. What is cut off may be anything. An empty `old` asks for
+    /// mappings in the gaps' new places stay. The part cut off may be anything. An empty `old` asks for
     /// another mapping of the shared memory that is there.
     ///
     /// # Errors
-    /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or what must be one mapping
+    /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or a range that must be one mapping
     /// is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has
-    /// changed, but that a place given by [`Move::To`] may have been cleared, and what is cut off
+    /// changed, but that a place given by [`Move::To`] may have been cleared, and the part cut off
     /// may have gone (as on Linux).
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
@@ -61,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return invalid("the address is not page-aligned, or the length wraps around");
         }
         let end = whole_pages(old.end);
-        // Of an empty range that is: the new place has the old one in its midst.
+        // For an empty range this means: the new place has the old one in its midst.
         if let Move::To(at) | Move::LeavingTo(at) = place
             && end.is_some_and(|end| at < end)
             && old.start < at.saturating_add(bytes)
@@ -75,7 +75,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let end = end.unwrap_or(usize::MAX);
         let old = VaRange { end, ..old };
         if place.leaves() && bytes != old.len() {
-            return invalid("what leaves its mapping behind must keep its length");
+            return invalid("a move that leaves its mapping must keep the length");
         }
         let moved = self.cut_before_move(old, bytes, place)?;
         let at = self.vm.with_frames(|| {
@@ -97,8 +97,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(at)
     }
 
-    /// Makes what is to move no longer than it will be: when it has moved nothing may fail any
-    /// more. What there is to move then.
+    /// Makes the range to be moved no longer than it will be: after the move nothing may fail any
+    /// more. Returns the range that is left to move.
     fn cut_before_move(&self, old: VaRange, bytes: usize, place: Move) -> Result<VaRange, Error> {
         match place {
             Move::To(at) if bytes < old.len() && old.end <= HIGHEST => {
@@ -113,12 +113,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// What is wrong with `old`, which ends where nothing can be mapped.
+    /// The error for `old`, which ends where nothing can be mapped.
     fn refuse_beyond(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         drop(self.lock_one(VaRange::sized(old.start, PAGE_SIZE), None)?);
         match place {
             Move::Never | Move::IfNeeded if bytes <= old.len() => {
-                let reason = "what is to be cut off ends where nothing can be mapped";
+                let reason = "the part to be cut off ends where nothing can be mapped";
                 Err(Error::Invalid { reason })
             }
             _ => Err(Error::NotOne { address: HIGHEST }),
@@ -148,7 +148,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// Unmaps what `old` has beyond `bytes`, if there is something that stays.
+    /// Unmaps the part of `old` beyond `bytes`, if something is mapped at its start.
     fn shrink(&self, old: VaRange, bytes: usize) -> Result<(), Error> {
         drop(self.lock_one(VaRange::sized(old.start, PAGE_SIZE), None)?);
         let rest = VaRange {
@@ -164,7 +164,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Lets `old` be `bytes` long if there is room behind it.
     fn grow_in_place(&self, old: VaRange, bytes: usize) -> Result<bool, Error> {
         let Ok(whole) = Self::in_pages_at(old.start, bytes) else {
-            // What is not one mapping cannot grow anywhere.
+            // A range that is not one mapping cannot grow anywhere.
             return self.lock_one(old, None).map(|_| false);
         };
         let more = VaRange {
@@ -176,7 +176,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !Part::make_room_if_free(tree.parts_of(&two, more), 1)? {
             return Ok(false);
         }
-        // The attachment is of what was there: the object must find what is new, too.
+        // The attachment covers the old range only: the object must find the added pages, too.
         let added = self.moved(&attributes, old.end, more)?;
         self.charging(more.len(), attributes.flags, || {
             let grown = Usage::of(attributes.flags, more.pages());
@@ -209,7 +209,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// What is mapped at `old` when it is mapped at `to`.
+    /// The attributes of the mapping at `old` when it is at `to`.
     pub(super) fn moved(
         &self,
         attributes: &Attributes<M, P>,

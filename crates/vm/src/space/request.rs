@@ -1,4 +1,4 @@
-//! What a mapping is asked to be.
+//! A request for a mapping.
 
 use crate::error::Error;
 use crate::flags::Flags;
@@ -7,7 +7,7 @@ use crate::policy::Policies;
 use crate::prot::Prot;
 use machine::{PAGE_SIZE, Platform};
 
-/// Where a mapping shall be.
+/// Where a mapping is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// Where there is room.
@@ -20,14 +20,14 @@ pub enum At {
     Free(usize),
 }
 
-/// What `mmap` is asked for; made by [`Request::anonymous`] or [`Request::object`], and
+/// A request of `mmap`; made by [`Request::anonymous`] or [`Request::object`], and
 /// changed from there. Private and readable on demand, unless said otherwise.
 pub struct Request<'a, M: Platform, P: Policies<M>> {
     pub(super) bytes: usize,
     pub(super) at: At,
     pub(super) flags: Flags,
     pub(super) populate: bool,
-    /// What is mapped, and from which of its pages on.
+    /// The object to be mapped, and from which of its pages on.
     pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
 }
 
@@ -63,13 +63,13 @@ impl<'a, M: Platform, P: Policies<M>> Request<'a, M, P> {
         })
     }
 
-    /// Stores reach all that map the same (`MAP_SHARED`).
+    /// Stores reach all that map the object (`MAP_SHARED`).
     pub fn shared(mut self) -> Self {
         self.flags = self.flags | Flags::SHARED;
         self
     }
 
-    /// Where it shall be.
+    /// Where it is to be.
     pub fn at(mut self, at: At) -> Self {
         self.at = at;
         self

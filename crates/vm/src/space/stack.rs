@@ -8,13 +8,13 @@ use crate::tree::{Attributes, Locked};
 use crate::usage::Usage;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// How far a stack stays away from what is mapped below it, and what is placed from a stack
+/// How far a stack stays away from a mapping below it, and a new mapping from a stack
 /// above it: Linux's `stack_guard_gap`.
 pub(super) const GUARD: usize = 256 * PAGE_SIZE;
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Lets the stack above `page`, where nothing is mapped, grow down to it; `false` if there
-    /// is none or it may not. `true` too if what is mapped has changed meanwhile.
+    /// is none or it may not. `true` too if the mappings have changed meanwhile.
     ///
     /// A stack is private anonymous memory with [`Flags::GROWS_DOWN`]. Without one in reach no
     /// lock of an empty slot is taken, and no memory.
@@ -41,8 +41,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    /// The end of the stack that something at `range` would be too close to, if there is one: what
-    /// is mapped next above it, less than [`GUARD`] away.
+    /// The end of the stack that something at `range` would be too close to, if there is one: the
+    /// next mapping above it, less than [`GUARD`] away.
     pub(super) fn stack_above(&self, range: VaRange) -> Option<usize> {
         if !self.limits.expects_stacks() {
             return None;
@@ -94,7 +94,7 @@ enum Surroundings {
     Changed,
 }
 
-/// What is in `locked`: `grown`, the first page of a stack with `flags` above it, and as much
+/// The state of `locked`: `grown`, the first page of a stack with `flags` above it, and as much
 /// below as it stays away from.
 fn surroundings<M: Platform, P: Policies<M>>(
     locked: &mut Locked<'_, M, P>,

@@ -1,4 +1,4 @@
-//! What a fault gets before it locks anything.
+//! Memory that a fault gets before it locks anything.
 
 use crate::error::Error;
 use crate::flags::Flags;
@@ -9,7 +9,7 @@ use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
 use machine::{Access, Frame, Platform};
 
-/// What a fault cannot go on without.
+/// A need of a fault.
 pub(super) enum Need<M: Platform, P: Policies<M>> {
     /// A page of zeroes.
     Zeroes,
@@ -21,12 +21,12 @@ pub(super) enum Need<M: Platform, P: Policies<M>> {
     Nothing,
 }
 
-/// What a fault has got, and frees if it was not needed.
+/// The memory that a fault has got; unneeded memory is freed.
 pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
-    /// Memory is short: what is read ahead would only go again, and what is needed with it.
+    /// Memory is short: pages read ahead would only go again, and the page that is needed with them.
     is_short: bool,
-    /// A page that nobody knows, and whether it is all zero.
+    /// A page that no other task knows, and whether it is all zero.
     frame: Option<(Frame, bool)>,
     /// Why there are no zeroes.
     failed: Option<Error>,
@@ -48,8 +48,8 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         }
     }
 
-    /// Gets what a first touch in `slot` probably needs, which a look without its lock
-    /// tells. A wrong guess costs another look. Without memory it may still be that nothing
+    /// Gets the memory that a first touch in `slot` probably needs, judged by a look without its
+    /// lock. A wrong guess costs another look. Without memory it may still be that nothing
     /// is needed.
     #[inline]
     pub(super) fn guess(&mut self, slot: &Slot<M, P>, access: Access) {
@@ -62,7 +62,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         self.failed = self.frame(content).err();
     }
 
-    /// Gets what is needed. May sleep.
+    /// Meets the need. May sleep.
     pub(super) fn get(&mut self, need: Need<M, P>) -> Result<(), Error> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
@@ -131,7 +131,7 @@ impl<M: Platform, P: Policies<M>> Drop for Supply<'_, M, P> {
     }
 }
 
-/// What memory mapped with `flags` is read ahead.
+/// How memory mapped with `flags` is read ahead.
 pub(super) fn advice(flags: Flags) -> Advice {
     if flags.has(Flags::RANDOM) {
         Advice::Random

@@ -7,8 +7,8 @@
 //!    space's limits is the last step that can fail.
 //! 2. **Clear and flush** ([`Removal::pages`]): entries out of the tables, PV entries off their
 //!    pages' lists; flush the TLBs of the CPUs that may have the translations; then free frames.
-//! 3. **Set** what is mapped from now on, and release the slots ([`Unmapping::finish`]).
-//! 4. **Give back**: reserved swap space, objects that nobody maps any more. With nothing mapped
+//! 3. **Set** the new mapping, or none, and release the slots ([`Unmapping::finish`]).
+//! 4. **Give back**: reserved swap space, objects that are not mapped any more. With nothing mapped
 //!    also the addresses, to be used again first, and tables that are not needed.
 
 use super::Space;
@@ -67,7 +67,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut removal = removal.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
         let (mut usage, mut attached) = (Usage::NONE, Vec::new());
         for part in removal.locked.occupied() {
-            // Without room an object may end here; that waits for no lock, and nobody waits any more
+            // Without room an object may end here; that waits for no lock, and no task waits any more
             // for the slots that are locked.
             let (of_part, _) = keep_attachments(&part, &mut attached);
             usage += of_part;
@@ -75,7 +75,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let rules = self.rules_mut(&mut removal.locked);
         rules.future = Flags::NONE;
         let counted = rules.count(usage, Usage::NONE);
-        debug_assert!(counted.is_ok(), "what shrinks is not refused");
+        debug_assert!(counted.is_ok(), "a decrease is never refused");
         removal.pages();
         removal
             .locked
@@ -116,7 +116,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
     space: &'a Space<M, P>,
     removal: Removal<'a, M, P>,
-    /// What the mappings count as.
+    /// The usage of the mappings.
     usage: Usage,
     /// Keeps their objects. An object may go with its last attachment, and write; so not while
     /// slots are locked.
@@ -124,7 +124,7 @@ pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
-    /// Locks `range`, and gets what it takes to change what is mapped there.
+    /// Locks `range`, and gets all that is needed to change the mappings there.
     #[track_caller]
     #[inline(always)]
     pub(super) fn lock(space: &'a Space<M, P>, range: VaRange) -> Result<Self, Error> {
@@ -143,18 +143,18 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
         Ok(unmapping)
     }
 
-    /// What is locked.
+    /// The locked range.
     pub(super) fn locked(&self) -> &Locked<'a, M, P> {
         &self.removal.locked
     }
 
-    /// What the mappings count as.
+    /// The usage of the mappings.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
 
     /// Takes the mappings away, puts one with `attributes` in their place, or nothing, and gives back
-    /// what they had reserved. When it returns, no CPU can reach the pages that were there.
+    /// their reservations. When it returns, no CPU can reach the pages that were there.
     /// Says whether tables may be left that are not needed.
     #[inline(always)]
     pub(super) fn finish(mut self, attributes: Option<Attributes<M, P>>) -> bool {
@@ -170,8 +170,8 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     }
 }
 
-/// Keeps what `part` is attached to in `kept`, as far as there is room for it; what it
-/// counts as, and whether there was.
+/// Keeps the attachments of `part` in `kept`, as far as there is room for them; returns its
+/// usage, and an error if room was missing.
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,

@@ -3,8 +3,8 @@
 //! Pages that are written together go to neighbouring slots, in one write; CPUs that swap out
 //! beside each other write no common line of the table. So each CPU has a *region* of 64
 //! slots to itself, from which it carves runs; when that has no run of the wanted length it
-//! moves on to the next that nobody has. If a few of these are too fragmented, or there are
-//! none, it takes what is free anywhere, other CPUs' regions included.
+//! moves on to the next that no CPU has. If a few of these are too fragmented, or there are
+//! none, it takes free slots anywhere, other CPUs' regions included.
 //!
 //! A byte for each region says whether a CPU has it and whether it seemed to be full. That
 //! is where to look first and no more: a slot is free if its word is 0, and taken by
@@ -17,7 +17,7 @@
 //! words only went from free to taken meanwhile, but for releases that have not returned: at
 //! the end of the search none was free. Otherwise the search begins anew.
 //!
-//! On weakly ordered CPUs too: a task that finds a slot taken has acquired what its owner knew when it
+//! On weakly ordered CPUs too: a task that finds a slot taken has acquired all that its owner had when it
 //! took it, so that if its owner knew of a slot freed before, the second count has it.
 
 use super::slot::Word;
@@ -156,7 +156,7 @@ impl<M: Platform> SwapSpace<M> {
         self.hints[region].store(hint, Ordering::Relaxed);
     }
 
-    /// Takes what is free wherever it is, beginning with regions that do not seem full.
+    /// Takes free slots anywhere, beginning with regions that do not seem full.
     #[cold]
     fn anywhere(&self, words: &[Word]) -> Option<Range<u32>> {
         let home = self.home(&M::pin());

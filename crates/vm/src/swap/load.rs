@@ -5,11 +5,11 @@ use super::space::SwapSpace;
 use core::mem;
 use machine::{Frame, PagerError, Platform};
 
-/// What [`SwapSpace::begin_in`] finds; `H` is what holds a page.
+/// The result of [`SwapSpace::begin_in`]; `H` holds a page.
 pub enum SwapIn<'a, M: Platform, H> {
     /// The content is in memory.
     Cached(H),
-    /// It is not, and nobody reads it in: the caller does.
+    /// It is not, and no task reads it in: the caller does.
     Load(Loading<'a, M>),
     /// The slot is free, or its owner needs no cache: the page-table entry with its
     /// number is gone.
@@ -24,15 +24,15 @@ pub struct Loading<'a, M: Platform> {
     slot: u32,
 }
 
-/// What came of [`SwapSpace::uncache`].
+/// The result of [`SwapSpace::uncache`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "who has the page's references depends on it"]
+#[must_use = "it says which side has the page's references"]
 pub enum Eviction {
     /// The page is out of the cache and frozen: the caller's alone.
     Evicted,
     /// The page stays in the cache, or never was there.
     Kept,
-    /// Nobody needs the slot any more and it is free; the page was not frozen, and the
+    /// The slot is not needed any more and is free; the page was not frozen, and the
     /// cache's reference is the caller's.
     Released,
 }
@@ -42,7 +42,7 @@ impl<M: Platform> SwapSpace<M> {
     /// the caller the right to read it in; waits while another task does. O(1) but for that.
     ///
     /// `hold` takes a reference of the page in a frame, unless that has none (as
-    /// `Page::try_retain`, with acquire ordering); what it gives releases the page when dropped. It may
+    /// `Page::try_retain`, with acquire ordering); its result releases the page when dropped. It may
     /// be asked for a frame that has nothing to do with the slot any more.
     ///
     /// The caller has a reference of the slot; or it looks, when it has locked its page-table
@@ -75,14 +75,14 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// The right to read a slot in that is still needed, if its content is not in memory and
-    /// nobody is busy with it: for a caller that expects it to be wanted. Waits for nothing. O(1).
+    /// no task is busy with it: for a caller that expects it to be wanted. Waits for nothing. O(1).
     pub fn try_load(&self, slot: u32) -> Option<Loading<'_, M>> {
         let absent = |word: Word| word.is_absent().then(|| word.busy());
         self.change(slot, absent)?;
         Some(Loading { space: self, slot })
     }
 
-    /// Takes `frame` out of the cache, if the slot's content is there and nobody reads or
+    /// Takes `frame` out of the cache, if the slot's content is there and no task reads or
     /// evicts it now. The slot's content is on the pager, as it is in the frame. O(1).
     ///
     /// `freeze` drops all references of the page at once if there are no others than the
@@ -125,7 +125,7 @@ impl<M: Platform> Loading<'_, M> {
     }
 
     /// Puts `frame`, which has the slot's content, into the cache, with a reference of its
-    /// page that the caller gives, and wakes the tasks that wait. `false` if nobody needs the slot any
+    /// page that the caller gives, and wakes the tasks that wait. `false` if the slot is not needed any
     /// more: it is free, and the reference is the caller's still.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {

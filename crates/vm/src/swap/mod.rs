@@ -1,10 +1,10 @@
-//! Swap space: the account of what may come to be needed, and the store itself.
+//! Swap space: the account of pages that may come to be needed, and the store itself.
 //!
 //! [`PerCpuSwap`] counts the pages that private mappings may come to need (committed
 //! memory); it knows of no device. [`SwapSpace`] is the device: a [`machine::Pager`] and a
 //! table with one word for each *slot*, which is room for one page.
 //!
-//! # What a slot's word says
+//! # A slot's word
 //! | field | meaning |
 //! |---|---|
 //! | references | page-table entries that hold the slot's number, and one for the task that writes the page out |
@@ -16,8 +16,8 @@
 //! and no other structure has to agree with it.
 //!
 //! # Protocol
-//! Every change of a word is one compare-and-swap; the task that makes a change does what follows
-//! from it: clearing `WAITERS` wakes, making the word 0 counts the slot as free, and the task that
+//! Every change of a word is one compare-and-swap; the task that makes a change acts
+//! on it: clearing `WAITERS` wakes, making the word 0 counts the slot as free, and the task that
 //! takes a frame out of a word has the cache's reference of its page.
 //!
 //! ```text
@@ -37,7 +37,7 @@
 //! - *A look-up returns no stranger.* The cache has a reference while the word says `CACHED`.
 //!   A frame whose page was held and is still in the word at the second look had the cache's
 //!   reference when it was held: had it been freed and used anew in between, then holding it
-//!   has acquired what its new owner released, and the second look sees the change of the
+//!   has acquired all that its new owner released, and the second look sees the change of the
 //!   word that came before.
 //! - *A look-up needs no lock*, and writes the page's line only. It may succeed while the slot
 //!   is `BUSY` with an eviction: then the page has one more reference, and freezing fails; or
@@ -45,11 +45,11 @@
 //! - *An evicted page is not freed before the word has changed*: the task that froze it owns it until
 //!   then, so no look-up finds its frame with another page in it.
 //! - *The slot stays while it is `BUSY`*: the last release leaves no reference, and clearing
-//!   `BUSY` frees the slot. So nobody writes to a slot that is read still.
+//!   `BUSY` frees the slot. So no task writes to a slot that is still being read.
 //! - *No wake-up is lost*: `WAITERS` is set under the lock of the queue's bucket while the
 //!   word is `BUSY`; clearing it wakes under that lock, after the sleeper is queued.
 //!
-//! Sleeping, not spinning: reading may take milliseconds. Nothing else here waits for anybody.
+//! Sleeping, not spinning: reading may take milliseconds. No other step waits.
 
 mod allocate;
 mod load;

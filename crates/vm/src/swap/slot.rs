@@ -2,7 +2,7 @@
 
 use machine::{Atomic, AtomicInt, Frame, Machine, Ordering};
 
-/// What is known of a slot, in 64 bits: 29 of references, 32 of the frame, 3 flags.
+/// The state of a slot, in 64 bits: 29 of references, 32 of the frame, 3 flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word(u64);
 
@@ -13,14 +13,14 @@ const FRAME_SHIFT: u32 = 3;
 const FRAME: u64 = (u32::MAX as u64) << FRAME_SHIFT;
 const REFERENCES_SHIFT: u32 = FRAME_SHIFT + 32;
 const REFERENCE: u64 = 1 << REFERENCES_SHIFT;
-/// Half of what fits: counting beyond is an error, long before a count wraps.
+/// Half of the largest count: counting beyond is an error, long before a count wraps.
 const MOST: u32 = 1 << (63 - REFERENCES_SHIFT);
 
 impl Word {
-    /// Nobody's slot.
+    /// A free slot.
     pub(super) const FREE: Word = Word(0);
 
-    /// One reference, and no part in the cache: what would be the frame says so.
+    /// One reference, and no part in the cache, as the bits of the frame say.
     pub(super) const OWNED: Word = Word(REFERENCE | 1 << FRAME_SHIFT);
 
     /// One reference, and `frame` in the cache.
@@ -51,7 +51,7 @@ impl Word {
         self.0 & BUSY != 0
     }
 
-    /// Whether the content is on the pager only, and nobody reads it in.
+    /// Whether the content is on the pager only, and no task reads it in.
     pub(super) fn is_absent(self) -> bool {
         self.references() > 0 && self.0 & (FRAME | CACHED | BUSY) == 0
     }
@@ -74,18 +74,18 @@ impl Word {
         Word(self.0 + REFERENCE)
     }
 
-    /// With one reference less: what is left of the slot.
+    /// With one reference less: free, if it was the last of an idle slot.
     pub(super) fn released(self) -> Word {
         assert!(self.references() > 0, "a swap slot is released twice");
         Word(self.0 - REFERENCE).kept()
     }
 
-    /// No longer busy, with `frame` in the cache: what is left of the slot.
+    /// No longer busy, with `frame` in the cache; free if no reference is left.
     pub(super) fn settled(self, frame: Option<Frame>) -> Word {
         Word(self.0 & !(BUSY | WAITERS)).with_frame(frame).kept()
     }
 
-    /// Free if nobody refers to the slot and nobody is busy with it.
+    /// Free if the slot has no references and no task is busy with it.
     fn kept(self) -> Word {
         if self.references() == 0 && !self.is_busy() {
             Word::FREE
@@ -106,7 +106,7 @@ pub(super) struct Slot<M: Machine>(M::AtomicU64);
 impl<M: Machine> Slot<M> {
     pub(super) fn new() -> Self {
         const {
-            // A checker's atomics are larger than what they stand for.
+            // A checker's atomics are larger than the plain ones.
             assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 8);
         }
         Slot(M::AtomicU64::new(0))
@@ -119,9 +119,9 @@ impl<M: Machine> Slot<M> {
         Word(self.0.load(Ordering::Acquire))
     }
 
-    /// Makes the word what `next` says, however often that takes, unless it is `None`; the
-    /// word before and after. Acquire and release: see [`Slot::load`]; acquire if it is, too:
-    /// a task that finds a slot taken knows what its owner knew.
+    /// Replaces the word by `next` of it, trying again until that succeeds, unless that is `None`; returns the
+    /// word before and after. Acquire and release: see [`Slot::load`]; acquire if it is `None`, too:
+    /// a task that finds a slot taken has acquired all that its owner had.
     #[inline]
     pub(super) fn change(&self, next: impl Fn(Word) -> Option<Word>) -> Option<(Word, Word)> {
         let mut old = self.0.load(Ordering::Acquire);
@@ -146,11 +146,11 @@ impl<M: Machine> Slot<M> {
     pub(super) fn retain(&self) {
         // Relaxed: it says nothing but that the slot stays, which it does anyway.
         let old = Word(self.0.fetch_add(REFERENCE, Ordering::Relaxed)).references();
-        assert!(old > 0, "a swap slot is retained that nobody has");
+        assert!(old > 0, "a free swap slot is retained");
         assert!(old < MOST, "swap slot references overflow");
     }
 
-    /// Says that the caller is about to sleep; `false` if nobody is busy any more. Under the
+    /// Says that the caller is about to sleep; `false` if no task is busy any more. Under the
     /// lock of the queue, which orders it.
     #[inline]
     pub(super) fn wait(&self) -> bool {
@@ -158,7 +158,7 @@ impl<M: Machine> Slot<M> {
         self.change(waited_for).is_some()
     }
 
-    /// What waiters sleep on.
+    /// The address that waiters sleep on.
     pub(super) fn key(&self) -> *const () {
         core::ptr::from_ref(self).cast()
     }

@@ -1,4 +1,4 @@
-//! The table of slots, and what is counted.
+//! The table of slots, and its counts.
 
 use super::slot::{Slot, Word};
 use crate::error::Error;
@@ -30,7 +30,7 @@ pub struct SwapSpace<M: Platform> {
     waiting: Hashed<M>,
 }
 
-/// What CPUs carve from: slots on lines of their own.
+/// The unit that a CPU carves runs from: slots on lines of their own.
 #[repr(align(128))]
 struct Region<M: Platform>([Slot<M>; REGION]);
 
@@ -54,7 +54,7 @@ impl<M: Platform> SwapSpace<M> {
     /// If the kernel's heap has no room for the table.
     pub fn new(cpus: CpuRange, pager: Box<dyn Pager<M>>, slots: u32) -> Result<Self, Error> {
         let regions = (slots as usize).div_ceil(REGION);
-        // Whole lines: a smaller block would share its own with what one CPU writes.
+        // Whole lines: a smaller block would share its own with data that one CPU writes.
         let hints = regions.next_multiple_of(align_of::<Padded<()>>());
         let space = SwapSpace {
             pager,
@@ -80,9 +80,9 @@ impl<M: Platform> SwapSpace<M> {
         self.slots
     }
 
-    /// Slots that are not free; exact while nobody takes or frees any. O(CPUs).
+    /// Slots that are not free; exact while no task takes or frees any. O(CPUs).
     pub fn used(&self) -> u64 {
-        // In this order: what has been freed was taken before.
+        // In this order: each freed slot was taken before.
         let freed = self.freed();
         self.allocated().saturating_sub(freed)
     }
@@ -96,13 +96,13 @@ impl<M: Platform> SwapSpace<M> {
     /// has a reference, or locks an entry that has.
     ///
     /// # Panics
-    /// If nobody has one, or beyond 2²⁸ references.
+    /// If it has none, or beyond 2²⁸ references.
     #[inline]
     pub fn retain(&self, slot: u32) {
         self.slot(slot).retain();
     }
 
-    /// Adds a reference if `frame` is in the slot's cache, another has a reference, and nobody
+    /// Adds a reference if `frame` is in the slot's cache, another has a reference, and no task
     /// is busy with the slot; by a caller that holds the frame's page.
     pub fn retain_if(&self, slot: u32, frame: Frame) -> bool {
         let here = |word: Word| {
@@ -129,7 +129,7 @@ impl<M: Platform> SwapSpace<M> {
         self.slot(slot).load().references()
     }
 
-    /// Whether the slot's content is cached in `frame`. What a fault asks once more when it
+    /// Whether the slot's content is cached in `frame`. A fault asks once more when it
     /// has locked its page-table entry, unless it had a reference of the slot all the time.
     pub fn holds(&self, slot: u32, frame: Frame) -> bool {
         self.slot(slot).load().frame() == Some(frame)
@@ -172,7 +172,7 @@ impl<M: Platform> SwapSpace<M> {
         (&self.table[region].0[..count], first..first + count as u32)
     }
 
-    /// Changes the slot's word ([`Slot::change`]), and does what follows from it.
+    /// Changes the slot's word ([`Slot::change`]), wakes waiters, and counts.
     #[inline]
     pub(super) fn change(
         &self,
@@ -210,7 +210,7 @@ impl<M: Platform> SwapSpace<M> {
         own.allocated.fetch_add(count, Ordering::Release);
     }
 
-    /// Sleeps until nobody is busy with the slot, or a little less.
+    /// Sleeps until no task is busy with the slot, or a little less.
     pub(super) fn wait(&self, slot: u32) {
         let slot = self.slot(slot);
         self.waiting.sleep(slot.key(), || slot.wait());

@@ -1,4 +1,4 @@
-//! Walking all slots so that nobody overtakes.
+//! Walking all slots so that no operation overtakes.
 
 use super::locked::{Held, lock, unlock};
 use super::part::Part;
@@ -9,7 +9,7 @@ use machine::{Platform, VaRange};
 /// A walk over a tree that holds one slot, and takes the next before it releases it.
 ///
 /// An operation holds all slots of its range to its end, and takes them in the same order:
-/// so it is either done wherever the walk comes, or nowhere. Operations on ranges apart
+/// so the walk finds it done in all of its range, or nowhere. Operations on ranges apart
 /// may be seen in another order than they were done in.
 ///
 /// Empty slots are passed over without their locks, and looked at again with the next slot locked:
@@ -69,7 +69,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
         self.tree.occupied(range).next()
     }
 
-    /// Lets the held slot go and holds `next`.
+    /// Releases the held slot and holds `next`.
     fn release(&mut self, next: Option<(Place<'a, M, P>, Held<M>)>) {
         if let Some((place, held)) = core::mem::replace(&mut self.held, next) {
             unlock(place.slot, held);

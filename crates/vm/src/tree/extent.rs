@@ -1,11 +1,11 @@
-//! What is mapped: attributes, and runs of addresses that have them.
+//! Mappings: attributes, and runs of addresses that have them.
 
 use crate::flags::Flags;
 use crate::object::Attached;
 use crate::policy::Policies;
 use machine::{Platform, VaRange};
 
-/// What a mapping has beside its place. 16 bytes.
+/// The attributes of a mapping: all but its place. 16 bytes.
 pub(crate) struct Attributes<M: Platform, P: Policies<M>> {
     pub(crate) flags: Flags,
     /// Which object is mapped, and where in it; none if the memory is anonymous and private.
@@ -13,7 +13,7 @@ pub(crate) struct Attributes<M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Attributes<M, P> {
-    /// Of memory that is nobody else's.
+    /// Of private anonymous memory.
     pub(crate) const fn private(flags: Flags) -> Self {
         Attributes {
             flags,
@@ -38,7 +38,7 @@ impl<M: Platform, P: Policies<M>> PartialEq for Attributes<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Attributes<M, P> {
-    /// Whether what has these and, behind it, what has `next` are one mapping to tasks.
+    /// Whether a mapping with these and one with `next` behind it are one mapping to tasks.
     pub(crate) fn go_on_in(&self, next: &Self) -> bool {
         let object = match (&self.attachment, &next.attachment) {
             (None, None) => true,
@@ -49,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Attributes<M, P> {
     }
 }
 
-/// What is mapped at `range`, as an operation that holds its slot sees it.
+/// The mapping at `range`, as an operation that holds its slot sees it.
 pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
     pub(crate) range: VaRange,
     pub(crate) flags: Flags,
@@ -57,12 +57,12 @@ pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Mapped<'_, M, P> {
-    /// Whether its pages are nobody else's but those that a fork shares.
+    /// Whether its pages are its own, except those that a fork shares.
     pub(crate) fn is_private_anonymous(&self) -> bool {
         self.attachment.is_none() && !self.flags.has(Flags::SHARED)
     }
 
-    /// What it is, wherever it is.
+    /// Its attributes.
     pub(crate) fn attributes(&self) -> Attributes<M, P> {
         Attributes {
             flags: self.flags,
@@ -87,7 +87,7 @@ impl<M: Platform, P: Policies<M>> Clone for Extent<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Extent<M, P> {
-    /// What of it lies in `range`, with which it overlaps.
+    /// The part of it in `range`, which it overlaps.
     pub(super) fn cut_to(&self, range: VaRange) -> Mapped<'_, M, P> {
         Mapped {
             range: self.range.common(range),

@@ -1,4 +1,4 @@
-//! What is mapped in a slot of level 0 that is not uniform: an ordered map of extents.
+//! The mappings in a slot of level 0 that is not uniform: an ordered map of extents.
 //!
 //! A sorted vector: a lookup is O(log n), a change O(n) by a memory move (an extent is
 //! 32 bytes, and 512 pages bound their number). Room for a change is made before it
@@ -72,7 +72,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.join(first, first + count);
     }
 
-    /// Changes the attributes of what is in `range`. There must be room.
+    /// Changes the attributes of the extents in `range`. There must be room.
     pub(super) fn update(&mut self, range: VaRange, change: impl Fn(&mut Attributes<M, P>)) {
         let (first, last) = self.isolate(range);
         for extent in &mut self.sorted[first..last] {
@@ -81,7 +81,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.join(first, last);
     }
 
-    /// Splits what reaches over the ends of `range`; the indices of what is in it.
+    /// Splits the extents that reach over the ends of `range`; returns the indices of those in it.
     fn isolate(&mut self, range: VaRange) -> (usize, usize) {
         self.split(range.start);
         self.split(range.end);

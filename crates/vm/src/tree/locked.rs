@@ -11,7 +11,7 @@ use core::iter;
 use machine::{Platform, VaRange};
 use sync::RawLock;
 
-/// What the holder of a slot's lock gives back; `None` if it was taken unwatched.
+/// The token that the holder of a slot's lock gives back; `None` if it was taken unwatched.
 pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
 /// Its holder has a slot locked, at least.
@@ -21,14 +21,14 @@ impl<M: Platform, P: Policies<M>> Holding for Locked<'_, M, P> {}
 impl<M: Platform, P: Policies<M>> Holding for Two<'_, M, P> {}
 impl<M: Platform, P: Policies<M>> Holding for Part<'_, M, P> {}
 
-/// A range of addresses, locked: nobody else changes what is mapped there.
+/// A range of addresses, locked: no other task changes the mappings there.
 ///
 /// The slots themselves remember that they are held: while they are they get no nodes,
 /// so a walk finds the same slots again, to act on them and to release them. Observers
 /// see the lock of the first slot, which stands for all.
 pub(crate) struct Locked<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
-    /// What is held so far; ends where a slot does, or where the request does.
+    /// The range held so far; ends where a slot does, or where the request does.
     range: VaRange,
     /// The slot at the range's start.
     first: Option<(Place<'a, M, P>, Held<M>)>,
@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         self.lock_from(range, false)
     }
 
-    /// The slots that `range` reaches into and that are held, with what it covers of them.
+    /// The slots that `range` reaches into and that are held, each with the range's part of it.
     /// No two of them are to be used at once if they are the same.
     pub(crate) fn parts_of<'a>(
         &'a self,
@@ -122,7 +122,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
     }
 
-    /// Locks what `range` has in common with `place`, which is of level 0.
+    /// Locks the part of `range` that lies in `place`, which is of level 0.
     #[track_caller]
     pub(crate) fn lock_small(&self, place: Place<'_, M, P>, range: VaRange) -> Locked<'_, M, P> {
         debug_assert_eq!(place.level, 0);
@@ -175,7 +175,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         })
     }
 
-    /// The slots held, in order, with what the range covers of them.
+    /// The slots held, in order, each with the range's part of it.
     pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
         let range = self.range;
         self.places().map(move |place| Part::new(place, range))
@@ -188,7 +188,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         places.map(move |place| Part::new(place, range))
     }
 
-    /// As [`Locked::parts`], with what `range`, which lies in what is locked, covers of them.
+    /// As [`Locked::parts`], for `range`, which lies in the locked range.
     pub(crate) fn parts_in(&mut self, range: VaRange) -> impl Iterator<Item = Part<'_, M, P>> {
         self.tree
             .places(range)
@@ -198,7 +198,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     /// Calls `visit` with each mapping in the range, in order, up to the first error.
     ///
     /// # Errors
-    /// [`Error::NotMapped`] if part of the range is not mapped; or what `visit` says.
+    /// [`Error::NotMapped`] if part of the range is not mapped; or those of `visit`.
     pub(crate) fn visit(
         &mut self,
         mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
@@ -234,7 +234,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         last
     }
 
-    /// Locks what comes after the first slot.
+    /// Locks the slots after the first.
     #[inline(never)]
     fn extend_over(&mut self, range: VaRange) -> Result<(), Error> {
         let start = self.range.end;
@@ -247,7 +247,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         Ok(())
     }
 
-    /// Locks `place`, which follows on what is held, as the first step or the next. `false` if it has
+    /// Locks `place`, which follows the slots held, as the first step or the next. `false` if it has
     /// got a node instead.
     #[track_caller]
     #[inline(always)]
@@ -321,7 +321,7 @@ pub(super) fn lock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, watched: bool
     }
 }
 
-/// Releases what `lock` acquired; `held` is what it returned.
+/// Releases a slot that `lock` acquired; `held` is its result.
 #[inline]
 pub(super) fn unlock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, held: Held<M>) {
     // SAFETY: the lock is held by the caller: watched if there is something to give

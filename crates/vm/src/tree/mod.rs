@@ -7,14 +7,14 @@
 //! # Protocol
 //! - Nodes stay until the tree is dropped, so a descent takes no lock and writes
 //!   nothing: an acquire load in each slot on the way.
-//! - The slots that have no node tell what is mapped. An operation locks all of these in
+//! - The slots that have no node have the mappings. An operation locks all of these in
 //!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
 //!   atomic, and two of them cannot wait for each other.
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
 //!   released and descended into. That changes no mapping, so an operation may fail
 //!   after it.
-//! - After locking a slot one looks again whether it has got a node: then it says
-//!   nothing any more, and one goes on below.
+//! - An operation that has locked a slot looks again whether it has got a node: then the slot
+//!   has no mappings any more, and the operation goes on below.
 //! - A range within one empty slot above level 0 is known to be a hole without a lock:
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
@@ -46,7 +46,7 @@ use machine::{Platform, VaRange, pte};
 use slot::{FAN_OUT, FAN_OUT_SHIFT};
 use state::State;
 
-/// log2 of what a slot of level 0 covers.
+/// log2 of the bytes that a slot of level 0 covers.
 const BASE_SHIFT: u32 = 21;
 /// The level of the root's slots.
 const TOP: u32 = 4;
@@ -134,7 +134,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
             State::Empty => None,
             State::Whole => Some(place.range.end),
             State::Parts => self.lock_small(place, range).last_end(),
-            // Since it was come by; once its lock is free, the node is there.
+            // Since the walk reached it; once its lock is free, the node is there.
             State::Divided => {
                 unlock(place.slot, lock(place.slot, false));
                 self.obstacle(range.common(place.range))

@@ -1,4 +1,4 @@
-//! A slot that is held, and what an operation wants of it.
+//! A slot that is held, and an operation's part of it.
 
 use super::extent::{Attributes, Extent, Mapped};
 use super::slot::{Inside, Kind};
@@ -19,7 +19,7 @@ pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
-    /// What `range` has of `place`, whose lock is held while this lives.
+    /// The part of `place` in `range`; its lock is held while this lives.
     pub(super) fn new(place: Place<'a, M, P>, range: VaRange) -> Self {
         Part {
             place,
@@ -32,13 +32,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.range
     }
 
-    /// What `range`, which lies in this one, has of the slot. The two are not to be used at
+    /// The part of the slot in `range`, which lies in this one. The two are not to be used at
     /// once.
     pub(crate) fn cut(&mut self, range: VaRange) -> Part<'_, M, P> {
         Part::new(self.place, range)
     }
 
-    /// As [`Part::cut`], while nobody changes what is mapped.
+    /// As [`Part::cut`], while no task changes the mappings.
     pub(crate) fn again(&self, range: VaRange) -> Part<'a, M, P> {
         Part::new(self.place, range)
     }
@@ -53,7 +53,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.place.slot.is_empty()
     }
 
-    /// Whether the slot has no entry that says anything.
+    /// Whether all entries of the slot are empty and its table is not shared.
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
     }
@@ -74,7 +74,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.place.range
     }
 
-    /// Whether all of the slot is mapped alike, as memory that is nobody else's.
+    /// Whether all of the slot is mapped with equal attributes, as private anonymous memory.
     pub(crate) fn is_uniform_private(&self) -> bool {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
         let mapped = unsafe { &*self.place.slot.inside() }.whole(self.place.range);
@@ -143,7 +143,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         result
     }
 
-    /// What is mapped at the range's start.
+    /// The mapping at the range's start.
     #[inline]
     pub(crate) fn first(&self) -> Option<Mapped<'_, M, P>> {
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
@@ -174,12 +174,12 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         Ok(())
     }
 
-    /// What the range counts as.
+    /// The usage of the range.
     pub(crate) fn usage(&self) -> Usage {
         self.usage_if(|flags| flags)
     }
 
-    /// What the range would count as if it had other flags.
+    /// The usage of the range if it had other flags.
     pub(crate) fn usage_if(&self, change: impl Fn(Flags) -> Flags) -> Usage {
         let mut usage = Usage::NONE;
         self.for_each(|mapped| usage += Usage::of(change(mapped.flags), mapped.range.pages()));
@@ -229,7 +229,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.settle();
     }
 
-    /// Changes the attributes of what is mapped in the range. There must be room.
+    /// Changes the attributes of the mappings in the range. There must be room.
     pub(crate) fn update(&mut self, change: impl Fn(&mut Attributes<M, P>)) {
         let (range, place) = (self.range, self.place.range);
         match self.place.slot.state() {
@@ -263,7 +263,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         &mut inside.extents
     }
 
-    /// Says in the slot's byte what became uniform.
+    /// Updates the slot's byte if the slot became uniform.
     fn settle(&mut self) {
         let place = self.place.range;
         match self.inside().extents.all() {
@@ -291,7 +291,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.place.slot.set_attached(attached);
     }
 
-    /// Whether what is mapped in the range can be changed: not in a part of more than 2 MiB.
+    /// Whether the mappings in the range can be changed: not in a part of more than 2 MiB.
     pub(crate) fn is_divisible(&self) -> bool {
         self.place.level == 0 || self.is_all()
     }

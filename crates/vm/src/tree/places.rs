@@ -8,13 +8,13 @@ use machine::{Platform, VaRange};
 /// Slots that are looked at together: most are empty.
 const TOGETHER: usize = 8;
 
-/// The slots without nodes that reach into a range, in order, as of the moment they are come by.
+/// The slots without nodes that reach into a range, in order, as of the moment the walk reaches them.
 pub(crate) struct Places<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
     /// Where the walk is: in a node whose slots are of this level.
     node: &'a [Slot<M, P>],
     level: u32,
-    /// What is left.
+    /// The range that is left.
     range: VaRange,
 }
 

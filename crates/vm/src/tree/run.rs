@@ -1,4 +1,4 @@
-//! Looking for what is mapped next.
+//! Looking for the next mapping.
 
 use super::extent::{Extent, Mapped};
 use super::state::State;
@@ -44,8 +44,8 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     }
 }
 
-/// Lets `mapped` begin the run in `range`, or go on with it; `false` if it ends it. What
-/// comes after the end is not to be given.
+/// Lets `mapped` begin the run in `range`, or continue it; `false` if it ends it. Later
+/// mappings are not to be given.
 fn extend<M: Platform, P: Policies<M>>(
     run: &mut Option<Extent<M, P>>,
     range: VaRange,

@@ -23,7 +23,7 @@ pub(super) const FAN_OUT: usize = 1 << FAN_OUT_SHIFT;
 pub(super) const FAN_OUT_SHIFT: u32 = 6;
 
 /// 2 MiB, or 64 times as much with each level: one cache line, which holds all that an
-/// operation writes to change what is mapped there.
+/// operation writes to change the mappings there.
 ///
 /// A slot is *empty*, *whole* (mapped from end to end with equal attributes), in *parts*
 /// (level 0 only), or *divided*: then its node says all, for good.
@@ -37,13 +37,13 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
     /// Entries of each [`Kind`]; 0 above level 0. Written under `lock`, or under the family's
-    /// lock while the size is [`Size::Shared`]; read by anybody.
+    /// lock while the size is [`Size::Shared`]; read by any task.
     counts: [M::AtomicU16; KINDS],
-    /// What else `lock` protects.
+    /// The rest of the data that `lock` protects.
     inside: M::Cell<ManuallyDrop<Inside<M, P>>>,
 }
 
-/// What an entry of a leaf table stands for.
+/// The kind of an entry of a leaf table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A page that is only this mapping's, or that a fork has shared.
@@ -56,7 +56,7 @@ pub(crate) enum Kind {
 
 const KINDS: usize = 3;
 
-/// What a slot has, beside its state: under its lock. The tables and the extents are level 0's.
+/// The data of a slot, beside its state: under its lock. The tables and the extents are level 0's.
 pub(crate) struct Inside<M: Platform, P: Policies<M>> {
     /// The hardware's table.
     pub(crate) leaf: Table,
@@ -64,7 +64,7 @@ pub(crate) struct Inside<M: Platform, P: Policies<M>> {
     /// nothing. (Apart, since together they would take another 8 bytes.)
     flags: Flags,
     attachment: Option<Attached<M, P>>,
-    /// What is mapped, if the state is [`State::Parts`]; otherwise empty, with the room it
+    /// The mappings, if the state is [`State::Parts`]; otherwise empty, with the room it
     /// had.
     pub(super) extents: Extents<M, P>,
     /// The PV entries of the pages.
@@ -72,7 +72,7 @@ pub(crate) struct Inside<M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Inside<M, P> {
-    /// What is mapped in a slot at `range` that is [`State::Whole`].
+    /// The mapping of a slot at `range` that is [`State::Whole`].
     pub(super) fn whole(&self, range: VaRange) -> Mapped<'_, M, P> {
         Mapped {
             range,
@@ -99,7 +99,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// A slot without pages, mapped from end to end or empty.
     pub(super) fn new(attributes: Option<Attributes<M, P>>) -> Self {
         const {
-            // A checker's atomics are larger than what they stand for.
+            // A checker's atomics are larger than the plain ones.
             assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 64);
         }
         let state = match &attributes {
@@ -136,7 +136,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// How much is mapped. Exact under the lock; else a hint.
     #[inline]
     pub(super) fn state(&self) -> State {
-        // Acquire: what the reader loads next is not older.
+        // Acquire: the reader's next loads are not older.
         State::from_byte(self.state.load(Ordering::Acquire))
     }
 
@@ -160,7 +160,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.set_byte(ATTACHED, attached_bit(attached));
     }
 
-    /// What a first touch here probably finds, a moment ago.
+    /// The likely finding of a first touch here, as of a moment ago.
     #[inline]
     pub(crate) fn likely(&self) -> Likely {
         // Relaxed: a guess.
@@ -217,7 +217,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.state() == State::Empty
     }
 
-    /// Whether no entry says anything and no table is shared, a moment ago.
+    /// Whether all entries are empty and no table is shared, a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.resident() + self.count(Kind::Swapped) == 0 && self.size() != Size::Shared
@@ -239,13 +239,13 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         count.store(next, Ordering::Relaxed);
     }
 
-    /// What the lock protects; to be used under it only.
+    /// The data that the lock protects; to be used under it only.
     #[inline]
     pub(super) fn inside(&self) -> *mut Inside<M, P> {
         self.inside.write().cast()
     }
 
-    /// Says the same with a node of slots below. Under the lock; above level 0.
+    /// Describes the slot's mappings by a node of slots below. Under the lock; above level 0.
     #[cold]
     pub(super) fn subdivide(&self, range: VaRange) -> Result<(), Error> {
         let mut node = Vec::new();
@@ -270,9 +270,9 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
     #[inline]
     fn drop(&mut self) {
-        // Relaxed: nobody else is left. Most slots were never used.
+        // Relaxed: no other user is left. Most slots were never used.
         let first = self.child.load(Ordering::Relaxed);
-        // SAFETY: nobody else is left.
+        // SAFETY: no other user is left.
         if !first.is_null() || unsafe { (*self.inside()).keeps_memory() } {
             self.free();
         }
@@ -280,16 +280,16 @@ impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Slot<M, P> {
-    /// Frees what the slot keeps. It is not used again.
+    /// Frees the slot's memory. It is not used again.
     #[cold]
     #[inline(never)]
     fn free(&mut self) {
         let first = self.child.load(Ordering::Relaxed).cast::<Slot<M, P>>();
         if !first.is_null() {
-            // SAFETY: a box leaked by `subdivide`, and nobody else is left.
+            // SAFETY: a box leaked by `subdivide`, and no other user is left.
             drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, FAN_OUT)) });
         }
-        // SAFETY: nobody else is left.
+        // SAFETY: no other user is left.
         unsafe { ptr::drop_in_place(self.inside()) };
     }
 }

@@ -1,4 +1,4 @@
-//! What is mapped in a slot, and how, in a byte.
+//! The state of a slot in a byte: how much of it is mapped, and how.
 
 /// How much of a slot is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl State {
     }
 }
 
-/// What a first touch in a slot probably finds, as a task without the lock sees it.
+/// The likely finding of a first touch in a slot, by a task without the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Likely {
     /// Nothing: it needs a page of zeroes.
@@ -45,7 +45,7 @@ pub(super) const ATTACHED: u8 = 1 << 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Size {
-    /// One by one, wherever they are.
+    /// One by one, at any frames.
     Pages = 0,
     /// One by one, each at its place of one block of frames. The slot is [`State::Whole`],
     /// and has a page.

@@ -1,7 +1,7 @@
 //! Tags of spaces: a bit for each, set while a space has it.
 //!
 //! A space's tag is that of its TLB entries, too, if the machine has so many. The spaces beyond
-//! share tag 0, which is no space's own: a CPU flushes what it has of it whenever it begins to
+//! share tag 0, which is no space's own: a CPU flushes its entries with it whenever it begins to
 //! translate for one of them ([`crate::Pmap::activate`]). Tags that the machine has go out
 //! first (decision 18).
 //!
@@ -22,7 +22,7 @@ use machine::{Asid, Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned};
 /// Words for all tags that there are.
 const WORDS: usize = (1 << 16) / 64;
 
-/// What TLB entries of all spaces are tagged with that have no tag of the machine's own.
+/// The tag of TLB entries of all spaces without a tag of the machine's own.
 pub(crate) const SHARED: Asid = Asid(0);
 
 /// Which tags are in use. 8 KiB.
@@ -53,7 +53,7 @@ impl<M: Machine> Asids<M> {
         })
     }
 
-    /// What the TLB entries of the space with `tag` are tagged with.
+    /// The tag of the TLB entries of the space with `tag`.
     pub(crate) fn of_entries(&self, tag: Asid) -> Asid {
         match usize::from(tag.0) < self.machines {
             true => tag,

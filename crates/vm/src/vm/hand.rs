@@ -1,18 +1,18 @@
-//! The hand that goes round over pages and pmaps, and what reclaimers know of each other.
+//! The hand that goes round over pages and pmaps, and the state that reclaimers share.
 
 use machine::{Atomic, AtomicInt, Ordering, Platform};
 
 /// How often a task looks whether others have freed something before it lets other tasks run.
 const SPINS: u32 = 64;
 
-/// Where the next look is due, and what reclaimers know of each other.
+/// Where the next look is due, and the state that reclaimers share.
 pub(crate) struct Hand<M: Platform> {
     at: M::AtomicUsize,
     /// Frames freed so far; wraps.
     freed: M::AtomicUsize,
     /// How many tasks reclaim now.
     busy: M::AtomicUsize,
-    /// Whose tables are next, by tag.
+    /// The pmap whose tables are next, by tag.
     tag: M::AtomicUsize,
 }
 
@@ -69,7 +69,7 @@ impl<M: Platform> Hand<M> {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let freed = free();
         self.freed.fetch_add(freed, Ordering::Relaxed);
-        // Release: a task that finds nobody busy finds what was freed. Pairs with `wait`.
+        // Release: a task that finds none busy finds the freed frames. Pairs with `wait`.
         self.busy.fetch_sub(1, Ordering::Release);
         freed
     }

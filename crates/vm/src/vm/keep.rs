@@ -1,8 +1,8 @@
-//! What keeps the VM for its spaces: a count that the children of one space share, and
+//! The reference by which spaces keep the VM: a count that the children of one space share, and
 //! not one that all spaces of the machine write.
 //!
 //! # Protocol
-//! A [`Keep`] is a counted reference to a holder of the VM. A space that nobody forked has a
+//! A [`Keep`] is a counted reference to a holder of the VM. A space that was not forked has a
 //! holder of its own; all children of one space share a second one, which their parent makes
 //! with its first fork and refers to as long as it lives. So a fork and an exit write a line
 //! of their family, and the VM's own count changes with the first fork of a space only.
@@ -30,7 +30,7 @@ struct Holder<M: Platform, P: Policies<M>> {
     references: M::AtomicUsize,
 }
 
-// SAFETY: a counted reference to what is shared between CPUs.
+// SAFETY: a counted reference to a holder, which CPUs share.
 unsafe impl<M: Platform, P: Policies<M>> Send for Keep<M, P> {}
 // SAFETY: the VM may be used by all CPUs at once, and the count is atomic.
 unsafe impl<M: Platform, P: Policies<M>> Sync for Keep<M, P> {}
@@ -79,7 +79,7 @@ impl<M: Platform, P: Policies<M>> Drop for Keep<M, P> {
     }
 }
 
-/// What keeps the VM for the children of a space: made with its first fork.
+/// The reference by which a space's children keep the VM: made with its first fork.
 pub(crate) struct Children<M: Platform, P: Policies<M>> {
     /// A [`Keep`] as a pointer, or null. Written once.
     keep: M::AtomicPtr,
@@ -131,7 +131,7 @@ impl<M: Platform, P: Policies<M>> Children<M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Children<M, P> {
     fn drop(&mut self) {
-        // Relaxed: nobody else has the space any more.
+        // Relaxed: no other task has the space any more.
         if let Some(keep) = NonNull::new(self.keep.load(Ordering::Relaxed)) {
             drop(Keep::<M, P>(keep.cast()));
         }

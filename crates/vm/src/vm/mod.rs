@@ -1,7 +1,7 @@
 //! The machine's memory as one whole: frames, pages, and the policies' state.
 //!
-//! Spaces, pmaps and objects are made of it and keep it. What it asks of a pmap in turn, when no
-//! page can be freed, is a trait ([`Spare`]).
+//! Spaces, pmaps and objects are made of it and keep it. Its requests to a pmap, when no
+//! page can be freed, are a trait ([`Spare`]).
 
 mod asids;
 mod hand;
@@ -36,7 +36,7 @@ use pages::Run;
 use roster::Roster;
 use sync::Padded;
 
-/// What a reclaimer asks of a pmap when no page can be freed. The caller holds no lock of the VM's.
+/// A reclaimer's requests to a pmap when no page can be freed. The caller holds no lock of the VM's.
 pub(crate) trait Spare: Send + Sync {
     /// Frees leaf tables that can be made again, about `wanted`; how many it did. With less
     /// than `wanted` it has seen all there are. O(slots).
@@ -85,8 +85,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// A VM made to measure.
     ///
     /// # Errors
-    /// If the kernel's heap has no room for what is known of each frame, or the machine says
-    /// what cannot be of its memory or of the kernel's entries.
+    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account of
+    /// its memory or of the kernel's entries is impossible.
     pub fn with_options(machine: M, options: Options<M, P>) -> Result<Arc<Self>, Error> {
         let cpus = machine.cpus();
         let kernel = kernel_entries(&machine)?;
@@ -126,7 +126,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         Ok(vm)
     }
 
-    /// Says what is where, for machines that tell lines by name.
+    /// Labels its memory, for machines that report lines by name.
     fn label(&self) {
         M::label_value(self, "Vm");
         M::label_value(&*self.pages, "Page");
@@ -170,7 +170,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self.locking
     }
 
-    /// What the spaces have in common of their regions.
+    /// The data of regions that the spaces have in common.
     pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Common {
         &self.regions
     }
@@ -191,7 +191,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.superpages
     }
 
-    /// What a fork does with leaf tables.
+    /// How a fork treats leaf tables.
     #[inline]
     pub fn fork_tables(&self) -> ForkTables {
         self.fork_tables
@@ -208,7 +208,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self.swap
     }
 
-    /// When memory that is asked for is refused.
+    /// When a request for memory is refused.
     pub fn overcommit(&self) -> Overcommit {
         self.overcommit
     }
@@ -244,7 +244,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         Ok(tag)
     }
 
-    /// What the TLB entries of the space with `tag` are tagged with.
+    /// The tag of the TLB entries of the space with `tag`.
     pub(crate) fn tag_of_entries(&self, tag: Asid) -> Asid {
         self.asids.of_entries(tag)
     }

@@ -23,7 +23,7 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub swap: <P::Swap as Reservation<M>>::Config,
     /// Which locks a space has, if the policy leaves a choice.
     pub locking: <P::Locking as MapLocking<M>>::Config,
-    /// What is kept of regions, if the policy leaves a choice.
+    /// Which records of regions, if the policy leaves a choice.
     pub regions: <P::Regions as Regions<M>>::Config,
     /// Which queues of pages, if the policy leaves a choice.
     pub queues: <P::Queues as PageQueues<M>>::Config,
@@ -41,7 +41,7 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,
-    /// What a fork does with leaf tables; policies whose PV entries are in chunks always copy.
+    /// How a fork treats leaf tables; policies whose PV entries are in chunks always copy.
     pub fork_tables: ForkTables,
     /// How the mappings of an object's page are found; policies whose PV entries are in chunks list them.
     pub object_pages: ObjectPages,

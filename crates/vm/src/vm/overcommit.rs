@@ -1,11 +1,11 @@
-//! Committed memory: how many pages may come to be needed, and how many may.
+//! Committed memory: how many pages may come to be needed, and the limit of that.
 
 use super::Vm;
 use crate::error::Error;
 use crate::policy::{Policies, Reservation};
 use machine::Platform;
 
-/// When memory that is asked for is refused because it might not be there when it is used.
+/// When a request for memory is refused because it might not be there when it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overcommit {
     /// When all that is committed would be more than the account has
@@ -20,11 +20,11 @@ pub enum Overcommit {
 }
 
 impl Overcommit {
-    /// What an account refuses at, if `pages` is what it has.
+    /// The limit of an account for `pages`.
     pub(crate) const fn account(self, pages: u64) -> u64 {
         match self {
             Overcommit::Never => pages,
-            // What no sum reaches: spaces have 2^35 pages each, objects 2^51.
+            // No sum reaches this: spaces have 2^35 pages each, objects 2^51.
             Overcommit::Heuristic | Overcommit::Always => u64::MAX >> 2,
         }
     }
@@ -40,7 +40,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Gives back what was reserved for `pages`.
+    /// Gives back the reservation of `pages`.
     pub(crate) fn uncommit(&self, pages: u64) {
         if pages > 0 {
             self.swap().release(pages);

@@ -15,7 +15,7 @@ use machine::{Frame, Platform};
 #[repr(align(64))]
 pub(super) struct Run<M: Platform, P: Policies<M>> {
     pub(super) pages: [Page<M, P::Invalidation>; RUN],
-    /// What the policy keeps of each: nothing by default.
+    /// The policy's data of each: nothing by default.
     pub(super) regions: [<P::Regions as Regions<M>>::Page; RUN],
 }
 
@@ -62,7 +62,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         is_same.then(|| list.pass_to(self.page(frame)))
     }
 
-    /// Lets go the list of the page in `frame`, unless its lock is that of neighbours too and the next
+    /// Releases the list of the page in `frame`, unless its lock is that of neighbours too and the next
     /// one may need it.
     #[inline]
     pub(crate) fn keep_pv<'a>(
@@ -73,7 +73,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.pv_locks.is_per_block().then(|| Last(list, frame))
     }
 
-    /// What the policy of regions keeps of the frame's page.
+    /// The frame's page's data of the policy of regions.
     pub(crate) fn page_regions(&self, frame: Frame) -> &<P::Regions as Regions<M>>::Page {
         &self.pages[frame.index() / RUN].regions[frame.index() % RUN]
     }
@@ -98,7 +98,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.frames.free(&self.machine, frame, zeroed);
     }
 
-    /// Frees the page that [`Vm::allocate_page`] gave and nobody has seen. `zeroed` says
+    /// Frees the page that [`Vm::allocate_page`] gave and no other task has seen. `zeroed` says
     /// it is all zero.
     pub(crate) fn release_unused(&self, frame: Frame, zeroed: bool) {
         // A task with an old hint may hold it for a moment.
@@ -114,7 +114,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Frees a page that nobody has any more. `zeroed` says it is all zero.
+    /// Frees a page that has no references any more. `zeroed` says it is all zero.
     pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
         self.queues.remove(frame);
         self.free(frame, zeroed);
@@ -188,14 +188,14 @@ impl<M: Platform, P: Policies<M>> Hold<M, P> {
         self.frame
     }
 
-    /// The same, by a holder that owns the object's entry at this address as long as others use the hold.
+    /// This hold, by a holder that owns the object's entry at this address as long as others use the hold.
     pub(crate) fn with_entry(self, entry: NonZeroUsize) -> Self {
         let mut hold = self;
         hold.entry = Some(entry);
         hold
     }
 
-    /// What [`Hold::with_entry`] was told.
+    /// The entry given to [`Hold::with_entry`].
     pub(crate) fn entry(&self) -> Option<NonZeroUsize> {
         self.entry
     }

@@ -11,7 +11,7 @@
 //! - A task that finds a pmap upgrades the reference under the lock, and has a strong one then: the pmap
 //!   stays until it drops that, perhaps as the last. If the last has gone already it finds
 //!   nothing.
-//! - Striking a pmap takes the reference out under the lock: nobody upgrades it any more, and
+//! - Striking a pmap takes the reference out under the lock: no task upgrades it any more, and
 //!   the place is empty for the tag's next owner.
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ const TOGETHER: usize = 512;
 /// Pointers that fill the lines of a [`Padded`].
 const IN_LINES: usize = 16;
 
-/// What there is of `T`, by tag.
+/// All `T`s that exist, by tag.
 pub(crate) struct Roster<M: Machine, T: ?Sized + Send + Sync> {
     /// The first of so many [`Place`]s, or null. Written once each, by the task that takes the first of
     /// their tags.
@@ -47,7 +47,7 @@ pub(crate) struct Roster<M: Machine, T: ?Sized + Send + Sync> {
 type Place<M, T> = RosterLock<M, Option<Weak<T>>>;
 
 impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
-    /// Nobody.
+    /// An empty roster.
     pub(crate) fn new() -> Result<Self, Error> {
         let none = || Padded(array::from_fn(|_| M::AtomicPtr::new(ptr::null_mut())));
         Ok(Roster {
@@ -74,7 +74,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
         *self.place(tag).lock() = Some(one);
     }
 
-    /// Strikes what is entered at the tag, if anything is.
+    /// Strikes the entry of the tag, if there is one.
     pub(crate) fn strike(&self, tag: Asid) {
         let struck = self.place(tag).lock().take();
         drop(struck);
@@ -118,7 +118,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
             .pointer(tag)
             .load(Ordering::Acquire)
             .cast::<Place<M, T>>();
-        // SAFETY: what was published has so many places, and stays until `self` is dropped.
+        // SAFETY: published places are so many, and stay until `self` is dropped.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, TOGETHER) })
     }
 
@@ -137,14 +137,14 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
         );
         match won {
             Ok(_) => M::label(first.cast(), bytes, "Vm.roster"),
-            // SAFETY: made above, and seen by nobody.
+            // SAFETY: made above, and no task has seen it.
             Err(_) => unsafe { Self::free(made) },
         }
         Ok(())
     }
 
     /// # Safety
-    /// `first` is that of places that were made, and nobody uses them.
+    /// `first` is that of places that were made, and is not used any more.
     unsafe fn free(first: *mut ()) {
         let places = ptr::slice_from_raw_parts_mut(first.cast::<Place<M, T>>(), TOGETHER);
         // SAFETY: a boxed slice of so many, by `make`.
@@ -157,7 +157,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Drop for Roster<M, T> {
         for tag in (0..TAGS).step_by(TOGETHER) {
             let first = self.pointer(tag).load(Ordering::Relaxed);
             if !first.is_null() {
-                // SAFETY: nobody else is left.
+                // SAFETY: no other user is left.
                 unsafe { Self::free(first) };
             }
         }
@@ -170,7 +170,7 @@ mod tests {
     use hosted::Hosted;
     use std::vec::Vec;
 
-    /// What is entered, in the order of a rotation that begins at `from`.
+    /// The entries, in the order of a rotation that begins at `from`.
     fn seen(roster: &Roster<Hosted, usize>, from: usize) -> Vec<usize> {
         let mut seen = Vec::new();
         for mut part in [from..TAGS, 0..from] {

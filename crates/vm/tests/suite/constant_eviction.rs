@@ -28,7 +28,7 @@ struct Reclaiming;
 type System = Arc<Vm<Hosted, Eager>>;
 
 thread_local! {
-    /// What is reclaimed from, and how often it still is.
+    /// The system that is reclaimed from, and how often it still is.
     static SHORT: RefCell<Option<(System, usize)>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! What a kernel brings along: memory with holes, few address-space tags, a half of each root table that
+//! The environment of a kernel: memory with holes, few address-space tags, a half of each root table that
 //! is its own, and a heap that may have no room.
 
 use crate::refusing;
@@ -242,7 +242,7 @@ fn a_tag_of_ones_own_saves_the_flush_and_goes_to_the_next() {
     drop(spaces.remove(1));
     let next = space(&vm, PAGE_SIZE);
     assert_eq!(flushes(&vm, &next), 0);
-    assert_eq!(next.load(AT), Ok(0), "what the tag's last owner left");
+    assert_eq!(next.load(AT), Ok(0), "left by the tag's last owner");
 }
 
 /// A CPU goes from space to space with one tag for all, while another takes their pages away.
@@ -302,7 +302,7 @@ fn the_kernel_half_is_in_each_space_and_stays() {
         assert_eq!(parent.load(AT), Ok(1));
         drop(parent);
         assert_eq!(vm.frames().free_count(), vm.frames().total());
-        // What was a root is a page of zeroes now.
+        // The root is a page of zeroes now.
         let pages = vm.frames().total() - 20;
         let zeroes = space(&vm, pages * PAGE_SIZE);
         zeroes.activate();

@@ -1,4 +1,4 @@
-//! The right to execute: what a fetch finds, when the right comes and when it goes.
+//! The right to execute: fetches when the right comes and when it goes.
 
 use crate::system::{self, System, TestSpace};
 use machine::{Access, PAGE_SIZE, PageFault, VaRange};

@@ -20,7 +20,7 @@ fn vm() -> TestVm {
     Vm::new(machine).expect("memory for the VM")
 }
 
-/// What must not change when a call fails.
+/// The state that must not change when a call fails.
 fn state(vm: &TestVm, space: &TestSpace) -> impl PartialEq + std::fmt::Debug + use<> {
     let resident = space.pmap().resident();
     let free = vm.frames().free_count();

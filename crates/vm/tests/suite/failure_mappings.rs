@@ -1,4 +1,4 @@
-//! What changes what is mapped, with everything refused that it asks for.
+//! Operations that change mappings, with all their requests for memory refused in turn.
 
 use crate::failing;
 
@@ -90,7 +90,7 @@ fn remap() {
     ]);
 }
 
-/// What becomes shorter when it moves does so first, as on Linux; what is left stays.
+/// A range that becomes shorter when it moves does so first, as on Linux; the rest stays.
 #[test]
 fn a_move_that_shortens() {
     let shorten = |world: &Mixed, old: VaRange| {
@@ -200,7 +200,7 @@ fn what_is_out_is_found_where_it_moved() {
     world.tear_down("moved");
 }
 
-/// What moves without a page needs no PV entry, and leaves no empty chunk behind.
+/// A mapping that moves without a page needs no PV entry, and leaves no empty chunk behind.
 #[test]
 fn what_is_out_moves_and_goes() {
     let world = Mixed::new();

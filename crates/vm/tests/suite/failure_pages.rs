@@ -1,4 +1,4 @@
-//! What moves pages, with everything refused that it asks for.
+//! Operations that move pages, with all their requests for memory refused in turn.
 
 use crate::failing;
 
@@ -16,7 +16,7 @@ fn moving(calls: &[&Call<'_, Mixed>]) {
 #[test]
 fn faults() {
     let failures = all(Pages::Move, |world: &Mixed| {
-        // One by one; what cannot be read with others is read alone.
+        // One by one; a page that cannot be read with others is read alone.
         let out = pages(world.private, 5, 3);
         world.space.advise(out, Advice::Random)?;
         let mut starts = (out.start..out.end).step_by(PAGE_SIZE);

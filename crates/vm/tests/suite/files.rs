@@ -234,7 +234,7 @@ fn removal_of_a_files_pages_makes_them_zero() {
         assert_eq!(word_of(&object, page as u64), 0);
     }
     assert_eq!(object.size(), 3 * PAGE_SIZE as u64 - 8);
-    // A private copy stays as it is, what is none goes with the file.
+    // A private copy stays as it is; a page that is none goes with the file.
     assert_eq!(load(&other, private + PAGE_SIZE), 9);
     assert_eq!(load(&other, private + 2 * PAGE_SIZE), 0);
     sync();
@@ -425,7 +425,7 @@ fn locked_memory_is_there_and_is_not_dropped() {
     invalid(space.advise(first, Advice::DontNeed));
     space.unlock(range).expect("unlock");
     space.advise(first, Advice::DontNeed).expect("discard");
-    // What nobody may use comes when it may be written.
+    // A page without rights comes when it may be written.
     let none = space.map(PAGE_SIZE, Prot::NONE).expect("map");
     let none = VaRange::sized(none, PAGE_SIZE);
     assert!(space.lock(none, false).is_err());

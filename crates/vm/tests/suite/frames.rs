@@ -52,7 +52,7 @@ fn op(frames: u32) -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What should be.
+/// The expected state.
 #[derive(Default)]
 struct Model {
     /// How many frames there are.

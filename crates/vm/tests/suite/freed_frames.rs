@@ -1,5 +1,5 @@
 //! A frame is freed behind the flush. Between the change of the tables and the shootdown another CPU still
-//! uses what its TLB has kept; the machine panics if a frame that it reaches is free by then.
+//! uses its TLB's entries; the machine panics if a frame that it reaches is free by then.
 
 use crate::store::TestStore;
 use crate::system::{self, System, TestSpace};
@@ -74,7 +74,7 @@ fn beside(vm: &System, space: TestSpace, addresses: &[usize], operation: impl Fn
     drop(reader.ask);
     let ended = reader.thread.join();
     let text = ended.map_err(|panic| panic.downcast::<String>().ok());
-    assert_eq!(text, Ok(()), "the other CPU has used what was freed");
+    assert_eq!(text, Ok(()), "the other CPU has used a freed frame");
     assert_ne!(windows.load(Ordering::Relaxed), 0, "nothing was shot down");
 }
 
@@ -136,7 +136,7 @@ fn pages_of_a_program_that_is_replaced() {
     to_pages(TestSpace::exec);
 }
 
-/// The page that a store leaves to nobody: the child that shared it has gone.
+/// The page that a store leaves without an owner: the child that shared it has gone.
 #[test]
 fn pages_copied_on_write() {
     to_pages(|space| {

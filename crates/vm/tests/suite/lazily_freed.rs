@@ -1,5 +1,5 @@
-//! `MADV_FREE`: pages stay until memory is short, and are what they were as soon as somebody
-//! writes them.
+//! `MADV_FREE`: pages stay until memory is short, and keep their content from the first
+//! store on.
 
 use crate::system::{self, System, TestSpace, active as space};
 use hosted::Hosted;
@@ -31,7 +31,7 @@ fn store_all(space: &TestSpace, at: usize, pages: usize) {
     }
 }
 
-/// Whether the page has what `store_all` put there; else it must be zero.
+/// Whether the page has the content from `store_all`; else it must be zero.
 fn is_kept(space: &TestSpace, at: usize, page: usize) -> bool {
     let found = words(at, page).map(|word| space.load(word).expect("load"));
     let kept = found == words(at, page).map(|word| word as u64);
@@ -52,7 +52,7 @@ fn free(space: &TestSpace, at: usize, pages: usize) {
     space.advise(range, Advice::Free).expect("advise");
 }
 
-/// All pages that nobody uses go.
+/// All unused pages go.
 fn squeeze(vm: &System) {
     while vm.reclaim(usize::MAX) > 0 {}
 }
@@ -107,7 +107,7 @@ fn whoever_writes_keeps_the_page() {
     for page in 0..PAGES {
         assert_eq!(is_kept(&space, at, page), page % 4 < 2, "page {page}");
     }
-    // What has been read in is not given up any more, and can be anew.
+    // A page that has been read in is not given up any more, and can be anew.
     squeeze(&vm);
     assert!(is_kept(&space, at, 0));
     free(&space, at, 1);
@@ -165,7 +165,7 @@ fn a_relative_loses_nothing() {
     tear_down(&vm, vec![parent, child]);
 }
 
-/// A family whose parent has written some of what it had given up before it forked: then its
+/// A family whose parent has written some of the pages it had given up before it forked: then its
 /// entries are dirty, and the child's are not.
 fn forked(vm: &System) -> (usize, [TestSpace; 2]) {
     let parent = space(vm);

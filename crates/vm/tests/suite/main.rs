@@ -1,8 +1,8 @@
-//! The VM on hosted memory: what each operation does, what it leaves when it fails, and what holds when
+//! The VM on hosted memory: the effect of each operation, the state after it fails, and the guarantees when
 //! CPUs do several at once.
 //!
-//! One program, since each has a copy of the whole VM in it. What explores schedules, counts instructions or
-//! watches the order of locks has a program of its own.
+//! One program, since each has a copy of the whole VM in it. Tests that explore schedules, count instructions or
+//! watch the order of locks have programs of their own.
 
 mod constant_eviction;
 mod embedding;
@@ -41,7 +41,7 @@ mod swap_races;
 mod tables;
 mod tree;
 
-// What they share.
+// Shared parts.
 mod failing;
 mod refusing;
 #[path = "../run/mod.rs"]

@@ -65,7 +65,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the VM should do, said as simply as can be.
+/// The VM's specification, as simple as can be.
 #[derive(Default)]
 struct Model {
     pages: BTreeMap<usize, (Prot, u64)>,

@@ -33,7 +33,7 @@ enum Op {
     Lock(usize, Run),
     PageOut(usize, Run),
     Reclaim(usize),
-    /// Slot 2 is moved to slot 1, or what is there of it.
+    /// Slot 2, or the part of it that is mapped, is moved to slot 1.
     Move(usize),
 }
 
@@ -69,7 +69,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What a space has: for each page its rights, whether it is locked, and its content, if it was
+/// The state of a space: for each page its rights, whether it is locked, and its content, if it was
 /// ever used.
 #[derive(Clone, Default)]
 struct Model(BTreeMap<usize, (Prot, bool, Option<u64>)>);
@@ -183,7 +183,7 @@ impl World {
             }
             Op::PageOut(space, run) => {
                 let (space, _) = &spaces[of(space)];
-                // What is not mapped, or locked, is refused.
+                // A range that is not mapped, or locked, is refused.
                 let _ = space.advise(run.range(), Advice::PageOut);
             }
             Op::Reclaim(pages) => {

@@ -89,7 +89,7 @@ fn a_page_is_found_by_everybody() {
         let home = vm.home(&hold).expect("an object's page");
         assert_eq!(home.index(), 3);
         assert!(std::ptr::eq(home.object(), &*object));
-        assert!(vm.home(&hold).is_none(), "somebody is busy with it");
+        assert!(vm.home(&hold).is_none(), "a task is busy with it");
     });
 }
 
@@ -218,11 +218,11 @@ fn what_is_cut_off_is_zero_when_it_comes_back() {
         object
             .truncate(PAGE + 12, |_| removed += 1)
             .expect("truncate");
-        assert_eq!(removed, 4, "page 5 and what was read with it");
+        assert_eq!(removed, 4, "page 5 and those read with it");
         assert_eq!(store.calls(), [], "a shrink needs nothing of the store");
         assert_eq!(first_word(&object, 2), Err(Error::Bus { page: 2 }));
         assert_eq!(read(&object, PAGE, 99).len(), 12);
-        // A task may write behind the end of the last page; nobody finds that later.
+        // A task may write behind the end of the last page; no task finds that later.
         let page = object.page(1, Advice::Random).expect("a page");
         vm.machine()
             .word(page.frame(), 2)
@@ -321,7 +321,7 @@ fn only_clean_pages_of_nobody_are_evicted() {
         let page = object.page(0, Advice::Random).expect("a page");
         let hold = vm.page_ref(page.frame()).expect("held");
         let evict = || vm.home(&hold).expect("the object's page").evict();
-        assert!(!evict(), "somebody has it");
+        assert!(!evict(), "a task has it");
         drop(page);
         object.write(0, &[5]).expect("write");
         assert!(!evict(), "it is dirty");
@@ -378,7 +378,7 @@ fn shared_memory_comes_back_from_the_swap_space() {
                 .expect("held");
             let slot = slots.slot(vm.machine(), hold.frame());
             assert!(!vm.home(&hold).expect("a page").swap_out(slot), "dirty");
-            // What a reclaimer does: it takes the flag, and has written the page since.
+            // Like a reclaimer, this takes the flag, and has written the page since.
             assert!(is_dirty_when_unmapped(vm, hold.frame()));
             assert!(vm.home(&hold).expect("a page").swap_out(slot));
         };
@@ -392,7 +392,7 @@ fn shared_memory_comes_back_from_the_swap_space() {
         assert_eq!(first_word(&object, 1), Ok(0x0303_0303_0303_0303));
         assert!(object.is_dirty(1), "its slot is gone");
         assert_eq!((used(vm), slots.slots_used()), (1, 2));
-        // The tail of a page in the swap space is zeroed, too, and what is cut off freed.
+        // The tail of a page in the swap space is zeroed, too, and the pages cut off are freed.
         let mut removed = 0;
         object.truncate(5, |_| removed += 1).expect("truncate");
         assert_eq!(removed, 1, "page 1; page 2 was in the swap space");
@@ -460,7 +460,7 @@ fn attachments_say_who_maps_what() {
             owners.sort();
             owners
         };
-        // SAFETY: here and below, no page is looked for at its mappings, so nobody uses the owners.
+        // SAFETY: here and below, no page is looked for at its mappings, so the owners are not used.
         let (one, two) = unsafe {
             let one = object.attach(owner(1), range, 40).expect("attach");
             let two = one.inherit(owner(2)).expect("inherit");
@@ -499,7 +499,7 @@ fn mappings_keep_a_closed_file() {
         let range = VaRange::sized(7 << 30, 10 * PAGE_SIZE);
         // SAFETY: without an owner.
         let attach = || unsafe { object.attach(std::ptr::null(), range, 0) }.expect("attach");
-        // SAFETY: the same.
+        // SAFETY: without an owner.
         let inherit = |one: &Attached<_, _>| unsafe { one.inherit(std::ptr::null()) };
         let (one, two) = (attach(), attach());
         object.write(0, &[8]).expect("write");
@@ -516,7 +516,7 @@ fn mappings_keep_a_closed_file() {
         drop(one);
         assert_eq!(used(vm), 16);
         assert!(child.object().page(3, Advice::Random).is_ok());
-        assert_eq!(store.first_word(0), Some(TAG), "nobody has written back");
+        assert_eq!(store.first_word(0), Some(TAG), "no write-back yet");
         drop(child);
         assert_eq!(
             (used(vm), store.first_word(0).map(|w| w & 0xff)),

@@ -22,7 +22,7 @@ fn vm() -> TestVm {
     Vm::new(machine).expect("memory for the VM")
 }
 
-/// What a failure is injected into.
+/// The target of an injected failure.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Frames,
@@ -30,7 +30,7 @@ enum Kind {
     Store,
 }
 
-/// What must not change when a call fails.
+/// The state that must not change when a call fails.
 fn state(vm: &TestVm, object: Option<&File>) -> (usize, u64, usize, usize, usize) {
     let mut attachments = 0;
     let (mut size, mut resident, mut dirty) = (0, 0, 0);
@@ -112,7 +112,7 @@ fn a_page_that_can_not_be_had_changes_nothing() {
         let failures = each(kind, &vm, &store, Some(&file), fault);
         let expected = match kind {
             Kind::Frames | Kind::Store => 1,
-            // Leaf 0, a node above it, and leaf 2; each try finds what the last one made.
+            // Leaf 0, a node above it, and leaf 2; each try finds those of the last one.
             Kind::Heap => 2,
         };
         assert_eq!(failures, expected, "{kind:?}");
@@ -156,7 +156,7 @@ fn a_write_that_fails_changes_nothing() {
     }
 }
 
-/// After a write of several pages of which one failed: what it says was written was.
+/// After a write of several pages of which one failed: all that it reports as written was written.
 #[test]
 fn a_long_write_says_how_far_it_came() {
     let vm = vm();
@@ -186,7 +186,7 @@ fn a_write_back_that_fails_forgets_nothing() {
         file.write(index * PAGE, &index.to_le_bytes())
             .expect("write");
     }
-    // All others are tried, so only what failed is still dirty.
+    // All others are tried, so only the failed page is still dirty.
     for nth in 1.. {
         store.fail_after(nth);
         let result = file.write_back(0..u64::MAX, |_| false);
@@ -290,7 +290,7 @@ fn nothing_stays_on_the_heap() {
         let range = VaRange::sized(1 << 40, 2 * PAGE_SIZE);
         // SAFETY: without an owner.
         let one = unsafe { object.attach(std::ptr::null(), range, 0) }.expect("attach");
-        // SAFETY: the same.
+        // SAFETY: without an owner.
         let _two = unsafe { one.inherit(std::ptr::null()) }.expect("inherit");
         assert!(refusing::live() > live + 20 * 512);
     }

@@ -153,7 +153,7 @@ fn nothing_dirty_is_lost() {
     run(&machine, &vm, object, jobs);
 }
 
-/// What the store had, and how often it was added to.
+/// The store's first content, and how often it was added to.
 fn expected(page: u64, count: u64) -> u64 {
     if count == 0 { page } else { count << 32 | page }
 }
@@ -210,7 +210,7 @@ fn faults_meet_truncations() {
                 let size = numbers.below(PAGES * PAGE);
                 let remove = |hold: &Hold<Hosted, Best>| remove_all(&vm, hold);
                 object.truncate(size, remove).expect("shrink");
-                // Writers may have made it larger since, but not beyond what they write.
+                // Writers may have made it larger since, but not beyond their own writes.
                 let mut byte = [0xff; 1];
                 let last = PAGES * PAGE - 1;
                 assert_eq!(object.read(last, &mut byte), Ok(0));
@@ -253,7 +253,7 @@ fn fault(vm: &TestVm, object: &Shared, space: &Space<Hosted, Best>, at: usize, i
         let word = vm.machine().word(page.frame(), 0).load(Ordering::Relaxed);
         assert!(
             word == 7 + index || word == 0,
-            "somebody else's page: {word}"
+            "another owner's page: {word}"
         );
     } else {
         let hold = vm.hold(page.frame()).expect("held");
@@ -286,7 +286,7 @@ fn the_last_of_all_ends_an_object() {
                         0 if own.len() > 1 => drop(own.swap_remove(some)),
                         1 => own.push(own[some].clone()),
                         _ => {
-                            // SAFETY: the same.
+                            // SAFETY: without an owner.
                             let inherited = unsafe { own[some].inherit(std::ptr::null()) };
                             own.push(inherited.expect("inherit"));
                         }

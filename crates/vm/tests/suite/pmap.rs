@@ -71,7 +71,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What an operation answers.
+/// The answer of an operation.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Done,

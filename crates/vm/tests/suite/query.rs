@@ -1,4 +1,4 @@
-//! What a space tells of itself, on hosted memory.
+//! Queries of a space, on hosted memory.
 
 use crate::system::{self, System, TestSpace, active as space};
 use hosted::Hosted;
@@ -50,7 +50,7 @@ fn anonymous(count: usize) -> Request<'static, Hosted, Best> {
     Request::anonymous(count * P, Prot::READ_WRITE)
 }
 
-/// What the counts say is what a walk over all entries finds.
+/// The counts agree with a walk over all entries.
 #[track_caller]
 fn audit(space: &TestSpace) -> Stats {
     let stats = space.stats();

@@ -1,6 +1,6 @@
 //! Many CPUs at once: faults, unmaps, protections and pageouts in one space. Hosted TLBs
 //! keep stale entries as real ones do, so an access that should fault and does not, or
-//! a frame that is freed while somebody can reach it, shows.
+//! a frame that is freed while a CPU can reach it, shows.
 
 use hosted::Hosted;
 use machine::{Execute, Job, Mmu, PAGE_SIZE, VaRange};
@@ -43,7 +43,7 @@ fn end(world: Arc<World>) {
     });
 }
 
-/// Maps, writes, reads back, takes rights and pages away; what was taken must fault.
+/// Maps, writes, reads back, takes rights and pages away; then the accesses must fault.
 fn worker(world: &World, id: u64) {
     let (space, machine) = (&world.space, &world.machine);
     space.activate();
@@ -52,7 +52,7 @@ fn worker(world: &World, id: u64) {
         let at = space.map(PAGES * PAGE_SIZE, Prot::READ_WRITE).expect("map");
         let page = |page: usize| at + page * PAGE_SIZE;
         for index in 0..PAGES {
-            assert_eq!(space.load(page(index)), Ok(0), "somebody else's page");
+            assert_eq!(space.load(page(index)), Ok(0), "another owner's page");
             space.store(page(index), value(index)).expect("store");
         }
         for index in 0..PAGES {
@@ -69,8 +69,8 @@ fn worker(world: &World, id: u64) {
         space
             .unmap(VaRange::sized(at, PAGES * PAGE_SIZE))
             .expect("unmap");
-        // Others may map the addresses again at once, but nobody else uses this TLB: what
-        // it gives must not be the old pages.
+        // Others may map the addresses again at once, but no other task uses this TLB: it
+        // must not give the old pages.
         for index in 0..PAGES {
             assert_ne!(machine.load(page(index)), Ok(value(index)), "a stale entry");
         }
@@ -90,7 +90,7 @@ fn spaces_are_worked_on_from_all_sides() {
 }
 
 /// Faulters touch the pages of a common range while one task unmaps and maps it anew and
-/// another removes pages by the reverse map. Each page holds 0 or what was stored.
+/// another removes pages by the reverse map. Each page holds 0 or the value stored.
 #[test]
 fn faults_unmaps_and_pageouts_meet() {
     const FAULTERS: usize = 2;

@@ -20,7 +20,7 @@ fn used(vm: &System) -> u64 {
     vm.swap_space().expect("a swap space").used()
 }
 
-/// What is written to a page the `round`th time.
+/// The value written to a page the `round`th time.
 fn content(page: usize, round: usize) -> u64 {
     (page * 1_000 + round) as u64
 }

@@ -10,7 +10,7 @@ use vm::{Advice, At, Best, Error, Flags, Limit, Move, Options, Prot, Request, Sp
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
-/// Where what moves is, three pages before a border of 2 MiB, and where it goes.
+/// The place of the moving range, three pages before a border of 2 MiB, and its goal.
 const FROM: usize = (1 << 39) - 3 * P;
 const TO: usize = 3 << 39;
 
@@ -37,7 +37,7 @@ fn map(space: &TestSpace, range: VaRange, prot: Prot) {
     space.map_fixed(range, prot).expect("map");
 }
 
-/// What is mapped in `range`: from its start in pages, how many, the rights.
+/// The mappings in `range`: from its start in pages, how many, the rights.
 fn mapped(space: &TestSpace, range: VaRange) -> Vec<(usize, usize, Prot)> {
     let regions = space.regions().into_iter();
     let inside = regions.filter(|region| range.start <= region.range.start);
@@ -72,7 +72,7 @@ const SEVERAL: [(usize, usize, Prot); 3] = [
 fn several_mappings_move_with_what_is_between_them() {
     let space = space();
     several(&space, FROM);
-    // In the gaps of the new place stays what is there; elsewhere it goes.
+    // Mappings in the gaps of the new place stay; others go.
     map(&space, pages(TO, 8), Prot::READ_EXECUTE);
     let reserved = space.vm().swap().reserved();
     assert_eq!(space.remap(pages(FROM, 7), 7 * P, Move::To(TO)), Ok(TO));
@@ -132,7 +132,7 @@ fn what_is_cut_off_may_be_anything() {
         [(0, 1, Prot::READ_WRITE), (5, 1, Prot::READ_WRITE),]
     );
     several(&space, FROM);
-    // What stays must be one mapping.
+    // The part that stays must be one mapping.
     let error = space.remap(pages(FROM, 6), 4 * P, Move::To(TO));
     assert_eq!(
         error,
@@ -146,7 +146,7 @@ fn what_is_cut_off_may_be_anything() {
     assert_eq!(mapped(&space, pages(TO, 7)), [(0, 2, Prot::READ_WRITE)]);
     assert_eq!(space.load(TO + P), Ok(1));
     assert_eq!(space.vm().swap().reserved(), 2);
-    // What is to be cut off cannot end where nothing can be mapped.
+    // The part to be cut off cannot end where nothing can be mapped.
     let beyond = VaRange {
         start: TO,
         end: usize::MAX,
@@ -218,7 +218,7 @@ fn a_second_mapping_counts_as_any() {
     space.remap(second, P, Move::IfNeeded).expect("given back");
 }
 
-/// 128 MiB that are mapped alike have one slot in the tree, their pages a table for each 2 MiB.
+/// 128 MiB that are mapped with equal attributes have one slot in the tree, their pages a table for each 2 MiB.
 #[test]
 fn large_mappings_move_with_their_pages() {
     const LARGE: usize = 128 << 20;

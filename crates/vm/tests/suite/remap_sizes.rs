@@ -6,7 +6,7 @@ use failing::{Disk, MIB, TestSpace, check_empty, system};
 use machine::{PAGE_SIZE, VaRange};
 use vm::{At, Error, HIGHEST, Move, Prot, Request, Superpages};
 
-/// What one slot of the second level covers.
+/// Bytes that one slot of the second level covers.
 const LARGE: usize = 128 * MIB;
 const AT: usize = 1 << 42;
 
@@ -87,7 +87,7 @@ fn many_pages_move() {
     end(space);
 }
 
-/// What is wrong with the old place is said first, however large the new one is to be.
+/// An error in the old place comes first, however large the new one is to be.
 #[test]
 fn what_is_no_mapping_is_not_too_large_either() {
     let space = space_of(8 * PAGE_SIZE);

@@ -71,7 +71,7 @@ fn the_page_goes_with_the_last_of_them() {
             space.unmap(page).expect("unmap");
         }
     }
-    assert!(vm.hold(frame).is_none(), "nobody has the page any more");
+    assert!(vm.hold(frame).is_none(), "the page has no references");
     assert_eq!(vm.frames().free_count(), before);
     assert_eq!(vm.swap().reserved(), 0);
 }

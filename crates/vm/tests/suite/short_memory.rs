@@ -1,4 +1,4 @@
-//! Operations that bring pages while there is hardly memory for what they need besides: they
+//! Operations that bring pages while there is hardly memory for their other needs: they
 //! come to an end.
 
 use crate::failing;
@@ -17,7 +17,7 @@ fn withhold(space: &TestSpace, left: usize) -> Vec<Hold<hosted::Hosted, vm::Best
         .collect()
 }
 
-/// What a fault reads ahead of a file must not take what its page is mapped with: that would go
+/// The pages that a fault reads ahead of a file must not take the memory to map its page: that page would go
 /// out again, and be read again, for ever.
 #[test]
 fn reading_ahead_leaves_room_for_tables() {

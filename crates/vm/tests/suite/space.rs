@@ -1,4 +1,4 @@
-//! What a task sees of its space, operation by operation, on hosted memory.
+//! A task's view of its space, operation by operation, on hosted memory.
 
 use crate::system::{active as space, plain};
 use hosted::Hosted;

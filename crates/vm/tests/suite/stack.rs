@@ -10,7 +10,7 @@ use vm::{At, Best, Error, Flags, HIGHEST, Limit, MAP_START, Options, Prot, Reque
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
-/// Where the tests' stacks end: at the border of what a node of the tree covers.
+/// Where the tests' stacks end: at the border of a node of the tree.
 const TOP: usize = 1 << 39;
 
 type TestSpace = Space<Hosted, Best>;
@@ -104,7 +104,7 @@ fn a_stack_stays_away_from_what_is_below() {
         .store(below + 256 * P, 1)
         .expect("as near as it may be");
     assert!(is_segv(space.store(below + 255 * P, 1)));
-    // What has no rights, or grows itself, is a neighbour like any hole.
+    // A mapping without rights, or one that grows itself, is a neighbour like any hole.
     let fault = below + 100 * P;
     space
         .protect(VaRange::sized(below - P, P), Prot::NONE)
@@ -142,7 +142,7 @@ fn growth_is_charged_like_any() {
     map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);
     assert!(is_segv(space.store(TOP - 5 * P, 1)), "no swap space");
     assert_eq!(space.vm().swap().reserved(), 2);
-    space.store(TOP - 4 * P, 1).expect("what fits");
+    space.store(TOP - 4 * P, 1).expect("this fits");
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn growth_is_limited_like_any() {
     assert_eq!(space.vm().swap().reserved(), 2);
     space
         .store(TOP - 4 * P, 1)
-        .expect("what fits; a stack is no data");
+        .expect("this fits; a stack is no data");
     let space = again(space);
     space
         .set_limit(Limit::Locked, Some(3 * P))
         .expect("a limit");
     space.lock_all(true, false, false).expect("lock");
     assert!(is_segv(space.store(TOP - 4 * P, 1)));
-    space.store(TOP - 3 * P, 1).expect("what fits");
+    space.store(TOP - 3 * P, 1).expect("this fits");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn only_private_anonymous_memory_grows_down() {
     let request = |prot| Request::anonymous(P, prot).with(Flags::GROWS_DOWN).shared();
     let refused = space.map_as(&request(Prot::READ));
     assert!(matches!(refused, Err(Error::Invalid { .. })));
-    // What is refused in any case comes first.
+    // The refusal that holds in any case comes first.
     let denied = request(Prot::READ_WRITE).with(Flags::READ_ONLY);
     assert_eq!(space.map_as(&denied), Err(Error::Denied));
 }
@@ -257,7 +257,7 @@ fn a_child_has_a_stack_of_its_own() {
 }
 
 /// Tasks that use one stack at all depths beside each other, and one that maps and unmaps
-/// in its way: what is stored stays, and every page is charged once.
+/// in its way: all stored values stay, and every page is charged once.
 #[test]
 fn a_stack_grows_under_several_tasks() {
     const TASKS: usize = 3;

@@ -21,7 +21,7 @@ struct World {
     vm: Arc<Vm<Hosted, Best>>,
     space: Space<Hosted, Best>,
     stop: AtomicBool,
-    /// How often somebody saw a superpage.
+    /// How often a task saw a superpage.
     seen: AtomicUsize,
 }
 
@@ -74,7 +74,7 @@ fn at(page: usize) -> usize {
     AT + page * PAGE_SIZE
 }
 
-/// What may happen to an access while others change what is mapped.
+/// The outcomes of an access while others change the mappings.
 fn may_fail<T>(result: Result<T, Error>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -125,13 +125,13 @@ fn reclaimer(world: &World) {
     }
 }
 
-/// Changes what is mapped, as a whole and in parts.
+/// Changes the mappings, as a whole and in parts.
 fn changer(world: &World) {
     let space = &world.space;
     space.activate();
     for round in 0..ROUNDS {
         may_fail(space.map_fixed(whole(), Prot::READ_WRITE));
-        // Until there is one; once there was, not for long: the others may have taken what
+        // Until there is one; once there was, not for long: the others may have taken the frames
         // it needs.
         let patience = match world.seen.load(Ordering::Relaxed) {
             0 => 20_000,

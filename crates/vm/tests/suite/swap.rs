@@ -93,7 +93,7 @@ fn fragments_are_used_when_nothing_else_is_left() {
         let mut runs = BTreeSet::new();
         while let Some(run) = allocate(space, 32) {
             assert!(runs.insert(run.start));
-            assert_eq!(run.len(), 2, "what lies between two that are taken");
+            assert_eq!(run.len(), 2, "those between two that are taken");
         }
         assert_eq!(runs.len(), 75);
         free(space, 0..300);
@@ -147,7 +147,7 @@ fn the_last_slots_are_whoevers_asks() {
     assert_eq!(found, Some(first));
 }
 
-/// A page of a library that everybody maps, say.
+/// A page of a library that all processes map, say.
 #[test]
 fn a_hundred_thousand_sharers() {
     const SHARERS: u32 = 100_000;
@@ -237,7 +237,7 @@ fn who_is_busy_frees_what_nobody_needs() {
         };
         assert_eq!(space.release(slot), None, "the slot is busy");
         assert_eq!(space.used(), 1);
-        assert!(!loading.finish(FRAME), "nobody has the slot");
+        assert!(!loading.finish(FRAME), "the slot is free");
     });
 }
 
@@ -316,7 +316,7 @@ fn others_wait_for_the_reader() {
         machine.on_cpu(cpu, || {
             match shared.space.begin_in(0, |frame| shared.hold(frame)) {
                 SwapIn::Cached(hold) => assert_eq!(hold.frame, FRAME),
-                _ => panic!("not what the reader has read"),
+                _ => panic!("not the reader's page"),
             }
         });
     };

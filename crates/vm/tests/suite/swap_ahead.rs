@@ -90,7 +90,7 @@ impl World {
         assert_eq!(self.cached(), 0);
     }
 
-    /// Pages in memory that nobody maps.
+    /// Pages in memory that are not mapped.
     fn cached(&self) -> u64 {
         self.vm.swap_space().expect("a swap space").cached()
     }
@@ -130,7 +130,7 @@ fn a_window_is_read_at_once() {
     let world = World::new();
     let (reads, pages) = world.reads(|| (0..PAGES).for_each(|page| world.load(page)));
     assert_eq!(pages, PAGES as u64);
-    // Where the CPU had few frames at hand a window was read in parts.
+    // Where the CPU's cache had few frames a window was read in parts.
     let windows = (PAGES / WINDOW) as u64;
     assert!((windows..=2 * windows).contains(&reads), "{reads} calls");
     assert_eq!(world.cached(), 0);
@@ -201,7 +201,7 @@ fn a_page_is_read_alone_if_all_are_not_to_be_had() {
     world.tear_down();
 }
 
-/// Rights say what a task may do; bringing its pages is nothing that it does.
+/// Rights say which accesses a task may make; bringing its pages is none of them.
 #[test]
 fn what_is_needed_soon_is_read_whatever_the_rights() {
     let world = World::new();

@@ -1,7 +1,7 @@
 //! The swap space from many sides: tasks swap out, share, fault, evict and drop at random.
 //!
 //! A small stand-in for address spaces: *entries* that are empty or hold the number of a
-//! slot, each with what its page should contain. Pages are frames of the machine, so a
+//! slot, each with its page's expected content. Pages are frames of the machine, so a
 //! look-up that returns a stranger's page, a slot that is used anew while it is read, or a
 //! page that is freed too early shows as a wrong word; one that is never freed, as a leak.
 
@@ -22,7 +22,7 @@ const ENTRIES: u64 = 24;
 const SLOTS: u32 = 40;
 const FRAMES: usize = 64;
 
-/// An entry's slot and what is in it.
+/// An entry's slot and its content.
 type Entry = Option<(u32, u64)>;
 
 struct World {
@@ -122,12 +122,12 @@ impl World {
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Frame>> {
-        self.free.lock().expect("nobody panics")
+        self.free.lock().expect("no CPU panics")
     }
 
     fn entry(&self, dice: &mut Dice) -> MutexGuard<'_, Entry> {
         let entry = &self.entries[dice.below(ENTRIES) as usize];
-        entry.lock().expect("nobody panics")
+        entry.lock().expect("no CPU panics")
     }
 
     fn fill(&self, frame: Frame, content: u64) {
@@ -217,7 +217,7 @@ impl World {
     /// Brings an entry's page in without a reference of its slot, and looks at the entry again.
     fn fault(&self, dice: &mut Dice) {
         let place = &self.entries[dice.below(ENTRIES) as usize];
-        let Some((slot, _)) = *place.lock().expect("nobody panics") else {
+        let Some((slot, _)) = *place.lock().expect("no CPU panics") else {
             return;
         };
         let hold = match self.space.begin_in(slot, |frame| self.hold(frame)) {
@@ -238,7 +238,7 @@ impl World {
                 hold
             }
         };
-        if let Some((now, content)) = *place.lock().expect("nobody panics")
+        if let Some((now, content)) = *place.lock().expect("no CPU panics")
             && now == slot
             && self.space.holds(slot, hold.frame)
         {
@@ -283,7 +283,7 @@ impl World {
     fn end(&self) {
         self.machine.on_cpu(0, || {
             for entry in &self.entries {
-                let left = entry.lock().expect("nobody panics").take();
+                let left = entry.lock().expect("no CPU panics").take();
                 left.into_iter().for_each(|(slot, _)| self.release(slot));
             }
             assert_eq!(self.space.used(), 0, "slots leaked");

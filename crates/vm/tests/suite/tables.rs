@@ -12,7 +12,7 @@ use vm::policy::Reservation;
 use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Resource, Space, Superpages};
 
 const MIB: usize = 1 << 20;
-/// What a leaf table covers.
+/// Bytes that a leaf table covers.
 const TABLE: usize = 2 * MIB;
 /// Tables of a mapping of the tests.
 const TABLES: usize = 16;

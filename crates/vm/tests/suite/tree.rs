@@ -1,4 +1,4 @@
-//! What the tree of slots must get right: the edges of its levels, where new mappings go,
+//! The tree of slots: the edges of its levels, where new mappings go,
 //! and operations of several threads on overlapping ranges.
 
 use crate::system::plain;
@@ -71,7 +71,7 @@ fn what_was_unmapped_last_is_used_again() {
 fn room_is_refused_only_when_there_is_none() {
     let vm = plain(2, 64);
     let space = Space::new(&vm).expect("a space");
-    // All but a page in the other CPU's arena, and one that is in nobody's.
+    // All but a page in the other CPU's arena, and one that is in no arena.
     let all = VaRange {
         start: MAP_START,
         end: HIGHEST,

@@ -1,4 +1,4 @@
-//! What the tests of swap space share: pages that are counted, and nothing else.
+//! Shared parts of the tests of swap space: pages that are counted, and nothing else.
 #![allow(dead_code)] // each test uses a part
 
 use machine::{Atomic, AtomicInt, Frame, Machine, Memory, Ordering, Pager, PagerError};

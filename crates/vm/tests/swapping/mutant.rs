@@ -12,9 +12,9 @@ pub const FAITHFUL: u8 = 0;
 pub const NO_SECOND_LOOK: u8 = 1;
 /// A task goes to sleep without looking at the word again.
 pub const SLEEPS_BLINDLY: u8 = 2;
-/// A task that is done with a slot wakes nobody.
+/// A task that is done with a slot wakes no other.
 pub const WAKES_NOBODY: u8 = 3;
-/// The last release frees a slot that somebody reads in.
+/// The last release frees a slot that a task reads in.
 pub const FREES_BUSY: u8 = 4;
 /// An eviction does not make the slot busy.
 pub const EVICTS_UNLOCKED: u8 = 5;
@@ -44,7 +44,7 @@ fn entry(frame: Option<Frame>) -> u64 {
     frame.map_or(0, |frame| u64::from(frame.0) << 3 | CACHED)
 }
 
-/// 0 if nobody refers to the slot and nobody is busy with it.
+/// 0 if the slot has no references and no task is busy with it.
 fn kept(word: u64) -> u64 {
     if word < REFERENCE && word & BUSY == 0 {
         0

@@ -5,7 +5,7 @@
 //! in front, under the pmap's lock. To unmap a page, the pmap searches the page's list for its own
 //! entry (`pmap_pvh_remove`).
 //!
-//! # Whose turn it is to lose mappings
+//! # Victims
 //! When no frame is left for a chunk, another chunk loses its mappings. Which one:
 //! - [`Order::Chunks`]: all chunks stand in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
 //!   oldest first; a kernel built for NUMA has one list for each domain. Each chunk that comes or

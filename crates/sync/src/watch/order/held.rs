@@ -27,7 +27,7 @@ pub(super) struct Entry {
     run: bool,
 }
 
-/// What has been removed.
+/// The result of a removal.
 pub(super) enum Popped {
     /// A lock that, or the first of whose run, was acquired here.
     Held(Site),

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub enum Violation<'a> {
     /// The opposite order was seen before. Reported once for each pair of classes.
     Cycle {
-        /// What the task is about to do.
+        /// The step that the task is about to take.
         now: Edge,
         /// The earlier steps, from `now.to` to `now.from`.
         before: &'a Path,
@@ -21,22 +21,22 @@ pub enum Violation<'a> {
     /// The held lock's rank is not below that of the wanted one. Reported once for each pair of
     /// classes.
     Rank {
-        /// What the task is about to do.
+        /// The step that the task is about to take.
         now: Edge,
     },
     /// The task waits for a lock that it holds.
     Recursion {
-        /// What the task is about to do.
+        /// The step that the task is about to take.
         now: Edge,
     },
     /// Two locks of a class that does not nest.
     Nested {
-        /// What the task is about to do.
+        /// The step that the task is about to take.
         now: Edge,
     },
     /// Two locks of a class that nests by address, the higher first.
     Descending {
-        /// What the task is about to do.
+        /// The step that the task is about to take.
         now: Edge,
     },
     /// A lock is released by a task that does not hold it.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// What happened at one call site of one class; times in ns.
+/// The counts of one call site of one class; times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The class's name; empty for classes that found no room.

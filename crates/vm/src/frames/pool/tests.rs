@@ -9,7 +9,7 @@ const FRAMES: usize = 4 * BLOCK + 83;
 /// The pool's first frame; the model's is 0.
 const BASE: usize = 3 * BLOCK;
 const BLOCKS: usize = FRAMES / BLOCK;
-/// What `RESERVE` makes of five blocks.
+/// The reserve of five blocks.
 const KEPT: usize = 1;
 
 /// A pool that has all of `part`.
@@ -77,7 +77,7 @@ impl Model {
         })
     }
 
-    /// Takes out what the pool gave for `wanted`, which must be what the rules say.
+    /// Takes out the frames that the pool gave for `wanted`, which must follow the rules.
     fn take(&mut self, wanted: usize, given: &[usize]) {
         let mut given = given.iter().copied().peekable();
         let mut left = wanted;

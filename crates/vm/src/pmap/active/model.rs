@@ -20,7 +20,7 @@ struct World {
 }
 
 /// CPU 0 begins to translate while CPU 1 takes the page away, and has it for itself if
-/// nobody is to be flushed. (Hosted and simulated accesses fence by themselves, and would hide
+/// no CPU is to be flushed. (Hosted and simulated accesses fence by themselves, and would hide
 /// that there is no fence.)
 fn model() {
     Builder::new().check(|| {

@@ -7,7 +7,7 @@ use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Atomic, Flush, Ordering, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Leaves the tables that are shared of slots that are locked as a whole, and of which nothing is
+    /// Leaves the shared tables of slots that are locked whole and of which nothing is
     /// needed any more; a member that is alone keeps the table as its own. One flush for all.
     pub(in crate::pmap) fn leave_slots(&self, locked: &mut Locked<'_, M, P>) {
         let mut gone: Option<VaRange> = None;
@@ -41,7 +41,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         part.set_size(Size::Pages);
     }
 
-    /// Makes the table of `part` its own, which is alone.
+    /// Makes the table of `part`, which is alone, its own.
     pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, M, P>) {
         let leads = self.superpage(part.slot_range().start);
         // Release: as where a table is made.

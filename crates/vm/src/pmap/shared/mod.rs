@@ -2,10 +2,10 @@
 //!
 //! A fork need not copy the table of 2 MiB of private memory: parent and child have the
 //! same leaf table and PV tables, and the entry that leads to them forbids writing on both
-//! sides. A space that must change what the table says first gets one of its own; one that goes, just
+//! sides. A space that must change an entry of the table first gets one of its own; one that goes, just
 //! goes. (The idea is on-demand-fork's, EuroSys 2021.)
 //!
-//! # What a shared table says
+//! # The content of a shared table
 //! [`Size::Shared`] says that a slot's tables may be others' too. The table's entries are
 //! as they were, except that a page that is known elsewhere has become read-only. Each page
 //! has one reference and one PV entry for the table, and each slot of the swap space one
@@ -15,7 +15,7 @@
 //!
 //! # Protocol
 //! The slots that have a table are its *family*, which stands in the first of its PV tables
-//! under a lock of its own (after slots and PV locks). Everybody's tables have one: mostly
+//! under a lock of its own (after slots and PV locks). All tables have one: mostly
 //! of one member.
 //!
 //! - **join** ([`super::fork`]): under the locks of the parent's slot, the child's and the family.
@@ -33,12 +33,12 @@
 //! - A member that needs nothing of it any more ([`Pmap::leave_slots`]: unmap, exec, exit)
 //!   clears the entry that leads to the table, flushes, and then leaves: O(1) for 2 MiB.
 //! - **removal by the reverse map** ([`super::reverse`]): a task has a page's PV lock, and with it an
-//!   entry of a table, locks the family. If there are several members nobody else changes the
+//!   entry of a table, locks the family. If there are several members no other task changes the
 //!   entry: it clears it, counts one less for each, and flushes them all: a member may leave
 //!   only before or after. Of a member that is alone it needs the slot, as ever.
 //!
 //! So the entries of a shared table are changed under a PV lock and the family's, never
-//! under a slot's lock (the right to write is taken from one under the PV lock alone: nobody
+//! under a slot's lock (the right to write is taken from one under the PV lock alone: no space
 //! has it anyway). A member that reads one under its slot's lock may see a page that
 //! is just going: it takes the family's lock too ([`Pmap::steady`]), or the page's PV lock
 //! and looks again.
@@ -46,7 +46,7 @@
 //! A flush always comes before leaving, so a removal that finds in the family which CPUs may have a page
 //! in a TLB finds all: removals from shared tables need no delayed invalidation.
 //!
-//! # What can fail
+//! # Failures
 //! Owning needs a leaf table and its PV tables; it fails before anything has changed. So an
 //! unmap, discard, protect, lock or move of a *part* of a shared slot can be out of memory;
 //! then reclaim is asked, as in a fault. Whole slots need none.
@@ -62,7 +62,7 @@ use crate::pv::{Family, Owner};
 use crate::tree::{Part, Size};
 use machine::{Atomic, Ordering, Platform};
 
-/// What an entry says, and goes on saying.
+/// The content of an entry, which stays.
 pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
     Empty,
     /// The page is in this slot of the swap space, and stays there while the table is shared.
@@ -72,13 +72,13 @@ pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Keeps what the table of `part` says as it is, if it is shared, as the slot's lock does if it
-    /// is not.
+    /// Keeps the entries of the table of `part` as they are, if it is shared, as the slot's lock does
+    /// if it is not.
     pub(crate) fn steady(&self, part: &Part<'_, M, P>) -> Option<impl Drop + use<'_, M, P>> {
         (part.size() == Size::Shared).then(|| self.family(part).lock())
     }
 
-    /// What `entry` says, which may be one of a shared table.
+    /// The content of `entry`, which may be in a shared table.
     pub(in crate::pmap) fn keep(&self, entry: &M::AtomicU64) -> Kept<'_, M, P> {
         loop {
             let bits = entry.load(Ordering::Relaxed);

@@ -29,7 +29,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// As [`Pmap::own`], if the table says anything of the range of `part`.
+    /// As [`Pmap::own`], if the table has entries in the range of `part`.
     pub(crate) fn own_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
         let is_used = |part: &Part<'_, M, P>| self.used(part.leaf(), part.range()).next().is_some();
         match part.size() {
@@ -74,7 +74,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let mut pv = PvTables::NONE;
         for address in old.pv.spans(part.slot_range().start) {
             match self.vm.allocate(Content::Any) {
-                // SAFETY: the frame is fresh, and nobody else knows the tables.
+                // SAFETY: the frame is fresh, and no other task knows the tables.
                 Ok(frame) => unsafe {
                     pv.add(self.vm.machine(), frame, address, self.member(part), leaf);
                 },
@@ -87,8 +87,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(Tables { leaf, pv })
     }
 
-    /// Copies what `old` says to `new`, to which no entry leads yet; how many pages and swapped
-    /// ones that are.
+    /// Copies the entries of `old` to `new`, to which no entry leads yet; returns how many pages and
+    /// swapped pages those are.
     fn copy_entries(&self, part: &Part<'_, M, P>, old: Tables, new: Tables) -> (usize, usize) {
         let mut counts = (0, 0);
         for (address, _) in self.used(Table::of(old.leaf), part.slot_range()) {
@@ -101,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         counts
     }
 
-    /// Copies the entry at `address`; what it counts as.
+    /// Copies the entry at `address`; returns its kind.
     fn copy_entry(&self, address: usize, old: Tables, new: Tables) -> Option<Kind> {
         let from = self.entry(old.leaf, 0, address);
         let to = self.entry(new.leaf, 0, address);
@@ -125,7 +125,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Some(Kind::Private)
     }
 
-    /// Leaves the family of the `old` tables, of which no TLB of this space has anything any more.
+    /// Leaves the family of the `old` tables, of which no TLB of this space has an entry any more.
     fn leave_with(
         &self,
         part: &mut Part<'_, M, P>,
@@ -149,8 +149,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Frees the `old` tables, which are only this slot's and which it does not use, with all that
-    /// they say.
+    /// Frees the `old` tables, which are only this slot's and which it does not use, with the pages and
+    /// slots of the swap space that they name.
     #[cold]
     fn take_apart(&self, part: &Part<'_, M, P>, old: Tables) {
         for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {

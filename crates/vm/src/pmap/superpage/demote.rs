@@ -40,8 +40,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         true
     }
 
-    /// Makes the slot of `part` one of pages for good: what happens to it concerns a part of
-    /// it only. What it has reserved is given back.
+    /// Makes the slot of `part` one of pages for good, since an operation concerns a part of
+    /// it only. Its unused reserved frames are given back.
     #[inline]
     pub(crate) fn split(&self, part: &mut Part<'_, M, P>) {
         if matches!(part.size(), Size::Run | Size::Superpage) {

@@ -6,9 +6,9 @@
 //! leaf table maps the block instead ([`promote`]). A change of a part puts the table back
 //! ([`demote`]).
 //!
-//! # What stays
-//! The leaf table stays with the slot, so demotion needs no memory and cannot fail. It goes
-//! on saying which frames are mapped; rights, accessed and dirty bits are the superpage's
+//! # The leaf table stays
+//! The leaf table stays with the slot, so demotion needs no memory and cannot fail. It
+//! still says which frames are mapped; rights, accessed and dirty bits are the superpage's
 //! alone. Each page keeps its PV entry: promotion saves no memory there, and demotion needs
 //! none. (FreeBSD has one PV entry for a superpage and must find 511 to demote it.) Counts
 //! of pages do not change either.
@@ -19,13 +19,13 @@
 //! study 002), so under any one of them it is known which entry maps a page, and that stays so:
 //! [`crate::Vm::test_referenced`] needs no slot.
 //!
-//! - **promote**: run locked; exchange the table for the superpage; flush the 2 MiB; what CPUs
-//!   have marked in the table until then goes into the superpage. A dirty page makes all
+//! - **promote**: run locked; exchange the table for the superpage; flush the 2 MiB; the marks
+//!   that CPUs have made in the table until then go into the superpage. A dirty page makes all
 //!   of it dirty.
 //! - **demote**: run locked; write the table with the superpage's bits in each entry, and
 //!   exchange it for the superpage, again if the walker has marked that meanwhile. No flush:
 //!   the translation stays the same, and an operation that then changes a page flushes its address, which
-//!   forgets the superpage too. What a CPU writes through a superpage it has cached as dirty
+//!   forgets the superpage too. A page that a CPU writes through a superpage it has cached as dirty
 //!   is dirty in the table.
 //! - **removal by the reverse map** has one page's lock and needs the slot's and the run's: it
 //!   tries for them, and if it fails releases the page, takes the slot, then the run, demotes, takes
@@ -34,7 +34,7 @@
 //! Changes of the whole slot (unmap, discard, other rights) concern the superpage's entry
 //! and need no demotion. Fork demotes: a child needs an entry and a PV entry for each page
 //! anyway, and the first store on either side would demote. When the pages are alone and
-//! writable again they are promoted again. Moving demotes; what has moved stays so.
+//! writable again they are promoted again. Moving demotes; moved pages stay pages.
 //!
 //! # Lock order
 //! Slots, then the run's pages in ascending order. A task that has a page's lock and waits for
@@ -83,7 +83,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// What the entry at the start of `part` says.
+    /// The entry that maps the start of `part`.
     #[inline]
     pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
         let Some(leaf) = part.leaf().get() else {
@@ -93,7 +93,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Entry::decode(match part.size() {
             Size::Superpage => piece(bits, pte::index(part.range().start, 0)),
             Size::Pages | Size::Run => bits,
-            // Nobody writes through the entry that leads to a shared table.
+            // No task writes through the entry that leads to a shared table.
             Size::Shared => bits & !pte::WRITABLE,
         })
     }
@@ -169,7 +169,7 @@ const fn frame_at(first: Frame, index: usize) -> Frame {
     Frame(first.0 + index as u32)
 }
 
-/// What `superpage` says of its page at `index`, as an entry of a leaf table.
+/// The entry of a leaf table that `superpage` stands for at `index`.
 const fn piece(superpage: u64, index: usize) -> u64 {
     (superpage & !pte::HUGE) + ((index as u64) << PAGE_SHIFT)
 }

@@ -7,7 +7,7 @@ use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, Platform, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
-    /// Maps the slot of `part` by a superpage, if all its pages are at their places and alike.
+    /// Maps the slot of `part` by a superpage, if all its pages are at their places with equal rights.
     /// O(1) as long as some are missing.
     #[inline]
     pub(crate) fn promote(&self, part: &mut Part<'_, M, P>) {
@@ -32,15 +32,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let old = superpage.swap(alike | pte::HUGE, Ordering::AcqRel);
         debug_assert_eq!(old, table(leaf));
         self.flush(Flush::Range(range));
-        // Nobody reaches the table any more; what was marked there until now counts.
+        // No walker reaches the table any more; the marks made there until now count.
         let used = self.entries(leaf_frame).fold(0, |used, bits| used | bits);
         superpage.fetch_or(used & USED, Ordering::Relaxed);
         part.set_size(Size::Superpage);
         drop(run);
     }
 
-    /// What the first entry of `leaf` says, if all say the same of one block, but for what the
-    /// walker marks.
+    /// The first entry of `leaf`, if all entries map one block with equal rights; the walker's
+    /// marks may differ.
     fn alike(&self, leaf: Frame) -> Option<u64> {
         let first = self.vm.machine().word(leaf, 0).load(Ordering::Relaxed);
         let is_aligned = pte::frame(first).index().is_multiple_of(pte::ENTRIES);

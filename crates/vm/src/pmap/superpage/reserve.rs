@@ -12,7 +12,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// slot has reserved: with its first page it reserves one. `None` if it has none; then any
     /// frame will do. With the last page the slot becomes a superpage.
     ///
-    /// The page is zeroed under the slot's lock: its frame is nobody else's to map here, so
+    /// The page is zeroed under the slot's lock: only this fault may map its frame here, so
     /// another fault on the same page would have to wait for it or spoil the run.
     pub(crate) fn fill_in_place(
         &self,
@@ -47,7 +47,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(Some(frame))
     }
 
-    /// Gives back what the slot of `part` has reserved and not used.
+    /// Gives back the unused frames that the slot of `part` has reserved.
     pub(super) fn end_reservation(&self, part: &Part<'_, M, P>) {
         let leaf = part.leaf().get().expect("a run has a table");
         let index = pte::index(part.range().start, 0);

@@ -146,7 +146,7 @@ fn use_is_tested_while_a_demotion_waits() {
     });
 }
 
-/// What could not be locked as a whole is released as a whole, but for the caller's.
+/// A run that could not be locked whole is released whole, but for the caller's page.
 #[test]
 fn a_run_that_is_refused_leaves_nothing_locked() {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");

@@ -1,4 +1,4 @@
-//! What concerns all of a superpage and leaves it one, or takes it away: other rights, giving up,
+//! Changes of a whole superpage, which leave it one or take it away: other rights, giving up,
 //! removal.
 
 use super::{PvRun, Run, USED, frame_at, table};
@@ -44,7 +44,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         false
     }
 
-    /// Gives up the pages of `part` if they are all of a superpage and nobody else's; it stays one
+    /// Gives up the pages of `part` if they are all of a superpage and no other space's; it stays one
     /// until a reclaimer takes the first of them, and a store anywhere keeps them all. Whether
     /// it did; then the superpage's translation is to be flushed.
     pub(in crate::pmap) fn give_up_superpage(&self, part: &Part<'_, M, P>) -> bool {
@@ -80,7 +80,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         let mut run = self.lock_run(first);
         // No walker reaches the table yet.
         leaf.get().inspect(|&leaf| pmap.vm.machine().zero(leaf));
-        // AcqRel with the walker's exchange: what it has marked is seen.
+        // AcqRel with the walker's exchange: its marks are seen.
         let old = pmap.superpage(start).swap(table(leaf), Ordering::AcqRel);
         part.set_size(Size::Pages);
         part.add(Kind::Private, -(pte::ENTRIES as i16));
@@ -107,8 +107,8 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
-    /// Drops a reference to each page of the block that begins with `first`; what nobody
-    /// else has goes back to the pool, as a whole if that is all.
+    /// Drops a reference to each page of the block that begins with `first`; pages without another
+    /// reference go back to the pool, as a whole block if that is all.
     pub(in crate::pmap) fn release_block(&self, first: Frame) {
         let pages = || (0..pte::ENTRIES).map(|index| frame_at(first, index));
         let mut freed = [0_u64; pte::ENTRIES / 64];

@@ -13,7 +13,7 @@ use machine::{Atomics, Execute, Job, SharedCell, Topology};
 
 struct World {
     asids: Asids<Checked>,
-    /// What TLBs have of the tag, which only its owner changes.
+    /// The TLBs' entries with the tag, which only its owner changes.
     entries: <Checked as Atomics>::Cell<u64>,
 }
 

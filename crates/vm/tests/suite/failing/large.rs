@@ -7,7 +7,7 @@ use vm::{Prot, Superpages};
 /// Pages of a superpage.
 pub const PAGES: usize = 512;
 const AT: usize = 1 << 42;
-/// Pages that were touched of what is in the making.
+/// Pages that were touched of the superpage in the making.
 const BEGUN: usize = 5;
 
 /// Dropped in this order.
@@ -23,12 +23,12 @@ impl Large {
         start: AT,
         end: AT + PAGES * PAGE_SIZE,
     };
-    /// What is to become one, behind it.
+    /// A superpage in the making, behind it.
     pub const BEGUN: VaRange = VaRange {
         start: Self::WHOLE.end,
         end: Self::WHOLE.end + PAGES * PAGE_SIZE,
     };
-    /// What nobody has touched, behind that.
+    /// Untouched memory, behind that.
     pub const FRESH: VaRange = VaRange {
         start: Self::BEGUN.end,
         end: Self::BEGUN.end + PAGES * PAGE_SIZE,

@@ -30,15 +30,15 @@ pub const MIB: usize = 1 << 20;
 
 pub type System = Arc<Vm<Hosted, Best>>;
 pub type TestSpace = Space<Hosted, Best>;
-/// A store that the test keeps a hand on.
+/// A store that the test controls.
 pub type Disk = Arc<MemoryPager<Hosted>>;
 
-/// What is refused.
+/// The kind of request that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A frame. There are others, so reclaiming helps.
     Frame,
-    /// A frame, and all that are asked for then.
+    /// A frame, and all requested after it.
     Frames,
     /// The kernel's heap.
     Heap,
@@ -62,7 +62,7 @@ impl Kind {
         match error {
             Error::OutOfMemory(Resource::Frames) => self == Kind::Frames,
             Error::OutOfMemory(Resource::Heap) => self == Kind::Heap,
-            // What the stores say that have no heap left.
+            // The error of a store that has no heap left.
             Error::Io(PagerError { errno: 12 }) => self == Kind::Heap,
             Error::Io(_) => matches!(self, Kind::File | Kind::Swap),
             _ => false,
@@ -108,7 +108,7 @@ pub enum Pages {
 
 pub type Call<'a, W> = dyn Fn(&W) -> Result<(), Error> + Sync + 'a;
 
-/// How often an operation failed, by what was refused.
+/// How often an operation failed, by the kind of request that was refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
     pub frames: u64,
@@ -139,7 +139,7 @@ pub fn all_of<W: World>(
     each(kind, pages, &call, &on_a_cpu(|| Told::of_success(&call)))
 }
 
-/// What is told when nothing fails.
+/// The state when nothing fails.
 struct Good {
     /// Of the world as it is.
     before: Told,
@@ -236,7 +236,7 @@ fn check_use<W: World>(world: &W, call: &Call<'_, W>, good: &Good, what: &str) {
     assert_eq!(again.amounts(), good.after.amounts(), "{what}: again");
 }
 
-/// Frees the tables that nobody needs: what is short of memory does so, too.
+/// Frees the unneeded tables, as an operation short of memory does, too.
 fn free_tables(vm: &System) {
     while vm.reclaim_tables(usize::MAX) > 0 {}
 }

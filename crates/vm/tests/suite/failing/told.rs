@@ -1,11 +1,11 @@
-//! What must be the same after a failure.
+//! The state that must be the same after a failure.
 
 use super::World;
 use machine::{PAGE_SIZE, VaRange};
 use vm::policy::Reservation;
 use vm::{Flags, Limit, Region, Stats};
 
-/// What a space and its VM tell.
+/// The state of a space and its VM.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
     mappings: Vec<Mapping>,
@@ -20,7 +20,7 @@ pub struct Told {
     slots: u64,
 }
 
-/// A region, as it is in any world made alike.
+/// A region, in terms that are equal in worlds made the same way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Mapping {
     range: VaRange,
@@ -58,7 +58,7 @@ impl Told {
         }
     }
 
-    /// What is told when all that can be read has been: then it is in memory.
+    /// The state when all readable pages have been read: then they are in memory.
     pub fn settled(world: &impl World) -> Self {
         super::free_tables(world.vm());
         for region in world.space().regions() {
@@ -71,7 +71,7 @@ impl Told {
         Told::by(world)
     }
 
-    /// What pages that come and go do not change.
+    /// The part that does not change as pages come and go.
     pub fn promised(&self) -> impl PartialEq + std::fmt::Debug + '_ {
         let Told {
             mappings,
@@ -84,7 +84,7 @@ impl Told {
         (mappings, stats.usage, heap_end, limits, reserved)
     }
 
-    /// What is promised whichever pages were there to begin with.
+    /// The part of [`Told::promised`] that does not depend on the pages at the beginning.
     pub fn commitments(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         let Told {
             stats,
@@ -96,7 +96,7 @@ impl Told {
         (stats.usage, heap_end, limits, reserved)
     }
 
-    /// What does not depend on where the system has placed something.
+    /// The part that does not depend on the addresses that the system has chosen.
     pub fn amounts(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         let Told {
             stats,
@@ -107,7 +107,7 @@ impl Told {
             slots,
             ..
         } = *self;
-        // A page that nobody maps may be in either.
+        // A page that is not mapped may be in either.
         let kept = frames as u64 + slots;
         (stats, heap_end, limits, reserved, kept)
     }

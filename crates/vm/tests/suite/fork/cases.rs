@@ -220,7 +220,7 @@ fn a_mapping_can_leave_an_empty_one_behind() {
     assert_eq!(load(&space, to + PAGE_SIZE), 5);
     assert_eq!(load(&space, at + PAGE_SIZE), 0);
     assert_eq!(vm.swap().reserved(), 8);
-    // Within one table, and over what is there.
+    // Within one table, and over other mappings.
     let two = VaRange::sized(to, 2 * PAGE_SIZE);
     let over = to + 2 * PAGE_SIZE;
     assert_eq!(space.remap(two, two.len(), Move::To(over)), Ok(over));

@@ -12,7 +12,7 @@ mod copied {
     include!("tables.rs");
 }
 
-/// What the two differ in: how many frames a child takes.
+/// The difference between the two: how many frames a child takes.
 #[test]
 fn a_shared_table_takes_no_frame() {
     use hosted::Hosted;

@@ -23,7 +23,7 @@ fn word(slot: usize, page: usize) -> u64 {
     (slot * 1_000 + page) as u64 + 1
 }
 
-/// What `space` has at the first slot.
+/// The content of `space` at the first slot.
 fn content(space: &TestSpace, at: usize) -> Vec<u64> {
     (0..MANY).map(|page| load(space, place(at, 0, page))).collect()
 }

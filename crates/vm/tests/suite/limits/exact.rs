@@ -11,7 +11,7 @@ impl Drop for Ended {
     }
 }
 
-/// Tasks that map and unmap under a limit that is enough for what they ask for at once, or
+/// Tasks that map and unmap under a limit that is enough for all their requests at once, or
 /// for one less, while the limit is set anew: none is refused, or no more fit than may.
 #[test]
 fn a_limit_is_exact_beside_others() {
@@ -92,7 +92,7 @@ fn committed_memory_is_exact_whatever_happens() {
     space
         .protect(pages(at + 520 * P, 10), Prot::READ)
         .expect("protect");
-    assert_eq!(reserved(), 50, "what was charged once stays so");
+    assert_eq!(reserved(), 50, "a charge that was made stays");
     let child = space.fork().expect("fork");
     assert_eq!(reserved(), 100);
     child.unmap(pages(at + 510 * P, 30)).expect("unmap");
@@ -109,8 +109,8 @@ fn committed_memory_is_exact_whatever_happens() {
     assert_eq!(reserved(), 0);
 }
 
-/// Any mixture of operations: no limit is passed, nothing is refused that fits, and what is
-/// counted is what is there.
+/// Any mixture of operations: no limit is passed, nothing is refused that fits, and the
+/// counts agree with the mappings.
 #[test]
 fn limits_are_exact_whatever_happens() {
     const LIMITS: [(Limit, u64); 3] = [
@@ -196,7 +196,7 @@ fn probe(space: &TestSpace, left: usize) {
     let more = space.map((left + 1) * P, Prot::READ);
     assert_eq!(more, Err(over(Limit::AddressSpace)));
     if left > 0 {
-        let all = space.map(left * P, Prot::READ).expect("what fits");
+        let all = space.map(left * P, Prot::READ).expect("this fits");
         space.unmap(pages(all, left)).expect("unmap");
     }
 }

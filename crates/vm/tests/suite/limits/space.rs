@@ -1,4 +1,4 @@
-//! What counts against the limits of a space.
+//! The usage that counts against the limits of a space.
 
 use super::*;
 
@@ -24,9 +24,9 @@ fn mapped_memory_is_limited_exactly() {
     let space = limited(Limit::AddressSpace, 10);
     let at = space.map(6 * P, Prot::READ).expect("map");
     assert_eq!(space.map(5 * P, Prot::READ), Err(over(Limit::AddressSpace)));
-    space.map(4 * P, Prot::NONE).expect("what fits");
+    space.map(4 * P, Prot::NONE).expect("this fits");
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
-    // In the place of what is there: two pages more than before are two pages.
+    // In the place of other mappings: two pages more than before are two pages.
     let fixed = |count| space.map_fixed(pages(at, count), Prot::READ_WRITE);
     assert_eq!(fixed(6), Ok(()));
     space.unmap(pages(at + 2 * P, 2)).expect("unmap");
@@ -59,19 +59,19 @@ fn data_is_what_is_private_and_writable() {
         .protect(pages(at, 4), Prot::READ_WRITE)
         .expect("protect");
     space.protect(pages(at, 4), Prot::READ).expect("protect");
-    space.map(4 * P, Prot::READ_WRITE).expect("what fits");
+    space.map(4 * P, Prot::READ_WRITE).expect("this fits");
     assert_eq!(space.map(P, Prot::READ_WRITE), Err(over(Limit::Data)));
 }
 
 #[test]
 fn the_heap_is_limited() {
     let space = limited(Limit::Data, 4);
-    space.set_break(HEAP_START + 4 * P).expect("what fits");
+    space.set_break(HEAP_START + 4 * P).expect("this fits");
     let refused = space.set_break(HEAP_START + 4 * P + 1);
     assert_eq!(refused, Err(over(Limit::Data)));
     assert_eq!(space.current_break(), HEAP_START + 4 * P);
     space.set_break(HEAP_START + P).expect("less");
-    space.map(3 * P, Prot::READ_WRITE).expect("what fits");
+    space.map(3 * P, Prot::READ_WRITE).expect("this fits");
 }
 
 #[test]
@@ -79,16 +79,16 @@ fn locked_memory_is_limited() {
     let space = limited(Limit::Locked, 5);
     let at = space.map(8 * P, Prot::READ_WRITE).expect("map");
     assert_eq!(space.lock(pages(at, 6), false), Err(over(Limit::Locked)));
-    space.lock(pages(at, 4), false).expect("what fits");
+    space.lock(pages(at, 4), false).expect("this fits");
     space
         .lock(pages(at, 5), true)
-        .expect("what was locked counts once");
+        .expect("locked pages count once");
     assert_eq!(space.map_as(&locked(1)), Err(Error::LockLimit));
     space.unlock(pages(at, 2)).expect("unlock");
-    let more = space.map_as(&locked(2)).expect("what fits");
+    let more = space.map_as(&locked(2)).expect("this fits");
     assert_eq!(space.map_as(&locked(1)), Err(Error::LockLimit));
     space.unmap(pages(more, 2)).expect("unmap");
-    space.map_as(&locked(2)).expect("what fits");
+    space.map_as(&locked(2)).expect("this fits");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn remap_counts_what_is_new() {
     );
     let back = to + 64 * SLOT;
     assert_eq!(space.remap(pages(to, 4), 3 * P, Move::To(back)), Ok(back));
-    space.map(P, Prot::READ).expect("what fits");
+    space.map(P, Prot::READ).expect("this fits");
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
 }
 
@@ -129,7 +129,7 @@ fn a_move_leaves_the_locks() {
     );
     assert_eq!(space.lock(pages(at, 1), false), Err(over(Limit::Locked)));
     space.unmap(pages(to, 2)).expect("unmap");
-    space.lock(pages(at, 2), false).expect("what fits");
+    space.lock(pages(at, 2), false).expect("this fits");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn what_is_over_a_limit_that_is_set_stays() {
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
     space.unmap(pages(at + 3 * P, 2)).expect("unmap");
     assert_eq!(space.map(3 * P, Prot::READ), Err(over(Limit::AddressSpace)));
-    space.map(2 * P, Prot::READ).expect("what fits");
+    space.map(2 * P, Prot::READ).expect("this fits");
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
 }
 
@@ -170,7 +170,7 @@ fn a_child_has_the_limits_and_not_the_locks() {
         assert_eq!(child.limit(limit), parent.limit(limit));
     }
     assert_eq!(parent.map(P, Prot::READ), Err(Error::LockLimit));
-    child.map(3 * P, Prot::READ).expect("what fits, not locked");
+    child.map(3 * P, Prot::READ).expect("this fits, not locked");
     assert_eq!(child.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
     child.lock(pages(at, 3), false).expect("nothing was locked");
     assert_eq!(parent.fork().map(|_| ()), Ok(()));
@@ -204,7 +204,7 @@ fn all_that_is_mapped_and_will_be_is_locked() {
     assert_eq!(incore(HEAP_START, 2), [true; 2]);
     let is_locked = |space: &TestSpace| space.regions().iter().all(|r| r.flags.has(Flags::LOCKED));
     assert!(is_locked(&space));
-    // Only what is there: it ends what was said of the future.
+    // Only current mappings: it ends the earlier call for future ones.
     space.lock_all(true, false, true).expect("lock");
     let loose = space.map(P, Prot::READ_WRITE).expect("map");
     assert!(!is_locked(&space));
@@ -217,7 +217,7 @@ fn all_that_is_mapped_and_will_be_is_locked() {
     assert_eq!(space.lock_all(true, true, true), Err(over(Limit::Locked)));
     space.unmap(pages(none, 1)).expect("unmap");
     space.lock_all(false, true, true).expect("only the future");
-    let last = space.map(P, Prot::READ_WRITE).expect("what fits");
+    let last = space.map(P, Prot::READ_WRITE).expect("this fits");
     assert_eq!(incore(last, 1), [false], "locked when it is used");
     assert_eq!(space.map(P, Prot::READ), Err(Error::LockLimit));
     space.exec();
@@ -246,7 +246,7 @@ fn a_refusal_by_the_heap_changes_no_count() {
     assert!(refused > 0);
     space
         .map(free * P, Prot::READ)
-        .expect("what was given back");
+        .expect("it was all given back");
     for nth in 1.. {
         refusing::refuse_after(nth);
         let set = space.set_limit(Limit::Data, Some(P));

@@ -29,7 +29,7 @@ pub fn spare_arc<T>() {
     SPARED.set(inner.pad_to_align().size());
 }
 
-/// Bytes that this thread has allocated and nobody else but it has freed.
+/// Bytes that this thread has allocated, less those it has freed.
 #[allow(dead_code)] // not all tests count
 pub fn live() -> isize {
     LIVE.get()

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard};
 use vm::object::Slots;
 
-/// What a call was asked.
+/// A call, with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     Read(Range<u64>),
@@ -130,7 +130,7 @@ impl Pager<Hosted> for TestStore {
         let range = first..first + frames.len() as u64;
         let mut result = self.begin(Call::Read(range.clone()), range.clone());
         for (&frame, page) in frames.iter().zip(range.clone()) {
-            // Garbage where it failed: nobody may see it.
+            // Garbage where it failed: no task may see it.
             let bytes = match result {
                 Ok(()) => self.bytes(page),
                 Err(_) => vec![0xee; PAGE_SIZE],

@@ -16,7 +16,7 @@ fn one_dirty_page_makes_all_of_it_dirty() {
         assert!(removed.referenced);
         !removed.dirty
     };
-    assert!(clean(3), "nobody has stored anything");
+    assert!(clean(3), "no task has stored");
     space.discard(whole()).expect("discard");
     for index in 0..PAGES {
         match index {
@@ -74,7 +74,7 @@ fn use_is_seen_through_a_superpage() {
     };
     let sweep = [used(), used()];
     assert!(sweep[0] >= 1 && sweep[1] < PAGES, "{sweep:?}");
-    assert_eq!(used(), 0, "nobody has used it since");
+    assert_eq!(used(), 0, "no task has used it since");
     forget(&vm);
     space.load(at(1)).expect("load");
     assert!(used() >= 1, "one of its pages was used");

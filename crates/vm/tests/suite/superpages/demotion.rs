@@ -1,4 +1,4 @@
-//! What takes superpages, or takes them apart: unmap, protect, fork, moves, the reverse map.
+//! Operations that take superpages, or take them apart: unmap, protect, fork, moves, the reverse map.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Superpages: how memory comes to be mapped by them, what takes them apart, and that
+//! Superpages: how they come and go, and that
 //! content, accessed and dirty bits and frames survive it.
 
 mod bits;
@@ -87,7 +87,7 @@ fn fill(space: &TestSpace, pages: impl Iterator<Item = usize>) {
     }
 }
 
-/// Sees that `pages` have what [`fill`] stored.
+/// Checks that `pages` have the content from [`fill`].
 #[track_caller]
 fn check(space: &TestSpace, pages: impl Iterator<Item = usize>) {
     space.activate();

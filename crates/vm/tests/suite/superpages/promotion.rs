@@ -1,4 +1,4 @@
-//! How memory comes to be mapped by superpages, and where it does not.
+//! Where memory is mapped by superpages, and where it is not.
 
 use super::*;
 

@@ -17,7 +17,7 @@ fn reservations_give_way() {
     assert_eq!(taken.len(), free, "all that was free");
     assert_eq!(vm.frames().free_count(), 0);
     taken.truncate(free - 3 * PAGES);
-    // The slots have lost their blocks and go on with what there is.
+    // The slots have lost their blocks and take other frames.
     fill(&space, 0..PAGES);
     fill(&space, (0..4).map(|slot| slot * PAGES + slot));
     assert_eq!(space.pmap().superpages(), 0);
