@@ -1,4 +1,4 @@
-//! Those who are told while something is measured.
+//! Observers of a measurement.
 
 use super::Sample;
 

@@ -148,7 +148,7 @@ impl Running for Guest {
         self.at
     }
 
-    /// [`Running::check`] tells what goes wrong meanwhile.
+    /// [`Running::check`] reports errors in the meantime.
     fn advance(&mut self, span: Duration) {
         // The nearest beat.
         let until = self.at + span.saturating_sub(BEAT / 2);
@@ -177,7 +177,7 @@ impl Drop for Guest {
     }
 }
 
-/// The console: what comes is cut into lines; what the program would not have said is passed on.
+/// The console: cuts output into lines; passes on those that are not the program's.
 struct Lines {
     sender: Sender<Line>,
     /// The beginning of a line.
@@ -191,7 +191,7 @@ impl Write for Lines {
             let line: Vec<u8> = self.rest.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line[..end]).into_owned();
             match line.parse() {
-                // The guest is about to be ended if nobody listens.
+                // If the receiver is gone the guest is about to be ended.
                 Ok(line) => drop(self.sender.send(line)),
                 Err(()) => say(format_args!("{line}")),
             }

@@ -64,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
     }
 }
 
-/// What `act` does in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
+/// Runs `act` in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
 pub fn inside<M: Platform, P: Policies<M>, R>(space: &Space<M, P>, act: impl FnOnce() -> R) -> R {
     struct Leaves<M: Platform>(PhantomData<M>);
     impl<M: Platform> Drop for Leaves<M> {
