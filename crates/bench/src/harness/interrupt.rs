@@ -98,7 +98,7 @@ pub fn sleep(span: Duration) {
             tv_nsec: left.subsec_nanos().into(),
         };
         // std's sleep goes back to sleep after a signal; this one returns.
-        // SAFETY: `request` is a valid time; the remainder may be null.
+        // SAFETY: `request` is a valid time; the pointer to the remainder may be null.
         unsafe { libc::nanosleep(&request, std::ptr::null_mut()) };
     }
 }

@@ -145,7 +145,7 @@ impl Process {
                 return;
             }
             for pid in orphans {
-                // SAFETY: a child that is not reaped yet, so the number is its own; the status may be null.
+                // SAFETY: a child that is not reaped yet, so the number is its own; the status pointer may be null.
                 unsafe {
                     libc::kill(pid, libc::SIGKILL);
                     libc::waitpid(pid, std::ptr::null_mut(), 0);

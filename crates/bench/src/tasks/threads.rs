@@ -79,7 +79,7 @@ pub fn start_on<S: System>(
 
 /// Leaves all signals to the main thread, whose sleep they end.
 fn block_signals() {
-    // SAFETY: a zeroed set is filled before use; the old one may be null.
+    // SAFETY: a zeroed set is filled before use; the pointer to the old one may be null.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);

@@ -12,7 +12,7 @@ const ITERATIONS: u64 = 20;
 /// Open descriptors and children of this process, which has no other threads.
 fn held() -> (usize, bool) {
     let descriptors = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    // SAFETY: no other code in this process waits for children; the status may be null.
+    // SAFETY: no other code in this process waits for children; the status pointer may be null.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
     (descriptors, child != -1)
 }

@@ -103,7 +103,7 @@ fn end_children() {
             // SAFETY: a child that is not reaped yet, so the number is its own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
-        // SAFETY: the status may be null.
+        // SAFETY: the status pointer may be null.
         let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
         if pid < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;
