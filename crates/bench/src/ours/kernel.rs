@@ -140,7 +140,7 @@ impl Ledger {
         (0..tasks).map(|_| Ledger::default()).collect()
     }
 
-    /// The times of the tasks, of which `real` passed.
+    /// The times of the tasks of a run that took `real`.
     pub fn times(ledgers: &Ledgers, real: Duration) -> Times {
         let sum = |spent: fn(&Ledger) -> &AtomicU64| {
             Duration::from_nanos(ledgers.iter().map(|one| spent(one).load(Relaxed)).sum())

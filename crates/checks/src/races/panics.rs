@@ -52,7 +52,7 @@ fn install() {
     }));
 }
 
-/// Writes what there is room for, so that nothing is allocated.
+/// Writes as much as there is room for, so that nothing is allocated.
 struct Bounded<'a>(&'a mut String);
 
 impl Write for Bounded<'_> {

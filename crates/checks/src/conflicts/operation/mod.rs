@@ -4,7 +4,7 @@ mod worker;
 
 pub use worker::{Part, Worker};
 
-/// What a CPU does to its memory.
+/// An operation of a CPU on its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Maps a region.

@@ -25,7 +25,7 @@ pub struct Store<M: Platform> {
 }
 
 impl<M: Platform> Store<M> {
-    /// A store that is asked for `pages` pages at most.
+    /// A store for at most `pages` pages.
     pub fn new(pages: usize) -> Self {
         Store {
             pages: MemoryPager::new(),
@@ -33,7 +33,7 @@ impl<M: Platform> Store<M> {
         }
     }
 
-    /// What was asked so far.
+    /// Counts of the calls so far.
     pub fn counts(&self) -> PagerCounts {
         self.pages.counts()
     }
