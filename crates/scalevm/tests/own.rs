@@ -19,7 +19,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 }
 "#;
 
-/// Writes a line on what it does to the file that OWN_LOG names.
+/// Writes a line for each of its calls to the file that OWN_LOG names.
 const TELLS: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 }
 "#;
 
-/// Counts what another task sends.
+/// Counts the bytes that another task sends.
 const TWO: &str = r#"
 #include <stdlib.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@ use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
 
-/// What `compare --help` begins with.
+/// The beginning of `compare --help`.
 pub const LONG_ABOUT: &str = "\
 Compare result files, or interleaved runs of two systems or commands
 
@@ -76,7 +76,7 @@ pub struct CompareArgs {
     /// How runs are made.
     #[command(flatten, next_help_heading = "Runs")]
     pub measuring: MeasuringArgs,
-    /// What is shown of the numbers.
+    /// The parts of the numbers' table.
     #[command(flatten, next_help_heading = "As in ministat")]
     pub table: TableArgs,
 }
@@ -88,7 +88,7 @@ pub struct MeasuringArgs {
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks(),
         conflicts_with = "command")]
     pub tasks: u32,
-    /// What all operands run on; presets imply `hosted`
+    /// The system of all operands; presets imply `hosted`
     #[arg(long, value_name = "SYSTEM", conflicts_with = "command", value_parser = system())]
     pub on: Option<On>,
     /// Tasks are processes, each with its own address space (default)

@@ -6,7 +6,7 @@ use bench::On;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What `history --help` begins with.
+/// The beginning of `history --help`.
 pub const HISTORY_ABOUT: &str = "\
 Show how stored results changed over time, or export them
 
@@ -30,7 +30,7 @@ pub struct HistoryArgs {
     /// Only this workload
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
-    /// Only what ran on this
+    /// Only results of this system
     #[arg(long, value_name = "SYSTEM", value_parser = system())]
     pub on: Option<On>,
     /// Only this build of our VM
@@ -63,7 +63,7 @@ pub enum Export {
     Csv,
 }
 
-/// What `report` does, at length.
+/// The long description of `report`.
 pub const REPORT_ABOUT: &str = "\
 Write results as one page of HTML: the verdict, curves, before and after, locks, flame graphs, \
 the machine, and how to repeat it all.
@@ -81,7 +81,7 @@ pub struct ReportArgs {
     /// Where to write the page
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// Print one JSON object on what was written
+    /// Print one JSON object about the written page
     #[arg(long)]
     pub json: bool,
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `kernel --help` begins with.
+/// The beginning of `kernel --help`.
 pub const LONG_ABOUT: &str = "\
 Run programs on scalevm's own kernel, under QEMU
 
@@ -18,7 +18,7 @@ machine starts. Exit code 125 if the kernel panics, or the machine stops without
 
 The kernel is built when it is first needed.";
 
-/// What `kernel compare --help` begins with.
+/// The beginning of `kernel compare --help`.
 const COMPARE_ABOUT: &str = "\
 Measure operations on scalevm's kernel and on Linux
 
@@ -42,7 +42,7 @@ pub struct KernelArgs {
     /// Which build of scalevm's VM the kernel has (see `scalevm list`)
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Put what is in DIR into the guest's root
+    /// Put the contents of DIR into the guest's root
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
     /// Add a disk for swap space
@@ -65,7 +65,7 @@ pub struct KernelArgs {
     pub program: Vec<OsString>,
 }
 
-/// What to do instead of running something.
+/// A command in place of running a program.
 #[derive(Subcommand)]
 pub enum KernelCommand {
     /// Measure operations on scalevm's kernel and on Linux

@@ -53,7 +53,7 @@ impl LocksArgs {
         self.on.unwrap_or(implied)
     }
 
-    /// The numbers of threads asked for, ascending and each once.
+    /// The requested numbers of threads, ascending and each once.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts: Vec<usize> = self.threads.iter().map(|&count| count as usize).collect();
         counts.sort_unstable();

@@ -1,10 +1,10 @@
-//! What manual pages have and `--help` has not: examples, and what exit codes mean.
+//! The parts of manual pages that `--help` lacks: examples, and the meanings of exit codes.
 
-/// What belongs on the page of one command.
+/// The page of one command.
 pub struct Page {
     /// The command, as its page is called: `scalevm-check-races`.
     pub command: &'static str,
-    /// What one may want, and the line that does it.
+    /// Aims, each with the line that reaches it.
     pub examples: &'static [(&'static str, &'static str)],
     /// Exit codes beside [`COMMON`].
     pub exits: &'static [(u8, &'static str)],

@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use studies::{SYSTEMS, System, find};
 
-/// What `reproduce --help` begins with.
+/// The beginning of `reproduce --help`.
 pub const LONG_ABOUT: &str = "\
 Repeat the experiments of the case studies on simulated machines
 

@@ -1,4 +1,4 @@
-//! `scalevm check`: whether the VM does what it should.
+//! `scalevm check`: checks of the VM.
 
 use crate::cli::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
 use crate::output::checks::races::Row;
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const SEEDS: u64 = 200;
 const SEEDS_PLANTED: u64 = 1000;
 
-/// Checks what is asked for. The exit code: 0 if nothing is broken, or every planted bug that was asked for is found;
+/// Runs the requested checks. The exit code: 0 if nothing is broken, or every requested planted bug is found;
 /// else 1.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     super::prepare()?;
@@ -44,7 +44,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Ends the command soon after a signal, even if what is checked hangs.
+/// Ends the command soon after a signal, even if a check hangs.
 fn end_when_asked() {
     loop {
         thread::sleep(LOOK);
@@ -212,7 +212,7 @@ fn broken(error: Broken) -> Failure {
     Failure::Broken(Box::new(error))
 }
 
-/// Searches the bugs of those `systems` that are asked for; whether all are found.
+/// Searches the requested `systems` for their bugs; returns whether all are found.
 fn planted(
     asked: &str,
     systems: impl Iterator<Item = Box<dyn System>>,

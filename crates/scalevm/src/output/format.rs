@@ -1,4 +1,4 @@
-//! The format of tables that was asked for.
+//! The requested format of tables.
 
 use crate::stdout;
 use clap::ValueEnum;
@@ -21,7 +21,8 @@ pub enum Format {
 
 static CHOSEN: OnceLock<Format> = OnceLock::new();
 
-/// Chooses for the whole command. Lines of JSON are never moved: they are not asked for together.
+/// Chooses for the whole command. Lines of JSON stay where they are: the options exclude each
+/// other.
 pub fn choose(format: Format) {
     let format = *CHOSEN.get_or_init(|| format);
     if format != Format::Text {
@@ -62,7 +63,7 @@ fn data(table: &str) {
     stdout::data(format_args!("{table}"));
 }
 
-/// Prints one of several tables: where nothing else is said each row names what it is of.
+/// Prints one of several tables: in formats without text around them each row names its table.
 pub fn print_of(what: &str, table: &Table) {
     if is_text() {
         return print(table);

@@ -11,7 +11,7 @@ const SHOWN: f64 = 0.001;
 /// So many rows at most.
 const ROWS: usize = 15;
 
-/// Prints what a run has shown.
+/// Prints the results of a run.
 pub fn print(plan: &Plan, profile: &Profile) {
     println!(
         "{} ({}), {} on {}",
@@ -72,7 +72,7 @@ fn spent(profile: &Profile, all: f64) -> String {
     }
 }
 
-/// What it costs to watch. Nothing runs faster for being watched: if it did, other things differed more.
+/// The cost of watching. Nothing runs faster for being watched: if it did, other things differed more.
 fn price(cost: f64) -> String {
     /// Below this, two runs of the same differ anyway.
     const NOISE: f64 = 0.02;
@@ -84,7 +84,7 @@ fn price(cost: f64) -> String {
     }
 }
 
-/// What is doubtful or was not seen, on stderr: it is not data.
+/// Doubts and gaps, on stderr: they are not data.
 pub fn notes(notes: &[String]) {
     notes
         .iter()
@@ -125,7 +125,7 @@ fn locks(locks: &[&Lock]) -> Table {
     table
 }
 
-/// Prints what changed from one profile to another.
+/// Prints the changes from one profile to another.
 pub fn print_difference(difference: &Difference) {
     let mut table = with_header([
         "lock",

@@ -29,7 +29,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What the user asked for; none if nothing. A store that cannot be written is found out here, before there is anything to
+    /// The requested sink; none if there is none. An unwritable store is found here, before there is anything to
     /// lose.
     pub fn open<W: Write>(
         lines: Option<&'a mut W>,
@@ -51,7 +51,7 @@ impl<'a> Sink<'a> {
         }))
     }
 
-    /// What the user calls that which is measured.
+    /// The user's name for the measured version.
     pub fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }

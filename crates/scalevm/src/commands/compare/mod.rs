@@ -9,7 +9,7 @@ use crate::output::format;
 use bench::Failure;
 use stats::verdict::Rule;
 
-/// Compares what the operands name: files, or with `--workload` systems, or with
+/// Compares the operands: files, or with `--workload` systems, or with
 /// `--command` commands.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
@@ -37,8 +37,8 @@ fn is_file(name: &str) -> bool {
     std::path::Path::new(name).exists()
 }
 
-/// What matters, if nothing is said: on a real machine, and between simulated results,
-/// whose model cannot rank what lies closer.
+/// The defaults of the smallest effect that matters: on a real machine, and between simulated
+/// results, whose model cannot rank closer ones.
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 

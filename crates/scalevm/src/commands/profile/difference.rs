@@ -9,10 +9,10 @@ use profile::flame::{self, Widths};
 use profile::{Difference, Profile, unlike};
 use std::path::Path;
 
-/// Where the difference goes if nobody says.
+/// The default directory of the difference.
 const DIRECTORY: &str = "profile-diff";
 
-/// Shows what changed from `before` to `after`.
+/// Shows the changes from `before` to `after`.
 pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failure> {
     let (before, after) = (files::read(before)?, files::read(after)?);
     let json = args.common.json;
