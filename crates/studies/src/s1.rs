@@ -107,7 +107,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// What the harness makes of samples with these totals.
+/// The harness's outcome for samples with these totals.
 fn outcome(totals: [f64; 5]) -> bench::Outcome {
     let sample = |total| Sample {
         min: 0.0,

@@ -65,7 +65,8 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(shares.into_iter().filter_map(row).collect())
 }
 
-/// Seconds of CPU time in stacks, and the parts of it below what the case study names.
+/// Seconds of CPU time in stacks, and the parts of it below the functions that the case study
+/// names.
 fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     let work = Work::processes("mmap1", probe.preset, probe.size);
     let (target, plan) = work.on(machine, seed)?;
