@@ -140,8 +140,7 @@ impl Programs {
     }
 
     /// The output of the programs of `operations`. Linux runs all in one guest; on our kernel a program that fails must
-    /// not
-    /// take the others with it.
+    /// not take the others with it.
     fn run(
         &self,
         guest: &Guest,

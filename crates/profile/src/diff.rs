@@ -35,10 +35,8 @@ impl Change {
 }
 
 /// The differences between two profiles' subjects, one phrase each, `before` first; a change between such
-/// profiles need
-/// not be a change of the measured system. Empty if nothing differs, or only one thing that a comparison is
-/// about: the
-/// number of tasks, or the build.
+/// profiles need not be a change of the measured system. Empty if nothing differs, or only one thing that a
+/// comparison is about: the number of tasks, or the build.
 pub fn unlike(before: &Subject, after: &Subject) -> Vec<String> {
     let machine = |one: &Subject| {
         let shape = one.topology.as_deref().unwrap_or_default();

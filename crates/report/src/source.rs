@@ -97,8 +97,7 @@ pub struct Reproduction {
     /// The condition on our figure: `seed` (the published figure), `at-least`, `at-most`, `words`.
     pub aim: String,
     /// The meaning of a success: `published`, `words`, `aim`; or `check`, of the instrument. Older files
-    /// lack
-    /// it.
+    /// lack it.
     #[serde(default)]
     pub class: String,
     /// The figure to meet, if there is one.

@@ -6,8 +6,7 @@
 //! - [`verdict`]: faster, slower, or no difference shown: from interleaved runs, by a rank test and an exact interval;
 //! - [`curve`] and [`usl`]: the shape of a throughput curve as CPUs are added, in words and as a law;
 //! - [`record`] and [`environment`]: results as JSON lines, with the machine they come from;
-//! - [`store`], [`history`] and [`export`]: results kept over time, their changes and the dates of these
-//!   ([`change`]), and
+//! - [`store`], [`history`] and [`export`]: results kept over time, what changed in them and when ([`change`]), and
 //!   will-it-scale's table.
 //!
 //! Nothing here measures a workload, prints, or exits: the command does. Files are not trusted: a bad one gives an

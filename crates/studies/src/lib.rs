@@ -8,8 +8,7 @@
 //! # A system
 //!
 //! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of something that
-//! no
-//! workload shows ([`Probe`]):
+//! no workload shows ([`Probe`]):
 //!
 //! ```ignore
 //! const STOCK: Work = Work::processes("build", Preset::FreebsdLocklessDi, 32).jobs(2);

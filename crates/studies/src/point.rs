@@ -52,8 +52,7 @@ pub struct Work {
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// The quantity that it measures. Together with `preset` and `size` it identifies the run: probes
-    /// with all
-    /// three equal give the same.
+    /// with all three equal give the same.
     pub name: &'static str,
     /// How the VM is built.
     pub preset: Preset,

@@ -128,8 +128,7 @@ pub trait Running {
     }
 
     /// The machine whose scheduler deals the tasks over threads of this process; none if no
-    /// scheduler
-    /// of ours runs them.
+    /// scheduler of ours runs them.
     fn scheduled(&self) -> Option<&Hosted> {
         None
     }

@@ -32,8 +32,7 @@ pub trait Kernel: Stores + Clock {
     ///
     /// # Safety
     /// The objects that `work` borrows outlive its last use of them, and may be used by two tasks at the
-    /// same
-    /// time, as far as both do.
+    /// same time, as far as both do.
     unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
         /// Work of a task.
         struct Task<T>(T);

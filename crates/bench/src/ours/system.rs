@@ -133,8 +133,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     }
 
     /// Lets a child live until it ends; returns its result. It is a task of its own if the machine
-    /// has a
-    /// scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
+    /// has a scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
     fn live<L, R>(
         &self,
         child: Process<M, P>,

@@ -150,8 +150,7 @@ impl Phases {
         let time = self.time(phase);
         sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
         // A CPU that computes is ahead of the others until it touches memory. This waits for them,
-        // so
-        // that the trace has begun when the operation does.
+        // so that the trace has begun when the operation does.
         <Sim as Atomics>::AtomicU64::new(0).load(Ordering::Relaxed);
     }
 }

@@ -89,8 +89,7 @@ pub struct Side {
 
 impl Side {
     /// The cost of a sample with so many tasks relative to one with a single task: simulating takes
-    /// as long
-    /// as there are CPUs at work, on a real machine a sample takes its time.
+    /// as long as there are CPUs at work, on a real machine a sample takes its time.
     fn work(&self, tasks: usize) -> u64 {
         self.system.simulated().map_or(1, |_| tasks as u64)
     }

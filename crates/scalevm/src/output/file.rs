@@ -1,8 +1,7 @@
 //! Files and directories that the user names for results.
 //!
 //! A regular file is replaced as a whole, so that no reader sees half of it; links are followed,
-//! and
-//! other files (a terminal, a pipe, `/dev/null`) are written through, never replaced.
+//! and other files (a terminal, a pipe, `/dev/null`) are written through, never replaced.
 
 use bench::Failure;
 use std::ffi::{CString, OsString};

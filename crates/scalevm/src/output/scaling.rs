@@ -34,8 +34,7 @@ pub struct Point {
     /// Operations a second.
     pub rate: f64,
     /// The rate that so many independent tasks would have, as a multiple of one task's: threads of
-    /// one
-    /// core are slower than it alone.
+    /// one core are slower than it alone.
     pub linear: f64,
     /// The tasks' bottleneck.
     pub bottleneck: String,

@@ -106,8 +106,7 @@ pub struct Summary {
     /// Deviation of the totals; `null` for a single sample.
     pub stddev: Option<f64>,
     /// The name of the measured version, for a history: by default the kernel's release on `os`, else the tool's commit.
-    /// Older
-    /// lines lack it.
+    /// Older lines lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Whether the run was cut short: then the totals cover the finished samples, and it counts in no comparison.

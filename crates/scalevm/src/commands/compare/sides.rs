@@ -248,8 +248,7 @@ struct Shell {
 
 impl Shell {
     /// Runs the command once, between the preparation and the cleanup; returns the time it took, and
-    /// none if
-    /// the user cut it short.
+    /// none if the user cut it short.
     fn complete(&self) -> Result<Option<Duration>, Failure> {
         if !self.around.before()? {
             return Ok(None);
