@@ -1,4 +1,4 @@
-//! What the computer is in, and who else is on it.
+//! The computer's surroundings, and other users of it.
 
 use super::{Finding, Host};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is said of made-up computers.
+//! The findings about made-up computers.
 
 mod settings;
 
@@ -89,7 +89,7 @@ fn computer(name: &str, changes: &[(&str, Option<&str>)]) -> (Root, Host) {
     (Root(root), host)
 }
 
-/// What is not well; the disk is this computer's, so it is left out.
+/// The findings that are not well; the disk is this computer's, so it is left out.
 fn unwell(host: &Host) -> Vec<Finding> {
     let all = examine(host).into_iter();
     all.filter(|one| one.state != State::Ok && one.name != "temporary files")
