@@ -69,7 +69,7 @@ pub fn space(kernel: &AnyKernel<Metal>) -> Option<Arc<SwapSpace<Metal>>> {
     Some(Arc::new(space))
 }
 
-/// Starts the daemon, if there is swap space: it frees memory before it is asked for.
+/// Starts the daemon, if there is swap space: it frees memory in advance.
 pub fn begin() {
     if system().vm.swap_space().is_some() {
         system().scheduler.start(Box::new(keep_free));

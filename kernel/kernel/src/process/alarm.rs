@@ -55,7 +55,7 @@ impl Process {
         if is_due {
             alarm.next = match alarm.interval {
                 0 => 0,
-                // What was missed comes once.
+                // Missed signals come once.
                 interval => alarm.next + (now - alarm.next) / interval * interval + interval,
             };
         }
@@ -73,7 +73,7 @@ impl Alarm {
     fn rest(&self, now: u64) -> (u64, u64) {
         match self.next {
             0 => (0, self.interval),
-            // What is due, but not sent, is not over.
+            // An alarm that is due, but not sent, is not over.
             next => (next.saturating_sub(now).max(1), self.interval),
         }
     }

@@ -38,7 +38,7 @@ impl Thread {
     pub(super) fn empty_space(&mut self) -> Result<(), Errno> {
         let process = self.process.clone();
         let mut place = process.space.lock();
-        // The process and this thread have it, and nobody else can get it now.
+        // The process and this thread have it, and no other thread can get it now.
         if Arc::strong_count(&self.space) == 2 {
             self.space.exec();
             return Ok(());

@@ -1,4 +1,4 @@
-//! What happens when no memory is left: the process with most of it ends.
+//! When no memory is left: the process with most of it ends.
 
 use super::{Process, Signal, Status, with_current};
 use crate::system::system;
@@ -65,7 +65,7 @@ fn choose() -> Option<Arc<Process>> {
     Some(victim)
 }
 
-/// What a process has in memory and in swap space; 0 once it has given that back.
+/// A process's pages in memory and in swap space; 0 once it has given them back.
 fn pages(process: &Process) -> u64 {
     let stats = process.space().map(|space| space.stats());
     stats.map_or(0, |stats| stats.private + stats.swapped)

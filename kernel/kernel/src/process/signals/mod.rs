@@ -1,4 +1,4 @@
-//! Signals: how they are sent, and what a thread does at one.
+//! Signals: how they are sent, and a thread's actions at one.
 //!
 //! A thread takes its signals when it is about to return to user mode. A signal that the process
 //! ignores is not kept, unless the thread holds it back.
@@ -28,7 +28,7 @@ pub struct Set(pub u64);
 
 /// The number of a signal that is none, but the most that there may be.
 const MOST: usize = 64;
-/// The first of those of which several may wait.
+/// The first signal of which several may wait.
 const FIRST_QUEUED: u32 = 32;
 
 #[allow(missing_docs)] // the system's own names
