@@ -34,7 +34,7 @@ pub struct System {
     pub kernel: Disturbed,
     /// Words of memory that threads wait at.
     pub futexes: Futexes<Metal>,
-    /// Who runs where.
+    /// The scheduler.
     pub scheduler: Sched<Metal, Best<Metal, Affinity>>,
     /// The root directory.
     pub root: Arc<Inode>,

@@ -157,7 +157,7 @@ impl Pair {
         self.sharing == Sharing::Page
     }
 
-    /// What is counted together.
+    /// The group that it is counted with.
     pub fn group(&self) -> Group {
         match self.sharing {
             Sharing::Processes | Sharing::Threads => Group::Apart,
