@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often the counters are told.
+/// How often the counters are reported.
 pub const BEAT: Duration = Duration::from_millis(20);
 /// How exactly they are read.
 const EXACT: Duration = Duration::from_micros(100);

@@ -176,7 +176,7 @@ fn tasks_of_openbsd_meet_in_the_lock_of_its_scheduler() {
 fn a_baselines_conflicts_are_named_and_no_failure() {
     let stdout = exits(0, "conflicts --vm freebsd-di");
     assert!(stdout.starts_with("freebsd-di: "), "{stdout}");
-    // Each unmap enters the mutex of delayed invalidation, whosoever memory it is.
+    // Each unmap enters the mutex of delayed invalidation, whichever process's memory it is.
     let title = "unmap and unmap, two processes, regions allocated:";
     let pair = stdout.split(title).nth(1).expect("a conflict");
     let pair = pair.split("two processes").next().expect("text");

@@ -80,7 +80,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 }
 "#;
 
-/// Aborts unless the process it runs in is as the start of a program finds it.
+/// Aborts unless the process it runs in is in the state of a program's start.
 const CLEAN: &str = r#"
 #include <dirent.h>
 #include <signal.h>

@@ -91,7 +91,7 @@ fn our_own_vm_says_what_it_lacks() {
                 "scalevm: {workload} needs {lacking}, which scalevm's own VM does not have; \
                  use --on os"
             );
-            // A busy computer is warned of first.
+            // The command warns of a busy computer first.
             assert_eq!(errors.lines().last(), Some(expected.as_str()), "{errors}");
         }
     }

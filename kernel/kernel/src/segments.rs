@@ -64,7 +64,7 @@ impl Segments {
         named.next().map(|(number, _)| *number)
     }
 
-    /// Makes a segment of zeroes; its number.
+    /// Makes a segment of zeroes; returns its number.
     pub fn make(&mut self, key: i32, bytes: usize, mode: u32, maker: u32) -> Result<i32, Errno> {
         if self.all.len() >= MOST || self.next == i32::MAX {
             return Err(Errno::NOSPC);

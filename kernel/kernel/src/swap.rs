@@ -11,9 +11,9 @@ use metal::report::report;
 use metal::{Disk, Metal, Transfer};
 use vm::swap::SwapSpace;
 
-/// How long a task waits before it looks again whether the disk is done, in nanoseconds.
+/// How long a task waits before it checks the disk again, in nanoseconds.
 const LOOK: u64 = 50_000;
-/// How often the daemon looks how much memory is free, in nanoseconds.
+/// How often the daemon checks the free memory, in nanoseconds.
 const PERIOD: u64 = 10_000_000;
 /// The daemon begins when less than this part of memory is free, and goes on until more than that is.
 const LOW: usize = 64;

@@ -46,7 +46,7 @@ pub struct System {
     pub segments: Lock<Segments>,
     /// The processes.
     pub processes: Table,
-    /// Whether calls that are not there are named on the console.
+    /// Whether missing calls are named on the console.
     pub is_strict: bool,
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn now() -> u64 {
     scaled(cycles().saturating_sub(start), &PER_CYCLE)
 }
 
-/// The calling CPU's timer has come; starts it again if it is too early. Whether it was.
+/// The calling CPU's timer has come; starts it again if it is too early; returns whether it was.
 pub(crate) fn rearm() -> bool {
     let deadline = Cpu::this().deadline.get();
     let early = now() < deadline;

@@ -85,7 +85,7 @@ pub enum Failure {
     Simulation {
         /// The workload.
         workload: &'static str,
-        /// How one can tell.
+        /// The evidence.
         why: String,
     },
     /// A guest has ended, or does not make sense.
@@ -93,7 +93,7 @@ pub enum Failure {
     Guest {
         /// The workload.
         workload: &'static str,
-        /// How one can tell.
+        /// The evidence.
         why: String,
     },
     /// There is no measurement in a guest, as it says itself.
@@ -109,7 +109,7 @@ pub enum Failure {
         name: &'static str,
         /// With how many threads.
         threads: usize,
-        /// How one can tell.
+        /// The evidence.
         why: String,
     },
 }

@@ -66,7 +66,7 @@ fn sorted(frames: &[Frame]) -> Vec<Duration> {
     shown
 }
 
-/// The least that `part` of them are no longer than.
+/// The least time that `part` of them do not exceed.
 fn rank(sorted: &[Duration], part: f64) -> Duration {
     let place = (part * sorted.len() as f64).ceil() as usize;
     let found = sorted.get(place.saturating_sub(1));

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 const PLACE: &str = "workload";
 /// How long the guest may say nothing: it boots, and emulation is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often one asks whether the user has lost theirs.
+/// How often to check for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
 
-/// A guest; it ends when this is dropped. Its clock stands at the last counts that it has told.
+/// A guest; it ends when this is dropped. Its clock stands at the last counts that it has reported.
 pub(super) struct Guest {
     workload: &'static str,
     /// By the guest's clock.
@@ -171,7 +171,7 @@ impl Drop for Guest {
     fn drop(&mut self) {
         self.is_over.store(true, Relaxed);
         if let Some(carrier) = self.carrier.take() {
-            // It has been ended; how does not matter any more.
+            // It has been ended; the status does not matter any more.
             let _ = carrier.join();
         }
     }

@@ -95,7 +95,7 @@ impl Target for Os {
     }
 }
 
-/// How often one looks whether all is well.
+/// How often to check that all is well.
 const TURN: Duration = Duration::from_millis(20);
 
 /// Tasks at work.

@@ -124,7 +124,7 @@ impl<M: Machine> Descriptors<M> {
         })
     }
 
-    /// Waits until one of the descriptors can be read from; which, as bits.
+    /// Waits until one of the descriptors can be read from; returns which, as bits.
     pub fn poll<K: Kernel<M>>(&self, kernel: &K, from: &[Descriptor]) -> Result<u64, Error> {
         let end = |&one| Ok((self.pipe(one, End::Reading, Call::Poll)?, End::Reading));
         let ends: Vec<(&Pipe<M>, End)> = from.iter().map(end).collect::<Result<_, Error>>()?;

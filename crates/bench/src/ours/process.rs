@@ -105,7 +105,7 @@ fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
     }
 }
 
-/// The calling task runs in `space` and starts a program there; where it is.
+/// The calling task runs in `space` and starts a program there; returns where it is.
 fn load<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> Result<usize, Error> {
     enter(space);
     let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);

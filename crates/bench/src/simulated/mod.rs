@@ -323,7 +323,7 @@ mod tests {
     }
 
     /// Under each system's scheduler tasks share the CPUs, and so do the children that they fork and
-    /// wait for; the time for which they wait for one is told apart.
+    /// wait for; the time for which they wait for one is counted apart.
     #[test]
     fn tasks_that_outnumber_cpus_share_them() {
         for preset in Preset::ALL {

@@ -23,7 +23,7 @@ const WARM_UP: u64 = 4;
 const MOST_WARM_UPS: u64 = 16;
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
-/// Simulated time between two looks whether a run is over.
+/// Simulated time between two checks whether a run is over.
 const STEP: u64 = 10_000_000;
 /// Simulated time after which a run is given up.
 const LIMIT: u64 = 60_000_000_000;

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workloads::{Error, System, Workload};
 
-/// How often one looks whether they have ended.
+/// How often to check whether they have ended.
 const TURN: Duration = Duration::from_millis(1);
 
 /// Tasks at work on threads; stopped and joined when dropped.

@@ -82,7 +82,7 @@ impl Compared {
     }
 }
 
-/// The lines of the list that none of some pairs has met: an entry is longer than it should be.
+/// The lines of the list that none of some pairs has met: their entry is longer than needed.
 pub fn never_met<'a>(all: impl IntoIterator<Item = &'a Compared>) -> Vec<&'static str> {
     let met: BTreeSet<&str> = all
         .into_iter()

@@ -225,7 +225,7 @@ fn dump(space: &Space, asked: Range) -> Early<Vec<Content>> {
             Err(error) => Err(raised(error)),
         }
     };
-    // All are read, also behind one that is not to be had: stacks may grow.
+    // All are read, also behind one that is missing: stacks may grow.
     let pages: Vec<_> = (0..asked.bytes as usize / PAGE_SIZE).map(page).collect();
     pages.into_iter().collect()
 }

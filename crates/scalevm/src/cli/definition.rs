@@ -34,7 +34,7 @@ pub fn parse() -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut all))
 }
 
-/// Says it; the exit code.
+/// Prints it; returns the exit code.
 pub fn told(said: &clap::Error) -> Result<u8, Failure> {
     let printed = said.print();
     if !said.use_stderr() {

@@ -44,7 +44,7 @@ pub enum LocksOn {
 }
 
 impl LocksArgs {
-    /// Where to measure: as asked, or on the simulated machine if it is described.
+    /// Where to measure: as requested, or on the simulated machine if it is described.
     pub fn on(&self) -> LocksOn {
         let implied = match self.sim.machine.is_chosen() {
             true => LocksOn::Sim,

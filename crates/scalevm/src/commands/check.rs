@@ -19,7 +19,7 @@ use std::{fs, process, thread};
 
 /// How long a check may take to end once a signal asks for it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often one looks whether a signal has come.
+/// How often to check for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Seeds of each scenario, and of each planted bug, if nothing is said.
@@ -162,7 +162,7 @@ impl Watch for Shown {
     }
 }
 
-/// Compares for so many operations, or `seconds`; whether nothing differs.
+/// Compares for so many operations, or `seconds`; returns whether nothing differs.
 fn compare(
     args: &SequencesArgs,
     seconds: Option<u64>,

@@ -9,7 +9,8 @@ use stats::Exit;
 use std::time::Instant;
 use studies::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
 
-/// Measures and shows; whether all holds is the exit code. A run that fails costs the figures made of it.
+/// Measures and shows; the exit code says whether all holds. A run that fails costs the figures made of
+/// it.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let began = Instant::now();
@@ -48,7 +49,7 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Says, once each, why runs came to nothing; the exit code, if any did.
+/// Says, once each, why runs failed; returns the exit code, if any did.
 fn failed(benches: &[Bench]) -> Option<u8> {
     let mut said: Vec<String> = Vec::new();
     let mut code = None;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const LINKS: usize = 40;
 
 /// Fails as [`write()`] would, as far as can be told without writing: a measurement that takes long
-/// asks first.
+/// checks first.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let checked = target(path).and_then(|target| match fs::metadata(&target) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),

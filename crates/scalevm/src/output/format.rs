@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people, with all that is said beside them
+    /// For people, with the text beside them
     #[default]
     Text,
-    /// Tables of Markdown only; what else is said goes to standard error
+    /// Tables of Markdown only; other text goes to standard error
     Markdown,
     /// The same as comma-separated values, with plain numbers
     Csv,
@@ -53,7 +53,7 @@ pub fn print(table: &Table) {
     }
 }
 
-/// Prints a table that nothing is said about; an empty line parts it from the one before.
+/// Prints a table without text; an empty line parts it from the one before.
 fn data(table: &str) {
     static FOLLOWS: AtomicBool = AtomicBool::new(false);
     // Relaxed: one thread prints.

@@ -56,7 +56,8 @@ impl<'a> Sink<'a> {
         self.label.as_deref()
     }
 
-    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`] tells.
+    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`]
+    /// reports that.
     pub fn take(&mut self, record: &Record) {
         if let Some(lines) = &mut self.lines {
             let written = match record.measurement().subject.profile {

@@ -11,7 +11,7 @@
 //! | `checks NUMBER` | its rows that are checks of the instrument |
 //! | `tally` | how many rows hold, of each class |
 //! | `scaling rate`, `scaling ratio` | of `scaling --json`: thousands a second, or times one task's |
-//! | `locks` | of `locks --on sim --json`: millions a second, and what is kept of the peak |
+//! | `locks` | of `locks --on sim --json`: millions a second, and the part kept of the peak |
 //! | `planted` | bugs of `check races --planted … --json`, as a table |
 
 use super::support::command::json;

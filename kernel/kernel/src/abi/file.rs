@@ -89,7 +89,7 @@ fn transfer_out(
 pub fn signal_if_broken(thread: &Thread, answer: Answer) -> Answer {
     if answer == Err(Errno::PIPE) {
         let info = Info::user(Signal::PIPE, &thread.process);
-        // The thread is there, and one of these finds always room.
+        // The thread is there, and one of these always finds room.
         let _ = thread.process.send_to(thread.shared.tid(), info);
     }
     answer

@@ -10,7 +10,7 @@ pub struct Attributes {
     pub links: AtomicU32,
     /// The owner.
     pub user: AtomicU32,
-    /// Which group's it is.
+    /// The group.
     pub group: AtomicU32,
     /// The time of its last access, as far as a program has set it; nanoseconds since 1970.
     pub accessed: AtomicU64,

@@ -156,7 +156,7 @@ impl Directory {
 }
 
 impl Inode {
-    /// The inode has a name less.
+    /// The inode loses a name.
     fn lose_name(&self) {
         self.attributes.links.fetch_sub(1, Ordering::Relaxed);
         self.attributes.change();

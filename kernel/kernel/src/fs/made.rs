@@ -16,7 +16,7 @@ pub struct Made {
 
 /// A file whose content is made when it is read.
 pub trait Report: Send + Sync {
-    /// Fills `to` with the bytes from `offset` on; how many there were.
+    /// Fills `to` with the bytes from `offset` on; returns how many there were.
     fn read_at(&self, offset: u64, to: &mut [u8]) -> Result<usize, Errno>;
 }
 

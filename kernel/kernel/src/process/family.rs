@@ -223,7 +223,7 @@ impl Family {
         self.changes.fetch_add(1, Ordering::Release);
         system().kernel.wake(self.key(), usize::MAX);
         if let Some(info) = info {
-            // One that is not queued finds always room.
+            // One that is not queued always finds room.
             let _ = process.send(info);
         }
     }

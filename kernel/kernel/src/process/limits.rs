@@ -135,7 +135,7 @@ fn too_large() -> Errno {
     with_current(|thread| {
         if let Some(thread) = thread {
             let info = Info::user(Signal::FILE_SIZE, &thread.process);
-            // The thread is there, and one of these finds always room.
+            // The thread is there, and one of these always finds room.
             let _ = thread.process.send_to(thread.tid(), info);
         }
     });

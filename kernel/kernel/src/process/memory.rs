@@ -15,7 +15,7 @@ impl Process {
         self.space.lock().clone().ok_or(Errno::SRCH)
     }
 
-    /// The parent may go on that waits in `vfork`: its memory is not used any more.
+    /// The parent that waits in `vfork` may go on: its memory is not used any more.
     pub(super) fn give_memory_back(&self) {
         if self.borrows.swap(false, Ordering::SeqCst) {
             system().kernel.wake(self.borrow_key(), usize::MAX);

@@ -303,7 +303,7 @@ impl Thread {
         self.finish();
     }
 
-    /// Takes the signals that have come. Whether the thread goes on.
+    /// Takes the signals that have come; returns whether the thread goes on.
     #[cold]
     fn looks(&mut self) -> bool {
         self.shared.called.store(false, Ordering::SeqCst);

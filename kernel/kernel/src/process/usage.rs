@@ -133,7 +133,7 @@ impl Process {
         living + *self.used_by_ended.lock()
     }
 
-    /// The thread has ended; whether it was the last.
+    /// The thread has ended; returns whether it was the last.
     pub(super) fn remove(&self, thread: &ThreadRef) -> bool {
         let mut threads = self.threads.lock();
         threads.retain(|other| !core::ptr::eq(&raw const **other, thread));

@@ -108,7 +108,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives the device a request; its token.
+    /// Gives the device a request; returns its token.
     fn begin(
         &mut self,
         transfer: Transfer,

@@ -29,14 +29,14 @@ pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     })
 }
 
-/// Writes from `at` on; how many bytes.
+/// Writes from `at` on; returns how many bytes.
 #[inline]
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
     file.write_at(bytes, at)
         .map_err(|error| failed_with(Call::Write, &error))
 }
 
-/// Reads from `at` on; how many bytes.
+/// Reads from `at` on; returns how many bytes.
 #[inline]
 pub fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
     file.read_at(bytes, at)
@@ -87,7 +87,7 @@ pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
     }
 }
 
-/// Waits until one of the descriptors can be read from; which, as bits.
+/// Waits until one of the descriptors can be read from; returns which, as bits.
 #[inline]
 pub fn poll_readable(from: &[Descriptor]) -> Result<u64, Error> {
     const MOST: usize = 64;

@@ -180,7 +180,7 @@ impl Operation {
         }
     }
 
-    /// Whether it is about a whole process: two threads of one have nothing of their own then.
+    /// Whether it concerns a whole process: two threads of one have nothing of their own then.
     pub fn is_whole(self) -> bool {
         matches!(self, Operation::Fork | Operation::Exec | Operation::Exit)
     }

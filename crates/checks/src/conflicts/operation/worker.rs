@@ -33,7 +33,7 @@ pub struct Worker<P: Policies<Sim>> {
     /// A range that it has left mapped elsewhere.
     left: Option<VaRange>,
     file: File<P>,
-    /// A handle that was got by [`Operation::Open`].
+    /// A handle that [`Operation::Open`] has opened.
     opened: Option<File<P>>,
     /// A child of the space.
     child: Option<Space<Sim, P>>,

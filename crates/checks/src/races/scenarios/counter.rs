@@ -8,7 +8,7 @@ use sync::counter::Limited;
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 16;
-/// Units where everything fits: few, so that they are looked for everywhere.
+/// Units where everything fits: few, so that CPUs look for them everywhere.
 const FEW: u64 = 2;
 /// Units where not everything fits.
 const LIMIT: u64 = 6;

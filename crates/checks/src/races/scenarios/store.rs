@@ -20,7 +20,7 @@ const CALL: u64 = 8_000;
 /// Pages in memory; a call takes a random time, and no two may concern one page at once.
 pub struct Store<M: Platform> {
     pages: MemoryPager<M>,
-    /// 1 for a page that a call is about.
+    /// 1 for a page that a call concerns.
     busy: Box<[M::AtomicU32]>,
 }
 

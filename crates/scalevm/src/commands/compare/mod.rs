@@ -42,7 +42,8 @@ fn is_file(name: &str) -> bool {
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 
-/// The smallest difference that matters, as a share: as asked, or what results can show.
+/// The smallest difference that matters, as a share: the requested one, or the least that results
+/// can show.
 pub fn least_effect(asked: Option<f64>, simulated: bool) -> f64 {
     let default = if simulated {
         SIMULATED_EFFECT

@@ -118,7 +118,7 @@ fn workload(args: &CompareArgs, places: &[Place]) -> Result<Opened, Failure> {
         let default = workloads::find("mmap1").expect("mmap1 is a workload");
         return Ok(Job::Known(default).into());
     };
-    // That which refuses most.
+    // The one that refuses most.
     let mut all = places.iter().map(|place| place.0);
     let other = all.find(|on| !matches!(on, On::Os | On::Kernel));
     commands::chosen(choice, other.unwrap_or(On::Os))

@@ -49,7 +49,7 @@ impl Report {
         }
     }
 
-    /// Prints the sums; whether all is good.
+    /// Prints the sums; returns whether all is good.
     pub fn end(self) -> bool {
         let Report { rows, runs, .. } = self;
         let good = match self.planted {

@@ -11,7 +11,7 @@ use metal::Metal;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The CPUs, which are alike: as the one that is asked sees itself.
+/// The CPUs, which are alike: as the calling one sees itself.
 pub fn cpuinfo() -> Result<String, Errno> {
     let vendor = __cpuid(0);
     let vendor = letters(&[vendor.ebx, vendor.edx, vendor.ecx]);

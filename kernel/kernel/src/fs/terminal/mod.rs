@@ -94,7 +94,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for input, until `limit`; whether there is some.
+    /// Waits for input, until `limit`; returns whether there is some.
     fn wait(&self, limit: u64) -> bool {
         let waits = || !is_disturbed() && Metal::now() < limit;
         let wait = || poll_while(&system().kernel, &[self.input_pipe()], waits) != 0;
@@ -164,7 +164,7 @@ impl Terminal {
         Err(Errno::INTR)
     }
 
-    /// Begins to ask for input.
+    /// Begins to poll for input.
     pub fn ask(&'static self) {
         if !self.is_asked.swap(true, Ordering::Relaxed) {
             let asks = move || {
@@ -328,7 +328,7 @@ fn caller() -> Option<Arc<Process>> {
 /// Sends a signal of the terminal's to a group.
 fn send(group: u32, signal: Signal) {
     for process in process::group(group) {
-        // One that is not queued finds always room.
+        // One that is not queued always finds room.
         let _ = process.send(Info::kernel(signal));
     }
 }

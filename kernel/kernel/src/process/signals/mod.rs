@@ -68,12 +68,12 @@ impl Signal {
         self.0
     }
 
-    /// Whether a process stops that has not said otherwise.
+    /// Whether a process that has not said otherwise stops.
     fn stops(self) -> bool {
         Set::STOPS.has(self)
     }
 
-    /// Whether a process does nothing that has not said otherwise: `CHLD`, `CONT`, `URG`, `WINCH`.
+    /// Whether a process that has not said otherwise does nothing: `CHLD`, `CONT`, `URG`, `WINCH`.
     fn is_ignored_by_default(self) -> bool {
         matches!(self.0, 17 | 18 | 23 | 28)
     }

@@ -27,7 +27,7 @@ impl Process {
 
     /// Sends a signal of the kernel's, of which one at a time is kept.
     pub fn notify(&self, signal: Signal) {
-        // One of these finds always room.
+        // One of these always finds room.
         let _ = self.send(Info::kernel(signal));
     }
 
