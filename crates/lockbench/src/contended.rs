@@ -101,7 +101,7 @@ fn meet(stage: &Stage<'_>, operate: &(dyn Fn(&AtomicBool) -> u64 + Sync)) -> Res
     })
 }
 
-/// One thread's loop; how often it went round.
+/// One thread's loop; returns how often it went round.
 fn operate<S: Subject>(subject: &S, line: &Line, stop: &AtomicBool) -> u64 {
     let mut own = subject.own();
     let mut operations = 0;
