@@ -45,7 +45,7 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
 reproduced: a figure misses, \
 2 bad usage or input, 3 compared: inconclusive; doctor: figures from here would be doubtful, 4 a task or the target failed, \
-130 interrupted (what was finished is kept).";
+130 interrupted (finished results are kept).";
 
 /// Why does a memory operation not scale, and did the change fix it?
 #[derive(Parser)]

@@ -10,7 +10,7 @@ use sim::profile::Profile;
 /// The system.
 pub const SYSTEM: System = System {
     name: "S7",
-    about: "samples of busy time with their stacks: what is hot in mmap1 by 96 processes",
+    about: "samples of busy time with their stacks: the hot functions of mmap1 by 96 processes",
     machines: &["freebsd-96"],
     points,
     rows,

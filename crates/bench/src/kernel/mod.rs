@@ -89,7 +89,7 @@ impl Target for Kernel {
     }
 
     fn play(&self, _: &Plan, _: &'static Film) -> Result<(), Failure> {
-        let why = "latency is not measured on kernel: what a guest tells comes too late; say --on os, hosted or sim";
+        let why = "latency is not measured on kernel: a guest's reports come too late; say --on os, hosted or sim";
         Err(Failure::Unavailable(why.into()))
     }
 }

@@ -65,7 +65,7 @@ const RULES: &[Rule] = &[
             pair.is_of_one_page() && pair.both([Operation::WriteFile, Operation::CopyFile])
         },
         commutes: false,
-        why: "a copy has what was written before it was made: it tells the order",
+        why: "a copy contains the writes before it: it tells the order",
     },
     Rule {
         holds: Pair::is_of_one_page,

@@ -50,7 +50,7 @@ pub fn switch(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     stop.store(1, Release);
     join(other);
     let half: Vec<f64> = both?.into_iter().map(|time| time / 2.0).collect();
-    let how = "half of a round trip of sched_yield between two tasks, less one to nobody";
+    let how = "half of a round trip of sched_yield between two tasks, less one alone";
     let switch = Reading::of(half).minus(Reading::of(alone));
     let figure = switch.map(|switch| Figure::new("kernel.switch", how, switch));
     Ok(figure.into_iter().collect())

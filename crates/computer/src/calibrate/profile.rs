@@ -63,7 +63,7 @@ fn shape(profile: &mut Profile, computer: &Computer) {
     profile
         .sources
         .insert("topology.hops".into(), source.into());
-    let source = "who shares the last-level cache, from sysfs";
+    let source = "CPUs that share the last-level cache, from sysfs";
     profile
         .sources
         .insert("topology.cluster".into(), source.into());

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const LONG_ABOUT: &str = "\
 Compare result files, or interleaved runs of two systems or commands
 
-  compare A.txt B.txt…           files of one number a line: what ministat prints
+  compare A.txt B.txt…           files of one number a line: ministat's report
   compare A.json B.json…         files that `run --json` or `sweep --json` has written
   compare --workload W A B       two systems or presets (see `scalevm list`)
   compare --command 'A' 'B'      two shell commands, by how often each completes
@@ -25,8 +25,8 @@ faster, slower, no difference shown (any is below the minimum effect), or
 inconclusive (need about k more runs), always of B against A.
 
 Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (a
-self-test: too many false alarms), 4 a task or command failed, 130 interrupted (what
-was finished is judged).";
+self-test: too many false alarms), 4 a task or command failed, 130 interrupted (the
+finished runs are judged).";
 
 /// `compare`.
 #[derive(Args)]

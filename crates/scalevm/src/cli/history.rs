@@ -12,12 +12,12 @@ Show how stored results changed over time, or export them
 
   history DIR|FILE…              all that was kept by --store, or printed by --json
 
-A series is what was run (workload, system, build, tasks) on one machine; it has a
+A series is all runs of one subject (workload, system, build, tasks) on one machine; it has a
 line for each label (--label; by default the kernel's release on os, else scalevm's
 commit). The median is that of the runs of a label, with its 95 % interval; for a
 single run it is that of the samples, and the table says so. Each label is compared with
-the one before, in the words of `compare`. Below the table stands where the level changes
-from run to run, whatever the labels say, and what else changed there.
+the one before, in the words of `compare`. Below the table are the places where the level changes
+from run to run, whatever the labels say, and other changes there.
 
 Exit codes: 0 shown, whatever changed, 2 bad usage or input.";
 
@@ -68,7 +68,7 @@ pub const REPORT_ABOUT: &str = "\
 Write results as one page of HTML: the verdict, curves, before and after, locks, flame graphs, \
 the machine, and how to repeat it all.
 
-FILES are what `run`, `sweep`, `compare` and `profile` write with --json, in any mixture, stores \
+FILES are output of `run`, `sweep`, `compare` and `profile` with --json, in any mixture, stores \
 (see --store of `run`), and folders that `profile` has written. Their order matters: of the files that hold runs of the same thing the \
 first is before and the last is after.";
 

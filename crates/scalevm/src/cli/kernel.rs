@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub const LONG_ABOUT: &str = "\
 Run programs on scalevm's own kernel, under QEMU
 
-Without a program the terminal becomes that of a shell, busybox's: Ctrl-C goes to what runs there, `exit` ends the \
+Without a program the terminal becomes that of a shell, busybox's: Ctrl-C goes to the program there, `exit` ends the \
 machine, and so does Ctrl-A followed by x. With a program, which is a static one of Linux's for x86-64, the machine \
 runs it and ends; its output is standard output, its exit code the command's. Ctrl-C ends the machine. A name without a \
 slash is one of busybox's programs, or one in /bin of --files. Standard input that is no terminal is read to its end before the \
@@ -24,7 +24,7 @@ Measure operations on scalevm's kernel and on Linux
 
 Both run the same static programs on the same emulated computer. Costs are instructions of one operation on one CPU, \
 counted by QEMU: the same in each run. Rates are by the clock, on 1 and 2 CPUs that run in parallel, and as noisy as this \
-computer. An operation that fails has no figure, and the reason is said.";
+computer. An operation that fails has no figure, and the reason is given.";
 
 /// `kernel`.
 #[derive(Args)]

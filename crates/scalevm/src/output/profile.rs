@@ -65,9 +65,9 @@ fn spent(profile: &Profile, all: f64) -> String {
     let (busy, waits) = (part(&profile.busy), part(&profile.waits));
     match (profile.hidden.kernel, profile.hidden.waits) {
         (false, false) => format!("{busy} is busy, {waits} waits"),
-        (false, true) => format!("{busy} is busy; what waits is not known"),
+        (false, true) => format!("{busy} is busy; waits are not known"),
         (true, _) => format!(
-            "{busy} is busy outside of the kernel; what is in it, and what waits, is not known"
+            "{busy} is busy outside of the kernel; time in the kernel, and waits, are not known"
         ),
     }
 }
@@ -78,8 +78,8 @@ fn price(cost: f64) -> String {
     const NOISE: f64 = 0.02;
     match cost {
         NOISE.. => format!("watching costs {:.0} %", 100.0 * cost),
-        _ if cost > -NOISE => "what watching costs is less than two runs differ by".to_owned(),
-        _ => "the two runs differ by more than what watching costs, which is not known: the machine was not quiet"
+        _ if cost > -NOISE => "the cost of watching is less than the difference of two runs".to_owned(),
+        _ => "the two runs differ by more than the cost of watching, which is not known: the machine was not quiet"
             .to_owned(),
     }
 }

@@ -47,7 +47,7 @@ fn build<L: RawLock<Sim> + 'static>(stage: &Stage) -> Play {
     let sections = ROUNDS * stage.jobs as u64;
     Play::new(stage, world, job::<L>, move |world| {
         world.pair.check(sections);
-        assert!(!world.lock.is_locked(), "locked, and nobody holds it");
+        assert!(!world.lock.is_locked(), "locked, and no CPU holds it");
     })
 }
 

@@ -135,7 +135,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         let sound = found == 0 || found == self.value(address);
         assert!(
             sound,
-            "{address:#x} holds {found:#x}, which nobody wrote there"
+            "{address:#x} holds {found:#x}, which no CPU wrote there"
         );
         Ok(())
     }
@@ -158,7 +158,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         let serial = self.serial();
         let value = |page: usize| serial << 32 | page as u64 & 0xffff_f000;
         for page in pages() {
-            assert_eq!(self.space.load(page)?, 0, "somebody else's page");
+            assert_eq!(self.space.load(page)?, 0, "another's page");
             self.space.store(page, value(page))?;
         }
         for page in pages() {

@@ -221,7 +221,7 @@ fn load_counters_and_programs_are_looked_at() {
         "load of others",
         State::Change,
         "1.50 of 4 CPUs used by others",
-        "stop what `top",
+        "stop the programs that `top",
     );
     host.environment.load_before = Some(load(0.0, 0.3));
     assert_found(

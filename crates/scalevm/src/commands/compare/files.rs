@@ -32,7 +32,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     match of_results(files)? {
         _ if files.is_empty() => {
-            unavailable("what shall be compared? See `scalevm compare --help`")
+            unavailable("there is nothing to compare; see `scalevm compare --help`")
         }
         0 => numbers(args),
         all if all == files.len() && all > 1 => results(args),

@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let nothing_to_run = |name: &String| sides::is_system(name) && !is_file(name);
     if let Some(name) = args.operands.iter().find(|name| nothing_to_run(name)) {
         return Err(Failure::Unavailable(format!(
-            "which workload shall `{name}` run? Say --workload NAME (see `scalevm list`)"
+            "which workload is `{name}` to run? Say --workload NAME (see `scalevm list`)"
         )));
     }
     files::compare(args)

@@ -29,7 +29,7 @@ pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failur
     let unlike = unlike(&before.subject, &after.subject);
     if !unlike.is_empty() {
         eprintln!(
-            "scalevm: warning: the profiles are of unlike things ({}): what differs between them need not be a change",
+            "scalevm: warning: the profiles are of unlike things ({}): differences between them need not be changes",
             unlike.join("; ")
         );
     }
