@@ -1,4 +1,4 @@
-//! What runs in a guest: the tasks of one plan on the kernel that this program finds, and what they have counted, again and
+//! The program inside a guest: it runs the tasks of one plan on the guest's kernel, and prints their counts, again and
 //! again, on standard output.
 //!
 //! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the feature `ours`. Test cases of the
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often the counters are told.
+/// How often the counters are reported.
 pub const BEAT: Duration = Duration::from_millis(20);
 /// How exactly they are read.
 const EXACT: Duration = Duration::from_micros(100);
@@ -23,9 +23,9 @@ const FAILED: u8 = 4;
 /// A line of the program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// What each task has counted, at a time by the guest's clock.
+    /// Each task's count, at a time by the guest's clock.
     Counts(Duration, Vec<u64>),
-    /// What a run with an end took.
+    /// The times of a run with an end.
     Times(Times),
     /// Why there is no measurement.
     Failed(String),
@@ -70,7 +70,7 @@ impl FromStr for Line {
     }
 }
 
-/// What the program is started with, after its name.
+/// The program's arguments, without its name.
 pub fn words(plan: &Plan, affinity: Affinity) -> [String; 5] {
     [
         plan.workload.name().to_owned(),
@@ -86,7 +86,7 @@ pub fn words(plan: &Plan, affinity: Affinity) -> [String; 5] {
     ]
 }
 
-/// What they say.
+/// Parses them.
 fn understood(words: &[String]) -> Option<(Plan, Os)> {
     let [workload, mode, tasks, affinity, count] = words else {
         return None;
@@ -119,7 +119,7 @@ pub fn main() -> ExitCode {
     match told {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // Nobody is left to be told if this fails.
+            // If this fails there is no way to report it.
             let _ = tell(&Line::Failed(why));
             ExitCode::from(FAILED)
         }

@@ -8,7 +8,7 @@ use crate::simulated::Simulated;
 use baselines::selected::Preset;
 use stats::record::Subject;
 
-/// What workloads run on.
+/// The systems on which workloads run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// The kernel of this computer.
@@ -64,7 +64,7 @@ pub enum System {
 }
 
 impl System {
-    /// What it is.
+    /// Its kind.
     pub fn on(&self) -> On {
         match self {
             System::Os(_) => On::Os,
@@ -74,7 +74,7 @@ impl System {
         }
     }
 
-    /// What starts tasks on it.
+    /// Its target, which starts tasks.
     pub fn target(&self) -> &dyn Target {
         match self {
             System::Os(target) => target,

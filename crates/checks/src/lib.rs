@@ -1,8 +1,8 @@
-//! Whether the VM does what it should.
+//! Checks of the VM.
 //!
-//! On simulated machines, which see what no test on real CPUs can, [`conflicts`] asks whether
+//! On simulated machines, which see more than a test on real CPUs can, [`conflicts`] asks whether
 //! operations that commute touch common cache lines, [`races`] whether some schedule breaks
-//! what the locks, epochs and the VM promise. [`sequences`] asks whether operations mean what
+//! a promise of the locks, epochs or the VM. [`sequences`] asks whether operations mean what
 //! the model, and the kernel of this computer, say they mean. All judge the very code that
 //! runs elsewhere.
 

@@ -14,8 +14,8 @@ pub struct Frame {
     pub place: String,
 }
 
-/// Whose functions are kept: the nearest few of the locks, counters and epochs, and those of
-/// the VM that called them.
+/// The sources whose functions are kept: the nearest few of the locks, counters and epochs, and
+/// those of the VM that called them.
 const KEPT: [(&[&str], usize); 2] = [
     (&["crates/sync/"], 2),
     (
@@ -29,7 +29,7 @@ const KEPT: [(&[&str], usize); 2] = [
     ),
 ];
 
-/// The innermost frames of return addresses that belong to what is checked.
+/// The innermost frames of return addresses that belong to the kept sources.
 pub fn frames(addresses: &[usize]) -> Vec<Frame> {
     let mut left = KEPT.map(|(_, count)| count);
     let frames = addresses.iter().flat_map(|&address| resolve(address));

@@ -14,7 +14,7 @@ pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
     shaped.expect("a shape that machines have")
 }
 
-/// Panics unless `vm`, which nobody uses any more, has all its frames and swap space back.
+/// Panics unless `vm`, which is no longer used, has all its frames and swap space back.
 pub fn assert_unused<M: Platform, P: Policies<M>>(vm: &Arc<Vm<M, P>>) {
     let frames = vm.frames();
     assert_eq!(frames.free_count(), frames.total(), "frames leaked");

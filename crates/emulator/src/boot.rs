@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often one looks whether the guest shall stop.
+/// How often to check whether the guest is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How many chunks of output wait to be written before the guest has to.
@@ -23,22 +23,23 @@ const CHUNKS: usize = 16;
 pub enum Console<'a> {
     /// The user's terminal, which is standard input and output.
     Terminal,
-    /// What the guest prints goes there; nobody types.
+    /// The guest's output goes there; it has no input.
     Into(&'a mut dyn Write),
-    /// A terminal at which somebody types, who reads what the guest prints.
+    /// A terminal at which a script types and reads the guest's output.
     Typed(&'a mut Typist),
 }
 
-/// Somebody at a guest's terminal.
+/// A script at a guest's terminal.
 pub struct Typist {
-    /// What is waited for, and what is typed when it has been printed; in this order.
+    /// Pairs of awaited output and the answer to it, in this order.
     pub script: &'static [(&'static str, &'static str)],
-    /// What the guest has printed.
+    /// The guest's output.
     pub printed: Vec<u8>,
 }
 
 impl Typist {
-    /// The guest has printed something since all of it was `read`: what is to be typed now.
+    /// Takes in a chunk of output; returns the next answer if its cue follows the output already
+    /// `read`.
     fn answer(&mut self, chunk: &[u8], read: &mut usize) -> Option<&'static str> {
         self.printed.extend_from_slice(chunk);
         let &(awaited, answer) = self.script.first()?;
@@ -56,7 +57,7 @@ impl Typist {
 /// nothing about its end are given to `note`.
 ///
 /// # Errors
-/// Fails if the guest cannot be prepared or started, or what it prints cannot be written.
+/// Fails if the guest cannot be prepared or started, or its output cannot be written.
 pub fn run(
     guest: &Guest,
     machine: &Machine,
@@ -89,7 +90,7 @@ pub fn run(
     Ok(ended(guest, report))
 }
 
-/// Runs `program` without a terminal, and returns also what it has printed.
+/// Runs `program` without a terminal, and returns also its output.
 ///
 /// # Errors
 /// As [`run`].
@@ -106,7 +107,7 @@ pub fn captured(
     Ok((ended, text))
 }
 
-/// Adds the guest's first process and what it is to do, and packs all.
+/// Adds the guest's first process and its command, and packs all.
 fn pack(files: &Files, program: &Program, terminal: bool, place: &Place) -> Result<(), Error> {
     compile(&source("guest/init.c"), &place.init(), Library::Musl)?;
     let mut files = files.clone();
@@ -148,7 +149,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended already, or shall; nobody is left to be told of a failure.
+        // It may have ended already; a failure cannot be reported.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -185,7 +186,7 @@ fn into(mut command: Command, out: &mut dyn Write, stop: &dyn Fn() -> bool) -> R
     })
 }
 
-/// The same, with somebody at the guest's console.
+/// The same, with a script at the guest's console.
 fn typed(
     mut command: Command,
     typist: &mut Typist,
@@ -205,7 +206,7 @@ fn typed(
     })
 }
 
-/// Runs QEMU, and gives what the guest prints to `printed`, as it comes.
+/// Runs QEMU, and gives the guest's output to `printed`, as it comes.
 fn follow(
     mut command: Command,
     stop: &dyn Fn() -> bool,
@@ -234,7 +235,7 @@ fn follow(
     Ok(false)
 }
 
-/// What comes from `source`, as it comes; disconnected at its end.
+/// The chunks of `source`, as they come; disconnected at its end.
 fn chunks(mut source: ChildStdout) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(CHUNKS);
     thread::spawn(move || {

@@ -1,13 +1,13 @@
-//! What is built when it is first needed: the kernel, and programs for guests.
+//! Builds at first need: the kernel, and programs for guests.
 
 use crate::{Error, tool};
 use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// What is to be built, in release mode.
+/// A build, in release mode.
 pub struct Build<'a> {
-    /// What it is, if it does not build.
+    /// Its name in errors.
     pub what: &'a str,
     /// The package.
     pub folder: &'a Path,
@@ -22,7 +22,7 @@ pub struct Build<'a> {
 /// Builds it, if that is not done.
 ///
 /// # Errors
-/// Fails if the sources are not where this program was built, or with what the compiler says.
+/// Fails if the sources are not where this program was built, or with the compiler's messages.
 pub fn build(build: &Build<'_>) -> Result<(), Error> {
     if !build.folder.join("Cargo.toml").exists() {
         return Err(Error::unusable(
@@ -36,7 +36,7 @@ pub fn build(build: &Build<'_>) -> Result<(), Error> {
         .args(["build", "--release", "--quiet"])
         .args(build.arguments)
         .current_dir(build.folder);
-    // What is set for the build of this program is not meant for others.
+    // Settings for the build of this program are not meant for others.
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(steers_a_build) {
             command.env_remove(name);

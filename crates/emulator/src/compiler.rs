@@ -30,7 +30,7 @@ impl Library {
 /// Compiles `source` to the static program `program`.
 ///
 /// # Errors
-/// Fails if the compiler is missing, or with what it says.
+/// Fails if the compiler is missing, or with its messages.
 pub fn compile(source: &Path, program: &Path, library: Library) -> Result<(), Error> {
     let compiler = match library {
         Library::Musl => tool::MUSL_GCC,

@@ -19,7 +19,7 @@ pub enum Ended {
 /// A panic of the guest's kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panic {
-    /// What the kernel says.
+    /// The kernel's message.
     pub message: String,
     /// The functions on the stack, innermost first.
     pub stack: Vec<Frame>,
@@ -33,12 +33,12 @@ impl fmt::Display for Panic {
     }
 }
 
-/// What a guest has reported.
+/// A guest's report.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The program's status.
     pub(crate) status: Option<u8>,
-    /// What a panic says, and the addresses on the stack.
+    /// A panic's message, and the addresses on the stack.
     pub(crate) panic: Option<(String, Vec<u64>)>,
     /// All else.
     pub(crate) notes: Vec<String>,

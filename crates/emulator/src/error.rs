@@ -9,9 +9,9 @@ pub enum Error {
     /// This computer lacks a program.
     #[error("{program} is missing: install Debian's package {package}")]
     Missing {
-        /// What it is called.
+        /// Its name.
         program: &'static str,
-        /// What it comes with.
+        /// Its package.
         package: &'static str,
     },
     /// A file of the user's cannot be used.
@@ -25,9 +25,9 @@ pub enum Error {
     /// Something does not compile.
     #[error("{what} does not build:\n{output}")]
     Build {
-        /// What was to be built.
+        /// The target of the build.
         what: String,
-        /// What the compiler says.
+        /// The compiler's messages.
         output: String,
     },
     /// A file cannot be read or written, or a program cannot be started.

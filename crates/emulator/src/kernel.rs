@@ -4,7 +4,7 @@ use crate::cargo::{self, Build};
 use crate::{Error, source};
 use std::path::{Path, PathBuf};
 
-/// A kernel, and what it is told.
+/// A kernel, and its command line.
 #[derive(Clone, Debug)]
 pub enum Guest {
     /// scalevm's own.
@@ -21,7 +21,7 @@ pub enum Guest {
     },
 }
 
-/// What Linux is told: the serial line is the console, nothing but the program speaks, a panic ends the machine; pages of
+/// Linux's command line: the serial line is the console, only the program prints, a panic ends the machine; pages of
 /// 4 KiB, and addresses that are the same in each run.
 const LINUX: &str =
     "console=ttyS0 quiet loglevel=0 panic=-1 reboot=t transparent_hugepage=never nokaslr";
@@ -52,7 +52,7 @@ pub fn executable() -> PathBuf {
 /// Builds scalevm's kernel, if that is not done, and returns its executable.
 ///
 /// # Errors
-/// Fails if the sources are not where this program was built, or with what the compiler says.
+/// Fails if the sources are not where this program was built, or with the compiler's messages.
 pub fn build() -> Result<PathBuf, Error> {
     let folder = folder();
     cargo::build(&Build {

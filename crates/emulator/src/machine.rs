@@ -1,6 +1,6 @@
 //! The computer that QEMU emulates.
 
-/// What the emulated computer has.
+/// The emulated computer's equipment.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// How many CPUs.

@@ -1,4 +1,4 @@
-//! What operations cost: the programs of `measure/`, run in a guest.
+//! The cost of operations: the programs of `measure/`, run in a guest.
 
 use crate::boot::{Console, run};
 use crate::{Ended, Error, Files, Guest, Library, Machine, Program, compile, source};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 /// An operation that a program measures.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What the program is called.
+    /// The program's name.
     pub name: &'static str,
-    /// What is done.
+    /// The operation in words.
     pub about: &'static str,
-    /// What does it at once, where operations are counted by the second.
+    /// The kind of tasks that do it together, where operations are counted by the second.
     pub tasks: Option<&'static str>,
 }
 
@@ -53,7 +53,7 @@ pub struct Cost {
     pub median: u64,
 }
 
-/// What an operation costs, or why that is not known.
+/// The cost of an operation, or why it is not known.
 pub type Found<T> = Result<T, String>;
 
 /// The programs, compiled.
@@ -111,8 +111,8 @@ impl Programs {
             .collect())
     }
 
-    /// How many operations `guest` does in a second on `cpus` CPUs, with as many tasks; nothing for those that are not counted
-    /// so.
+    /// How many operations `guest` does in a second on `cpus` CPUs, with as many tasks; none for operations that are not
+    /// counted so.
     ///
     /// # Errors
     /// As [`Programs::costs`].
@@ -139,8 +139,8 @@ impl Programs {
         Ok(OPERATIONS.iter().map(found).collect())
     }
 
-    /// What the programs of `operations` print. Linux runs all in one guest; on our kernel a program that fails must not
-    /// take the others with it.
+    /// The output of the programs of `operations`. Linux runs all in one guest; on our kernel a program that fails must
+    /// not take the others with it.
     fn run(
         &self,
         guest: &Guest,
@@ -168,7 +168,7 @@ impl Programs {
         }
     }
 
-    /// What `program` prints, or how it ended instead.
+    /// The output of `program`, or how it ended instead.
     fn printed(
         &self,
         guest: &Guest,

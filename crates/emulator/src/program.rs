@@ -17,7 +17,7 @@ const PLACE: &str = "program";
 pub struct Program {
     /// Its file in the guest; a name without a slash is looked up in PATH.
     pub file: OsString,
-    /// What it is started with, the name by which it is called first.
+    /// Its arguments, its name first.
     pub arguments: Vec<OsString>,
     /// `NAME=value`.
     pub environment: Vec<OsString>,
@@ -64,7 +64,7 @@ impl Program {
         Ok(Program::new(format!("/{PLACE}"), words))
     }
 
-    /// What the guest's `/command` says; `guest/init.c` explains it.
+    /// The contents of the guest's `/command`; `guest/init.c` explains it.
     pub(crate) fn command(&self, terminal: bool, input: &str) -> Vec<u8> {
         let mode = if terminal { "terminal" } else { "batch" };
         let head = [mode, input].map(OsStr::new);

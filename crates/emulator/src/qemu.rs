@@ -24,7 +24,7 @@ impl Place {
         self.0.path().join("files")
     }
 
-    /// What the second serial line says.
+    /// The text of the second serial line.
     pub(crate) fn report(&self) -> PathBuf {
         self.0.path().join("report")
     }
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// What runs `guest` on `machine`; the console is QEMU's standard input and output.
+/// The command that runs `guest` on `machine`; the console is QEMU's standard input and output.
 pub(crate) fn command(
     guest: &Guest,
     machine: &Machine,

@@ -34,7 +34,7 @@ fn the_machine_keeps_its_contract() {
     }
 }
 
-/// What is typed at a shell is edited, ends its foreground by Ctrl-C, and stops it by Ctrl-Z.
+/// Input typed at a shell is edited; Ctrl-C ends the shell's foreground, and Ctrl-Z stops it.
 #[test]
 fn a_shell_has_a_terminal_with_jobs() {
     const SCRIPT: [(&str, &str); 12] = [
@@ -75,7 +75,7 @@ fn a_shell_has_a_terminal_with_jobs() {
     assert_eq!(ended.expect("QEMU starts"), Ended::Exit(7), "{printed}");
 }
 
-/// How a program ends in a guest, what it prints, and what the kernel notes.
+/// How a program ends in a guest, its output, and the kernel's notes.
 fn run(machine: &Machine, files: &Files, program: &Program) -> (Ended, String, Vec<String>) {
     let (mut text, mut notes) = (Vec::new(), Vec::new());
     let start = Instant::now();
@@ -121,7 +121,7 @@ fn a_shell_survives_a_memory_hog_and_a_fork_bomb() {
     assert!(named, "{notes:?}");
 }
 
-/// Calls that make no sense hurt nobody but who makes them (`fuzz/calls.c`).
+/// Calls that make no sense harm only their caller (`fuzz/calls.c`).
 #[test]
 fn random_calls_hurt_nobody_else() {
     let folder = tempfile::tempdir().expect("a folder");

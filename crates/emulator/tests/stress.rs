@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How `words`, a program of `stress/` and its arguments, ends in a guest; what it prints, and what the kernel notes.
+/// How `words`, a program of `stress/` and its arguments, ends in a guest; its output, and the kernel's notes.
 fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(words[0]);
@@ -36,8 +36,8 @@ fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Ve
     (ended.expect("QEMU starts"), text, notes)
 }
 
-/// Processes fill four times the memory: with a disk all find what they have written, and without one some end for their
-/// memory.
+/// Processes fill four times the memory: with a disk all find their data again, and without one some are killed for
+/// their memory.
 #[test]
 fn a_disk_has_what_memory_has_not() {
     const PROCESSES: [&str; 3] = ["swap", "8", "4"];

@@ -13,7 +13,7 @@ pub trait Alone {
     /// Whether all is as it must be.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The error.
     fn verify(&self) -> Result<(), String>;
 }
 

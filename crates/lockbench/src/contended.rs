@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Steps between two operations of a thread; about 5 ns.
 const THINK: u32 = 8;
 
-/// What threads did together.
+/// The results of several threads together.
 pub struct Sums {
     /// How long.
     pub seconds: f64,
@@ -76,7 +76,7 @@ fn meet(stage: &Stage<'_>, operate: &(dyn Fn(&AtomicBool) -> u64 + Sync)) -> Res
             let work = &work;
             let spawn = || Builder::new().spawn_scoped(scope, move || work(index));
             let thread = born_at(stage.places, index, spawn).inspect_err(|_| {
-                // Those that have started go home as soon as the gate opens.
+                // Threads that have started end as soon as the gate opens.
                 stop.store(true, Relaxed);
             });
             threads.push(thread.map_err(Failure::start("thread"))?);
@@ -101,7 +101,7 @@ fn meet(stage: &Stage<'_>, operate: &(dyn Fn(&AtomicBool) -> u64 + Sync)) -> Res
     })
 }
 
-/// One thread's loop; how often it went round.
+/// One thread's loop; returns how often it went round.
 fn operate<S: Subject>(subject: &S, line: &Line, stop: &AtomicBool) -> u64 {
     let mut own = subject.own();
     let mut operations = 0;

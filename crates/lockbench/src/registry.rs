@@ -15,14 +15,14 @@ use sync::obm::{self, Obm, SlowPaths};
 use sync::rwlock::SpinParkRw;
 use sync::{RawLock, adaptive, spin};
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Mutual exclusion.
     Mutex,
     /// Readers and writers.
     RwLock,
-    /// Sections and those who wait for them.
+    /// Sections and waits for their end.
     Epoch,
     /// Counting.
     Counter,
@@ -49,7 +49,7 @@ pub struct Row {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub group: Group,
     /// Whether it is scalevm's; else it is there for comparison.
     pub ours: bool,

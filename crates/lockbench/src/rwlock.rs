@@ -14,7 +14,7 @@ pub trait Either: Send + Sync + 'static {
     fn read(&self, section: impl FnOnce());
     /// Runs `section` with the lock held for writing.
     fn write(&self, section: impl FnOnce());
-    /// Whether nobody holds the lock.
+    /// Whether the lock is free.
     fn is_free(&self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Whose turn it is, and what comes out.
+//! The order of measurements, and their results.
 
 use super::contended::{Stage, Sums};
 use super::registry::Row;
@@ -31,7 +31,7 @@ pub struct Figures {
     pub contended: Vec<Contended>,
 }
 
-/// What several threads reached.
+/// The rates of several threads.
 pub struct Contended {
     /// How many.
     pub threads: usize,
@@ -51,14 +51,14 @@ pub struct Contended {
 
 /// A turn that is about to be taken.
 pub struct Step {
-    /// Whose.
+    /// Its row.
     pub row: &'static Row,
     /// With how many threads.
     pub threads: usize,
 }
 
 /// Measures `rows`, each for `span` alone and for `span` with each number of threads.
-/// A signal ends it early, with what is finished by then.
+/// A signal ends it early, with the rows finished by then.
 ///
 /// # Errors
 /// If threads cannot be started, or a row does not work.

@@ -1,4 +1,4 @@
-//! What is measured, and the shared line that it protects.
+//! The measured lock, and the shared line that it protects.
 
 use bench::Failure;
 use machine::CpuRange;
@@ -11,13 +11,13 @@ pub trait Subject: Send + Sync + 'static {
     /// Whether the operation runs its section alone, and each time.
     const EXCLUSIVE: bool;
 
-    /// What a thread keeps from one operation to the next.
+    /// A thread's state from one operation to the next.
     type Own<'a>;
 
     /// Unlocked, for threads that are `cpus`.
     fn new(cpus: CpuRange) -> Self;
 
-    /// What the calling thread keeps.
+    /// The calling thread's state.
     fn own(&self) -> Self::Own<'_>;
 
     /// The operation, with `section` at its heart.
@@ -26,7 +26,7 @@ pub trait Subject: Send + Sync + 'static {
     /// After `operations` in all, when no thread is left: whether all is as it must be.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The error.
     fn verify(&self, operations: u64) -> Result<(), String>;
 }
 
@@ -43,7 +43,7 @@ pub fn wrong(name: &'static str, threads: usize, why: String) -> Failure {
     Failure::Wrong { name, threads, why }
 }
 
-/// What a critical section writes: two words of one line.
+/// The writes of a critical section: two words of one line.
 ///
 /// Atomics, so that a lock which does not exclude gives wrong sums and not undefined
 /// behaviour; each access is the plain instruction.
@@ -68,7 +68,7 @@ impl Line {
     /// Whether each of `operations` has written both words once.
     ///
     /// # Errors
-    /// What was counted instead.
+    /// The counts found instead.
     pub fn verify(&self, operations: u64) -> Result<(), String> {
         let words = self.0.0.each_ref().map(|word| word.load(Relaxed));
         if words == [operations; 2] {

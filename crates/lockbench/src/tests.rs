@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use sync::spin::Ticket;
 
-/// What is wrong with a lock.
+/// A fault of a lock.
 trait Fault: Send + Sync + 'static {
     /// Whether its `n`-th operation runs the section.
     fn runs(n: u64) -> bool;

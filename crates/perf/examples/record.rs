@@ -1,4 +1,4 @@
-//! Records a process for a few seconds and prints what it waited for.
+//! Records a process for a few seconds and prints its waits.
 //! `cargo run --release -p scalevm-perf --example record -- PID [SECONDS]`
 
 use std::time::Duration;

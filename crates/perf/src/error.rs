@@ -21,7 +21,7 @@ pub enum Error {
     /// A system call failed that should work.
     #[error("recording: {what}")]
     System {
-        /// What it was for.
+        /// Its purpose.
         what: &'static str,
         /// The system's error.
         #[source]
@@ -33,7 +33,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: names what failed.
+    /// For `map_err`: names the failed call.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what, source }
     }

@@ -1,4 +1,4 @@
-//! What the kernel sees tasks do: busy stacks, lock waits and time off CPU, of given processes and all
+//! The kernel's view of tasks: busy stacks, lock waits and time off CPU, of given processes and all
 //! their descendants.
 //!
 //! Events are opened per CPU and sorted out here: events that tasks inherit slow `fork` down by a quarter

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What to record, and how finely.
+/// The options of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Samples per second and CPU.
@@ -42,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// Records processes and all their descendants. A thread of its own reads what the kernel writes; neither
+/// Records processes and all their descendants. A thread of its own reads the kernel's events; neither
 /// that thread nor the one that opened the recorder is watched.
 pub struct Recorder {
     options: Options,
@@ -71,7 +71,7 @@ struct Running {
 
 impl Recorder {
     /// Opens everything that can be recorded here of the processes `roots`, with all their threads and
-    /// descendants. [`missing`](Self::missing) lists what is not available; it is an error only if not even
+    /// descendants. [`missing`](Self::missing) lists the unavailable parts; it is an error only if not even
     /// user stacks of this user's processes can be sampled.
     pub fn open(options: &Options, roots: &[u32]) -> Result<Recorder, Error> {
         if options.frequency == 0 {
@@ -96,12 +96,13 @@ impl Recorder {
         })
     }
 
-    /// What is not recorded here, and how to allow it, one sentence each.
+    /// The parts that are not recorded here, and how to allow them, one sentence each.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// Excludes `threads`, but not what they start: they drive the workload.
+    /// Excludes `threads`, but not the processes and threads that they start: they drive the
+    /// workload.
     pub fn leave_out(&mut self, threads: &[u32]) {
         self.left_out.extend(threads);
     }
@@ -143,7 +144,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends recording and names what was seen; call it while the processes still live.
+    /// Ends recording and resolves names; call it while the processes still live.
     pub fn finish(mut self) -> Result<Recording, Error> {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::Options("it has not been started"));

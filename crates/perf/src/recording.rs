@@ -27,7 +27,7 @@ impl Clock {
     }
 }
 
-/// What was recorded of the watched processes, with names.
+/// A recording of the watched processes, with names.
 #[derive(Debug)]
 pub struct Recording(Seen);
 
@@ -74,7 +74,7 @@ impl Recording {
         Duration::from_nanos(self.0.totals.lived)
     }
 
-    /// What cannot be seen here.
+    /// The parts that cannot be seen here.
     pub fn hidden(&self) -> Hidden {
         self.0.hidden
     }
@@ -105,7 +105,7 @@ impl Recording {
         self.part_of_machine(self.0.totals.own)
     }
 
-    /// What was not recorded, and how to allow it.
+    /// The parts that were not recorded, and how to allow them.
     pub fn missing(&self) -> &[String] {
         &self.0.missing
     }
@@ -153,7 +153,7 @@ impl Recording {
         locks
     }
 
-    /// What is doubtful or was not seen, one sentence each.
+    /// Doubts and gaps, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let totals = &self.0.totals;
         let mut notes = self.0.missing.clone();

@@ -1,4 +1,4 @@
-//! What can be recorded here, tested without recording.
+//! The parts that can be recorded here, tested without recording.
 
 use crate::event::{Attributes, Counter, Scope, Source, Target, Tracefs, Tracepoints};
 use crate::{Clock, Options, Recorder};

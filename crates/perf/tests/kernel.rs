@@ -1,4 +1,4 @@
-//! What this kernel reports of real contention. Needs root; without it the tests say that they are skipped.
+//! This kernel's reports of real contention. Needs root; without it the tests say that they are skipped.
 
 use perf::{Options, Recorder, Recording};
 use profile::Kind;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// One recording at a time: each watches the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
-/// Tells a process that a test starts what to do.
+/// Names the part that a process started by a test plays.
 const PART: &str = "SCALEVM_PERF_TEST_PART";
 
 fn alone() -> MutexGuard<'static, ()> {

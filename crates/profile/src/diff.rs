@@ -13,7 +13,7 @@ const MATTERS: f64 = 0.02;
 pub struct Change {
     /// The lock.
     pub name: String,
-    /// What kind of lock it is.
+    /// The lock's kind.
     pub kind: Kind,
     /// The function that takes it.
     pub caller: String,
@@ -34,8 +34,8 @@ impl Change {
     }
 }
 
-/// What makes two profiles unlike, one phrase each, `before` first; a change between such profiles need not
-/// be a change of what was measured. Empty where they differ in nothing, or only in one thing that a
+/// The differences between two profiles' subjects, one phrase each, `before` first; a change between such
+/// profiles need not be a change of the measured system. Empty if nothing differs, or only one thing that a
 /// comparison is about: the number of tasks, or the build.
 pub fn unlike(before: &Subject, after: &Subject) -> Vec<String> {
     let machine = |one: &Subject| {
@@ -74,7 +74,7 @@ pub fn unlike(before: &Subject, after: &Subject) -> Vec<String> {
 pub struct Difference {
     /// All locks of both, the largest change first.
     pub changes: Vec<Change>,
-    /// One sentence: what was gained, and where the contention moved.
+    /// One sentence: the gain, and where the contention moved.
     pub sentence: String,
 }
 

@@ -18,13 +18,13 @@ pub fn svg(stacks: &Stacks, title: &str, subtitle: &str) -> Result<String, io::E
 /// Which of two profiles gives a differential flame graph its widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// The later one: it shows what is new, not what is gone.
+    /// The later one: it shows new stacks, not vanished ones.
     After,
-    /// The earlier one: it shows what is gone.
+    /// The earlier one: it shows vanished stacks.
     Before,
 }
 
-/// Draws what grew in `after` red and what shrank blue. Each side is its stacks and the seconds that all
+/// Draws growth in `after` red and shrinkage blue. Each side is its stacks and the seconds that all
 /// tasks had; stacks count as shares of that time, so runs of different length compare.
 pub fn difference(
     before: (&Stacks, f64),
@@ -64,7 +64,7 @@ fn options(title: &str, subtitle: &str) -> Options<'static> {
 }
 
 /// Draws folded lines, whose last number is the width. If every stack takes less than a microsecond, the
-/// picture says that nothing was seen.
+/// picture says that there are no samples.
 fn draw<'a>(
     options: &mut Options<'_>,
     lines: impl Iterator<Item = &'a str> + Clone,

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use stats::environment::Environment;
 use stats::record::Subject;
 
-/// What cannot be seen of a system, for lack of rights or of support.
+/// The parts of a system that cannot be seen, for lack of rights or of support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hidden {
     /// Work in the kernel.
@@ -47,7 +47,7 @@ impl Hidden {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename = "profile")]
 pub struct Profile {
-    /// What ran.
+    /// The subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// Seconds of watching, by the system's clock (virtual on a simulated machine).
@@ -62,7 +62,7 @@ pub struct Profile {
     /// the only threads and live for the whole run.
     #[serde(default)]
     pub lived: Option<f64>,
-    /// What could not be seen: its absence from the profile proves nothing.
+    /// The parts that could not be seen: their absence from the profile proves nothing.
     #[serde(default)]
     pub hidden: Hidden,
     /// Busy stacks, in seconds of CPU time.
@@ -71,9 +71,9 @@ pub struct Profile {
     pub waits: Stacks,
     /// The locks waited for, the costliest first.
     pub locks: Vec<Lock>,
-    /// One sentence that names what holds the tasks up.
+    /// One sentence that names the bottleneck.
     pub bottleneck: String,
-    /// What was not seen and how to see it, and what is doubtful.
+    /// Gaps and how to close them, and doubts.
     pub notes: Vec<String>,
     /// The machine; `null` if it was simulated.
     pub machine: Option<Environment>,
@@ -86,7 +86,7 @@ impl Profile {
         self.lived.filter(|&lived| lived > 0.0).unwrap_or(tasks)
     }
 
-    /// Sets the sentence that names the bottleneck, from what is known now.
+    /// Sets the sentence that names the bottleneck, from the profile so far.
     pub fn name_bottleneck(&mut self) {
         let task_seconds = self.task_seconds();
         self.bottleneck = bottleneck(

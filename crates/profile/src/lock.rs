@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a lock is, and in which mode it was wanted.
+/// A lock's kind, and the mode in which it was wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A kernel spin lock.
@@ -73,7 +73,7 @@ impl Kind {
 pub struct Lock {
     /// Its name (`mmap_lock`), or `unknown lock`.
     pub name: String,
-    /// What it is.
+    /// The lock's kind.
     pub kind: Kind,
     /// The function that wanted it, or `file:line`.
     pub caller: String,

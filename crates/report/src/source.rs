@@ -35,7 +35,7 @@ pub struct Source {
 /// Runs of two sides that took turns (a `verdict` line of `compare`).
 #[derive(Debug, Deserialize)]
 pub struct Paired {
-    /// One line on what was run.
+    /// One line on the runs.
     pub about: String,
     /// Unit of the numbers.
     pub unit: String,
@@ -73,7 +73,7 @@ pub struct Finding {
     pub vm: String,
     /// Tasks at work.
     pub tasks: u32,
-    /// What the tasks are.
+    /// The tasks' kind.
     pub mode: record::Mode,
     /// One sentence.
     pub bottleneck: String,
@@ -86,7 +86,7 @@ pub struct Reproduction {
     pub document: String,
     /// The system: `S3`.
     pub system: String,
-    /// What the figure measures.
+    /// The figure's subject.
     pub what: String,
     /// The unit of the figures: `1/s`, `share` of a whole, or `1`.
     pub unit: String,
@@ -94,10 +94,10 @@ pub struct Reproduction {
     pub machine: String,
     /// Its sockets × cores × threads.
     pub topology: String,
-    /// What our figure must meet: `seed` (the published figure), `at-least`, `at-most`, `words`.
+    /// The condition on our figure: `seed` (the published figure), `at-least`, `at-most`, `words`.
     pub aim: String,
-    /// What a success shows: `published`, `words`, `aim`; or `check`, of the instrument. Older files lack
-    /// it.
+    /// The meaning of a success: `published`, `words`, `aim`; or `check`, of the instrument. Older files
+    /// lack it.
     #[serde(default)]
     pub class: String,
     /// The figure to meet, if there is one.
@@ -112,8 +112,8 @@ pub struct Reproduction {
     pub band: Option<Band>,
     /// `holds` or `misses`.
     pub verdict: String,
-    /// Whether it holds at a corner: an extreme of what is plausible for unpublished properties of the
-    /// machine.
+    /// Whether it holds at a corner: an extreme of the plausible values of the machine's unpublished
+    /// properties.
     pub holds_at_a_corner: bool,
     /// Why it misses.
     pub why: Option<String>,

@@ -1,4 +1,4 @@
-//! What a page says, and that text from files stays data.
+//! A page's contents, and that text from files stays data.
 
 use report::{Page, Source};
 

@@ -45,7 +45,7 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
 reproduced: a figure misses, \
 2 bad usage or input, 3 compared: inconclusive; doctor: figures from here would be doubtful, 4 a task or the target failed, \
-130 interrupted (what was finished is kept).";
+130 interrupted (finished results are kept).";
 
 /// Why does a memory operation not scale, and did the change fix it?
 #[derive(Parser)]
@@ -56,7 +56,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// What to do.
+/// The command.
 #[derive(Subcommand)]
 pub enum Command {
     /// Show workloads, systems, presets, locks, machines and topologies
@@ -118,7 +118,7 @@ pub struct ListArgs {
 /// `run`.
 #[derive(Args)]
 pub struct RunArgs {
-    /// What runs.
+    /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
     /// How many tasks
@@ -144,7 +144,7 @@ pub struct RunArgs {
 /// `sweep`.
 #[derive(Args)]
 pub struct SweepArgs {
-    /// What runs.
+    /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
     /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
@@ -161,7 +161,7 @@ pub struct SweepArgs {
     pub common: CommonArgs,
 }
 
-/// What tasks are, on which system, and where they are pinned.
+/// The tasks' kind, system and pinning.
 #[derive(Args, Clone, Copy, Default)]
 pub struct TaskArgs {
     /// Tasks are processes, each with its own address space (default)
@@ -170,7 +170,7 @@ pub struct TaskArgs {
     /// Tasks are threads in one address space
     #[arg(long)]
     pub threads: bool,
-    /// What the workload runs on [default: os]
+    /// The system to run on [default: os]
     #[arg(long, value_name = "SYSTEM", value_parser = system())]
     pub on: Option<On>,
     /// Pin tasks to hardware threads (default: to cores)
@@ -185,13 +185,13 @@ pub struct TaskArgs {
     pub hosted_cpus: Option<u32>,
 }
 
-/// What `run` and `sweep` have in common.
+/// The options that `run` and `sweep` share.
 #[derive(Args, Default)]
 pub struct CommonArgs {
     /// Samples that count; 0 goes on until Ctrl-C [default: 5]
     #[arg(short, long, value_name = "S", conflicts_with = "seeds")]
     pub samples: Option<u32>,
-    /// What the tasks are.
+    /// The tasks' kind.
     #[command(flatten)]
     pub tasks: TaskArgs,
     /// Samples before those that count [default: 6; simulated: 0, each run warms itself up]
@@ -215,7 +215,7 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// What the tasks are.
+    /// The tasks' kind.
     pub fn mode(&self) -> Mode {
         match self.tasks.threads {
             true => Mode::Threads,

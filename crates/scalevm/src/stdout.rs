@@ -2,8 +2,8 @@
 //!
 //! The standard library's `println!` panics when standard output is full. The macros here take its
 //! place in this crate: the command unwinds from the line that could not be printed, so that tasks
-//! are ended and temporary files removed, and [`guard`] says why in one line. What goes to standard
-//! error and is lost has nobody left to be told.
+//! are ended and temporary files removed, and [`guard`] prints the reason in one line. A message
+//! lost on standard error cannot be reported.
 
 use bench::Failure;
 use std::fmt::Arguments;
@@ -13,12 +13,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// As the standard library's, but for what happens to lines that cannot be printed.
+/// Like the standard library's, except for lines that cannot be printed.
 macro_rules! print {
     ($($text:tt)*) => { $crate::stdout::print(::std::format_args!($($text)*)) };
 }
 
-/// As the standard library's, but for what happens to lines that cannot be printed.
+/// Like the standard library's, except for lines that cannot be printed.
 macro_rules! println {
     () => { $crate::stdout::print_line(::std::format_args!("")) };
     ($($text:tt)*) => { $crate::stdout::print_line(::std::format_args!($($text)*)) };
@@ -29,16 +29,16 @@ macro_rules! eprintln {
     ($($text:tt)*) => { $crate::stdout::complain(::std::format_args!($($text)*)) };
 }
 
-/// The payload that unwinds to [`guard`]: what could not be written, and why.
+/// The payload that unwinds to [`guard`]: the file that could not be written, and the error.
 struct Unprintable(&'static str, io::Error);
 
-/// What errors call it.
+/// Its name in errors.
 pub const NAME: &str = "standard output";
 
 /// Whether standard output is for tables only.
 static TABLES_ONLY: AtomicBool = AtomicBool::new(false);
 
-/// From here on only [`data`] goes to standard output; what is said beside it goes to standard error.
+/// From here on only [`data`] goes to standard output; other text goes to standard error.
 pub fn tables_only() {
     // Relaxed: said before any thread is started.
     TABLES_ONLY.store(true, Relaxed);
@@ -72,7 +72,7 @@ pub fn complain(text: Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Returns if standard output took what it was given; otherwise unwinds to [`guard`].
+/// Returns if standard output took the text; otherwise unwinds to [`guard`].
 pub fn printed(result: io::Result<()>) {
     written(NAME, result);
 }
@@ -88,7 +88,7 @@ pub fn written(file: &'static str, result: io::Result<()>) {
     }
 }
 
-/// Runs `command`, flushes what it printed, and makes output that could not be written a failure.
+/// Runs `command`, flushes its output, and makes output that could not be written a failure.
 /// A reader that has seen enough, as in `scalevm … | head`, ends the command without a word.
 pub fn guard(command: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
     let Unprintable(file, error) = match panic::catch_unwind(AssertUnwindSafe(command)) {

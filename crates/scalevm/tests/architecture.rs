@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who may use whom. Tests and examples (dev-dependencies) may name any machine;
-/// library code may not.
+/// The crates that each crate may use. Tests and examples (dev-dependencies) may name any
+/// machine; library code may not.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("machine", &[]),
     ("sync", &["machine"]),
@@ -108,7 +108,7 @@ fn own_dependencies() -> Graph {
         .collect()
 }
 
-/// What is used without leave, as `user -> used`.
+/// The dependencies that are not allowed, as `user -> used`.
 fn violations(found: &Graph) -> Vec<String> {
     let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let mut wrong = Vec::new();
@@ -139,7 +139,7 @@ fn a_wrong_dependency_is_noticed() {
 /// The command's own parts, from the bottom up: each may use those before it.
 const PARTS: [&str; 4] = ["stdout", "output", "cli", "commands"];
 
-/// The sources of a part: `part.rs` and what lies in `part`.
+/// The sources of a part: `part.rs` and the files in `part`.
 fn sources(part: &str) -> Vec<PathBuf> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = vec![src.join(format!("{part}.rs"))];

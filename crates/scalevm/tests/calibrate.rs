@@ -1,4 +1,4 @@
-//! `scalevm calibrate`: what it writes is a profile.
+//! `scalevm calibrate`: its output is a profile.
 
 mod support;
 

@@ -10,7 +10,7 @@ use std::{fs, thread};
 use support::command::{failure, json, output, scalevm};
 use support::scratch::Scratch;
 
-/// Runs to the exit code `code`; what is on stdout.
+/// Runs to the exit code `code`; returns stdout.
 fn exits(code: i32, arguments: &str) -> String {
     let mut check = scalevm("check");
     let check = check.args(arguments.split_whitespace());
@@ -128,7 +128,7 @@ fn scenarios_are_chosen_by_name_and_family() {
 fn the_default_has_the_conflicts_that_are_known_and_no_other() {
     let records = json(&exits(0, "conflicts --vm scalevm --json"));
     let pairs = of_kind(&records, "pair");
-    // What is about a whole process has no pair by two of its threads.
+    // An operation on a whole process has no pair by two of its threads.
     assert_eq!(pairs.len(), 2 * (25 * 25 + 22 * 22) + 10 * 10 + 4 * 4);
     for pair in pairs {
         let free = pair["conflicts"].as_array().is_some_and(Vec::is_empty);
@@ -176,7 +176,7 @@ fn tasks_of_openbsd_meet_in_the_lock_of_its_scheduler() {
 fn a_baselines_conflicts_are_named_and_no_failure() {
     let stdout = exits(0, "conflicts --vm freebsd-di");
     assert!(stdout.starts_with("freebsd-di: "), "{stdout}");
-    // Each unmap enters the mutex of delayed invalidation, whosoever memory it is.
+    // Each unmap enters the mutex of delayed invalidation, whichever process's memory it is.
     let title = "unmap and unmap, two processes, regions allocated:";
     let pair = stdout.split(title).nth(1).expect("a conflict");
     let pair = pair.split("two processes").next().expect("text");
@@ -244,7 +244,7 @@ fn bugs_planted_in_operations_are_found_with_few_steps() {
     assert!(stdout.contains("1 of 1 planted bugs found"), "{stdout}");
 }
 
-/// What systems once differed in.
+/// Sequences in which systems once differed.
 const SEQUENCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../oracle/tests/sequences");
 
 #[test]
@@ -269,7 +269,7 @@ fn a_sequence_in_a_file_is_played_again() {
     );
 }
 
-/// Numbers in a sequence that nobody would write are a difference to nobody, and break nothing.
+/// Absurd numbers in a sequence show no difference, and break nothing.
 #[test]
 fn sequences_may_have_any_numbers() {
     let scripts = hostile::scripts();
@@ -288,7 +288,7 @@ fn sequences_may_have_any_numbers() {
     assert!(good >= 20, "{good}");
 }
 
-/// What sequences with such numbers once differed in.
+/// Sequences with such numbers in which systems once differed.
 #[test]
 fn edges_of_the_address_space_are_the_kernels() {
     for step in [
@@ -317,7 +317,7 @@ fn a_sequence_that_takes_too_long_is_named() {
     failure("check fuzz --limit 0", 2);
 }
 
-/// A check that hangs ends when it is asked to: here it waits for somebody to write a sequence.
+/// A check that hangs ends at a signal: here it waits for a writer of the pipe.
 #[test]
 fn a_signal_ends_what_hangs() {
     let scratch = Scratch::folder("hangs");
@@ -337,7 +337,7 @@ fn a_signal_ends_what_hangs() {
         while !fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(catches) {
             thread::yield_now();
         }
-        // SAFETY: our child, which nobody has waited for.
+        // SAFETY: our child, which has not been waited for.
         assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
         let status = child.wait().expect("it ends");
         assert_eq!(status.code(), Some(128 + signal));

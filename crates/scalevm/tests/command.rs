@@ -226,7 +226,7 @@ fn endless(affinity: &[&str]) -> (Child, Vec<i32>) {
 }
 
 fn kill(pid: i32, signal: i32) {
-    // SAFETY: a process that this test has started and nobody has reaped.
+    // SAFETY: a process that this test has started and not yet reaped.
     assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
 }
 

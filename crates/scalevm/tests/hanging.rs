@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What comes of a shell's program, as cargo starts it, if it may run for five seconds.
+/// The output of a shell's program, as cargo starts it, if it may run for five seconds.
 fn run(name: &str, program: &str) -> Output {
     let deps = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deps");
     fs::create_dir_all(&deps).expect("a directory");

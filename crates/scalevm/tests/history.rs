@@ -198,7 +198,7 @@ fn an_interrupted_run_keeps_what_was_finished() {
         );
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What nobody can catch.
+    // A signal that cannot be caught.
     child.kill().expect("a signal");
     child.wait().expect("a child");
     let (_, stderr) = run(2, &["history", store.path()]);

@@ -78,7 +78,7 @@ fn time_without_a_cpu_is_nobodys() {
         let line = format!("run build -t 6 --hosted-cpus 2 --vm {preset} -s 1 --count 12 --json");
         let times = json(&success(&line))[0].clone();
         let [real, user, sys] = ["real", "user", "sys"].map(|name| number(&times[name]));
-        // What a job computes at least, on any core that there is.
+        // A lower bound of a job's computation, on any core.
         assert!(user > 12.0 * 0.002, "{times}");
         assert!(sys > 0.0 && user + sys <= CPUS * real + 0.1, "{times}");
     }

@@ -1,4 +1,4 @@
-//! `scalevm kernel`, with a QEMU that does what the test says: what the command makes of a guest. The tests of `emulator` boot
+//! `scalevm kernel`, with a QEMU that the test scripts: how the command reports a guest. The tests of `emulator` boot
 //! real ones.
 
 mod support;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use support::command::{exits, json, scalevm};
 use support::scratch::Scratch;
 
-/// What each of the scripts begins with: where the guest shall report.
+/// The beginning of each script: where the guest reports.
 const REPORT: &str = r#"#!/bin/sh
 for word; do case $word in file,id=report,path=*) report=${word#*path=} ;; esac; done
 "#;
@@ -188,7 +188,7 @@ fn a_signal_leaves_no_qemu_behind() {
     }
 }
 
-/// Whether there is such a process, which is not only waiting to be buried.
+/// Whether there is such a process, which is not only waiting to be reaped.
 fn lives(process: libc::pid_t) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(") ")

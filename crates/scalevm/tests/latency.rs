@@ -4,7 +4,7 @@ mod support;
 
 use support::command::{exits, json, scalevm};
 
-/// What a film of three frames gave.
+/// The result of a film of three frames.
 fn watch(arguments: &str) -> serde_json::Value {
     let line = format!("latency {arguments} --frames 3 --json");
     let (out, _) = exits(0, &mut scalevm(&line));
@@ -21,7 +21,7 @@ fn a_film_is_played_beside_others_everywhere() {
         for mode in ["--processes", "--threads"] {
             let seen = watch(&format!("mmap1 -t 2 {on} {mode}"));
             let idle = seen["idle"].as_f64().expect("a time");
-            // Computing alone takes 4 ms of a core of 3 GHz; how fast this one is nobody knows.
+            // Computing alone takes 4 ms of a core of 3 GHz; the speed of this one is not known.
             assert!(idle > 0.0005, "{seen}");
             assert!(seen["worst"].as_f64() >= seen["median"].as_f64());
         }

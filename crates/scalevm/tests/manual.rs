@@ -88,7 +88,7 @@ fn each_shell_completes_each_command() {
     assert_eq!(output("completions tcsh").status.code(), Some(2));
 }
 
-/// What a shell says of the script, if it is installed.
+/// A shell's check of the script, if the shell is installed.
 fn check(shell: &str, arguments: &[&str]) {
     let mut command = Command::new(shell);
     command.args(arguments).stdin(Stdio::piped());

@@ -1,5 +1,5 @@
-//! What becomes of results where they are written: standard output that is full or closed, files that
-//! are no files, names that are taken, and what is cut short.
+//! The fate of results where they are written: standard output that is full or closed, files that
+//! are no files, names that are taken, and output that is cut short.
 
 mod support;
 
@@ -101,7 +101,7 @@ fn a_page_goes_through_devices_and_links() {
         let command = command.args([output, &data("os")]).current_dir(&folder.0);
         exits(code, command)
     };
-    // By links, so that what is replaced in error is not the device.
+    // By links, so that a file replaced in error is not the device.
     for device in ["full", "null"] {
         symlink(format!("/dev/{device}"), folder.0.join(device)).expect("a link");
     }
@@ -201,7 +201,7 @@ fn a_profile_overwrites_no_other() {
     );
 }
 
-/// Interrupts a run once it has printed some samples; what it printed.
+/// Interrupts a run once it has printed some samples; returns its output.
 fn interrupted(samples: &str) -> Vec<Value> {
     let line = format!("run brk1 --duration 0.02 --warmup 0 --json -s {samples}");
     let mut command = scalevm(&line);
@@ -214,7 +214,7 @@ fn interrupted(samples: &str) -> Vec<Value> {
     for _ in 0..2 {
         stdout.read_line(&mut lines).expect("a line");
     }
-    // SAFETY: a process that this test has started and nobody has reaped.
+    // SAFETY: a process that this test has started and not yet reaped.
     assert_eq!(unsafe { libc::kill(run.id() as i32, libc::SIGINT) }, 0);
     std::io::Read::read_to_string(&mut stdout, &mut lines).expect("the rest");
     assert_eq!(run.wait().expect("the end").code(), Some(130));

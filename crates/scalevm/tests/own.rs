@@ -19,7 +19,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 }
 "#;
 
-/// Writes a line on what it does to the file that OWN_LOG names.
+/// Writes a line for each of its calls to the file that OWN_LOG names.
 const TELLS: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 }
 "#;
 
-/// Counts what another task sends.
+/// Counts the bytes that another task sends.
 const TWO: &str = r#"
 #include <stdlib.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 }
 "#;
 
-/// Aborts unless the process it runs in is as the start of a program finds it.
+/// Aborts unless the process it runs in is in the state of a program's start.
 const CLEAN: &str = r#"
 #include <dirent.h>
 #include <signal.h>

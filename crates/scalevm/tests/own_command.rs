@@ -98,14 +98,15 @@ fn exactly_one_thing_is_run() {
 fn a_command_ends_with_the_run() {
     let place = Place::new("ends");
     let file = place.file("started");
-    // Its argument tells whose it is; it has no shell above it that would be killed alone.
+    // Its argument tells which run it belongs to; it has no shell above it that would be killed
+    // alone.
     let script = place.source("waits.sh", "touch $1; while :; do sleep 1; done\n");
     let command = format!("sh {script} {file}");
     for signal in [libc::SIGINT, libc::SIGKILL] {
         let mut run = place.command("run -s 0 --duration 0.05 -t 2 --command");
         let mut run = run.arg(&command).spawn().expect("the command starts");
         within_reason("a start", || std::path::Path::new(&file).exists());
-        // SAFETY: a process that this test has started and nobody has reaped.
+        // SAFETY: a process that this test has started and not yet reaped.
         assert_eq!(unsafe { libc::kill(run.id().cast_signed(), signal) }, 0);
         run.wait().expect("the end");
         place.assert_clean();

@@ -5,7 +5,7 @@ mod support;
 use support::command::text;
 use support::place::{MODES, Place, QUICK, within_reason};
 
-/// A test case whose tasks run `body`; task 1 of it, that is, the others count.
+/// A test case whose task 1 runs `body`, while the others count.
 fn task_1(body: &str) -> String {
     format!(
         "#include <assert.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
@@ -182,7 +182,7 @@ fn nothing_is_left_after_ctrl_c() {
     for mode in MODES {
         for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
             let run = place.endless(&format!("run {file} -t 2 {mode}"), &log);
-            // SAFETY: a process that this test has started and nobody has reaped.
+            // SAFETY: a process that this test has started and not yet reaped.
             assert_eq!(unsafe { libc::kill(run.id().cast_signed(), signal) }, 0);
             let output = run.wait_with_output().expect("the end");
             let errors = text(&output.stderr);
@@ -241,7 +241,7 @@ fn no_session_of_its_own_saves_a_process() {
 }
 
 fn send(run: &std::process::Child, signal: i32) {
-    // SAFETY: a process that this test has started and nobody has reaped.
+    // SAFETY: a process that this test has started and not yet reaped.
     assert_eq!(unsafe { libc::kill(run.id().cast_signed(), signal) }, 0);
 }
 

@@ -1,4 +1,4 @@
-//! What the seeds were measured on runs on every preset, on threads and simulated.
+//! The seeds' workloads run on every preset, on threads and simulated.
 
 mod support;
 

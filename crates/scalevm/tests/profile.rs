@@ -1,4 +1,4 @@
-//! Profiles: what holds the tasks up is named, on every kind of system.
+//! Profiles name the bottleneck, on every kind of system.
 
 mod support;
 
@@ -157,7 +157,7 @@ fn a_lock_of_the_program_itself_is_found() {
         let bottleneck = profile["bottleneck"].as_str().expect("a sentence");
         assert!(bottleneck.contains("planted_contention"), "{bottleneck}");
     }
-    // What spins needs no rights to be seen.
+    // Spinning is visible without rights.
     let profile = profile_of(&spins);
     let all = seconds(&profile["busy"], &[]);
     let spinning = seconds(&profile["busy"], &[";planted_spinning"]);
@@ -270,7 +270,7 @@ fn without_rights_what_is_missing_is_said() {
         .args(nobody)
         .args("profile mmap1 --json".split(' '))
         .args(QUICK.split(' '));
-    // Nobody may enter the directories that lead to this program in some places.
+    // The user nobody may not enter the directories of this program in some places.
     command.current_dir("/");
     let output = command.output().expect("setpriv starts");
     let errors = text(&output.stderr);
@@ -340,7 +340,8 @@ fn a_sweep_says_why_its_curve_bends() {
     );
 }
 
-/// The command as a user who may not watch the kernel runs it; none if there is none here.
+/// The output of the command run by a user who may not watch the kernel; none if this user is not
+/// root.
 fn without_rights(arguments: &str) -> Option<std::process::Output> {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65534;
@@ -349,7 +350,7 @@ fn without_rights(arguments: &str) -> Option<std::process::Output> {
         eprintln!("skipped: only root can become nobody");
         return None;
     }
-    // Where nobody can read and run it.
+    // A place where the user nobody can read and run it.
     let name = format!("scalevm-test-{}", std::process::id());
     let program = std::env::temp_dir().join(name);
     std::fs::copy(env!("CARGO_BIN_EXE_scalevm"), &program).expect("a copy");
@@ -425,7 +426,7 @@ fn a_command_is_profiled_without_what_starts_it() {
         busy > 0.0 && busy <= lived && waits <= lived,
         "{busy} and {waits} of {lived}"
     );
-    // `true` waits for nobody; what starts it does.
+    // `true` does not wait; its parent does.
     let waited = profile["waits"].as_object().expect("stacks");
     assert!(
         !waited.keys().any(|stack| stack.contains("do_wait")),

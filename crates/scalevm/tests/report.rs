@@ -1,4 +1,4 @@
-//! `scalevm report` as a user meets it. What the page shows is tested where it is made.
+//! `scalevm report` as a user meets it. The page's contents are tested where it is made.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn file(folder: &Scratch, name: &str, content: &str) -> String {
     name.to_owned()
 }
 
-/// The names of what is in `folder`.
+/// The names of the files in `folder`.
 fn names(folder: &Scratch) -> Vec<String> {
     let files = folder.files().into_iter();
     let names = files.map(|file| file.file_name().map(|name| name.to_string_lossy().into()));

@@ -6,7 +6,7 @@ use std::process::Output;
 use support::command::{exits, failure, json, output, scalevm, text};
 use support::scratch::Scratch;
 
-/// What is on stdout, and nothing on stderr.
+/// The text on stdout, with none on stderr.
 fn quiet(output: &Output) -> String {
     assert_eq!(text(&output.stderr), "", "progress is for terminals");
     text(&output.stdout)
@@ -108,7 +108,7 @@ fn what_holds_by_construction_is_no_prediction() {
 
 #[test]
 fn beyond_the_case_study_the_first_lock_is_named() {
-    // Too small for the case study's figures; large enough for 16 tasks of what is beyond.
+    // Too small for the case study's figures; large enough for 16 tasks of the figures beyond it.
     let rows = json(&quiet(&output(
         "reproduce --quick S4 --json --topology 1x8x2",
     )));

@@ -13,7 +13,7 @@ fn the_same_seeds_give_the_same_bytes() {
     let other = success(&format!("{sweep} --seed 7"));
     assert_ne!(first, other, "the seed matters");
     let lines = json(&first);
-    // Two samples and a summary a point; what each curve does, and what holds it up at its end.
+    // Two samples and a summary a point; each curve's shape, and its bottleneck at its end.
     assert_eq!(lines.len(), 3 * 3 * 3 + 3 + 3);
     let summary = &lines[2];
     assert_eq!(summary["kind"], "summary");

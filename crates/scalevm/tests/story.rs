@@ -28,7 +28,7 @@ fn the_story_is_told_and_its_results_are_kept() {
     assert_eq!(lock("freebsd-epoch", "invl gen"), None);
     assert!(lock("freebsd-epoch", "swap devices").is_some());
     assert_eq!(lock(" scalevm ", "all processes"), None);
-    // And on 96 simulated CPUs: what holds each build up.
+    // And on 96 simulated CPUs: each build's bottleneck.
     let bottleneck = |build: &str, what: &str| {
         let line = format!("{build}, 96 processes: bottleneck: ");
         let found = text.lines().find(|text| text.starts_with(&line));

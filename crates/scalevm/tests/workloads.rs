@@ -52,14 +52,14 @@ fn sample(folder: &Scratch, line: &str) -> Value {
 
 /// Whether children that lost their parent have become this process's.
 fn orphans() -> bool {
-    // SAFETY: only one test runs, and it has waited for what it has started itself.
+    // SAFETY: only one test runs, and it has waited for the children that it has started itself.
     unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) != -1 }
 }
 
 #[test]
 fn each_runs_in_both_modes_and_leaves_nothing() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: changes only whose children orphans become.
+    // SAFETY: changes only the new parent of orphans.
     let adopted = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     assert_eq!(adopted, 0);
     let folder = Scratch::folder("modes");
@@ -91,7 +91,7 @@ fn our_own_vm_says_what_it_lacks() {
                 "scalevm: {workload} needs {lacking}, which scalevm's own VM does not have; \
                  use --on os"
             );
-            // A busy computer is warned of first.
+            // The command warns of a busy computer first.
             assert_eq!(errors.lines().last(), Some(expected.as_str()), "{errors}");
         }
     }
@@ -153,11 +153,11 @@ fn build(folder: &Scratch, jobs: u64, arguments: &str) -> [f64; 3] {
 #[test]
 fn a_build_runs_everywhere_and_says_what_it_took() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: changes only whose children orphans become.
+    // SAFETY: changes only the new parent of orphans.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }, 0);
     let folder = Scratch::folder("build");
     const JOBS: u64 = 5;
-    // What a job computes at least, on any core that there is.
+    // A lower bound of a job's computation, on any core.
     const COMPUTED: f64 = 0.002;
     for mode in ["--processes", "--threads"] {
         for on in ["--on os", "--on hosted", "--on hosted --vm freebsd-di"] {

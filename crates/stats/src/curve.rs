@@ -9,8 +9,8 @@ use crate::ministat::mean;
 pub const PLATEAU: f64 = 0.95;
 /// A curve that falls below this share of its peak, at more CPUs than the peak, has collapsed.
 pub const COLLAPSE: f64 = 0.80;
-/// At the knee, a CPU yields less than this share of what it yields at the fewest CPUs measured: from there on, more than
-/// half of what is added is lost.
+/// At the knee, a CPU yields less than this share of its yield at the fewest CPUs measured: from there on, more than
+/// half of each addition is lost.
 pub const KNEE: f64 = 0.50;
 
 /// Throughput at a number of CPUs (or tasks).

@@ -20,7 +20,7 @@ pub enum InputError {
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// Every line is valid but the file as a whole is not.
@@ -28,7 +28,7 @@ pub enum InputError {
     Whole {
         /// The file, as the user named it.
         file: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }

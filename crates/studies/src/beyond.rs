@@ -4,7 +4,7 @@ use super::{Aim, Lab, Outcome, Point, Row, Work};
 use baselines::selected::Preset;
 use sim::profile::{Profile, ProfileError};
 
-/// A workload on which the default design is held beside what the case study ended with.
+/// A workload on which the default design is compared with the case study's final one.
 #[derive(Clone, Copy, Debug)]
 pub struct Beyond {
     /// The workload on that; the number of tasks is none of its own.
@@ -18,7 +18,7 @@ pub const COUNTS: [usize; 3] = [16, 96, 384];
 const AIM: &str = "aim: the default design does no less than the case study's \"after\"";
 const AIM_SYS: &str =
     "aim: the default design takes no more of the kernel's time than the case study's \"after\"";
-/// What is not less.
+/// From this ratio on a rate counts as no less.
 const LEVEL: f64 = 0.9;
 const NO_DIFFERENCE: &str = "less than a tenth apart is no difference";
 /// Its costs are the machines'.
@@ -52,8 +52,8 @@ impl Beyond {
         sides.map(Point::from).collect()
     }
 
-    /// Rows for each number of tasks that the machine has CPUs for: what is done a second, and if both sides
-    /// run to an end, what that takes of the kernel.
+    /// Rows for each number of tasks that the machine has CPUs for: the rate, and if both sides
+    /// run to an end, the kernel's time.
     pub fn rows(&self, lab: &Lab, counts: &[usize]) -> Vec<Row> {
         let rows = |&tasks| [self.rate(lab, tasks), self.sys(lab, tasks)];
         counts.iter().flat_map(rows).flatten().collect()

@@ -76,7 +76,7 @@ impl Effort {
     }
 }
 
-/// A machine, its corners, and what was measured on them.
+/// A machine, its corners, and the measurements on them.
 pub struct Lab {
     /// The machine itself, then the corners that differ from it.
     machines: Vec<Profile>,
@@ -99,14 +99,14 @@ struct Run {
 struct Done {
     run: Run,
     outcome: Outcome,
-    /// What it took on this computer; the first reader of the outcome takes them away.
+    /// Seconds it took on this computer; the first reader of the outcome takes them away.
     seconds: Cell<f64>,
 }
 
-/// What comes of a run, and the seconds it took.
+/// The result of a run, and the seconds it took.
 type Slot = Mutex<Option<Result<(Outcome, f64), Failure>>>;
 
-/// One machine of a lab, and what was measured on it.
+/// One machine of a lab, and the measurements on it.
 pub struct World<'a> {
     lab: &'a Lab,
     machine: usize,
@@ -114,13 +114,13 @@ pub struct World<'a> {
     seconds: Cell<f64>,
 }
 
-/// A figure made of what was measured.
+/// A figure made of measurements.
 pub struct Figure {
     /// On the machine, over its seeds.
     pub ours: Spread,
     /// Medians on the corners on which it was measured.
     pub corners: Vec<f64>,
-    /// What the runs took on this computer that no figure before was made of.
+    /// Seconds on this computer of the runs that no earlier figure was made of.
     pub seconds: f64,
 }
 
@@ -141,7 +141,7 @@ impl Lab {
         }
     }
 
-    /// Why runs came to nothing; what needs them has no figure.
+    /// Why runs failed; quantities that need them have no figure.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -222,7 +222,7 @@ impl Lab {
         self.results.iter().find(|done| done.run == *run)
     }
 
-    /// A figure made of what was measured. `None` if the machine has too few CPUs for it.
+    /// A figure made of measurements. `None` if the machine has too few CPUs for it.
     pub fn figure(&self, quantity: &dyn Fn(&World) -> Option<Vec<f64>>) -> Option<Figure> {
         let seconds = Cell::new(0.0);
         let of = |machine| {
@@ -245,7 +245,7 @@ impl Lab {
         })
     }
 
-    /// What the first run of `point` on the machine itself gave, for what is said beside a figure.
+    /// The outcome of the first run of `point` on the machine itself, for remarks beside a figure.
     pub fn first(&self, point: impl Into<Point>) -> Option<&Outcome> {
         let run = Run {
             point: point.into(),
@@ -257,7 +257,7 @@ impl Lab {
 }
 
 impl World<'_> {
-    /// What `quantity` finds in the runs of `point`, by seed.
+    /// The values of `quantity` in the runs of `point`, by seed.
     pub fn each(
         &self,
         point: impl Into<Point>,
@@ -282,7 +282,7 @@ impl World<'_> {
         (!values.is_empty()).then_some(values)
     }
 
-    /// What `point` measures, by seed.
+    /// The values of `point`, by seed.
     pub fn of(&self, point: impl Into<Point>) -> Option<Vec<f64>> {
         self.each(point, |outcome| Some(outcome.value))
     }
@@ -292,7 +292,7 @@ impl World<'_> {
         self.ratio_of(a, b, |outcome| Some(outcome.value))
     }
 
-    /// What `quantity` finds in `a` divided by what it finds in `b`, seed by seed.
+    /// The values of `quantity` in `a` divided by those in `b`, seed by seed.
     pub fn ratio_of(
         &self,
         a: impl Into<Point>,
@@ -304,7 +304,7 @@ impl World<'_> {
     }
 }
 
-/// The next run that nobody does, and where its outcome goes.
+/// The next run that no thread has taken, and the slot of its outcome.
 fn take<'a>(next: &AtomicUsize, runs: &'a [Run], slots: &'a [Slot]) -> Option<(&'a Run, &'a Slot)> {
     if interrupt::pending().is_some() {
         return None;

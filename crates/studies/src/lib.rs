@@ -1,14 +1,14 @@
 //! The experiments of the case studies on simulated machines: their figures, ours, the ratio.
 //!
-//! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of what they gave ([`Outcome`]s).
+//! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of their results ([`Outcome`]s).
 //! A [`Lab`] is one machine on which the runs are done, with its corners
 //! (`Profile::corners`). Nothing here is fitted: machines come from micro-benchmarks,
 //! private times from one task.
 //!
 //! # A system
 //!
-//! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of what no workload
-//! shows ([`Probe`]):
+//! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of something that
+//! no workload shows ([`Probe`]):
 //!
 //! ```ignore
 //! const STOCK: Work = Work::processes("build", Preset::FreebsdLocklessDi, 32).jobs(2);
@@ -16,18 +16,19 @@
 //! const fn points(_: &Profile) -> Vec<Point> { vec![STOCK.into(), AFTER.into(), STOCK.watched().into()] }
 //! ```
 //!
-//! A row is what a quantity makes of the outcomes, seed by seed, on the machine and on each corner:
+//! A row is the value of a quantity of the outcomes, seed by seed, on the machine and on each
+//! corner:
 //!
 //! ```ignore
 //! let aim = Aim::Published { figure: 0.54, quote: "case study 002: 307.43 sys of 567.74", band: Band::LAYOUT };
 //! Row::new(lab, "sys, patched over stock", aim, |world| world.ratio_of(AFTER, STOCK, Outcome::sys))
 //! ```
 //!
-//! It is not there where the machine has too few CPUs. What it takes: a run without jobs is short and has all
+//! It is not there where the machine has too few CPUs. Its runs: one without jobs is short and has all
 //! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one and is
-//! on no corner. What misses says why ([`Row::why`]); what the case study only says in words is taken
-//! for a range ([`Aim::Words`]); what no simulation could make miss is a check of the instrument
-//! ([`Row::check`]), and counted apart. How the default design does on larger machines beside the case study's "after" is a
+//! on no corner. A row that misses gives the reason ([`Row::why`]); a statement in words is taken
+//! for a range ([`Aim::Words`]); a row that no simulation could make miss is a check of the instrument
+//! ([`Row::check`]), and counted apart. The default design on larger machines beside the case study's "after" is a
 //! [`Beyond`].
 
 pub mod beyond;
@@ -71,15 +72,15 @@ use sim::profile::Profile;
 pub struct System {
     /// Its name in the project's design.
     pub name: &'static str,
-    /// One line on what is reproduced.
+    /// One line on the reproduced experiment.
     pub about: &'static str,
-    /// The machines it is reproduced on, if no other is asked for.
+    /// The machines it is reproduced on by default.
     pub machines: &'static [&'static str],
     /// The runs it needs.
     pub points: fn(&Profile) -> Vec<Point>,
-    /// What came out of them.
+    /// Their results.
     pub rows: fn(&Lab) -> Result<Vec<Row>, Failure>,
-    /// What is beyond the case study.
+    /// The comparisons beyond the case study.
     pub beyond: &'static [Beyond],
 }
 

@@ -1,20 +1,20 @@
-//! What one run gave.
+//! The results of one run.
 
 use bench::Times;
 use bench::simulated::{Attribution, Seen};
 use std::time::Duration;
 
-/// What one run gave.
+/// The results of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// What its point measures: of a workload, operations a second of all tasks together.
+    /// The value that its point measures: of a workload, operations a second of all tasks together.
     pub value: f64,
-    /// Of a run with an end, what it took, and how many operations that was.
+    /// Of a run with an end, its times, and how many operations it did.
     pub times: Option<(Times, u64)>,
     /// Of a watched run, where the time went.
     pub attribution: Option<Attribution>,
-    /// What else was measured, by name: of a workload that was counted, what its tasks did at `least` and at
-    /// `most`, in operations a second.
+    /// Other values, by name: of a workload that was counted, the slowest task's rate as `least` and the
+    /// fastest's as `most`, in operations a second.
     pub others: Vec<(&'static str, f64)>,
 }
 
@@ -93,12 +93,12 @@ impl Outcome {
         Some(named.fold(0.0, |sum, lock| sum + lock.wait))
     }
 
-    /// What holds the tasks up, in a sentence.
+    /// The bottleneck, in a sentence.
     pub fn bottleneck(&self) -> Option<String> {
         Some(self.attribution.as_ref()?.bottleneck())
     }
 
-    /// What else was measured by this name.
+    /// The other value of this name.
     pub fn other(&self, name: &str) -> Option<f64> {
         let found = self.others.iter().find(|(known, _)| *known == name);
         found.map(|&(_, value)| value)

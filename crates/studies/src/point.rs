@@ -1,4 +1,4 @@
-//! What one simulated run is of.
+//! The subject of one simulated run.
 
 use super::{Effort, Outcome};
 use baselines::selected::Preset;
@@ -8,7 +8,7 @@ use lockbench::registry::{ROWS, Row};
 use lockbench::simulated as locks;
 use sim::profile::Profile;
 
-/// What a run is of, apart from the machine and the seed.
+/// The subject of a run, apart from the machine and the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// A workload on our VM: operations a second.
@@ -25,7 +25,7 @@ pub enum Point {
         /// The lock's name.
         lock: &'static str,
     },
-    /// What it says itself.
+    /// A run that is of no workload.
     Probe(Probe),
 }
 
@@ -51,8 +51,8 @@ pub struct Work {
 /// A run that is of no workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    /// What it measures. Together with `preset` and `size` it says all: runs of two probes with all three
-    /// equal are the same.
+    /// The quantity that it measures. Together with `preset` and `size` it identifies the run: probes
+    /// with all three equal give the same.
     pub name: &'static str,
     /// How the VM is built.
     pub preset: Preset,
@@ -140,7 +140,7 @@ impl Work {
         Work { cpus, ..self }
     }
 
-    /// Until each task has done so many operations: what that takes is known then.
+    /// Until each task has done so many operations: then the time taken is known.
     pub const fn jobs(self, each: u64) -> Self {
         Work {
             jobs: Some(each),
@@ -156,7 +156,7 @@ impl Work {
         }
     }
 
-    /// The system it runs on, and what is run.
+    /// The system it runs on, and the plan.
     pub fn on(&self, machine: &Profile, seed: u64) -> Result<(Simulated, Plan), Failure> {
         let target = Simulated {
             preset: self.preset,
@@ -189,7 +189,8 @@ impl Work {
 }
 
 impl Point {
-    /// CPUs it takes: what it costs to simulate, and what the machine must have.
+    /// The CPUs that it needs: its cost in the simulation, and the least that the machine must
+    /// have.
     pub fn cpus(&self) -> usize {
         match *self {
             Point::Work(work) => work.cpus,

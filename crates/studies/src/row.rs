@@ -31,7 +31,7 @@ impl Spread {
 /// How far a prediction may be off, as a part of the figure, and why so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
-    /// What kind of prediction it is.
+    /// The kind of prediction.
     pub kind: &'static str,
     /// The least ratio of ours to the published figure.
     pub low: f64,
@@ -48,7 +48,7 @@ impl Band {
     pub const SATURATED: Band = Band::new("a saturated lock, ±35 %", 0.65, 1.35);
     /// Which variables share a line is not known.
     pub const LAYOUT: Band = Band::new("layout not known, up to 2×", 0.5, 2.0);
-    /// What changes when tasks come to a second socket.
+    /// The change when tasks come to a second socket.
     pub const SOCKETS: Band = Band::new("drop at a socket boundary, ±25 %", 0.75, 1.25);
     /// Where a curve stops rising.
     pub const KNEE: Band = Band::new("a knee, ×/÷ 1.5", 1.0 / 1.5, 1.5);
@@ -58,7 +58,7 @@ impl Band {
     }
 }
 
-/// What a figure is held against.
+/// The condition on a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aim {
     /// The published figure, within a band.
@@ -74,13 +74,13 @@ pub enum Aim {
     AtLeast(f64, &'static str),
     /// No more than this; and why.
     AtMost(f64, &'static str),
-    /// What the case study says in words only, and what these are taken for.
+    /// A statement of the case study in words only, and the range it is taken for.
     Words {
         /// The words.
         quote: &'static str,
-        /// The least that they are said of.
+        /// The lower end of the range.
         low: f64,
-        /// The most.
+        /// The upper end.
         high: f64,
     },
 }
@@ -98,7 +98,7 @@ impl Aim {
         }
     }
 
-    /// Where the figure stands, or what it is for.
+    /// Where the figure stands, or its purpose.
     pub fn source(&self) -> &'static str {
         match *self {
             Aim::Published { quote, .. } | Aim::Words { quote, .. } => quote,
@@ -121,7 +121,7 @@ impl Aim {
 pub enum Verdict {
     /// It does.
     Holds,
-    /// It does not, but would at a corner of what is plausible of the machine.
+    /// It does not, but would at a corner of the machine's plausible properties.
     AtACorner,
     /// Nowhere.
     Misses,
@@ -138,12 +138,12 @@ impl Verdict {
     }
 }
 
-/// What it tells if a figure holds.
+/// The meaning of a figure that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The simulation gives a published number.
     Published,
-    /// It gives what the case study says in words.
+    /// It agrees with a statement of the case study in words.
     Words,
     /// Our designs reach an aim of ours.
     Aim,
@@ -191,7 +191,7 @@ pub fn tally<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     format!("{} hold", Vec::from_iter(said).join(", "))
 }
 
-/// What a figure is in.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number.
@@ -205,11 +205,11 @@ pub enum Unit {
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it is of.
+    /// Its subject.
     pub what: String,
-    /// What it is in.
+    /// Its unit.
     pub unit: Unit,
-    /// What it is held against.
+    /// The condition on it.
     pub aim: Aim,
     /// It holds by construction, unless the instrument is broken.
     is_check: bool,
@@ -219,14 +219,14 @@ pub struct Row {
     pub corners: Vec<f64>,
     /// Why it misses, if it is known to.
     pub why: Option<&'static str>,
-    /// What else belongs beside it.
+    /// A remark beside it.
     pub note: Option<String>,
-    /// Seconds of this computer that its runs took, but for those of rows before it.
+    /// Seconds of this computer that its runs took, without those that earlier rows share.
     pub seconds: f64,
 }
 
 impl Row {
-    /// A row for what `quantity` gives in `lab`, if the machine has the CPUs for it.
+    /// A row for the value of `quantity` in `lab`, if the machine has the CPUs for it.
     pub fn new(
         lab: &Lab,
         what: impl Into<String>,
@@ -242,7 +242,7 @@ impl Row {
         })
     }
 
-    /// A row for what is computed, not simulated: a check of the instrument.
+    /// A row for a computed, not simulated value: a check of the instrument.
     pub fn known(what: impl Into<String>, aim: Aim, value: f64) -> Self {
         Row::of(what, aim, value).check()
     }
@@ -273,7 +273,7 @@ impl Row {
         }
     }
 
-    /// What it tells if it holds.
+    /// The meaning of the figure if it holds.
     pub fn class(&self) -> Class {
         match self.aim {
             _ if self.is_check => Class::Check,
@@ -315,7 +315,7 @@ impl Row {
         }
     }
 
-    /// Why it misses: what is known, or what it is held against.
+    /// Why it misses: the known reason, or the source of its aim.
     pub fn reason(&self) -> &'static str {
         self.why.unwrap_or(self.aim.source())
     }

@@ -19,7 +19,7 @@ const MODES: [Mode; 2] = [Mode::Processes, Mode::Threads];
 const FASTER: &str =
     "case study 003: \"unlocking UVM faults makes build time decrease a lot\"; 1.2 times at least";
 const SPUN: &str =
-    "case study 003: what is unlocked is what was spun for; a tenth of the time at least";
+    "case study 003: the unlocked code is the code that was spun for; a tenth of the time at least";
 
 fn points(_: &Profile) -> Vec<Point> {
     let runs = MODES.into_iter().flat_map(s16::both);

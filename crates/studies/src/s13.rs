@@ -20,7 +20,7 @@ const AFTER: Work = s16::make(Mode::Processes, Preset::OpenbsdUnlocked).watched(
 const OURS: Work = s16::make(Mode::Processes, Preset::Scalevm).watched();
 
 const SEED: &str = "case study 003: 12% on UVM's pageqlock";
-const NONE: &str = "aim: where no queue is shared nobody waits for one";
+const NONE: &str = "aim: where no queue is shared no task waits for one";
 
 fn points(_: &Profile) -> Vec<Point> {
     vec![AFTER.into(), OURS.into()]

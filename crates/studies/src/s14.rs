@@ -80,7 +80,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// A word that a pair hands to and fro, and who sleeps while it is not his turn.
+/// A word that a pair hands to and fro; each task sleeps while it is the other's turn.
 struct Ball(Padded<<Sim as Atomics>::AtomicU64>);
 
 impl Ball {

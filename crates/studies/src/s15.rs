@@ -1,4 +1,4 @@
-//! S15: the paths that case study 003 names beside memory: futexes, poll, pipes, and who wakes whom.
+//! S15: the paths that case study 003 names beside memory: futexes, poll, pipes, and wake-ups.
 
 use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
 use baselines::selected::Preset;
@@ -19,9 +19,9 @@ pub const SYSTEM: System = System {
 };
 
 const TASKS: usize = 16;
-/// What the case study's third analysis is of, with faults unlocked.
+/// The workload of the case study's third analysis, with faults unlocked.
 const DESKTOP: Work = Work::threads("desktop", Preset::OpenbsdUnlocked, TASKS);
-/// To an end, so that it is known what of the time is the kernel's.
+/// To an end, so that the kernel's part of the time is known.
 const SEEN: Work = DESKTOP.jobs(200).watched();
 
 const KERNEL: &str = "case study 003: \"If we look at time spent in kernel, 37% is spent spinning on the KERNEL_LOCK()\"";
@@ -29,7 +29,7 @@ const SCHED: &str = "case study 003: \"and 12% on the SCHED_LOCK()\"";
 const OWN: &str = "aim: twice at least; case study 003: \"Completely unlocking poll(2), select(2) and kqueue(2)\", \
      \"reduce the contention in futex(2)\"";
 
-/// Workloads, and what they count.
+/// Workloads, and the events that they count.
 const CALLS: [(&str, &str); 4] = [
     ("futex1", "futex wake-ups"),
     ("poll1", "polls"),
@@ -77,7 +77,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows.flatten().collect())
 }
 
-/// What part of the time in the kernel, awake, went by waiting for locks of `class`.
+/// The part of the time in the kernel, awake, spent waiting for locks of `class`.
 fn of_kernel(outcome: &Outcome, class: &str) -> Option<f64> {
     let (times, _) = outcome.times.as_ref()?;
     let waited = outcome.waiting(class)? * times.real.as_secs_f64() * TASKS as f64;

@@ -13,7 +13,7 @@ use sim::profile::Profile;
 /// The system.
 pub const SYSTEM: System = System {
     name: "S16",
-    about: "who spins for which lock while a kernel is built: build by processes and by threads",
+    about: "the locks that CPUs spin for while a kernel is built: build by processes and by threads",
     machines: &["arm64-16"],
     points,
     rows,

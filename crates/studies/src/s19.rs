@@ -124,7 +124,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// What a lock has at the last of `counts` of the most it has at any.
+/// A lock's rate at the last of `counts`, as a part of its peak.
 fn kept(world: &World, lock: &'static str, counts: &[usize]) -> Option<Vec<f64>> {
     let curve = counts
         .iter()

@@ -21,7 +21,7 @@ const RECLAIM: usize = 96;
 
 const WAITS: &str = "case study 000, the change of 2016: DI \"does not block entered thread when pmap_remove_all() … \
      are executed in parallel\"; half as much waiting at most";
-const BLOCKED: &str = "case study 000: with pvh_global_lock, who reclaims stops all: \"the third processor is executing \
+const BLOCKED: &str = "case study 000: with pvh_global_lock, a reclaimer stops all: \"the third processor is executing \
      the page daemon\"; a tenth of the time at least";
 const NARROWED: &str = "case study 000: \"a much larger section of code was previously globally serialized on the pvh \
      lock and this narrows it down\"; below 1.2× is no difference";

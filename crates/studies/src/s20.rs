@@ -51,7 +51,7 @@ const fn on(preset: Preset) -> Work {
         .jobs(MESSAGES)
 }
 
-/// The same number of clients, to see what they wait for.
+/// The same number of clients, watched for their waits.
 const WATCHED: Work = on(Preset::Linux2639Ra).jobs(1).watched();
 
 /// A client alone on its machine.

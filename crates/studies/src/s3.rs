@@ -19,7 +19,7 @@ pub const SYSTEM: System = System {
 
 /// Numbers of tasks from which the peak is read.
 const COUNTS: [usize; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 96];
-/// Of the highest rate, what a plateau has: a peak is where it begins.
+/// The part of the highest rate that a plateau has: a peak is where it begins.
 const PLATEAU: f64 = 0.95;
 
 const PEAK: &str = "case study 000, `-t 12`: average:1719430";

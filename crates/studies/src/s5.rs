@@ -1,5 +1,5 @@
-//! S5: scalevm's own design, with swap reserved per CPU. The case study leaves it open, so what
-//! it is held against are the project's own aims.
+//! S5: scalevm's own design, with swap reserved per CPU. The case study leaves it open, so
+//! it is held against the project's own aims.
 
 use super::lab::World;
 use super::{Aim, Lab, Point, Row, System, Work};
@@ -85,7 +85,7 @@ fn linear(lab: &Lab, mode: Mode) -> Option<Row> {
     )))
 }
 
-/// What `tasks` reach of one task's rate times their CPUs' speed.
+/// The rate of `tasks` as a part of one task's rate times their CPUs' speed.
 fn part(world: &World, machine: &Profile, mode: Mode, tasks: usize) -> Option<Vec<f64>> {
     let ratios = world.ratio(at(mode, tasks), at(mode, 1))?;
     let speed = speed(machine, tasks);

@@ -10,7 +10,7 @@ use sim::profile::Profile;
 /// The system.
 pub const SYSTEM: System = System {
     name: "S7",
-    about: "samples of busy time with their stacks: what is hot in mmap1 by 96 processes",
+    about: "samples of busy time with their stacks: the hot functions of mmap1 by 96 processes",
     machines: &["freebsd-96"],
     points,
     rows,
@@ -65,7 +65,8 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(shares.into_iter().filter_map(row).collect())
 }
 
-/// Seconds of CPU time in stacks, and the parts of it below what the case study names.
+/// Seconds of CPU time in stacks, and the parts of it below the functions that the case study
+/// names.
 fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     let work = Work::processes("mmap1", probe.preset, probe.size);
     let (target, plan) = work.on(machine, seed)?;

@@ -19,7 +19,7 @@ pub const SYSTEM: System = System {
 const TASKS: usize = 40;
 const CPUS: usize = 32;
 const JOBS: u64 = 3;
-/// What the build counts.
+/// The events that the build counts.
 const COUNTS: Probe = Probe::new("slow paths of a build", Preset::FreebsdObm, CPUS, count)
     .of(TASKS)
     .once();
@@ -80,8 +80,8 @@ const fn jobs() -> u64 {
     JOBS * TASKS as u64
 }
 
-/// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but those of PV lists
-/// are all that tasks meet at: a space's are behind its pmap's lock.
+/// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but tasks meet only
+/// at those of PV lists: a space's are behind its pmap's lock.
 fn count(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     let work = Work::processes("build", probe.preset, probe.size).jobs(JOBS);
     let (target, plan) = work.on(machine, seed)?;

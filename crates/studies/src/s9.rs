@@ -37,8 +37,8 @@ const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocki
 const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of stock and 1.6 % patched: with all else it does, \
      that is a quarter of our system's time, in the case study it was half; it tells neither its CPU nor the \
      kernel's options, nor what else of the \"WIP branch\" is in the patch";
-const WHY_TOUCH: &str = "who touches memory of its own holds a lock for some dozen instructions of a fault, and our \
-     pools give the CPUs of a pool frames of the same 2 MiB, not all CPUs; what they share with all others are the lines of \
+const WHY_TOUCH: &str = "a task that touches memory of its own holds a lock for some dozen instructions of a fault, and our \
+     pools give the CPUs of a pool frames of the same 2 MiB, not all CPUs; they share with all others only the lines of \
      locks, two on each";
 
 const fn build(preset: Preset) -> Work {

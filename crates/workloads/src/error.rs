@@ -107,9 +107,9 @@ pub enum Error {
     Wrong {
         /// Where.
         address: usize,
-        /// What was read.
+        /// The byte read.
         found: u8,
-        /// What should have been there.
+        /// The expected byte.
         expected: u8,
     },
     /// A call succeeded with a wrong result.

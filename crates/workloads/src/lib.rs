@@ -132,7 +132,7 @@ enum Body {
 }
 
 impl Workload {
-    /// Whether a task that has done an operation takes the next of those that nobody has begun, as make's jobs do.
+    /// Whether a task that has done an operation takes the next that has not begun, as make's jobs do.
     /// Otherwise each has its share.
     pub const fn is_dealt(&self) -> bool {
         matches!(self.body, Body::Build)

@@ -1,6 +1,6 @@
 //! reclaim1: a working set of 128 MiB that does not stay in memory.
 //!
-//! Each page is read (it must hold what was written a lap ago), written, and paged out, page after
+//! Each page is read (it must hold the value written a lap ago), written, and paged out, page after
 //! page, lap after lap. So an iteration pages one page in and one out. A system with less memory
 //! than that must reclaim pages anyway. One without swap space can only try: the kernel looks the
 //! page up, finds no place for it, and keeps it.

@@ -213,7 +213,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Raise))
     }
 
-    /// Makes a process that is a copy of this one, and does only what `then` says.
+    /// Makes a process that is a copy of this one, and does only `then`.
     fn fork(&mut self, _then: Forked) -> Result<Child, Error> {
         Err(Error::Unsupported(Call::Fork))
     }
@@ -271,7 +271,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Sleep))
     }
 
-    /// Computes what a core of 3 GHz computes in so many nanoseconds.
+    /// Computes as much as a core of 3 GHz computes in so many nanoseconds.
     fn compute(&mut self, nanoseconds: u64) {
         work(nanoseconds);
     }

@@ -1,4 +1,4 @@
-//! desktop ends cleanly whatever task stops or fails first, and does what it promises; the player
+//! desktop ends cleanly whichever task stops or fails first, and keeps its promises; the player
 //! is in time.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -88,7 +88,7 @@ fn mremap1_moves_all_it_has_written_and_looks_at_a_page_each_time() {
     expected.extend((0..256).map(write));
     let mut at = 0x1000;
     for page in 0..3 {
-        let to = at + 0x20_1000; // behind what is mapped, and a page
+        let to = at + 0x20_1000; // behind the mappings, and a page
         expected.push(format!("remap 1048576 at {at:#x} to 2097152"));
         expected.push(format!("unmap 1048576 at {:#x}", at + (1 << 20)));
         expected.push(format!("protect 1048576 at {:#x} None", to + (1 << 20)));

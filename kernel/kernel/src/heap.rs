@@ -10,8 +10,8 @@ use metal::Metal;
 use sync::spin::TestAndSet;
 use talc::{DefaultBinning, base::Talc, source::Manual};
 
-/// The heap is short when less than this part of it is free: nothing is begun then that would keep
-/// more. What is under way, and cannot fail, has the rest.
+/// The heap is short when less than this part of it is free: then nothing begins that would keep
+/// more. Operations that are under way, and cannot fail, have the rest.
 const RESERVE: usize = 4;
 
 /// The heap, and how many bytes of it are used; a number of its own: relaxed.

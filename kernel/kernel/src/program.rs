@@ -24,7 +24,7 @@ const HEADERS: usize = 64;
 const HEADER: usize = 64;
 const IDENT: usize = 16;
 
-/// What a program is started with.
+/// A program's path, arguments and environment.
 #[derive(Clone)]
 pub struct Start {
     /// Its arguments.
@@ -104,7 +104,7 @@ impl Program {
         self.bias.wrapping_add(self.file.e_entry as usize)
     }
 
-    /// Maps a segment: what the file has of it, then zeroes.
+    /// Maps a segment: the file's part of it, then zeroes.
     fn segment(
         &self,
         space: &Space,
@@ -145,7 +145,8 @@ impl Program {
         Ok(())
     }
 
-    /// Writes arguments, environment and what the C library asks of the kernel; where they begin.
+    /// Writes arguments, environment and the C library's auxiliary values; returns where they
+    /// begin.
     fn fill_stack(&self, space: &Space, start: &Start) -> Result<usize, Errno> {
         let mut texts = Vec::new();
         let mut keep = |text: &[u8]| {

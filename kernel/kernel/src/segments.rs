@@ -1,8 +1,8 @@
 //! Segments of shared memory with numbers and keys (System V).
 //!
-//! A segment is an object of the VM. How often it is attached is what the spaces map, so forks, ends
-//! of processes and partial unmappings need no bookkeeping. A segment that was removed goes with its
-//! last attachment: looked for where attachments go ([`Segments::settle`]).
+//! A segment is an object of the VM. The number of its attachments is counted from the spaces'
+//! mappings, so forks, ends of processes and partial unmappings need no bookkeeping. A removed
+//! segment goes with its last attachment: where attachments end, [`Segments::settle`] looks for it.
 
 use crate::abi::Errno;
 use crate::fs::now;
@@ -18,15 +18,15 @@ const MOST: usize = 4096;
 
 /// A segment.
 pub struct Segment {
-    /// What names it; 0 if nothing does.
+    /// Its key; 0 for none.
     pub key: i32,
     /// Its memory.
     pub object: ObjectRef,
-    /// Its size, as it was asked for.
+    /// Its size, as requested.
     pub bytes: usize,
     /// The permission bits.
     pub mode: u32,
-    /// Whose it is: user and group.
+    /// Its owner: user and group.
     pub owner: (u32, u32),
     /// The process that made it.
     pub maker: u32,
@@ -64,7 +64,7 @@ impl Segments {
         named.next().map(|(number, _)| *number)
     }
 
-    /// Makes a segment of zeroes; its number.
+    /// Makes a segment of zeroes; returns its number.
     pub fn make(&mut self, key: i32, bytes: usize, mode: u32, maker: u32) -> Result<i32, Errno> {
         if self.all.len() >= MOST || self.next == i32::MAX {
             return Err(Errno::NOSPC);
@@ -105,7 +105,7 @@ impl Segments {
         Some((segment, regions))
     }
 
-    /// Forgets the removed segments that nobody has attached any more.
+    /// Forgets the removed segments that have no attachment any more.
     pub fn settle(&mut self) {
         self.all
             .retain(|_, segment| !segment.is_removed || segment.attachments() > 0);

@@ -11,9 +11,9 @@ use metal::report::report;
 use metal::{Disk, Metal, Transfer};
 use vm::swap::SwapSpace;
 
-/// How long a task waits before it looks again whether the disk is done, in nanoseconds.
+/// How long a task waits before it checks the disk again, in nanoseconds.
 const LOOK: u64 = 50_000;
-/// How often the daemon looks how much memory is free, in nanoseconds.
+/// How often the daemon checks the free memory, in nanoseconds.
 const PERIOD: u64 = 10_000_000;
 /// The daemon begins when less than this part of memory is free, and goes on until more than that is.
 const LOW: usize = 64;
@@ -69,7 +69,7 @@ pub fn space(kernel: &AnyKernel<Metal>) -> Option<Arc<SwapSpace<Metal>>> {
     Some(Arc::new(space))
 }
 
-/// Starts the daemon, if there is swap space: it frees memory before it is asked for.
+/// Starts the daemon, if there is swap space: it frees memory in advance.
 pub fn begin() {
     if system().vm.swap_space().is_some() {
         system().scheduler.start(Box::new(keep_free));

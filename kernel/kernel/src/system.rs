@@ -1,4 +1,4 @@
-//! What exists once: the VM, the scheduler, the root of the file system.
+//! The system's single objects: the VM, the scheduler, the root of the file system.
 
 use crate::fs::{Inode, Terminal};
 use crate::process::{Affinity, Disturbed, Table, relieve};
@@ -26,7 +26,7 @@ pub type Request<'a> = vm::Request<'a, Metal, Selected>;
 /// A lock under which a task may sleep.
 pub type Lock<T> = sync::Mutex<Metal, Adaptive<Metal>, T>;
 
-/// What exists once.
+/// The system's single objects.
 pub struct System {
     /// Memory.
     pub vm: Arc<Vm>,
@@ -34,7 +34,7 @@ pub struct System {
     pub kernel: Disturbed,
     /// Words of memory that threads wait at.
     pub futexes: Futexes<Metal>,
-    /// Who runs where.
+    /// The scheduler.
     pub scheduler: Sched<Metal, Best<Metal, Affinity>>,
     /// The root directory.
     pub root: Arc<Inode>,
@@ -46,14 +46,14 @@ pub struct System {
     pub segments: Lock<Segments>,
     /// The processes.
     pub processes: Table,
-    /// Whether calls that are not there are named on the console.
+    /// Whether missing calls are named on the console.
     pub is_strict: bool,
 }
 
 /// Written once, before tasks run.
 static SYSTEM: AtomicPtr<System> = AtomicPtr::new(core::ptr::null_mut());
 
-/// What exists once. Tasks may call it.
+/// The system's single objects. Tasks may call it.
 pub fn system() -> &'static System {
     // Acquire: pairs with the release in `begin`.
     // SAFETY: tasks run only when `begin` has written it, and it stays.

@@ -64,9 +64,9 @@ fn within(address: usize, bytes: usize, access: Access) -> Result<(), PageFault>
         .ok_or(fault)
 }
 
-/// Checks what the processor does not check for the kernel: that the entries on the way are a
-/// task's, and allow execution. The tables may change meanwhile, as they may between any access and
-/// the next.
+/// Makes the checks that the processor does not make for the kernel: that the entries on the way
+/// are a task's, and allow execution. The tables may change meanwhile, as they may between any
+/// access and the next.
 fn check(address: usize, access: Access) -> Result<(), PageFault> {
     let fault = |present| {
         Err(PageFault {
@@ -97,7 +97,7 @@ fn check(address: usize, access: Access) -> Result<(), PageFault> {
     if lacks { fault(true) } else { Ok(()) }
 }
 
-/// What an access leaves: nothing, or a fault.
+/// The result of an access: nothing, or a fault.
 fn outcome(rest: usize) -> Result<(), PageFault> {
     match rest {
         0 => Ok(()),
@@ -125,7 +125,7 @@ fn has_smap() -> bool {
 /// Calls `f`, which may touch the task's memory.
 fn allowed<R>(f: impl FnOnce() -> R) -> R {
     if has_smap() {
-        // SAFETY: the processor has the instruction; it allows what the caller is about to do.
+        // SAFETY: the processor has the instruction; it allows the caller's next accesses.
         unsafe { asm!("stac", options(nostack)) };
     }
     let result = f();

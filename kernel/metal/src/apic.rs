@@ -5,7 +5,7 @@ use crate::memory::physical;
 use crate::{clock, shootdown};
 use core::sync::atomic::Ordering;
 
-/// The first number of an interrupt; those below are exceptions.
+/// The first number of an interrupt; lower numbers are exceptions.
 pub(crate) const FIRST: usize = 32;
 /// A CPU is to look at its scheduler.
 pub(crate) const KICK: u8 = 240;
@@ -77,7 +77,7 @@ pub(crate) fn set_timer(ticks: u32) {
     write(TIMER_COUNT, ticks);
 }
 
-/// What the timer has left to count.
+/// The timer's remaining ticks.
 pub(crate) fn timer_rest() -> u32 {
     read(TIMER_REST)
 }

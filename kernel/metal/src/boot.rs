@@ -1,4 +1,4 @@
-//! What the loader says, and the way to `kernel_main`.
+//! The loader's information, and the way to `kernel_main`.
 
 use crate::memory::{self, physical};
 use crate::report::{CONSOLE, REPORT};

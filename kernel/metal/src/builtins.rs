@@ -1,4 +1,5 @@
-//! What the compiler calls by name, and no library supplies here. By words: a byte costs as much.
+//! Functions that the compiler calls by name, and no library supplies here. By words: a byte costs
+//! as much.
 
 use core::arch::asm;
 

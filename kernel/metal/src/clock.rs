@@ -92,7 +92,7 @@ pub(crate) fn now() -> u64 {
     scaled(cycles().saturating_sub(start), &PER_CYCLE)
 }
 
-/// The calling CPU's timer has come; starts it again if it is too early. Whether it was.
+/// The calling CPU's timer has come; starts it again if it is too early; returns whether it was.
 pub(crate) fn rearm() -> bool {
     let deadline = Cpu::this().deadline.get();
     let early = now() < deadline;
@@ -126,7 +126,7 @@ pub fn start_of_time() -> u64 {
     first.map_or_else(|earlier| earlier, |_| time)
 }
 
-/// What the clock of the day says, in seconds since 1970.
+/// The clock of the day, in seconds since 1970.
 fn seconds() -> u64 {
     let read = |register: u8| {
         // SAFETY: reads a register of the clock; one CPU does at the start.

@@ -17,9 +17,9 @@ use x86_64::registers::model_specific::FsBase;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Context(NonNull<Body>);
 
-// SAFETY: a name; `Body` says who touches what.
+// SAFETY: a name; `Body` documents the accesses to it.
 unsafe impl Send for Context {}
-// SAFETY: a name; `Body` says who touches what.
+// SAFETY: a name; `Body` documents the accesses to it.
 unsafe impl Sync for Context {}
 
 type Exit = Box<dyn FnOnce() -> Context + Send>;
@@ -37,7 +37,7 @@ struct Body {
     thread_pointer: Cell<usize>,
     /// The tables that it translates by, on the CPU with this index.
     root: Cell<(Option<Frame>, usize)>,
-    /// What it does first and last.
+    /// Its job and its exit function.
     work: Cell<Option<(Job, Exit)>>,
     /// The next in the list of unused ones; under [`BUSY`].
     next: Cell<Option<Context>>,
@@ -100,7 +100,7 @@ impl Context {
 /// Calls `f` with the list of unused contexts, under its lock.
 fn list<R>(f: impl FnOnce(&mut Option<Context>) -> R) -> R {
     use machine::SharedCell;
-    // Acquire and release: what one holder of the lock does, the next sees. The kernel is not
+    // Acquire and release: a holder of the lock sees the earlier holders' writes. The kernel is not
     // preempted, and handlers use no contexts.
     Metal::spin_until(|| !BUSY.swap(true, Ordering::Acquire));
     // SAFETY: under the lock.
@@ -109,7 +109,7 @@ fn list<R>(f: impl FnOnce(&mut Option<Context>) -> R) -> R {
     result
 }
 
-/// Makes what `cpu` runs a context of its own.
+/// Makes the running code of `cpu` a context of its own.
 pub(crate) fn adopt(cpu: &Cpu) {
     cpu.context.set(Some(Context::new(None)));
 }
@@ -141,7 +141,8 @@ fn go_on_with(to: Context) -> Context {
     to.body().runs.store(true, Ordering::Relaxed);
     load_thread_pointer(cpu, to.body().thread_pointer.get());
     from.body().root.set((cpu.root.get(), cpu.index.get()));
-    // On another CPU the context's tables are activated by who knows that they are in use there.
+    // On another CPU the caller that knows that the context's tables are in use there activates
+    // them.
     let (root, at) = to.body().root.get();
     mmu::translate_by(cpu, root.filter(|_| at == cpu.index.get()));
     from
@@ -166,7 +167,8 @@ extern "C" fn metal_begin(body: NonNull<Body>) -> ! {
     me.drop_locals();
     go_on_with(next);
     Cpu::this().ended.set(Some(me));
-    // SAFETY: as `Contexts::switch`; nobody comes back here, and the context is free once it is left.
+    // SAFETY: as `Contexts::switch`; nothing switches back here, and the context is free once it is
+    // left.
     unsafe { switch_stacks(me.body().saved.as_ptr(), next.body().saved.get()) };
     unreachable!("an ended context goes on")
 }
@@ -180,13 +182,13 @@ impl Contexts for Metal {
         body.work.set(Some((job, exit)));
         body.thread_pointer.set(0);
         body.root.set((None, 0));
-        // What `switch_stacks` takes off a stack: six registers, of which `rbx` is the fifth from
-        // the end, and the return address. The rest keeps the stack aligned.
+        // The words that `switch_stacks` takes off a stack: six registers, of which `rbx` is the
+        // fifth from the end, and the return address. The rest keeps the stack aligned.
         let top = body.stack.expect("a task has a stack").top();
         let begin = begin_context as *const () as usize;
         let words = [0, 0, 0, 0, 0, context.0.as_ptr().addr(), begin, 0, 0];
         let start = top - size_of_val(&words);
-        // SAFETY: the end of a stack that nobody uses.
+        // SAFETY: the end of a stack that is not in use.
         unsafe { (start as *mut [usize; 9]).write(words) };
         body.saved.set(start);
         Some(context)

@@ -1,4 +1,4 @@
-//! What belongs to one CPU, and pins.
+//! The data of one CPU, and pins.
 
 use crate::Metal;
 use crate::context::Context;
@@ -43,7 +43,7 @@ pub(crate) struct Cpu {
     pub(crate) thread_pointer: Cell<usize>,
     /// The tables by which it translates for tasks.
     pub(crate) root: Cell<Option<Frame>>,
-    /// When the timer shall come, in nanoseconds.
+    /// When the timer is to come, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
     /// The last page fault of an access that may fault. The handler sets it.
     pub(crate) fault: Cell<Option<PageFault>>,
@@ -58,8 +58,8 @@ pub(crate) struct Cpu {
     pub(crate) idle: AtomicBool,
     /// Bit *i*: CPU *i* asks for a flush.
     pub(crate) asked_by: [AtomicU64; MOST.div_ceil(64)],
-    /// What this CPU asks others to flush; they read it between their bit's setting and their
-    /// acknowledgement.
+    /// The flush that this CPU requests from others; they read it between their bit's setting and
+    /// their acknowledgement.
     pub(crate) request: NativeCell<(Asid, Flush)>,
     /// How many of them have not acknowledged.
     pub(crate) unacknowledged: AtomicU32,

@@ -1,4 +1,4 @@
-//! What CPUs do before there is a scheduler: one job each. And how a scheduler takes over.
+//! The CPUs' work before there is a scheduler: one job each. And how a scheduler takes over.
 
 use crate::cpu::Cpu;
 use crate::{Metal, context};
@@ -29,7 +29,7 @@ pub(crate) fn scheduler() -> Option<&'static dyn Scheduler> {
 
 /// Gives all CPUs to a scheduler, which starts `first` on the calling one, CPU 0. Called once.
 pub fn schedule(scheduler: &'static dyn Scheduler, first: Job) -> ! {
-    // SAFETY: nobody reads it before the flag is set.
+    // SAFETY: it is not read before the flag is set.
     unsafe { *SCHEDULER.write() = Some(scheduler) };
     let cpu = Cpu::this();
     give_job(cpu, first);
@@ -44,7 +44,7 @@ pub(crate) fn go() {
     GO.store(true, Ordering::Release);
 }
 
-/// What a CPU does from its start on.
+/// A CPU's work from its start on.
 pub(crate) fn work(cpu: &'static Cpu) -> ! {
     while !GO.load(Ordering::Acquire) {
         core::hint::spin_loop();
@@ -74,7 +74,7 @@ fn perform(cpu: &Cpu, job: Job) {
     job();
     Metal::context().drop_locals();
     cpu.id.set(CpuId::NONE);
-    // Release: what the job did is seen by who waits for it.
+    // Release: the thread that waits for the job sees all its writes.
     JOBS.fetch_sub(1, Ordering::Release);
 }
 

@@ -1,4 +1,4 @@
-//! What the CPU held when a trap came.
+//! The CPU's state when a trap came.
 
 use crate::apic;
 use crate::cpu::Cpu;
@@ -64,7 +64,7 @@ pub(crate) const PAGE_FAULT: usize = 14;
 const FLAGS: usize = 0x202;
 /// Of these: the processor traps after each instruction.
 const TRAP_FLAG: usize = 0x100;
-/// What user code may set in its flags: the arithmetic ones, TF, DF, AC, ID.
+/// The flags that user code may set: the arithmetic ones, TF, DF, AC, ID.
 const USER_FLAGS: usize = 0x24_0dd5;
 
 impl Frame {
@@ -126,7 +126,7 @@ impl Frame {
         ]
     }
 
-    /// Sets what [`Frame::general`] returns.
+    /// Sets the registers of [`Frame::general`].
     pub fn set_general(&mut self, values: [usize; 18]) {
         let places = [
             &mut self.r8,
@@ -153,7 +153,7 @@ impl Frame {
         }
     }
 
-    /// Sets the SSE registers to what a task says they are; whether the processor takes that: the
+    /// Sets the SSE registers to a task's values; returns whether the processor takes them: the
     /// upper half of MXCSR must be 0.
     pub fn set_sse(&mut self, sse: &[u8; 512]) -> bool {
         let fits = sse[26..28] == [0; 2];
@@ -196,9 +196,9 @@ impl Frame {
         trap
     }
 
-    /// Whether `sysret` does what `iret` would, at less cost: it takes RIP from RCX and RFLAGS from R11,
-    /// as the system call has left them. With TF it would trap one instruction later. It checks RIP in
-    /// the kernel's name, but `run` has.
+    /// Whether `sysret` has the effect of `iret`, at less cost: it takes RIP from RCX and RFLAGS from
+    /// R11, as the system call has left them. With TF it would trap one instruction later. It checks
+    /// RIP in the kernel's name, but `run` has.
     #[inline]
     fn fits_sysret(&self) -> bool {
         self.number == SYSTEM_CALL
@@ -207,7 +207,7 @@ impl Frame {
             && self.rflags & TRAP_FLAG == 0
     }
 
-    /// What has come, but a system call; serves it if it is an interrupt.
+    /// The trap that has come, except a system call; serves it if it is an interrupt.
     fn trap(&self) -> Trap {
         // A system call has cleared AC, these have not.
         crate::access::forbid();

@@ -4,11 +4,11 @@
 //! `kernel_main`, the kernel's own. [`start_cpus`] starts the other CPUs; from then on [`Metal`]
 //! keeps the contract of `machine`.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `boot` | from the loader to `kernel_main`: memory, command line, the first CPU |
 //! | `acpi`, `start` | which CPUs there are, and how they start |
-//! | `cpu` | what belongs to one CPU; pins |
+//! | `cpu` | data of one CPU; pins |
 //! | `trap`, `frame` | exceptions, interrupts, system calls |
 //! | `apic` | interrupts between CPUs, timers |
 //! | `clock` | nanoseconds since the start |

@@ -1,4 +1,4 @@
-//! Physical memory: what the firmware says there is, without what the kernel keeps for itself.
+//! Physical memory: the firmware's map, without the kernel's own part.
 
 use crate::Metal;
 use core::arch::asm;
@@ -11,9 +11,9 @@ use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME, pte};
 pub const DIRECT_MAP: usize = 0xffff_8000_0000_0000;
 /// Virtual minus physical addresses of the kernel's image.
 const IMAGE: usize = 0xffff_ffff_8000_0000;
-/// Below it lies what firmware and loader use, and where the other CPUs start.
+/// Below it lies memory of firmware and loader, and where the other CPUs start.
 const LOW: u64 = 1 << 20;
-/// What `boot.s` maps.
+/// The end of the memory that `boot.s` maps.
 pub(crate) const MAPPED: u64 = 4 << 30;
 /// In an entry: it holds in all address spaces.
 const GLOBAL: u64 = 1 << 8;
@@ -92,7 +92,7 @@ pub(crate) fn begin(ram: impl Iterator<Item = Range<u64>> + Clone, initrd: Range
         };
         push(range.start, end);
     }
-    // The tables that map what lies above come from the heap's end, and are never given back.
+    // The tables that map the memory above come from the heap's end, and are never given back.
     extend_direct_map();
 }
 
@@ -117,7 +117,7 @@ fn extend_direct_map() {
             Metal.word(table, index).store(entry, Ordering::Relaxed);
         }
         let entry = table.address() | pte::PRESENT | pte::WRITABLE;
-        // SAFETY: a table of the kernel's, of which an entry is filled that nobody uses yet.
+        // SAFETY: a table of the kernel's, of which an unused entry is filled.
         let upper = unsafe { &direct_upper };
         upper[gib as usize].store(entry, Ordering::Release);
     }
@@ -136,8 +136,8 @@ fn empty_words(words: &[AtomicU64; WORDS_PER_FRAME], range: Range<usize>, mask: 
     TOGETHER * groups.iter().take_while(is_empty).count()
 }
 
-// SAFETY: `boot.s` and `extend_direct_map` map all memory at `DIRECT_MAP`; `USABLE` has none of
-// what the kernel uses otherwise.
+// SAFETY: `boot.s` and `extend_direct_map` map all memory at `DIRECT_MAP`; `USABLE` has no memory
+// that the kernel uses otherwise.
 unsafe impl Memory for Metal {
     fn frame_end(&self) -> usize {
         let last = COUNT.load(Ordering::Relaxed).checked_sub(1);

@@ -1,4 +1,4 @@
-//! Address spaces. One tag: the processor forgets what tasks may use when it gets another root.
+//! Address spaces. One tag: the processor forgets tasks' translations when it gets another root.
 
 use crate::cpu::Cpu;
 use crate::memory::kernel_root;
@@ -9,9 +9,9 @@ use machine::{Access, Asid, CpuSet, Flush, Frame, KernelEntries, Mmu, PAGE_SIZE,
 /// The most pages that are flushed one by one.
 const FEW: usize = 32;
 
-// SAFETY: the processor keeps the contract of accesses; where it does not check for the kernel what
-// it checks for tasks, `access` does. `flush` and `shootdown` say why flushes are complete.
-// The kernel's entries are `boot.s`'s, none of which has the user bit.
+// SAFETY: the processor keeps the contract of accesses; `access` makes the checks that it makes for
+// tasks but not for the kernel. `flush` and `shootdown` say why flushes are complete. The kernel's
+// entries are `boot.s`'s, none of which has the user bit.
 unsafe impl Mmu for Metal {
     fn asids(&self) -> usize {
         1
@@ -67,8 +67,8 @@ fn load_root(root: Frame) {
     unsafe { asm!("mov cr3, {}", in(reg) root.address(), options(nostack, preserves_flags)) };
 }
 
-/// Drops what the calling CPU has cached of the tasks' entries. When it returns, all accesses that
-/// came before are performed, and none uses what was dropped: both instructions serialize.
+/// Drops the calling CPU's cached copies of the tasks' entries. When it returns, all accesses that
+/// came before are performed, and none uses a dropped copy: both instructions serialize.
 pub(crate) fn flush(what: Flush) {
     match what {
         Flush::Range(range) if range.pages() <= FEW => {

@@ -37,7 +37,7 @@ pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     }
     // Pairs with the fence in `leave_idle`.
     fence(Ordering::SeqCst);
-    // SAFETY: nobody reads it before a bit is set, or after the last acknowledgement.
+    // SAFETY: it is not read before a bit is set, or after the last acknowledgement.
     unsafe { *me.request.write() = (asid, what) };
     let others = targets.iter().filter(|&cpu| cpu != me.index.get());
     for cpu in others.map(Cpu::of) {

@@ -32,7 +32,7 @@ static FIRST_STACKS: NativeCell<TrapStacks> = NativeCell::holding([[0; TRAP_STAC
 static APICS: [AtomicU8; MOST] = [const { AtomicU8::new(0) }; MOST];
 static APIC_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What the CPU that starts now gets: its stack pointer, and itself. `boot.s` reads them.
+/// The values for the CPU that starts now: its stack pointer, and itself. `boot.s` reads them.
 #[unsafe(no_mangle)]
 static starting_stack: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(no_mangle)]
@@ -70,7 +70,7 @@ pub(crate) fn find_cpus(rsdp: u64) {
 /// Starts the other CPUs. Called once, by `kernel_main`, which has an allocator by now.
 pub fn start_cpus() -> Metal {
     context::adopt(&FIRST);
-    // SAFETY: RAM that nobody else uses, of a page, for code that fits in it.
+    // SAFETY: a page of RAM that is not used otherwise, for code that fits in it.
     unsafe {
         let code = &raw const trampoline_start;
         let bytes = (&raw const trampoline_end).offset_from_unsigned(code);
@@ -131,7 +131,8 @@ extern "C" fn metal_cpu(cpu: &'static Cpu) -> ! {
 
 /// Loads the calling CPU's tables and registers.
 fn prepare(cpu: &'static Cpu, stacks: &'static mut TrapStacks) {
-    // SAFETY: the CPU's own structures, before it uses them; the selectors name what is appended.
+    // SAFETY: the CPU's own structures, before it uses them; the selectors name the appended
+    // descriptors.
     unsafe {
         let tss = &mut *cpu.tss.get();
         for (index, stack) in stacks.iter().enumerate() {
@@ -167,7 +168,7 @@ fn prepare(cpu: &'static Cpu, stacks: &'static mut TrapStacks) {
 const SMEP: u32 = 1 << 7;
 pub(crate) const SMAP: u32 = 1 << 20;
 
-/// What programs are told of the processor's features: CPUID's leaf 1, EDX.
+/// The processor's features as programs get them: CPUID's leaf 1, EDX.
 pub fn hardware_capabilities() -> usize {
     core::arch::x86_64::__cpuid(1).edx as usize
 }

@@ -122,7 +122,7 @@ fn between<T>(start: *const T, end: *const T) -> &'static [T] {
     unsafe { core::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
-/// Called by `trap.s` for what comes in the kernel, with interrupts off.
+/// Called by `trap.s` for traps in the kernel, with interrupts off.
 #[unsafe(no_mangle)]
 extern "C" fn metal_trap_in_kernel(frame: &mut Frame) {
     if frame.number >= apic::FIRST {

@@ -18,7 +18,7 @@ pub enum Failure {
     /// A file cannot be used.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// What the tasks do cannot be recorded.
+    /// Recording the tasks failed.
     #[cfg(feature = "ours")]
     #[error(transparent)]
     Recording(perf::Error),
@@ -41,7 +41,7 @@ pub enum Failure {
     /// The tasks could not be started.
     #[error("{what}: {source}")]
     Start {
-        /// What was attempted.
+        /// The attempt.
         what: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum Failure {
         workload: &'static str,
         /// Which task, from 0.
         task: usize,
-        /// What failed.
+        /// The error.
         #[source]
         error: Error,
     },
@@ -67,14 +67,14 @@ pub enum Failure {
         /// How, if it was a process.
         status: Option<ExitStatus>,
     },
-    /// A workload of the user's own does not do what it should.
+    /// A user's own workload misbehaves.
     #[error("{}: {why}", named(workload, task))]
     Own {
         /// The workload.
         workload: &'static str,
         /// Which task, from 0, if it was one.
         task: Option<usize>,
-        /// What happened.
+        /// The reason.
         why: String,
     },
     /// The user did not want to wait for the beginning.
@@ -85,7 +85,7 @@ pub enum Failure {
     Simulation {
         /// The workload.
         workload: &'static str,
-        /// How one can tell.
+        /// The evidence.
         why: String,
     },
     /// A guest has ended, or does not make sense.
@@ -93,7 +93,7 @@ pub enum Failure {
     Guest {
         /// The workload.
         workload: &'static str,
-        /// How one can tell.
+        /// The evidence.
         why: String,
     },
     /// There is no measurement in a guest, as it says itself.
@@ -102,14 +102,14 @@ pub enum Failure {
     /// A system under test cannot be used any more.
     #[error(transparent)]
     Broken(Box<dyn std::error::Error + Send + Sync>),
-    /// What was measured does not work.
+    /// A measured subject does not work.
     #[error("{name} does not work ({}): {why}", Mode::Threads.count(*threads))]
     Wrong {
-        /// What was measured.
+        /// Its name.
         name: &'static str,
         /// With how many threads.
         threads: usize,
-        /// How one can tell.
+        /// The evidence.
         why: String,
     },
 }
@@ -149,7 +149,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// What failed in a task, and where files are if it was one.
+/// The message of a task's `error`, with the files' place if it concerns one.
 fn explained(error: &Error) -> String {
     let Error::Failed(call, errno) = *error else {
         return error.to_string();

@@ -2,7 +2,7 @@
 //!
 //! The first SIGINT, SIGTERM or SIGHUP is noted and cuts the running sample short; a second
 //! one ends the command at once (the kernel then ends its child processes, see
-//! [`crate::os`]). What comes within half a second of the first is the first, sent twice: to
+//! [`crate::os`]). A signal within half a second of the first is the first, sent twice: to
 //! the process and to its group, as timeout(1), systemd and job schedulers do.
 
 use super::Failure;
@@ -33,7 +33,7 @@ pub fn install() -> io::Result<()> {
 }
 
 fn listen() -> io::Result<()> {
-    // What nohup(1) starts goes on when its terminal is gone.
+    // A process that nohup(1) starts goes on when its terminal is gone.
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
         // SAFETY: `note` does nothing that a handler may not.
@@ -98,7 +98,7 @@ pub fn sleep(span: Duration) {
             tv_nsec: left.subsec_nanos().into(),
         };
         // std's sleep goes back to sleep after a signal; this one returns.
-        // SAFETY: `request` is a valid time; the remainder is not asked for.
+        // SAFETY: `request` is a valid time; the pointer to the remainder may be null.
         unsafe { libc::nanosleep(&request, std::ptr::null_mut()) };
     }
 }

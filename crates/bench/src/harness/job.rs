@@ -1,4 +1,4 @@
-//! What the tasks do.
+//! The tasks' work.
 
 use super::Failure;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ pub const OPERATIONS: &str = "operations/s";
 /// Unit of the rates of commands.
 pub const COMPLETIONS: &str = "completions/s";
 
-/// What the tasks do: a workload that every target knows, or one of the user's own.
+/// The tasks' work: a workload that every target knows, or one of the user's own.
 #[derive(Clone, Copy, Debug)]
 pub enum Job {
     /// One of [`workloads::all`].
@@ -24,17 +24,17 @@ pub enum Job {
 /// A workload of the user's own, which only kernels can run: this computer's, and some of them ours.
 #[derive(Debug)]
 pub struct Own {
-    /// What it is called in results.
+    /// Its name in results.
     pub name: String,
-    /// What it says of itself.
+    /// Its description of itself.
     pub description: String,
     /// The C file, if there is one.
     pub source: Option<PathBuf>,
-    /// What is done.
+    /// The work.
     pub body: Body,
 }
 
-/// What an own workload does.
+/// The work of a user's own workload.
 #[derive(Debug)]
 pub enum Body {
     /// The test case of a shared object.
@@ -53,7 +53,7 @@ impl Job {
         }
     }
 
-    /// What it says of itself.
+    /// Its description of itself.
     pub fn description(self) -> &'static str {
         match self {
             Job::Known(workload) => workload.description,
@@ -62,7 +62,7 @@ impl Job {
         }
     }
 
-    /// What the counters count, in the plural.
+    /// The counters' unit, in the plural.
     pub fn unit(self) -> &'static str {
         match self {
             Job::Known(workload) => workload.unit,
@@ -82,7 +82,7 @@ impl Job {
         }
     }
 
-    /// The workload, for those who can run no other.
+    /// The workload, for targets that can run no other.
     pub fn known(self) -> Result<&'static Workload, Failure> {
         match self {
             Job::Known(workload) => Ok(workload),
@@ -102,8 +102,8 @@ impl Job {
         }
     }
 
-    /// Does what one of the tasks does that run a known workload, on its handle of the system; `is_last` says
-    /// whether it is the last of them.
+    /// Runs the part of one task of a known workload on the task's handle of the system; `is_last` says
+    /// whether it is the last task.
     pub fn run<S: System>(
         self,
         is_last: bool,
@@ -138,15 +138,15 @@ impl From<&'static Workload> for Job {
     }
 }
 
-/// What the last task of a run plays, while the others run a workload.
+/// A film that the last task of a run plays while the others run a workload.
 #[derive(Debug)]
 pub struct Film {
-    /// What the others do.
+    /// The others' workload.
     pub background: &'static Workload,
     /// How many frames there are.
     length: usize,
-    /// What became of those that were due. Has room for all: a simulated CPU must not allocate what
-    /// outlives its machine.
+    /// The fates of the frames that were due. Has room for all: a simulated CPU must not allocate
+    /// memory that outlives its machine.
     frames: Mutex<Vec<Frame>>,
 }
 
@@ -174,7 +174,7 @@ impl Film {
         self.frames().len() >= self.length
     }
 
-    /// What became of the frames so far.
+    /// The fates of the frames so far.
     pub fn frames(&self) -> Vec<Frame> {
         let frames = self.frames.lock();
         frames.unwrap_or_else(PoisonError::into_inner).clone()

@@ -4,10 +4,10 @@ use super::{Failure, Film, Plan, Target};
 use std::time::Duration;
 use workloads::Frame;
 
-/// How late the frames of a film were: after what one takes on an idle machine.
+/// How late the frames of a film were, beyond a frame's time on an idle machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
-    /// What a frame takes on an idle machine, in the middle.
+    /// The median time of a frame on an idle machine.
     pub idle: Duration,
     /// Of the frames that were shown, how late the middle one was.
     pub median: Duration,
@@ -17,7 +17,7 @@ pub struct Lateness {
     pub worst: Duration,
     /// Frames.
     pub frames: usize,
-    /// Those that were not ready when the next was due, the skipped among them.
+    /// The number not ready when the next was due, the skipped among them.
     pub dropped: usize,
 }
 
@@ -55,7 +55,7 @@ impl Lateness {
     }
 }
 
-/// What the frames that were shown took, ascending.
+/// The times of the frames that were shown, ascending.
 fn sorted(frames: &[Frame]) -> Vec<Duration> {
     let shown = frames.iter().filter_map(|frame| match frame {
         Frame::Shown(after) => Some(Duration::from_nanos(*after)),
@@ -66,7 +66,7 @@ fn sorted(frames: &[Frame]) -> Vec<Duration> {
     shown
 }
 
-/// The least that `part` of them are no longer than.
+/// The least time that `part` of them do not exceed.
 fn rank(sorted: &[Duration], part: f64) -> Duration {
     let place = (part * sorted.len() as f64).ceil() as usize;
     let found = sorted.get(place.saturating_sub(1));

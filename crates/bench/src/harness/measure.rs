@@ -14,11 +14,11 @@ pub struct Schedule {
     pub duration: Duration,
 }
 
-/// A sample whose ends are known to within this part of its length only is said to be in doubt.
+/// A sample whose ends are known only to within this part of its length is reported as doubtful.
 const DOUBT: f64 = 0.01;
 
 impl Schedule {
-    /// How long the samples that are planned take together; of a run without an end, those before it.
+    /// The total length of the planned samples; of a run without an end, of those before it.
     pub fn span(&self) -> Duration {
         self.duration * self.warmup.saturating_add(self.samples)
     }
@@ -35,7 +35,7 @@ impl Schedule {
 }
 
 /// Iterations a second in one interval: over the *measured* interval, which under
-/// load may be well above what was asked for.
+/// load may be well above the requested one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// The slowest task.
@@ -72,7 +72,7 @@ impl Sample {
     }
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Debug)]
 pub struct Outcome {
     /// The samples that count.
@@ -88,8 +88,7 @@ impl Outcome {
         (count > 0).then(|| self.samples.iter().map(|s| s.total).sum::<f64>() / count as f64)
     }
 
-    /// The average as will-it-scale prints it: it adds whole numbers, and cuts off what is left. None
-    /// without samples.
+    /// The average as will-it-scale prints it: of whole numbers, rounded down. None without samples.
     pub fn whole_average(&self) -> Option<u64> {
         let total: u64 = self.samples.iter().map(|s| s.total.round() as u64).sum();
         total.checked_div(self.samples.len() as u64)
@@ -227,7 +226,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
 
-    /// Two tasks in virtual time; each `advance` takes twice what was asked for.
+    /// Two tasks in virtual time; each `advance` takes twice the requested time.
     struct Virtual {
         now: Cell<Duration>,
         log: Rc<RefCell<Vec<String>>>,

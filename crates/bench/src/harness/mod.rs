@@ -1,9 +1,9 @@
 //! Measuring a workload on a target, as will-it-scale does.
 //!
 //! A [`Target`] starts tasks and hands out a [`Running`]; [`measure()`] reads the
-//! counters of that at intervals. Neither knows what the other is made of, so the
-//! kernel of this computer, scalevm's own VM on threads and a simulated machine in
-//! virtual time are measured by the same code.
+//! counters of that at intervals. Neither knows how the other is made, so the same code
+//! measures the kernel of this computer, scalevm's own VM on threads and a simulated
+//! machine in virtual time.
 
 mod failure;
 pub mod interrupt;
@@ -32,10 +32,10 @@ use workloads::{Counter, Workload};
 /// The most tasks one measurement may have, as in will-it-scale.
 pub const MAX_TASKS: u32 = 2048;
 
-/// What to run.
+/// The plan of a run.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// What each of them does.
+    /// The work of each task.
     pub workload: Job,
     /// How many tasks run it.
     pub tasks: usize,
@@ -46,7 +46,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What `supply` deals out beside the first operation of each task, where operations are dealt out.
+    /// The counter of the operations beyond each task's first, where operations are dealt out.
     pub fn supply(&self) -> Counter {
         let count = self.count.unwrap_or_default();
         Counter::with_limit(count.saturating_sub(self.tasks as u64))
@@ -70,7 +70,7 @@ impl Plan {
     }
 }
 
-/// What a run with an end took.
+/// The times of a run with an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// From the beginning to the end.
@@ -87,7 +87,7 @@ pub trait Target {
     /// to enter them.
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure>;
 
-    /// Lets the tasks count to the plan's count, and says what time that took. If chance plays a part, it is
+    /// Lets the tasks count to the plan's count, and returns the time taken. If chance plays a part, it is
     /// that of sample number `sample`.
     fn complete(&self, plan: &Plan, sample: u32) -> Result<Times, Failure>;
 
@@ -97,7 +97,7 @@ pub trait Target {
 
 /// Tasks at work. Dropping it ends them.
 pub trait Running {
-    /// What each task has counted so far.
+    /// Each task's count so far.
     fn counts(&self, into: &mut [u64]);
 
     /// The target's clock, from wherever it began: real, unless the target's time is
@@ -116,8 +116,8 @@ pub trait Running {
     /// Whether each task is still at work.
     fn check(&mut self) -> Result<(), Failure>;
 
-    /// The processes that the tasks are, or run in, for those who watch from outside; what
-    /// these start belongs to the tasks too. None if nothing of this computer's is at work.
+    /// The processes that the tasks are, or run in, for outside observers; processes that
+    /// these start belong to the tasks too. None if no process of this computer is at work.
     fn pids(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -127,8 +127,8 @@ pub trait Running {
         Vec::new()
     }
 
-    /// The machine whose scheduler deals the tasks over threads of this process; none if they are no
-    /// scheduler's of ours.
+    /// The machine whose scheduler deals the tasks over threads of this process; none if no
+    /// scheduler of ours runs them.
     fn scheduled(&self) -> Option<&Hosted> {
         None
     }

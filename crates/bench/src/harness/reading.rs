@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How often the counters are read at most, until they are read within the time that is wanted.
 const TRIES: usize = 50;
 
-/// What each task has counted at one moment.
+/// Each task's count at one moment.
 ///
 /// The clock is read before and after the counters: the reading thread may lose its CPU in between, and
 /// the tasks count on. Such a reading is repeated.
@@ -21,8 +21,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads the counters of `tasks` tasks within `wanted`; if that does not succeed in a few tries, in the
-    /// shortest time of those.
+    /// Reads the counters of `tasks` tasks within `wanted`; if a few tries do not succeed, returns the
+    /// reading that took the shortest time.
     pub fn of(running: &dyn Running, tasks: usize, wanted: Duration) -> Self {
         let mut best = Self::once(running, tasks);
         for _ in 1..TRIES {

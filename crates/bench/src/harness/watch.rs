@@ -1,4 +1,4 @@
-//! Those who are told while something is measured.
+//! Observers of a measurement.
 
 use super::Sample;
 
@@ -11,7 +11,7 @@ pub enum Phase {
     Measurement,
 }
 
-/// Is told while a measurement runs.
+/// Is notified during a measurement.
 pub trait Watch {
     /// The samples from here on are of this phase.
     fn phase(&mut self, phase: Phase);
@@ -19,14 +19,14 @@ pub trait Watch {
     fn sample(&mut self, phase: Phase, index: u32, sample: &Sample);
 }
 
-/// Several that are told, in order.
+/// Several observers, notified in order.
 #[derive(Default)]
 pub struct Together<'a> {
     members: Vec<&'a mut dyn Watch>,
 }
 
 impl<'a> Together<'a> {
-    /// One more, if it is there.
+    /// Adds one, if it is there.
     pub fn with<W: Watch>(mut self, member: &'a mut Option<W>) -> Self {
         self.members
             .extend(member.as_mut().map(|one| one as &mut dyn Watch));

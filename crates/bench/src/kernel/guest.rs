@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 const PLACE: &str = "workload";
 /// How long the guest may say nothing: it boots, and emulation is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often one asks whether the user has lost theirs.
+/// How often to check for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
 
-/// A guest; it ends when this is dropped. Its clock stands at the last counts that it has told.
+/// A guest; it ends when this is dropped. Its clock stands at the last counts that it has reported.
 pub(super) struct Guest {
     workload: &'static str,
     /// By the guest's clock.
@@ -148,7 +148,7 @@ impl Running for Guest {
         self.at
     }
 
-    /// [`Running::check`] tells what goes wrong meanwhile.
+    /// [`Running::check`] reports errors in the meantime.
     fn advance(&mut self, span: Duration) {
         // The nearest beat.
         let until = self.at + span.saturating_sub(BEAT / 2);
@@ -171,13 +171,13 @@ impl Drop for Guest {
     fn drop(&mut self) {
         self.is_over.store(true, Relaxed);
         if let Some(carrier) = self.carrier.take() {
-            // It has been ended; how does not matter any more.
+            // It has been ended; the status does not matter any more.
             let _ = carrier.join();
         }
     }
 }
 
-/// The console: what comes is cut into lines; what the program would not have said is passed on.
+/// The console: cuts output into lines; passes on those that are not the program's.
 struct Lines {
     sender: Sender<Line>,
     /// The beginning of a line.
@@ -191,7 +191,7 @@ impl Write for Lines {
             let line: Vec<u8> = self.rest.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line[..end]).into_owned();
             match line.parse() {
-                // The guest is about to be ended if nobody listens.
+                // If the receiver is gone the guest is about to be ended.
                 Ok(line) => drop(self.sender.send(line)),
                 Err(()) => say(format_args!("{line}")),
             }

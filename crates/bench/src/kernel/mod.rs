@@ -1,8 +1,8 @@
 //! scalevm's own kernel in a guest, as a system to run workloads on.
 //!
-//! Each measurement boots a guest of its own. What runs there are the workloads of [`os`](crate::os), unchanged: that module,
-//! linked statically, is a program of the guest's ([`crate::inside`]), which finds this kernel under it. It tells what the tasks
-//! have counted, and when by the guest's clock; a `Guest` holds the last that it has told.
+//! Each measurement boots a guest of its own. The guest runs the workloads of [`os`](crate::os), unchanged: that module,
+//! linked statically, is a program of the guest's ([`crate::inside`]), which finds this kernel under it. It reports the tasks'
+//! counts, and their time by the guest's clock; a `Guest` holds the latest report.
 
 mod guest;
 mod program;
@@ -26,14 +26,14 @@ pub struct Kernel {
     pub cpus: u32,
 }
 
-/// What QEMU can emulate.
+/// The largest number of CPUs that QEMU can emulate.
 const MOST_CPUS: usize = 64;
 
 /// The guest's memory, and more of it for each task.
 const MEMORY: u64 = 1 << 30;
 const MEMORY_OF_TASK: u64 = 256 << 20;
 
-/// What the kernel lacks.
+/// The features that the kernel lacks.
 const LACKS: [Feature; 1] = [Feature::Sockets];
 
 impl Kernel {
@@ -89,12 +89,12 @@ impl Target for Kernel {
     }
 
     fn play(&self, _: &Plan, _: &'static Film) -> Result<(), Failure> {
-        let why = "latency is not measured on kernel: what a guest tells comes too late; say --on os, hosted or sim";
+        let why = "latency is not measured on kernel: a guest's reports come too late; say --on os, hosted or sim";
         Err(Failure::Unavailable(why.into()))
     }
 }
 
-/// Refuses what the kernel cannot run.
+/// Refuses plans that the kernel cannot run.
 fn check(plan: &Plan) -> Result<(), Failure> {
     let workload = plan.workload;
     if let Some(lacking) = LACKS.into_iter().find(|feature| workload.uses(*feature)) {

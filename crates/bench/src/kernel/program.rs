@@ -15,7 +15,7 @@ pub(super) struct Program {
     _directory: Option<Directory>,
 }
 
-/// What the tasks of `plan` run in.
+/// The program in which the tasks of `plan` run.
 pub(super) fn of(plan: &Plan) -> Result<Program, Failure> {
     let source = match plan.workload {
         Job::Own(own) => own.source.as_deref(),

@@ -8,12 +8,12 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::process::ExitCode;
 use workloads::Files;
 
-/// What it is called as its own first argument.
+/// Its first argument: its name.
 const NAME: &str = "scalevm-compiler";
 /// Exit code of a compiler that was not started as [`arguments`] say.
 const MISUSED: u8 = 2;
 
-/// What it is started with: the unit's number, and those of the descriptors of the output and of the
+/// Its arguments: the unit's number, and those of the descriptors of the output and of the
 /// inputs, in the order of [`Files::iter`].
 pub fn arguments(unit: u64, output: RawFd, inputs: &[RawFd]) -> Vec<CString> {
     let descriptors = [output].into_iter().chain(inputs.iter().copied());
@@ -46,12 +46,12 @@ pub fn run() -> Option<ExitCode> {
     )
 }
 
-/// What [`arguments`] has handed over.
+/// Takes over the descriptors of [`arguments`].
 fn taken_over(mut words: impl Iterator<Item = String>) -> Option<(u64, File, Files<File>)> {
     let unit = words.next()?.parse().ok()?;
     let mut file = || {
         let number: RawFd = words.next()?.parse().ok().filter(|number| *number >= 0)?;
-        // SAFETY: opened for this process by who has started it, and taken over once.
+        // SAFETY: the parent opened it for this process, which takes it over once.
         Some(unsafe { File::from_raw_fd(number) })
     };
     let output = file()?;

@@ -1,9 +1,9 @@
 //! The kernel of this computer, through libc.
 //!
 //! Tasks are child processes or threads, pinned round-robin over cores or CPUs.
-//! Their counters and what became of them lie in memory shared by all of them.
-//! Nothing outlives the measurement: children are killed and reaped when it ends in
-//! whatever way, and by the kernel itself should this process be killed.
+//! Their counters and their errors lie in memory shared by all of them.
+//! Nothing outlives the measurement: children are killed and reaped however it ends,
+//! by the kernel itself if this process is killed.
 
 pub mod compiler;
 mod processes;
@@ -53,7 +53,7 @@ impl Target for Os {
         })
     }
 
-    /// The player is a thread of this process, whatever the others are: what it saw must not be lost.
+    /// The player is a thread of this process, whatever the others are: its record must not be lost.
     fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
         let others = Plan {
             workload: film.background.into(),
@@ -95,7 +95,7 @@ impl Target for Os {
     }
 }
 
-/// How often one looks whether all is well.
+/// How often to check that all is well.
 const TURN: Duration = Duration::from_millis(20);
 
 /// Tasks at work.

@@ -20,7 +20,7 @@ pub struct Processes {
     area: Area,
     /// By task; taken once the child is reaped.
     children: Vec<Option<libc::pid_t>>,
-    /// Keeps what was prepared for the tasks until they are gone.
+    /// Keeps the prepared files until the tasks are gone.
     system: Linux,
 }
 
@@ -65,9 +65,9 @@ pub fn start(
     Ok(running)
 }
 
-/// What a child does. Should the parent have other threads, locks they held at the
-/// fork stay locked here: up to the workload this makes system calls only, and the
-/// workloads allocate at most, whose locks libc's `fork` looks after.
+/// The child's work. If the parent has other threads, locks they held at the
+/// fork stay locked here: up to the workload this makes only system calls, and the
+/// workloads at most allocate, and libc's `fork` takes care of the allocator's locks.
 fn child(
     parent: libc::pid_t,
     workload: &Workload,
@@ -107,7 +107,7 @@ impl Processes {
         let pid = self.children[task]?;
         let mut status = 0;
         loop {
-            // SAFETY: `pid` is a child of this process that nobody else reaps.
+            // SAFETY: `pid` is a child of this process that nothing else reaps.
             match unsafe { libc::waitpid(pid, &mut status, flags) } {
                 0 => return None,
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
@@ -209,7 +209,7 @@ impl Drop for Processes {
     }
 }
 
-/// Ends the process when dropped, so also if what it does unwinds: the parent's code on its stack is
+/// Ends the process when dropped, so also if its work unwinds: the parent's code on its stack is
 /// not the child's to run.
 pub struct Exit(pub libc::c_int);
 

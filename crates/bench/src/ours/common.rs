@@ -1,4 +1,4 @@
-//! What the tasks of a run have in common.
+//! The objects that the tasks of a run share.
 
 use super::kernel::{Account, Kernel};
 use super::process::Process;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use vm::Vm;
 use workloads::{Daemon, Error, Feature};
 
-/// What the tasks of a run have in common.
+/// The objects that the tasks of a run share.
 pub struct Common<M: Kernel, P: Design<M>> {
     descent: Descent<M, P>,
     given: Given<M, P>,
@@ -34,13 +34,13 @@ enum Descent<M: Kernel, P: Design<M>> {
 /// By task.
 type Copies<M, P> = Arc<[Arc<Process<M, P>>]>;
 
-/// What tasks find when they begin, and their children.
+/// The objects that tasks, and their children, find when they begin.
 pub struct Given<M: Kernel, P: Design<M>> {
     /// The files of programs, if the workload starts any.
     pub inputs: Option<Inputs<M, P>>,
     /// The mail server, if there is one.
     pub daemon: Option<Daemon>,
-    /// What the kernel offers beside memory.
+    /// The kernel's services beside memory.
     pub services: Arc<Services<M, P>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a task reads from, writes to and asks about.
+//! A task's descriptors, which it reads, writes and polls.
 
 use ipc::{End, Kernel, Pipe};
 use machine::{Atomic, AtomicInt, Machine, Ordering};
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use sync::Padded;
 use workloads::{Call, Descriptor, Error};
 
-/// What a descriptor stands for.
+/// The object behind a descriptor.
 pub enum Open<M: Machine> {
-    /// A file, of which nothing is asked but whether one could write: one always can. Its
-    /// references, of which who asks holds one.
+    /// A file, which tasks only poll for writing: it is always writable. The count of its
+    /// references, one of which the polling task holds.
     File(Padded<M::AtomicU32>),
     /// An end of a pipe of the task's own, closed with its descriptor.
     Own(Arc<Pipe<M>>, End),
@@ -18,7 +18,7 @@ pub enum Open<M: Machine> {
 }
 
 impl<M: Machine> Open<M> {
-    /// A file that nobody asks about yet.
+    /// A file that no task polls yet.
     pub fn new_file() -> Self {
         Open::File(Padded(Atomic::new(1)))
     }
@@ -77,7 +77,7 @@ impl<M: Machine> Descriptors<M> {
         }
     }
 
-    /// Takes a number back; what it stood for.
+    /// Takes a number back; returns its object.
     pub fn remove(&mut self, which: Descriptor) -> Result<Open<M>, Error> {
         self.get(which, Call::Close)?;
         let open = self.0[which.0 as usize].take();
@@ -113,7 +113,7 @@ impl<M: Machine> Descriptors<M> {
     pub fn is_writable<K: Kernel<M>>(&self, kernel: &K, to: Descriptor) -> Result<bool, Error> {
         Ok(match self.get(to, Call::Poll)? {
             Open::File(references) => {
-                // Relaxed: nobody frees it meanwhile.
+                // Relaxed: no task frees it meanwhile.
                 references.fetch_add(1, Ordering::Relaxed);
                 references.fetch_sub(1, Ordering::Relaxed);
                 true
@@ -124,7 +124,7 @@ impl<M: Machine> Descriptors<M> {
         })
     }
 
-    /// Waits until one of the descriptors can be read from; which, as bits.
+    /// Waits until one of the descriptors can be read from; returns which, as bits.
     pub fn poll<K: Kernel<M>>(&self, kernel: &K, from: &[Descriptor]) -> Result<u64, Error> {
         let end = |&one| Ok((self.pipe(one, End::Reading, Call::Poll)?, End::Reading));
         let ends: Vec<(&Pipe<M>, End)> = from.iter().map(end).collect::<Result<_, Error>>()?;

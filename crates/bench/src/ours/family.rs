@@ -9,14 +9,15 @@ use workloads::Error;
 pub struct Over<M: Machine, R> {
     /// 1 when the child has ended.
     ended: M::AtomicU32,
-    /// What it leaves; the child's until `ended`, then the parent's.
+    /// Its result; the child's until `ended`, then the parent's.
     left: M::Cell<Option<Left<R>>>,
 }
 
-/// What a child leaves.
+/// The result of a child.
 struct Left<R>(Result<R, Error>);
 
-// SAFETY: the cell passes it from one task to another, and what a task has is bound to no thread.
+// SAFETY: the cell passes it from one task to another, and a task's possessions are bound to no
+// thread.
 unsafe impl<R> Send for Left<R> {}
 
 impl<M: Machine, R> Over<M, R> {
@@ -38,7 +39,7 @@ impl<M: Machine, R> Over<M, R> {
         kernel.wake(key, 1);
     }
 
-    /// Sleeps until the child has ended; what it leaves.
+    /// Sleeps until the child has ended; returns its result.
     pub fn wait(&self, kernel: &impl Kernel<M>) -> Result<R, Error> {
         // Acquire: pairs with the release in `tell`.
         while self.ended.load(Ordering::Acquire) == 0 {

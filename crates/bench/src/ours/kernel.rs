@@ -1,4 +1,4 @@
-//! The way into the kernel of a machine and back, and whose time goes where.
+//! Entries into the kernel of a machine and returns, and the tasks' user and system time.
 
 use super::stores::Stores;
 use crate::harness::Times;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A machine whose tasks call a kernel.
 pub trait Kernel: Stores + Clock {
-    /// A task makes a system call: what that takes beside the lines it touches. It computes
+    /// A task makes a system call; charges its cost beside the lines it touches, and computes
     /// `private` nanoseconds that the machine does not see.
     #[inline]
     fn enter(_private: f64) {}
@@ -31,13 +31,13 @@ pub trait Kernel: Stores + Clock {
     /// Starts a task that does `work`, where [`Kernel::has_tasks`].
     ///
     /// # Safety
-    /// What `work` borrows lives until it has ceased to use it, and may be used by two tasks at the same
-    /// time, as far as both do.
+    /// The objects that `work` borrows outlive its last use of them, and may be used by two tasks at the
+    /// same time, as far as both do.
     unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
         /// Work of a task.
         struct Task<T>(T);
-        // SAFETY: a task itself goes from thread to thread with all that it has; for what it borrows the
-        // caller answers.
+        // SAFETY: a task moves from thread to thread with all its possessions; the caller answers for
+        // borrowed objects.
         unsafe impl<T> Send for Task<T> {}
         impl<T: FnOnce()> Task<T> {
             fn run(self) {
@@ -46,7 +46,7 @@ pub trait Kernel: Stores + Clock {
         }
         let work = Task(work);
         let job: Box<dyn FnOnce() + Send + 'a> = Box::new(move || work.run());
-        // SAFETY: the caller answers for what the job borrows.
+        // SAFETY: the caller answers for the objects that the job borrows.
         Self::start(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) });
     }
 
@@ -117,8 +117,8 @@ impl Kernel for Sim {
     }
 }
 
-/// Where the time went in which a task was awake, in nanoseconds, on lines of its own. Written by the task; relaxed
-/// throughout: who reads has waited for the task.
+/// The time for which a task was awake, by kind, in nanoseconds, on lines of its own. Written by the task; relaxed
+/// throughout: the reader has waited for the task.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Ledger {
@@ -139,7 +139,7 @@ impl Ledger {
         (0..tasks).map(|_| Ledger::default()).collect()
     }
 
-    /// What the tasks have spent, which was `real`.
+    /// The times of the tasks of a run that took `real`.
     pub fn times(ledgers: &Ledgers, real: Duration) -> Times {
         let sum = |spent: fn(&Ledger) -> &AtomicU64| {
             Duration::from_nanos(ledgers.iter().map(|one| spent(one).load(Relaxed)).sum())
@@ -157,11 +157,11 @@ impl Ledger {
         ends.max().unwrap_or(0)
     }
 
-    /// Charges the time until `now`, but for what of it the calling task was off its CPU.
+    /// Charges the time until `now`, except the part for which the calling task was off its CPU.
     fn charge<M: Kernel>(&self, to: &AtomicU64, now: u64) {
         let off = M::off();
         let since = self.off.swap(off, Relaxed);
-        // Less than nothing if a child, whose own time it is, and its parent charge at the same time.
+        // Negative if a child, whose own time it is, and its parent charge at the same time.
         let asleep = (off.wrapping_sub(since) as isize).max(0);
         let awake = now.saturating_sub(asleep as u64);
         let spent = awake.saturating_sub(self.until.load(Relaxed));
@@ -170,7 +170,7 @@ impl Ledger {
     }
 }
 
-/// Which task one is of those that run together, and who writes down its time.
+/// Which task this is of those that run together, and the ledgers of their time.
 #[derive(Clone)]
 pub struct Account {
     /// Which task, from 0.
@@ -182,7 +182,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of what is done before the tasks begin.
+    /// The account of work before the tasks begin.
     pub fn nobody() -> Self {
         Account {
             task: 0,
@@ -195,7 +195,7 @@ impl Account {
         Some(&self.ledgers.as_ref()?[self.task])
     }
 
-    /// What time it is, if anybody wants to know.
+    /// The time, if there are ledgers.
     #[inline]
     pub fn now<M: Kernel>(&self) -> Option<u64> {
         self.ledgers.as_ref().map(|_| M::now())

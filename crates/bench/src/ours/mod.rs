@@ -33,11 +33,11 @@ pub use stores::swap_space;
 use vm::{Options, Vm};
 use workloads::{Feature, Workload};
 
-/// Physical memory for each task beside what its workload touches: page tables, and what
-/// lies in the CPUs' caches. Only what is used costs anything.
+/// Physical memory for each task beside that of its workload: page tables, and the pages
+/// in the CPUs' caches. Only the used part costs anything.
 const MEMORY_PER_TASK: usize = 32 << 20;
 
-/// Physical memory for so many tasks that run `workload`. What is mapped from files may
+/// Physical memory for so many tasks that run `workload`. Pages mapped from files may
 /// be there twice.
 pub fn memory(workload: &Workload, tasks: usize) -> usize {
     let copies = if workload.needs.files { 2 } else { 1 };
@@ -47,7 +47,7 @@ pub fn memory(workload: &Workload, tasks: usize) -> usize {
 /// Swap space for each task, in pages: several of the workloads' mappings.
 pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
 
-/// What our VM has beyond memory.
+/// The features of our VM beyond memory.
 const FEATURES: &[Feature] = &[
     Feature::Remap,
     Feature::PageOut,

@@ -64,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
     }
 }
 
-/// What `act` does in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
+/// Runs `act` in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
 pub fn inside<M: Platform, P: Policies<M>, R>(space: &Space<M, P>, act: impl FnOnce() -> R) -> R {
     struct Leaves<M: Platform>(PhantomData<M>);
     impl<M: Platform> Drop for Leaves<M> {
@@ -105,7 +105,7 @@ fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
     }
 }
 
-/// The calling task runs in `space` and starts a program there; where it is.
+/// The calling task runs in `space` and starts a program there; returns where it is.
 fn load<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> Result<usize, Error> {
     enter(space);
     let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);

@@ -31,7 +31,7 @@ impl Schedules for Sim {
 
 /// A scheduler for machines of a kind.
 pub struct Chosen<M> {
-    /// How it is called.
+    /// Its name.
     pub name: &'static str,
     /// Gives it to the machine.
     pub install: fn(&M) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! What the kernel of a run offers beside memory.
+//! The services of a run's kernel beside memory.
 
 use super::kernel::Kernel;
 use super::process::failed;
@@ -36,11 +36,11 @@ impl<M: Machine> Design<M> for Selected {
     }
 }
 
-/// What the kernel offers to all tasks of a run.
+/// The kernel's services for all tasks of a run.
 pub struct Services<M: Kernel, D: Design<M>> {
     /// How tasks enter it and sleep there.
     pub kernel: D::Kernel,
-    /// Who waits at a word of memory; none if the workload has no futexes.
+    /// Waiters at words of memory; none if the workload has no futexes.
     pub futexes: Option<Futexes<M>>,
     /// The tasks' pipes, by task, if they are neighbours.
     pub pipes: Vec<Arc<Pipe<M>>>,
@@ -78,7 +78,7 @@ impl<M: Kernel, D: Design<M>> Services<M, D> {
         Ok(services)
     }
 
-    /// Says what is where, for machines that account for lines by name.
+    /// Names the objects' memory, for machines that account for lines by name.
     fn label(&self) {
         self.futexes.iter().for_each(Futexes::label);
         self.pipes.iter().for_each(|pipe| pipe.label());

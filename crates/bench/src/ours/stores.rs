@@ -18,7 +18,7 @@ pub type Inputs<M, P> = Arc<Files<ObjectRef<M, P>>>;
 
 /// A machine with stores of pages.
 pub trait Stores: Platform {
-    /// An empty file that nobody else has.
+    /// An empty file that no other task has.
     fn file() -> Result<Arc<dyn Truncate<Self>>, PagerError>;
 
     /// An empty swap space.
@@ -71,7 +71,7 @@ pub fn inputs<M: Stores, P: Policies<M>>(vm: &Arc<Vm<M, P>>) -> Result<Inputs<M,
     files.map(Arc::new)
 }
 
-/// A file of `len` zero bytes that nobody else has.
+/// A file of `len` zero bytes that no other task has.
 pub fn file<M: Stores, P: Policies<M>>(
     vm: &Arc<Vm<M, P>>,
     len: usize,

@@ -21,7 +21,7 @@ pub struct Task<M: Kernel, P: Design<M>> {
     account: Account,
     given: Given<M, P>,
     descriptors: Descriptors<M>,
-    /// Where the tasks' common memory is mapped, once it was asked for.
+    /// The place of the tasks' common memory, once mapped.
     common: Option<VaRange>,
     /// Exit codes of children that have not been waited for.
     children: Vec<Option<u8>>,
@@ -54,7 +54,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
         }
     }
 
-    /// Does what `program` says as the process `child`; what that has become.
+    /// Executes `program` as the process `child`; returns the outcome.
     fn execute(
         &self,
         child: Process<M, P>,
@@ -132,8 +132,8 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
         }
     }
 
-    /// Lets a child live until it ends; what it leaves. It is a task of its own if the machine has a
-    /// scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
+    /// Lets a child live until it ends; returns its result. It is a task of its own if the machine
+    /// has a scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
     fn live<L, R>(
         &self,
         child: Process<M, P>,
@@ -161,14 +161,15 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
             account.in_kernel(kernel, Entry::Exit, || place.tell(kernel, end(lived)));
         };
         // SAFETY: the caller waits until the child has told its end, and behind that the child uses
-        // only what it owns. Until the caller sleeps, both only read what the child borrows of it.
+        // only its own objects. Until the caller sleeps, both only read the objects that the child
+        // borrows.
         unsafe { M::spawn(task) };
         let left = self.in_kernel(Entry::Wait, || M::stand_by(|| over.wait(self.kernel())));
         self.account.begin::<M>();
         left
     }
 
-    /// What futexes call the word at `address`.
+    /// The futexes' name of the word at `address`.
     fn name(&self, address: usize) -> Name {
         /// No space is there.
         const COMMON: u64 = 0;
@@ -184,7 +185,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
         }
     }
 
-    /// Keeps the exit code of a child for who waits.
+    /// Keeps the exit code of a child for the waiting parent.
     fn ended(&mut self, code: u8) -> Child {
         self.children.push(Some(code));
         Child::Process(self.children.len() as i32 - 1)
@@ -448,7 +449,7 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
         let (word, shift) = word_of(address);
-        // The word is read for its other bytes; what the task does is a write from the first fault on.
+        // The word is read for its other bytes; the task's access is a write from the first fault on.
         let others = self.touch(Access::Write, |machine| machine.load(word))? & !(0xff << shift);
         self.touch(Access::Write, |machine| {
             machine.store(word, others | u64::from(value) << shift)

@@ -1,11 +1,11 @@
-//! What scalevm and the host of a workload tell each other: short packets over a pair of
+//! Messages between scalevm and the host of a workload: short packets over a pair of
 //! sockets, which also tell either side that the other is gone.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// What a packet says.
+/// The kind of a packet.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -23,7 +23,7 @@ pub enum Kind {
     Running,
     /// From the host: a task has ended, with a status as `wait` gives it.
     Ended,
-    /// From a task: it takes the whole host with it.
+    /// From a task: it ends the whole host.
     Ending,
     /// From a task: the test case has returned.
     Returned,
@@ -56,7 +56,7 @@ const LONGEST: usize = 4096;
 /// One packet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// What it says.
+    /// Its kind.
     pub kind: Kind,
     /// Of which task, if of one.
     pub task: u32,
@@ -105,7 +105,7 @@ fn header(kind: Kind, task: u32, status: i32) -> [u8; HEADER] {
 /// One end.
 pub struct Channel(OwnedFd);
 
-/// What came.
+/// The result of receiving.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
     /// A packet.
@@ -125,7 +125,7 @@ impl Channel {
         if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just opened, and nobody else knows of them.
+        // SAFETY: just opened, and known nowhere else.
         Ok(unsafe {
             let [one, other] = ends.map(|end| OwnedFd::from_raw_fd(end));
             (Channel(one), Channel(other))
@@ -142,7 +142,7 @@ impl Channel {
         self.0.as_raw_fd()
     }
 
-    /// Sends a packet. If the other side is gone nobody needs it any more.
+    /// Sends a packet. If the other side is gone it is not needed.
     pub fn send(&self, packet: &Packet) {
         write(self.number(), &packet.encode());
     }

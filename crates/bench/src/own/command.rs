@@ -1,9 +1,9 @@
-//! What a command's text says: which program it is, and how it is started.
+//! Parsing a command: its program, and how that is started.
 
 use std::env;
 use std::path::Path;
 
-/// The program of a command, without its directory and what is set before it; none if
+/// The name of a command's program, without its directory and the words before it; none if
 /// the text is empty. Results bear this name, so that those of two versions of a program
 /// can be compared; the whole command is among the arguments that go with each result.
 pub fn name(text: &str) -> Option<String> {
@@ -17,8 +17,8 @@ pub fn name(text: &str) -> Option<String> {
     ))
 }
 
-/// What to execute: the program itself if the text is nothing but words and a program is
-/// called like the first, else a shell that interprets it. A shell costs more than many a
+/// The arguments to execute: the program itself if the text is nothing but words and a program has
+/// the first one's name, else a shell that interprets it. A shell costs more than many a
 /// program it starts.
 pub fn words(text: &str) -> Vec<String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();

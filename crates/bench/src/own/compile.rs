@@ -10,8 +10,8 @@ use std::{env, fs, io};
 /// As will-it-scale builds its tests, and so that stacks can be followed.
 const FLAGS: &[&str] = &["-O2", "-g", "-fno-omit-frame-pointer", "-Wall", "-pthread"];
 
-/// Compiles `source` with `$CC` (or `cc`) and `$CFLAGS` into `directory`, as a shared object. What the
-/// compiler says goes to stderr as it is.
+/// Compiles `source` with `$CC` (or `cc`) and `$CFLAGS` into `directory`, as a shared object. The
+/// compiler's messages go to stderr unchanged.
 pub fn compile(source: &Path, stem: &str, directory: &Directory) -> Result<PathBuf, Failure> {
     let object = directory.path().join(format!("{stem}.so"));
     made(source, &["-fPIC", "-shared"], &[], object)
@@ -70,7 +70,7 @@ fn words(variable: &str) -> Vec<String> {
     value.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A directory that only this user may enter; removed when dropped, with what is in it.
+/// A directory that only this user may enter; removed with its contents when dropped.
 pub struct Directory(PathBuf);
 
 impl Directory {

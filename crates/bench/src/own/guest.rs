@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long the host may take to clean up, or to end when it has said that it does.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often one asks whether the user has lost his.
+/// How often to check for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
 
 /// Tasks at work in their host; ended and cleaned up when dropped.
@@ -22,12 +22,12 @@ pub struct Guest {
     host: Process,
     /// Whether its tasks start a command again and again.
     is_command: bool,
-    /// What the host is doing.
+    /// The host's current stage.
     stage: &'static str,
 }
 
-/// What a shared object says of itself, if it says something. `name` is what the user
-/// calls it.
+/// A shared object's description of itself, if it has one. `name` is the user's name
+/// for it.
 pub fn describe(name: &str, object: &Path) -> Result<Option<String>, Failure> {
     let setting = Setting {
         body: &Body::Object(object.to_owned()),
@@ -114,7 +114,7 @@ impl Guest {
         Ok(())
     }
 
-    /// What a packet that should not come means.
+    /// The failure that an unexpected packet means.
     fn failure(&mut self, packet: Packet) -> Failure {
         let (workload, task) = (self.workload, packet.task as usize);
         let own = |task, why| Failure::Own {
@@ -186,7 +186,8 @@ impl Running for Guest {
         vec![self.host.id()]
     }
 
-    /// The thread of the host that waits for the end, and what starts commands and waits for theirs.
+    /// The host's thread that waits for the end, and the tasks that start commands and wait for
+    /// them.
     fn drivers(&self) -> Vec<u32> {
         let host = self.host.id();
         let list = format!("/proc/{host}/task/{host}/children");
@@ -206,8 +207,8 @@ impl Running for Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Without effect if the host is gone; what cleaning up fails with comes second
-        // to why there is no measurement.
+        // Without effect if the host is gone; a failure to clean up matters less than
+        // the reason why there is no measurement.
         let _ = self.finish();
     }
 }

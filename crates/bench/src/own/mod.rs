@@ -4,7 +4,7 @@
 //! Such code may do anything: never return, abort, leave threads, processes and signal
 //! handlers behind. So it never runs in scalevm's own process, but in a *host*: this
 //! program started once more (`scalevm host`, see [`host`]), not a fork of it. A fork
-//! would inherit what scalevm is made of: threads that exist no more and locks they held,
+//! would inherit scalevm's state: threads that exist no more and locks they held,
 //! handlers, a heap; and libc would take the locks of a test case for ones that threads
 //! may share, which changes what is measured. The host starts as a program does.
 //!

@@ -1,4 +1,4 @@
-//! From what the user names to a job.
+//! From the user's argument to a job.
 
 use super::compile::{Directory, compile};
 use super::{command, guest};
@@ -73,7 +73,7 @@ pub fn repeat(text: &str) -> Result<Opened, Failure> {
     })))
 }
 
-/// Lives as long as the process: there is one a process, and everybody refers to it.
+/// Lives as long as the process: there is one a process, and all references are to it.
 fn own(own: Own) -> Job {
     Job::Own(Box::leak(Box::new(own)))
 }

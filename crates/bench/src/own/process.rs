@@ -10,9 +10,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// What the host is told on its command line.
+/// The host's command line.
 pub struct Setting<'a> {
-    /// What to run.
+    /// The work to run.
     pub body: &'a Body,
     /// By how many tasks.
     pub tasks: usize,
@@ -65,7 +65,7 @@ impl Process {
         command
             .arg0("scalevm")
             .args(setting.arguments(channel, area));
-        // What a test case prints is no data of ours.
+        // A test case's output is no data of ours.
         let stderr = io::stderr();
         command.stdin(Stdio::null()).stdout(stderr);
         // A group of its own: Ctrl-C does not reach it, and it can be killed as a whole.
@@ -81,7 +81,8 @@ impl Process {
         };
         // SAFETY: the closure makes system calls only.
         unsafe { command.pre_exec(inherit) };
-        // What has left the host's group, and loses its parents, becomes a child of this process.
+        // Processes that have left the host's group and lost their parents become children of this
+        // one.
         // SAFETY: a plain system call.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
         let others = children();
@@ -122,7 +123,7 @@ impl Process {
     }
 
     /// Kills the whole group, then reaps the host: as long as it is not reaped, the
-    /// group's number is its own. Then kills what else the host has left.
+    /// group's number is its own. Then kills the host's other descendants.
     fn reap(&mut self) -> ExitStatus {
         if let Some(status) = self.status {
             return status;
@@ -134,8 +135,8 @@ impl Process {
         *self.status.insert(status)
     }
 
-    /// Kills and reaps what the host has started and what has become a child of this process by the deaths of
-    /// its parents, until none is left: each may leave children of its own.
+    /// Kills and reaps processes of the host that have become children of this process by the deaths of
+    /// their parents, until none is left: each may leave children of its own.
     fn end_orphans(&self) {
         loop {
             let mut orphans = children();
@@ -144,7 +145,7 @@ impl Process {
                 return;
             }
             for pid in orphans {
-                // SAFETY: a child that is not reaped yet, so the number is its own; its status is not asked for.
+                // SAFETY: a child that is not reaped yet, so the number is its own; the status pointer may be null.
                 unsafe {
                     libc::kill(pid, libc::SIGKILL);
                     libc::waitpid(pid, std::ptr::null_mut(), 0);

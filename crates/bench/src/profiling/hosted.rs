@@ -1,4 +1,4 @@
-//! On our own VM on threads: its lock profile, beside what the kernel sees of the threads.
+//! On our own VM on threads: its lock profile, beside the kernel's view of the threads.
 
 use super::os::{Kernel, recorded};
 use super::watched::{self, Probe, Runs};
@@ -10,7 +10,7 @@ use perf::Recording;
 use profile::{Kind, PREEMPTED, Profile, Stacks};
 use sync::watch::profile::{self as lock_profile, Row, Tables};
 
-/// Profiles a second run of what was measured unwatched.
+/// Profiles a second run of the plan that was measured unwatched.
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let probe = |running: &dyn Running| {
         let (kernel, refused) = match Kernel::new(running, &subject.options) {
@@ -61,8 +61,8 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
     profile
 }
 
-/// The waits of tasks under a scheduler of ours: for locks, for something else, and for a CPU. What the
-/// kernel sees of the threads is how long the CPUs had no task.
+/// The waits of tasks under a scheduler of ours: for locks, for something else, and for a CPU. The
+/// kernel's view of the threads is how long the CPUs had no task.
 fn off_cpus(rows: &[Row], workload: &str, off: Off) -> Stacks {
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let mut waits = own::waits(rows, workload);
@@ -85,7 +85,7 @@ struct Both {
     off: Off,
 }
 
-/// What both have seen.
+/// The observations of both.
 struct Seen {
     recording: Option<Recording>,
     /// Why there is no recording.

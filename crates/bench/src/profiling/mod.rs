@@ -1,7 +1,7 @@
 //! Where the tasks' time goes, on each kind of system.
 //!
 //! Each file makes a [`Profile`] of a run: `os` and `hosted` by watching a second run
-//! of what was measured unwatched, [`simulated`] from the machine's own accounts.
+//! of the plan that was measured unwatched, [`simulated`] from the machine's own accounts.
 
 mod hosted;
 mod os;
@@ -14,15 +14,15 @@ use crate::system::System;
 use profile::Profile;
 use stats::environment::Environment;
 
-/// What to profile.
+/// The subject of a profile.
 pub struct Subject<'a> {
     /// The system.
     pub system: &'a System,
-    /// What runs.
+    /// The plan that runs.
     pub plan: Plan,
     /// How long, unwatched and watched each.
     pub schedule: Schedule,
-    /// What is recorded of the kernel.
+    /// The options of recording the kernel.
     pub options: perf::Options,
     /// Describes this computer; takes the time to watch its load.
     pub machine: fn() -> Environment,

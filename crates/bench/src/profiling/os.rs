@@ -1,5 +1,5 @@
-//! On the kernel of this computer: samples and lock tracepoints on all CPUs. What a recording of them
-//! gives a profile is the same on os and on hosted.
+//! On the kernel of this computer: samples and lock tracepoints on all CPUs. A recording of them
+//! gives a profile the same on os and on hosted.
 
 use super::Subject;
 use super::watched::{self, Probe, Runs};
@@ -8,7 +8,7 @@ use crate::tasks::BEGIN;
 use perf::{Options, Recorder, Recording};
 use profile::{Hidden, Profile, Stacks};
 
-/// Profiles a second run of what was measured unwatched.
+/// Profiles a second run of the plan that was measured unwatched.
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let probe = |running: &dyn Running| Kernel::new(running, &subject.options);
     let runs = watched::both(subject, probe)?;

@@ -38,7 +38,7 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
     })
 }
 
-/// The lines that CPUs waited for, as locks: each holds up who wants it.
+/// The lines that CPUs waited for, as locks: each holds up the CPUs that want it.
 fn lines(attribution: &Attribution, task_seconds: f64) -> impl Iterator<Item = Lock> {
     attribution.lines.iter().map(move |line: &Share| {
         let mut lock = Lock::new(&line.what, Kind::Line, "");
@@ -87,7 +87,7 @@ fn stacks(seen: &Seen, workload: &str) -> (Stacks, Stacks) {
 }
 
 /// The functions at an address, the outermost first: those of the workload, the VM and
-/// its locks, by their modules. What runs them, and the simulator's own, is left out.
+/// its locks, by their modules. Their callers, and the simulator's own, are left out.
 fn functions(address: usize) -> Vec<String> {
     let mut names: Vec<String> = SiteName::resolve(address)
         .iter()
@@ -98,7 +98,7 @@ fn functions(address: usize) -> Vec<String> {
 }
 
 /// `vm::space::unmap::remove` for a function `remove` in crates/vm/src/space/unmap.rs;
-/// none for what is not simulated.
+/// none for functions that are not simulated.
 fn qualified(name: &SiteName) -> Option<String> {
     const SIMULATED: [&str; 4] = ["workloads", "vm", "sync", "baselines"];
     let (_, place) = name.place.rsplit_once("crates/")?;
@@ -114,8 +114,8 @@ fn qualified(name: &SiteName) -> Option<String> {
     known.then(|| format!("{}::{function}", path.join("::")))
 }
 
-/// A path without what stands in angle brackets: which types a function is made for is
-/// seen from who calls it.
+/// A path without the parts in angle brackets: the types a function is made for
+/// are clear from its callers.
 fn without_types(path: &str) -> String {
     let mut depth = 0;
     let outside = |&letter: &char| {

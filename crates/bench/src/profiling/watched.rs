@@ -4,15 +4,15 @@ use super::Subject;
 use crate::harness::{Failure, Reading, Running, Sample, interrupt, measure};
 use stats::environment::Environment;
 
-/// What watches a run.
+/// An observer of a run.
 pub trait Probe {
-    /// What it has seen.
+    /// Its observations.
     type Seen;
 
     /// Watches from now on.
     fn start(&mut self) -> Result<(), Failure>;
 
-    /// Stops watching; what was seen. The tasks are still there.
+    /// Stops watching; returns the observations. The tasks are still there.
     fn seen(self) -> Result<Self::Seen, Failure>;
 }
 
@@ -26,12 +26,12 @@ pub struct Runs<T> {
     pub seconds: f64,
     /// The machine, with the load of others before and after.
     pub machine: Environment,
-    /// What was seen.
+    /// The observations.
     pub seen: T,
 }
 
-/// Measures the plan first and watches it then, both by the schedule: watching disturbs what
-/// it sees, and the rates say by how much. None if the user interrupts before there is
+/// Measures the plan first and watches it then, both by the schedule: watching disturbs
+/// the run, and the rates say by how much. None if the user interrupts before there is
 /// something to see.
 pub fn both<P: Probe>(
     subject: &Subject<'_>,

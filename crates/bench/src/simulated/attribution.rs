@@ -5,10 +5,10 @@ use sim::Sim;
 use std::collections::BTreeMap;
 use sync::watch::profile;
 
-/// What part of the tasks' time something took.
+/// A part of the tasks' time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
-    /// What: a class of locks, a line, a call site.
+    /// Its cause: a class of locks, a line, a call site.
     pub what: String,
     /// The part, from 0 to 1: waiting for a lock, or for a line.
     pub wait: f64,
@@ -18,7 +18,7 @@ pub struct Share {
     pub spin: f64,
     /// How often: acquisitions, or transfers.
     pub count: u64,
-    /// Of a lock, what part of the acquisitions had to wait.
+    /// Of a lock, the part of the acquisitions that had to wait.
     pub contended: f64,
 }
 
@@ -114,8 +114,8 @@ impl Attribution {
         }
     }
 
-    /// One sentence that names what holds the tasks up. Waits for a lock are counted when
-    /// they end, so that of a line, on which waiters spin, may say more: of that lock's, or another's.
+    /// One sentence that names the bottleneck. Waits for a lock are counted when they end, so the
+    /// line on which waiters spin may say more: that lock's, or another's.
     pub fn bottleneck(&self) -> String {
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
@@ -150,7 +150,7 @@ impl Attribution {
     }
 }
 
-/// Adds up what has the same name.
+/// Adds up shares of the same name.
 fn by_class(shares: impl Iterator<Item = Share>) -> Vec<Share> {
     let mut sums: BTreeMap<String, Share> = BTreeMap::new();
     for share in shares {

@@ -103,7 +103,7 @@ impl Simulated {
         plan.tasks > self.profile.cpus()
     }
 
-    /// One run with the seed: what each task did in `span`.
+    /// One run with the seed: each task's count in `span`.
     pub fn sample(&self, plan: &Plan, span: Duration) -> Result<Vec<u64>, Failure> {
         self.check(plan)?;
         self.with_run(plan, |run| run.measure(span))
@@ -125,8 +125,8 @@ impl Simulated {
         reasons
     }
 
-    /// The lowest and the highest rate over the corners of what nobody publishes of a
-    /// machine (legs, arbitration), one run each.
+    /// The lowest and the highest rate over the corners of a machine's unpublished properties
+    /// (legs, arbitration), one run each.
     fn corners(
         &self,
         plan: &Plan,
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::harness::Mode;
 
-    /// What is seen of a run is that run, to the operation: watched figures may stand beside others.
+    /// A watched run is the same run, to the operation: watched figures may stand beside others.
     #[test]
     fn watching_takes_no_simulated_time() {
         let cases = [
@@ -323,7 +323,7 @@ mod tests {
     }
 
     /// Under each system's scheduler tasks share the CPUs, and so do the children that they fork and
-    /// wait for; the time for which they wait for one is told apart.
+    /// wait for; the time for which they wait for one is counted apart.
     #[test]
     fn tasks_that_outnumber_cpus_share_them() {
         for preset in Preset::ALL {
@@ -365,7 +365,7 @@ mod tests {
         assert!(off < 0.7, "{off} off CPUs");
     }
 
-    /// Who has done a job takes the next that nobody has begun.
+    /// A thread that has finished a job takes the next that has not begun.
     #[test]
     fn jobs_are_dealt_out_as_they_end() {
         let target = four_cpus(Preset::Scalevm);

@@ -1,4 +1,4 @@
-//! Private time: what a call of a workload computes beside what the simulator charges for.
+//! Private time: the computation of a workload's call beside the simulator's charges.
 //!
 //! One number a workload, so that one task on a profile of a computer (`scalevm calibrate`)
 //! takes as long as one thread of that computer runs the same code (`--on hosted`), which
@@ -11,12 +11,12 @@
 //! | brk1 (one call) | 114.0 | 1 | 206.1 | 176.2 | 30 |
 //! | page_fault1 | 1,172 | 0 | | 1,449 | the mean |
 //!
-//! A fault of page_fault1 is no call: what it takes is `kernel.fault` and `memory.zero_page`
+//! A fault of page_fault1 is no call: its cost is `kernel.fault` and `memory.zero_page`
 //! of the profile, and nothing is left to be fitted; hosted does not have the first.
 
 use workloads::Workload;
 
-/// Nanoseconds that a call of the workload computes beside what the simulator charges.
+/// Nanoseconds that a call of the workload computes beside the simulator's charges.
 pub(super) fn private(workload: &Workload) -> f64 {
     const MMAP1: f64 = 14.0;
     const BRK1: f64 = 30.0;

@@ -23,22 +23,22 @@ const WARM_UP: u64 = 4;
 const MOST_WARM_UPS: u64 = 16;
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
-/// Simulated time between two looks whether a run is over.
+/// Simulated time between two checks whether a run is over.
 const STEP: u64 = 10_000_000;
 /// Simulated time after which a run is given up.
 const LIMIT: u64 = 60_000_000_000;
 
-/// What a watched run has shown.
+/// The results of a watched run.
 pub struct Seen {
     /// Operations of all tasks.
     pub done: u64,
-    /// What they took, if the plan has an end.
+    /// Its times, if the plan has an end.
     pub times: Option<Times>,
     /// Where the time went, in brief.
     pub attribution: Attribution,
     /// The lock profile.
     pub rows: Vec<profile::Row>,
-    /// Stacks, if they were asked for.
+    /// Stacks, if requested.
     pub samples: Vec<sim::Sample>,
     /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an end.
     pub slow_paths: Option<SlowPaths>,
@@ -47,7 +47,7 @@ pub struct Seen {
 /// The tasks' counters.
 struct Counters {
     tasks: Vec<Counter>,
-    /// What they point to.
+    /// The counter that they point to.
     _supply: Arc<Counter>,
 }
 
@@ -141,7 +141,7 @@ impl Run {
         })
     }
 
-    /// Runs until all tasks have come to their limits; what time that took.
+    /// Runs until all tasks have come to their limits; returns the times taken.
     pub fn complete(&mut self) -> Result<Times, Failure> {
         let began = self.machine.time();
         self.run_to(LIMIT)?;
@@ -149,7 +149,7 @@ impl Run {
         times.ok_or_else(|| self.stuck("its plan has no end".into()))
     }
 
-    /// What time tasks that have come to their limits took since `began`.
+    /// The times since `began` of tasks that have come to their limits.
     fn times(&self, began: u64) -> Option<Times> {
         let ledgers = self.ledgers.as_ref()?;
         let real = Ledger::end(ledgers).saturating_sub(began);
@@ -165,7 +165,7 @@ impl Run {
         Ok(())
     }
 
-    /// Warms up; then what each task does in `span`.
+    /// Warms up; then returns each task's count in `span`.
     pub fn measure(&mut self, span: Duration) -> Result<Vec<u64>, Failure> {
         let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
         let from = self.warm_up(span)?;
@@ -235,7 +235,7 @@ impl Run {
         }
     }
 
-    /// What each task has done.
+    /// Each task's count.
     pub fn counts(&self) -> Vec<u64> {
         self.counters.tasks.iter().map(Counter::get).collect()
     }
@@ -270,7 +270,7 @@ impl Run {
         }
     }
 
-    /// Lets the tasks finish what they are doing.
+    /// Lets the tasks finish their current operations.
     pub fn end(mut self) -> Result<(), Failure> {
         self.counters.tasks.iter().for_each(Counter::stop);
         self.run_to(LIMIT - 1)

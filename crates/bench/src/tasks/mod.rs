@@ -1,5 +1,5 @@
-//! Tasks, whatever they run on: where they are placed, how they start together, what
-//! they share with the process that measures them.
+//! Tasks, whatever they run on: where they are placed, how they start together, and the
+//! memory that they share with the process that measures them.
 
 pub mod places;
 mod shared;

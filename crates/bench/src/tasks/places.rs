@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::{fs, io};
 
-/// What a task is pinned to.
+/// The place to which a task is pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affinity {
     /// A core, with all its hardware threads; will-it-scale's default.
@@ -46,7 +46,8 @@ impl Mask {
         Ok(mask)
     }
 
-    /// Makes the calling thread, and what it creates from now on, use these CPUs.
+    /// Makes the calling thread, and threads and processes that it creates from now on, use these
+    /// CPUs.
     fn apply(&self) -> io::Result<()> {
         // SAFETY: as in `current`; only read.
         let result =
@@ -66,7 +67,7 @@ impl Mask {
 }
 
 /// Runs `create` while the calling thread is pinned to the place of `task`, so that
-/// what it creates is born there, with its memory; then goes back.
+/// the created task is born there, with its memory; then goes back.
 pub fn born_at<T>(
     places: &[Mask],
     task: usize,
@@ -128,7 +129,7 @@ fn group(cpus: &[usize], number: impl Fn(usize, &str) -> Option<usize>) -> Vec<C
     cores.into_iter().map(core).collect()
 }
 
-/// Sockets × cores × threads of what this process may use, as `2x24x2`; with a
+/// Sockets × cores × threads that this process may use, as `2x24x2`; with a
 /// plain count of CPUs if the sockets or cores differ.
 pub fn shape(cores: &[Core]) -> String {
     let mut packages: BTreeMap<usize, usize> = BTreeMap::new();

@@ -17,7 +17,7 @@ const FAILED: u32 = 2;
 const ENDED: u32 = 1;
 const PANICKED: u32 = 2;
 
-/// One task's counter, and what became of the task on lines of its own.
+/// One task's counter, and the task's fate on lines of its own.
 #[repr(C, align(128))]
 pub struct Slot {
     /// The counter.
@@ -40,7 +40,7 @@ impl Slot {
 
     /// By the task: it gives up. At most once.
     pub fn fail(&self, error: Error) {
-        // SAFETY: nobody reads before the store below.
+        // SAFETY: no thread reads before the store below.
         unsafe { *self.error.get() = Some(error) };
         // Pairs with the acquire load in `error`.
         self.state.store(FAILED, Ordering::Release);
@@ -116,7 +116,7 @@ impl Area {
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just opened, and nobody else knows of it.
+        // SAFETY: just opened, and known nowhere else.
         let file = unsafe { File::from_raw_fd(file) };
         file.set_len(length(tasks) as u64)?;
         let file = OwnedFd::from(file);
@@ -169,8 +169,8 @@ impl Area {
                 end: AtomicU32::new(0),
                 error: UnsafeCell::new(None),
             };
-            // SAFETY: within the mapping, which is page-aligned, and nobody else
-            // knows of it yet.
+            // SAFETY: within the mapping, which is page-aligned, and known
+            // nowhere else yet.
             unsafe { self.slots.add(task).write(slot) };
         }
     }
@@ -182,7 +182,7 @@ impl Area {
         unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.tasks) }
     }
 
-    /// Why a task of `workload` has ended: what it says itself, or else that it has, with
+    /// Why a task of `workload` has ended: its own reason, or else that it has, with
     /// `status` if that is known.
     pub fn failure(
         &self,

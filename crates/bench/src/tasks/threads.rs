@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workloads::{Error, System, Workload};
 
-/// How often one looks whether they have ended.
+/// How often to check whether they have ended.
 const TURN: Duration = Duration::from_millis(1);
 
 /// Tasks at work on threads; stopped and joined when dropped.
@@ -77,9 +77,9 @@ pub fn start_on<S: System>(
     running.begin(enter)
 }
 
-/// Leaves all signals to the main thread, whose sleep they shall end.
+/// Leaves all signals to the main thread, whose sleep they end.
 fn block_signals() {
-    // SAFETY: a zeroed set is filled before use; the old one is not asked for.
+    // SAFETY: a zeroed set is filled before use; the pointer to the old one may be null.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -115,7 +115,7 @@ impl Threads {
         })
     }
 
-    /// What a task does.
+    /// A task's work.
     fn body<S: System>(
         &self,
         plan: &Plan,
@@ -162,7 +162,7 @@ impl Threads {
             self.check()?;
             thread::sleep(Duration::from_millis(1));
         }
-        // What tasks share goes with the last of them, where it runs: not here.
+        // The objects that tasks share go with the last task, where it runs: not here.
         drop(enter);
         self.gate.open().map_err(Failure::start("pipe"))?;
         Ok(self)

@@ -65,7 +65,7 @@ const RULES: &[Rule] = &[
             pair.is_of_one_page() && pair.both([Operation::WriteFile, Operation::CopyFile])
         },
         commutes: false,
-        why: "a copy has what was written before it was made: it tells the order",
+        why: "a copy contains the writes before it: it tells the order",
     },
     Rule {
         holds: Pair::is_of_one_page,
@@ -109,7 +109,7 @@ const RULES: &[Rule] = &[
 
 impl Pair {
     /// All pairs that there are, in both orders: those that share no page, those that do, those of tasks.
-    /// What is about a whole process leaves its threads no memory of their own.
+    /// An operation on a whole process leaves its threads no memory of their own.
     pub fn all() -> Vec<Pair> {
         let mut pairs = Pair::apart();
         pairs.extend(Pair::each_two(&Operation::OF_ONE_PAGE, Sharing::Page));
@@ -157,7 +157,7 @@ impl Pair {
         self.sharing == Sharing::Page
     }
 
-    /// What is counted together.
+    /// The group that it is counted with.
     pub fn group(&self) -> Group {
         match self.sharing {
             Sharing::Processes | Sharing::Threads => Group::Apart,

@@ -1,9 +1,9 @@
 //! One pair on a machine of its own.
 //!
 //! Both CPUs repeat their operations until tables exist and caches of frames are filled;
-//! then each does it once more, traced, the second when the first has ended: who touches
-//! a line does not depend on luck. What they write past the machine, such as what an `Arc`
-//! counts, is found by comparing its heap before and after each.
+//! then each does it once more, traced, the second when the first has ended: the touched
+//! lines do not depend on luck. Writes past the machine, such as an `Arc`'s count, are found
+//! by comparing its heap before and after each.
 
 use super::commute::{Pair, Sharing};
 use super::operation::{Operation, Part, Worker};
@@ -29,9 +29,9 @@ const MEMORY: usize = 64 << 20;
 const SLOTS: u32 = 512;
 /// Repetitions before the one that counts.
 const WARM_UP: usize = 8;
-/// What happens at one time takes less than this, in nanoseconds.
+/// An upper bound of the time that the work of a phase takes, in nanoseconds.
 const PHASE: u64 = 20_000_000;
-/// The first phases of the preparation, of the operations, and of what comes after.
+/// The first phases of the preparation, of the operations, and of their undoing.
 const PREPARE: u64 = 2;
 const PERFORM: u64 = 4;
 const UNDO: u64 = 6;
@@ -39,7 +39,7 @@ const END: u64 = 8;
 
 /// A line that both have touched and one has written.
 pub struct Conflict {
-    /// What lies there.
+    /// The object there.
     pub what: String,
     /// How the CPUs have used it, in the order of their operations.
     pub uses: [Use; 2],
@@ -114,7 +114,7 @@ pub fn examine<P: Policies<Sim>>(
     Ok(conflicts(pair, &touched))
 }
 
-/// What happens when. Each operation has a phase of its own in each pair of them.
+/// The times of the phases. Each operation has a phase of its own in each pair of them.
 #[derive(Clone, Copy)]
 pub(super) struct Phases {
     /// When the first one begins.
@@ -149,8 +149,8 @@ impl Phases {
     fn wait(self, phase: u64) {
         let time = self.time(phase);
         sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
-        // Who computes is ahead of the others until it touches memory. This waits for them, so that
-        // the trace has begun when the operation does.
+        // A CPU that computes is ahead of the others until it touches memory. This waits for them,
+        // so that the trace has begun when the operation does.
         <Sim as Atomics>::AtomicU64::new(0).load(Ordering::Relaxed);
     }
 }
@@ -158,7 +158,8 @@ impl Phases {
 /// The lines that the CPUs of an operation have touched.
 type Touched = BTreeMap<usize, Access>;
 
-/// Runs the jobs to their end; what some CPUs touch in the phase of each operation.
+/// Runs the jobs to their end; returns the lines that some CPUs touch in the phase of each
+/// operation.
 pub(super) fn observe(machine: &Sim, phases: Phases, cpus: [&[usize]; 2]) -> [Touched; 2] {
     run(machine, phases.time(PERFORM));
     let mut before = machine.heap_image();
@@ -175,7 +176,7 @@ pub(super) fn observe(machine: &Sim, phases: Phases, cpus: [&[usize]; 2]) -> [To
     both
 }
 
-/// What CPUs have touched, by line: as it was traced, and what else they have changed.
+/// The lines that CPUs have touched: those that were traced, and others that they have changed.
 fn touched<'a>(traced: impl Iterator<Item = &'a Access>, changed: Vec<Access>) -> Touched {
     let mut touched = Touched::new();
     for access in traced {
@@ -198,7 +199,7 @@ fn touched<'a>(traced: impl Iterator<Item = &'a Access>, changed: Vec<Access>) -
     touched
 }
 
-/// What the CPU with this worker does, and when.
+/// The work of the CPU with this worker, phase by phase.
 fn work<P: Policies<Sim>>(mut worker: Worker<P>, phases: Phases, index: u64) {
     let wait = |phase| phases.wait(phase + index);
     let sound = "the memory is there";
@@ -221,7 +222,7 @@ fn run(machine: &Sim, until: u64) {
     }
 }
 
-/// What both have touched and one has written.
+/// The lines that both have touched and one has written.
 pub(super) fn conflicts(pair: &Pair, [first, second]: &[Touched; 2]) -> Vec<Conflict> {
     let shared = first
         .iter()

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Operations of which each one meets each other one, on one page of a file.
 struct Known {
-    /// In what, by label: in one of these lines at least, and in no other.
+    /// The conflicting lines, by label: at least one of these, and no other.
     lines: &'static [&'static str],
     /// Which operations of the first CPU, which has brought the file's pages.
     first: &'static [Operation],
@@ -41,7 +41,7 @@ impl Known {
     }
 }
 
-/// What a pair's conflicts are beside what is known.
+/// A pair's conflicts, compared with the known ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Lines that are known.
@@ -58,7 +58,7 @@ impl Compared {
         self.unknown.is_empty() && self.gone.is_empty()
     }
 
-    /// Compares what `pair`, which commutes, has shown.
+    /// Compares the conflicts of `pair`, which commutes, with the known ones.
     pub fn of(pair: &Pair, conflicts: &[Conflict]) -> Self {
         Self::with(pair, conflicts, KNOWN)
     }
@@ -82,7 +82,7 @@ impl Compared {
     }
 }
 
-/// The lines of the list that none of some pairs has met: an entry is longer than it should be.
+/// The lines of the list that none of some pairs has met: their entry is longer than needed.
 pub fn never_met<'a>(all: impl IntoIterator<Item = &'a Compared>) -> Vec<&'static str> {
     let met: BTreeSet<&str> = all
         .into_iter()
@@ -92,7 +92,7 @@ pub fn never_met<'a>(all: impl IntoIterator<Item = &'a Compared>) -> Vec<&'stati
     lines.filter(|line| !met.contains(line)).collect()
 }
 
-/// A line's label without the place inside of what is labelled.
+/// A line's label without the place inside the labelled object.
 pub fn class(what: &str) -> &str {
     what.split(" + ").next().unwrap_or(what)
 }
@@ -144,7 +144,7 @@ mod tests {
             assert!(compare(&pair, &[]).is_as_known());
             assert!(!compare(&pair, &meets("Page")).is_as_known());
         }
-        // Of what nobody has met, an entry is too much.
+        // An entry without a conflict is superfluous.
         let met = compare(&listed, &meets("Page"));
         assert_eq!(never_met([&met]), ["Object.counts"]);
     }

@@ -1,4 +1,4 @@
-//! What one VM's pairs have shown.
+//! The results of one VM's pairs.
 
 use super::commute::{Group, Pair};
 use super::examine::Conflict;
@@ -29,7 +29,7 @@ impl Results {
         all.all(|one| self.compared(one).is_as_known()) && self.never_met().is_empty()
     }
 
-    /// What is known is so of the default VM.
+    /// The known conflicts are those of the default VM.
     pub fn compared(&self, result: &Examined) -> Compared {
         match self.preset {
             Preset::Scalevm => Compared::of(&result.pair, &result.conflicts),

@@ -22,22 +22,22 @@ use sync::Padded;
 const CPUS: [[usize; 2]; 2] = [[0, 1], [2, 3]];
 /// Repetitions before the one that counts, and one that follows.
 const WARM_UP: u64 = 8;
-/// What happens at one time takes less than this, in nanoseconds.
+/// An upper bound of the time that the work of a phase takes, in nanoseconds.
 const PHASE: u64 = 1_000_000;
 /// Tries with tasks at other addresses. Futexes and sleepers are found by hashing, and two of them may meet in
-/// one bucket by chance: what is not met each time is no conflict.
+/// one bucket by chance: a conflict that some layout lacks is none.
 const LAYOUTS: usize = 3;
 /// How long a task sleeps, in nanoseconds.
 const NAP: u64 = 20_000;
 
-/// What the tasks use.
+/// The tasks' world.
 struct World {
     kernel: AnyKernel<Sim>,
     futexes: Futexes<Sim>,
     sides: [Padded<Side>; 2],
 }
 
-/// What the two tasks of an operation have for themselves.
+/// The objects of an operation's two tasks.
 struct Side {
     /// Whose turn it is: odd after the first task's, even after the second's.
     turn: Padded<<Sim as Atomics>::AtomicU64>,
@@ -165,7 +165,7 @@ impl Talker {
         &self.world.sides[self.index]
     }
 
-    /// Says who this is.
+    /// Enters the calling task under its place.
     fn introduce(&self) {
         let told = self.side().tasks[self.place].set(Sim::current_task());
         told.expect("each place has one task");

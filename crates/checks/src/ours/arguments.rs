@@ -1,12 +1,12 @@
-//! What a kernel does with the arguments of system calls before it asks the VM: lengths that
-//! are nothing, wrap around or reach beyond what tasks may have.
+//! A kernel's treatment of the arguments of system calls before it asks the VM: lengths that
+//! are zero, wrap around or reach beyond the addresses of tasks.
 
 use machine::{PAGE_SIZE, VaRange};
 use oracle::address::USER_END;
 use oracle::outcome::Outcome;
 use vm::LOWEST;
 
-/// What the call comes to without asking the VM.
+/// The outcome of the call without asking the VM.
 pub type Early<T> = Result<T, Outcome>;
 
 /// Says so.
@@ -18,7 +18,7 @@ pub fn fails<T>(errno: i32) -> Early<T> {
 pub struct Errors {
     /// The length wraps around.
     pub wraps: i32,
-    /// The range reaches beyond what tasks may map.
+    /// The range reaches beyond the addresses that tasks may map.
     pub beyond: i32,
     /// It begins below that, where nothing ever is.
     pub below: Outcome,

@@ -15,7 +15,7 @@ use vm::{Advice, Best, Error, HEAP_START, Prot};
 /// A process.
 pub type Space = vm::Space<Hosted, Best>;
 
-/// What came of a call.
+/// The answer to a call.
 pub enum Said {
     /// A mapping is at this address.
     At(u64),
@@ -173,7 +173,7 @@ fn read(files: &Files, transfer: Transfer) -> Early<Outcome> {
     Ok(Outcome::Bytes(bytes))
 }
 
-/// What is mapped in the pages that a range touches; by real addresses.
+/// The mappings in the pages that a range touches; by real addresses.
 fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
     let page = PAGE_SIZE as u64;
     let first = asked.start.offset / page * page;
@@ -225,7 +225,7 @@ fn dump(space: &Space, asked: Range) -> Early<Vec<Content>> {
             Err(error) => Err(raised(error)),
         }
     };
-    // All are read, also behind one that is not to be had: stacks may grow.
+    // All are read, also behind one that is missing: stacks may grow.
     let pages: Vec<_> = (0..asked.bytes as usize / PAGE_SIZE).map(page).collect();
     pages.into_iter().collect()
 }
@@ -238,7 +238,7 @@ fn value(result: Result<u64, Error>) -> Early<Outcome> {
     result.map_err(said).map(Outcome::Value)
 }
 
-/// What a kernel makes of the error of a call.
+/// The outcome that a kernel makes of a call's error.
 pub fn said(error: Error) -> Outcome {
     match error {
         Error::OutOfMemory(_) | Error::Io(_) => Outcome::Refused(error.to_string()),
@@ -254,7 +254,7 @@ fn accessed(result: Result<u64, Error>) -> Early<Outcome> {
     result.map_err(raised).map(Outcome::Value)
 }
 
-/// What a kernel makes of the error of an access: a signal.
+/// The outcome that a kernel makes of an access's error: a signal.
 fn raised(error: Error) -> Outcome {
     match error {
         Error::Segv(_) => Outcome::Segv,

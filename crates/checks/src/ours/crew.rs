@@ -10,7 +10,7 @@ use std::time::Instant;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What the threads are called.
+/// The threads' name.
 const NAME: &str = "scalevm CPU";
 
 /// From now on the panics of these threads are outcomes, and no messages.

@@ -10,7 +10,7 @@ use vm::{Best, Error, Vm};
 /// An object.
 pub type Memory = ObjectRef<Hosted, Best>;
 
-/// All files, and what shared memory is made of.
+/// All files, and the objects of shared memory.
 pub struct Files {
     vm: Arc<Vm<Hosted, Best>>,
     stores: Vec<Store>,

@@ -107,9 +107,9 @@ pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
     if beyond || resizes || !target.is_multiple_of(PAGE) {
         return fails(libc::EINVAL);
     }
-    // Before anything is known of what is mapped; a length that wraps around may be too long for it.
+    // Before the mappings are looked up; a length that wraps around may be too long for it.
     let old_end = start.wrapping_add(whole(asked.old.bytes).unwrap_or(0));
-    // What is left mapped is asked so, too: its place is 0 if none is given.
+    // This holds for a mapping that is left in place, too: its target is 0 if none is given.
     let has_target = leaves || asked.fixed.is_some();
     if has_target && old_end > target && target + bytes > start {
         return fails(libc::EINVAL);

@@ -1,7 +1,7 @@
 //! scalevm's own VM as a system that plays sequences.
 //!
 //! Each process is a space. Steps come one at a time, but on the CPUs in turn, so
-//! that what one has in its TLB another must take away.
+//! each CPU must flush the others' TLBs.
 
 mod arguments;
 mod calls;
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Pages of swap space.
 const SWAP: u32 = 1 << 14;
 
-/// The VM, its machine, and what a sequence has in it.
+/// The VM, its machine, and the objects of a sequence.
 pub struct Ours {
     cpus: usize,
     /// Made anew if it broke.
@@ -49,7 +49,7 @@ pub struct Ours {
     places: Places,
     /// Steps since the sequence began.
     steps: usize,
-    /// Whether things may be scarce; and what will be in the next step.
+    /// Whether supplies may be scarce; and which one is in the next step.
     may_be_scarce: bool,
     scarce: Option<Scarcity>,
     /// Whether frames are withheld.
@@ -144,7 +144,7 @@ impl Ours {
         }
     }
 
-    /// What is scarce from now on, or in the next step.
+    /// Makes a supply scarce from now on, or in the next step.
     fn make_scarce(&mut self, scarcity: Scarcity) -> Result<Outcome, Outcome> {
         let Scarcity::Left(left) = scarcity else {
             self.scarce = Some(scarcity);
@@ -182,7 +182,7 @@ impl Ours {
         }
     }
 
-    /// Whether it is undefined what the step does when memory is short.
+    /// Whether the step's effect is undefined when memory is short.
     fn makes_copies(&self, step: &Step) -> bool {
         let space = self.processes.get(&step.process).cloned();
         let Some((space, running)) = space.zip(self.running.as_ref()) else {
@@ -280,7 +280,7 @@ impl System for Ours {
 
     fn reset(&mut self) -> Result<(), Broken> {
         self.deadline = Instant::now() + PATIENCE;
-        // What is left was looked at when the last sequence ended, unless that was cut short.
+        // Leftovers were examined when the last sequence ended, unless that was cut short.
         if self.finish()?.is_some() {
             self.abandon();
         }
@@ -308,7 +308,7 @@ impl System for Ours {
         self.steps += 1;
         let outcome = match step.call {
             Call::Scarce(scarcity) => self.make_scarce(scarcity),
-            // A space that ends is never refused, and nobody else may keep it.
+            // A space that ends is never refused, and nothing else may keep it.
             _ if self.may_be_scarce && step.call != Call::Exit => self.step_in_need(step),
             _ => self.step(step),
         };

@@ -13,13 +13,13 @@ use vm::{Best, Content, Flags, Region, Usage, Vm};
 /// A store that keeps pages in this process's memory.
 pub type Store = Arc<MemoryPager<Hosted>>;
 
-/// What can be made scarce.
+/// The supplies that can be made scarce.
 #[derive(Clone)]
 pub struct Supplies {
     pub vm: Arc<Vm<Hosted, Best>>,
     pub files: Vec<Store>,
     pub swap: Store,
-    /// Frames that nobody else is to have. They are no pages, which reclaiming would look at.
+    /// Frames withheld from all others. They are no pages, which reclaiming would look at.
     pub withheld: Arc<Mutex<Vec<Frame>>>,
 }
 
@@ -61,7 +61,7 @@ impl Drop for Failing {
     }
 }
 
-/// What a call that is refused must leave as it was.
+/// The state that a refused call must leave as it was.
 #[derive(PartialEq)]
 pub struct Promised {
     regions: Vec<Region>,
@@ -79,7 +79,7 @@ impl Promised {
     }
 }
 
-/// Whether a call that was refused may have changed what is promised.
+/// Whether a refused call may have changed the promised state.
 pub fn may_change(call: &Call) -> bool {
     matches!(
         call,
@@ -87,8 +87,8 @@ pub fn may_change(call: &Call) -> bool {
     )
 }
 
-/// Whether it is undefined what a call (by real addresses) has done when memory is short: of
-/// which pages of files it has made private copies.
+/// Whether a call's effect (by real addresses) is undefined when memory is short: of which
+/// pages of files it has made private copies.
 pub fn makes_copies(space: &Space, call: &Call) -> bool {
     let is_copied = |region: &Region| region.object.is_some() && !region.flags.has(Flags::SHARED);
     let copied_in = |range: Range| {

@@ -5,10 +5,10 @@ use sim::Sim;
 use std::ptr::{self, NonNull, null_mut};
 use sync::RawLock;
 
-/// A flag that is looked at and then set, as if nobody came in between.
+/// A flag that is checked and then set, as if no other CPU came in between.
 pub struct LoadThenStore(<Sim as Atomics>::AtomicU8);
 
-// SAFETY: none; two may take it at once, and that is what has to be found.
+// SAFETY: none; two may take it at once, and the check must find that.
 unsafe impl RawLock<Sim> for LoadThenStore {
     type Held = ();
     const NAME: &'static str = "load-then-store";

@@ -1,4 +1,4 @@
-//! The simulated machine with one flaw: what it does is what a VM would that forgets something.
+//! The simulated machine with one flaw: it behaves as under a VM that forgets something.
 
 use machine::{
     Anchor, Asid, Atomics, Clock, CpuRange, CpuSet, Cpus, Flush, Frame, KernelEntries, Locals,
@@ -9,20 +9,20 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// What is wrong.
+/// The flaw.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// Flushes of whole spaces spare other CPUs: a fork's, and that of a space's end.
     ForgetsFlush,
-    /// A copy is made before the shootdown that was asked for just before it. Other shootdowns
-    /// of ranges come when their CPU next asks the machine for something.
+    /// A copy is made before the shootdown that was requested just before it. Other shootdowns
+    /// of ranges come with their CPU's next request to the machine.
     CopiesEarly,
 }
 
 /// A shootdown that was put off.
 type Due = (CpuSet, Asid, Flush);
 
-/// The machine, and what each CPU has put off.
+/// The machine, and the shootdown that each CPU has put off.
 pub struct Flawed {
     sim: Sim,
     flaw: Flaw,
@@ -41,14 +41,14 @@ impl Flawed {
         }
     }
 
-    /// The calling CPU puts off `due` from now on; what it had put off before.
+    /// The calling CPU puts off `due` from now on; returns the previous one.
     fn put_off(&self, due: Option<Due>) -> Option<Due> {
         let cpu = self.sim.cpus().index_of(Sim::pin().cpu());
         let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut all[cpu], due)
     }
 
-    /// Does what was put off.
+    /// Does the shootdown that was put off.
     fn catch_up(&self) {
         if self.flaw == Flaw::CopiesEarly
             && let Some((targets, asid, what)) = self.put_off(None)

@@ -1,4 +1,4 @@
-//! Bugs planted on purpose: what `check races` must find, or it proves nothing.
+//! Bugs planted on purpose: `check races` must find them, or it proves nothing.
 //!
 //! Each is a small wrong version of real code, or the real code with one point of its
 //! protocol broken, in the scenario that also runs the sound one.
@@ -21,7 +21,7 @@ use vm::policy::ObjectPages;
 pub struct Planted {
     /// The name on the command line.
     pub name: &'static str,
-    /// What is wrong.
+    /// The bug.
     pub about: &'static str,
     /// Where it shows.
     pub scenario: Scenario,

@@ -14,7 +14,7 @@ impl Protocol for EarlyGrace {
 }
 
 /// Sections are made visible without a fence: a scan may miss one whose store is still on
-/// its way, while the section reads what is being retired.
+/// its way, while the section reads an object that is being retired.
 pub enum NoFence {}
 
 impl Protocol for NoFence {
@@ -23,7 +23,7 @@ impl Protocol for NoFence {
     }
 }
 
-/// `vm`'s policies, but nobody waits for those who unmap.
+/// `vm`'s policies, but without waiting for CPUs that unmap.
 pub struct NoInvalidation;
 
 impl Policies<Sim> for NoInvalidation {
@@ -39,7 +39,7 @@ impl Policies<Sim> for NoInvalidation {
 /// No delayed invalidation at all.
 pub struct NoWait;
 
-// SAFETY: none; it breaks the promise, and that is what has to be found.
+// SAFETY: none; it breaks the promise, and the check must find that.
 unsafe impl Invalidation<Sim> for NoWait {
     type Block<'a> = ();
     type Enter<'a> = ();

@@ -5,7 +5,7 @@ use sim::{Sim, Task};
 use sync::spin::TestAndSet;
 use sync::{Mutex, RawLock};
 
-/// Looks, enters the queue, parks: an unlock between the look and the queue finds nobody
+/// Looks, enters the queue, parks: an unlock between the look and the queue finds no task
 /// to wake.
 pub struct NoSecondLook {
     locked: <Sim as Atomics>::AtomicU8,

@@ -27,11 +27,11 @@ pub fn planted_names() -> Vec<&'static str> {
     planted::all().into_iter().map(|bug| bug.name).collect()
 }
 
-/// A scenario, and what is wrong with it on purpose: nothing but in planted bugs.
+/// A scenario, and its planted bug, if any.
 pub struct Subject {
-    /// What runs.
+    /// The scenario.
     pub scenario: Scenario,
-    /// What is wrong.
+    /// The bug.
     pub about: &'static str,
 }
 

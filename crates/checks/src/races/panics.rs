@@ -15,8 +15,8 @@ thread_local! {
     static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `f`; the message and place of the first panic on this thread meanwhile, caught or not,
-/// instead of their print.
+/// Runs `f`; returns the message and place of the first panic on this thread meanwhile, caught or
+/// not, instead of printing them.
 pub fn watched<R>(f: impl FnOnce() -> R) -> (R, Option<String>) {
     static HOOK: Once = Once::new();
     HOOK.call_once(install);
@@ -52,7 +52,7 @@ fn install() {
     }));
 }
 
-/// Writes what there is room for, so that nothing is allocated.
+/// Writes as much as there is room for, so that nothing is allocated.
 struct Bounded<'a>(&'a mut String);
 
 impl Write for Bounded<'_> {

@@ -1,4 +1,4 @@
-//! What a scenario is, and what it gives to a machine.
+//! A scenario, and the jobs that it gives to a machine.
 
 use super::scenarios::process;
 use machine::Job;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Something that must hold in every schedule.
 #[derive(Clone)]
 pub struct Scenario {
-    /// The name on the command line: family, dot, what it is about.
+    /// The name on the command line: family, dot, subject.
     pub name: String,
     /// How many jobs it may have: on a CPU each, or tasks on fewer CPUs, which are preempted wherever they
     /// hold no pin.
@@ -55,7 +55,7 @@ pub struct Stage {
     pub jobs: usize,
 }
 
-/// One run: what each job does, and what must hold when all have ended.
+/// One run: the work of each job, and the conditions at the end of all.
 ///
 /// Whatever breaks panics. All of it lives in the machine; after a failure it is
 /// forgotten, not dropped.

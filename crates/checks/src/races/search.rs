@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// What came of it.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Seeds tried.
     pub runs: u64,
-    /// Those of them whose jobs were tasks that were preempted.
+    /// The runs among them whose jobs were tasks that were preempted.
     pub preempted: u64,
-    /// Those that failed, and how.
+    /// The seeds that failed, and how.
     pub failures: BTreeMap<u64, Failure>,
 }
 

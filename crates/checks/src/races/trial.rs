@@ -16,15 +16,15 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Simulated nanoseconds after which a run does not end any more. Most take less than a
-/// millisecond; making spaces and taking them apart, under heavy delays or where each third access is preceded
-/// by a switch, a thousand and more.
+/// Simulated nanoseconds after which a run counts as endless. Most take less than a millisecond; making spaces
+/// and taking them apart, under heavy delays or where each third access is preceded by a switch, a thousand
+/// and more.
 const LIMIT: u64 = 5_000_000_000;
 
 /// One of so many seeds runs a scenario's jobs as tasks that are preempted.
 const PREEMPTED: u64 = 3;
 
-/// How long a run without end is looked at, to see what it does.
+/// How long to observe a run without end.
 const A_WHILE: u64 = 5_000_000;
 
 /// How a run failed.
@@ -34,14 +34,14 @@ pub struct Failure {
     pub machine: String,
     /// Whether its jobs were tasks that were preempted.
     pub preempted: bool,
-    /// A panic's message and place, or who waits for what.
+    /// A panic's message and place, or which task waits for what.
     pub what: String,
 }
 
 /// Runs `scenario` with `seed`.
 ///
 /// # Errors
-/// What broke.
+/// The failure.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
     let Choice {
         options,
@@ -55,7 +55,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
         what: format!("no simulated machine: {error}"),
     })?;
     play(&machine, scenario, jobs).map_err(|what| {
-        // SAFETY: what has been made on the machine's CPUs was forgotten with the play.
+        // SAFETY: the objects made on the machine's CPUs were forgotten with the play.
         unsafe { machine.scrap() };
         Failure {
             machine: shape,
@@ -90,11 +90,11 @@ fn play(machine: &Sim, scenario: &Scenario, jobs: usize) -> Result<(), String> {
     let cpus = machine.cpus().len();
     let jobs = jobs.into_iter().enumerate();
     if let Err(what) = perform(machine, jobs.map(|(i, job)| (i % cpus, job)).collect()) {
-        // What it holds is in a state that nobody may touch.
+        // The objects that it holds are in an unknown state.
         std::mem::forget(end);
         return Err(what);
     }
-    // One job alone races with nobody, and taking spaces apart takes many accesses.
+    // A single job has no races, and taking spaces apart takes many accesses.
     machine.calm();
     perform(machine, vec![(0, end)])
 }
@@ -106,7 +106,7 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
     let run = AssertUnwindSafe(|| machine.run(until));
     let (outcome, panic) = panics::watched(|| catch_unwind(run));
     let what = match (outcome, panic) {
-        // A CPU that unwinds may get stuck on what another holds: the panic is the cause.
+        // A CPU that unwinds may get stuck on a lock that another holds: the panic is the cause.
         (_, Some(message)) => message,
         (Ok(Progress::Finished), None) => return Ok(()),
         (Ok(Progress::Deadlock(why)), None) => format!("deadlock: {why}"),
@@ -123,7 +123,8 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
     Err(what)
 }
 
-/// What keeps the CPUs of a run without end busy: the line each touches most, and from where.
+/// The cause that keeps the CPUs of a run without end busy: the line each touches most, and from
+/// where.
 fn busy(machine: &Sim) -> String {
     machine.trace();
     let look = AssertUnwindSafe(|| machine.run(machine.time() + A_WHILE));
@@ -141,7 +142,7 @@ fn busy(machine: &Sim) -> String {
     text
 }
 
-/// What a seed chooses.
+/// The choices of a seed.
 struct Choice {
     options: Options,
     /// As many as CPUs, or tasks that are more and are preempted.
@@ -154,7 +155,7 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
     let mut dice = Dice(seed);
     let mut shape = *dice.one_of(&shapes(scenario.jobs.clone()));
     let jobs = shape.0 * shape.1 * shape.2;
-    // Dice of their own: seeds without preemption are what they would be if there were none.
+    // Dice of their own: seeds without preemption stay as they are.
     let mut own = Dice(!seed);
     let preempt = (own.below(PREEMPTED) == 0).then(|| {
         shape = *own.one_of(&shapes(1..=jobs - 1));

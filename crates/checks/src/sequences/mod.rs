@@ -1,7 +1,7 @@
-//! Do operations mean what they should?
+//! Whether operations mean what they should.
 //!
-//! Sequences of the `oracle` crate, played on the VM and on others side by side. What differs
-//! first is made short and printed as a sequence that can be replayed.
+//! Sequences of the `oracle` crate, played on the VM and on others side by side. The first
+//! divergence is made short and printed as a sequence that can be replayed.
 
 mod planted;
 mod search;
@@ -15,10 +15,10 @@ use super::ours::quieten;
 use oracle::check::{Divergence, Played, play};
 use oracle::{Broken, Step, System};
 
-/// What differs, and the seed of the sequence that shows it.
+/// A divergence, and the seed of the sequence that shows it.
 pub type Found = (u64, Divergence);
 
-/// What a sequence shows on `systems` and the model.
+/// The divergence of a sequence on `systems` and the model.
 ///
 /// # Errors
 /// A system cannot be used any more.

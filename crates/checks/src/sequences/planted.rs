@@ -11,12 +11,12 @@ const SEEDS: u64 = 1000;
 /// Steps of each.
 const STEPS: usize = 100;
 
-/// What the bugs are called.
+/// The bugs' names.
 pub fn names() -> impl Iterator<Item = &'static str> {
     Bug::ALL.into_iter().map(Bug::name)
 }
 
-/// What the bugs are called of systems that are careless when memory is short.
+/// The names of the bugs of systems that are careless when memory is short.
 pub fn neglects() -> impl Iterator<Item = &'static str> {
     Neglect::ALL.into_iter().map(Neglect::name)
 }

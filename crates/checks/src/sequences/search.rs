@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 /// Operations compared if nothing is said.
 const STEPS: u64 = 100_000;
-/// How often a difference is looked for again, before it counts as one that the kernel shows
-/// only now and then.
+/// How often to look for a difference again, before it counts as one that the kernel shows only now
+/// and then.
 const AGAIN: usize = 3;
 
 /// Which sequences.
@@ -30,7 +30,7 @@ impl Options {
     }
 }
 
-/// Is told how a search goes.
+/// Is notified of a search's progress.
 pub trait Watch {
     /// A sequence was played.
     fn played(&mut self, played: Played);
@@ -39,7 +39,8 @@ pub trait Watch {
     fn passing(&mut self, seed: u64, found: &Divergence);
 }
 
-/// The first difference that shows again, made short; others are told to `watch`. A signal ends it early.
+/// The first difference that shows again, made short; others are reported to `watch`. A signal ends it
+/// early.
 ///
 /// # Errors
 /// A system cannot be used any more.

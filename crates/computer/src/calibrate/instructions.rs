@@ -1,4 +1,4 @@
-//! What a core costs by itself.
+//! The cost of a core's own operations.
 
 use super::{Computer, Figure, Reading, join, pinned};
 use std::hint::{black_box, spin_loop};

@@ -34,7 +34,7 @@ pub fn entries(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     pinned(computer.first, all).map(join)
 }
 
-/// Switching between two tasks that yield one CPU to each other, less a yield to nobody.
+/// Switching between two tasks that yield one CPU to each other, less a yield without another task.
 pub fn switch(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     let stop = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&stop);
@@ -50,7 +50,7 @@ pub fn switch(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     stop.store(1, Release);
     join(other);
     let half: Vec<f64> = both?.into_iter().map(|time| time / 2.0).collect();
-    let how = "half of a round trip of sched_yield between two tasks, less one to nobody";
+    let how = "half of a round trip of sched_yield between two tasks, less one alone";
     let switch = Reading::of(half).minus(Reading::of(alone));
     let figure = switch.map(|switch| Figure::new("kernel.switch", how, switch));
     Ok(figure.into_iter().collect())
@@ -81,7 +81,7 @@ pub fn block_and_wake(computer: &Computer, rounds: usize) -> io::Result<Vec<Figu
     Ok(figures)
 }
 
-/// Half of what a round trip took in each round, in ns.
+/// Half of a round trip's time in each round, in ns.
 fn futexes((here, there): (usize, usize), rounds: usize) -> io::Result<Vec<f64>> {
     let turn = Arc::new(Turn(AtomicU32::new(0)));
     let theirs = Arc::clone(&turn);

@@ -12,7 +12,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps `pages` that nobody has touched.
+    /// Maps `pages` untouched pages.
     pub fn new(pages: usize) -> io::Result<Self> {
         let (access, flags) = (
             libc::PROT_READ | libc::PROT_WRITE,
@@ -60,7 +60,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is ours, and nobody keeps an address of it.
+        // SAFETY: the range is ours, and no address of it is kept.
         unsafe { libc::munmap(self.start.cast(), self.pages * PAGE) };
     }
 }

@@ -22,7 +22,7 @@ fn all(rounds: usize) -> io::Result<Vec<Figure>> {
     (0..POOL).for_each(|page| pool.touch(page));
     let mut next = 0;
     let zero = Reading::each(rounds, COUNT, || {
-        // SAFETY: a page of the pool, to which nobody holds a reference.
+        // SAFETY: a page of the pool, to which no reference exists.
         unsafe { black_box(pool.page(next)).write_bytes(0, PAGE) };
         next += 1;
     });

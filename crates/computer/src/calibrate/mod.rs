@@ -1,7 +1,7 @@
-//! What this computer costs, as a machine profile.
+//! This computer's costs, as a machine profile.
 //!
-//! Each step measures on threads pinned where it matters and gives a median of rounds. What
-//! this computer cannot show (another socket, the legs of a transfer) is left to a built-in
+//! Each step measures on threads pinned where it matters and gives a median of rounds. Figures that
+//! this computer cannot show (another socket, the legs of a transfer) are left to a built-in
 //! profile, and the source of each number says which it is.
 
 mod computer;
@@ -23,7 +23,7 @@ use std::{io, thread};
 
 type Step = fn(&Computer, usize) -> io::Result<Vec<Figure>>;
 
-/// What is measured, by what errors and the progress bar call it.
+/// The steps, by their names in errors and in the progress bar.
 const STEPS: &[(&str, Step)] = &[
     ("cache-line transfers", transfer::measure),
     ("instructions", instructions::measure),

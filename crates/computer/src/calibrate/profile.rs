@@ -1,9 +1,10 @@
-//! A profile of what was measured, on top of a built-in one.
+//! A profile of the measured figures, on top of a built-in one.
 
 use super::{Computer, Figure, Reading, shootdown};
 use sim::profile::{Class, PerClass, Profile};
 
-/// This computer as a profile; what `figures` lack is `base`'s. `on` says what was measured.
+/// This computer as a profile; numbers that `figures` lack are `base`'s. `on` names the measured
+/// computer.
 pub fn profile(
     name: &str,
     on: &str,
@@ -62,7 +63,7 @@ fn shape(profile: &mut Profile, computer: &Computer) {
     profile
         .sources
         .insert("topology.hops".into(), source.into());
-    let source = "who shares the last-level cache, from sysfs";
+    let source = "CPUs that share the last-level cache, from sysfs";
     profile
         .sources
         .insert("topology.cluster".into(), source.into());

@@ -15,10 +15,10 @@ pub struct Reading {
     pub rounds: usize,
 }
 
-/// What a reading is of.
+/// The subject of a reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// The profile's key, or a name of its own for what is divided among several.
+    /// The profile's key, or a name of its own for a figure that is divided among several.
     pub key: &'static str,
     /// How it was measured.
     pub how: &'static str,
@@ -27,14 +27,14 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A reading of what `key` names.
+    /// A reading for the number `key`.
     pub fn new(key: &'static str, how: &'static str, reading: Reading) -> Self {
         Figure { key, how, reading }
     }
 }
 
 impl Reading {
-    /// The median and quartiles of what each of the rounds (one or more) took, in ns.
+    /// The median and quartiles of the times of the rounds (one or more), in ns.
     pub fn of(times: impl IntoIterator<Item = f64>) -> Self {
         let mut times: Vec<f64> = times.into_iter().collect();
         times.sort_by(f64::total_cmp);
@@ -61,7 +61,7 @@ impl Reading {
         Reading::of((0..rounds).map(|_| round()))
     }
 
-    /// What is left when `other` is part of it; none if noise leaves nothing.
+    /// The rest when `other` is part of it; none if noise leaves nothing.
     pub fn minus(self, other: Reading) -> Option<Reading> {
         let rest = Reading {
             median: self.median - other.median,

@@ -1,4 +1,4 @@
-//! What interrupting another CPU adds to taking a right from a page.
+//! The additional cost of interrupting another CPU when taking a right from a page.
 
 use super::mapping::Mapping;
 use super::{Computer, Figure, Reading, join, pinned};
@@ -77,7 +77,7 @@ impl Company {
         Ok(Company { turns, thread })
     }
 
-    /// Waits until it takes a turn: somebody else may have its CPU.
+    /// Waits until it takes a turn: another task may have its CPU.
     fn wait(&self) {
         let seen = self.turns.load(Relaxed);
         while self.turns.load(Relaxed) == seen {

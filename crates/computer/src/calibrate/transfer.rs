@@ -33,7 +33,7 @@ pub fn measure(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The line that is sent, apart from what a prefetcher fetches with it.
+/// The line that is sent, apart from lines that a prefetcher fetches with it.
 #[repr(align(256))]
 struct Ball(AtomicBool);
 
@@ -41,12 +41,12 @@ impl Ball {
     /// Waits until the ball is on the side `from`, and sends it to the other.
     fn hit(&self, from: bool) {
         let Ball(side) = self;
-        // AcqRel: each hit sees what the other side did before its own.
+        // AcqRel: each hit sees the other side's stores before its own.
         while side.compare_exchange(from, !from, AcqRel, Relaxed).is_err() {}
     }
 }
 
-/// What one way took in each round, in ns.
+/// The time of one way in each round, in ns.
 fn ping_pong((here, there): (usize, usize), rounds: usize) -> io::Result<Vec<f64>> {
     let ball = Arc::new(Ball(AtomicBool::new(true)));
     let theirs = Arc::clone(&ball);

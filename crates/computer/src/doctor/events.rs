@@ -1,4 +1,4 @@
-//! What the kernel and the CPU can report.
+//! The events that the kernel and the CPU can report.
 
 use super::{Finding, Host};
 use std::io;

@@ -9,11 +9,11 @@ use std::{env, fs, io};
 /// How long the load of others is watched.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// A computer, and what a process on it sees.
+/// A computer, and a process's view of it.
 pub struct Host {
-    /// What stands for `/`.
+    /// The directory that stands for `/`.
     root: PathBuf,
-    /// What results record of it.
+    /// The environment that results record.
     pub environment: Environment,
     /// Where temporary files go.
     pub temporary: PathBuf,
@@ -40,7 +40,7 @@ impl Host {
         }
     }
 
-    /// The one whose files are copied to `root`; nothing but those files is looked at.
+    /// The one whose files are copied to `root`; only those files are read.
     pub fn below(root: &Path, window: Duration) -> Self {
         let tool = Tool {
             version: env!("CARGO_PKG_VERSION"),

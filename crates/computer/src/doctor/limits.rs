@@ -1,4 +1,4 @@
-//! What the system lets this process have.
+//! The limits that the system sets this process.
 
 use super::{Finding, Host};
 use bench::MAX_TASKS;
@@ -26,7 +26,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
     ]
 }
 
-/// What page_fault3 with a task on each CPU writes.
+/// The disk space that page_fault3 with a task on each CPU writes.
 fn disk(host: &Host) -> Finding {
     const NAME: &str = "temporary files";
     let directory = host.temporary.display();
@@ -63,7 +63,7 @@ fn free(directory: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Compares a line of /proc/self/limits with what most tasks would need.
+/// Compares a line of /proc/self/limits with the need of most tasks.
 fn limit(
     host: &Host,
     name: &'static str,

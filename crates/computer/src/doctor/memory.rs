@@ -1,4 +1,4 @@
-//! Memory, and what the kernel does with it by itself.
+//! Memory, and the kernel's own activity on it.
 
 use super::{Finding, Host};
 
@@ -54,7 +54,7 @@ fn balancing(host: &Host) -> Finding {
     }
 }
 
-/// What page_fault1 with a task on each CPU needs.
+/// The memory that page_fault1 with a task on each CPU needs.
 fn free(host: &Host) -> Finding {
     const NAME: &str = "free memory";
     let available = host.field("proc/meminfo", "MemAvailable");

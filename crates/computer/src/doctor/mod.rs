@@ -1,4 +1,4 @@
-//! Whether one can measure on a computer, and what to change if not.
+//! Whether a computer is fit for measurements, and the changes needed if not.
 //!
 //! One file for each group of checks. They read below a root and change nothing.
 
@@ -18,7 +18,7 @@ pub use host::Host;
 
 use serde::Serialize;
 
-/// What was found of one thing.
+/// The state of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -45,13 +45,13 @@ impl State {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename = "finding")]
 pub struct Finding {
-    /// What.
+    /// Its name.
     pub name: &'static str,
     /// How it is.
     pub state: State,
-    /// What was found, and why it matters.
+    /// The finding, and why it matters.
     pub found: String,
-    /// The command to type, or what else to do; none if all is well.
+    /// The command to type, or another remedy; none if all is well.
     pub advice: Option<String>,
 }
 

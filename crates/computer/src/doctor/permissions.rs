@@ -1,4 +1,4 @@
-//! What this user may see of the kernel.
+//! The parts of the kernel that this user may see.
 
 use super::{Finding, Host};
 
@@ -10,7 +10,7 @@ const CAP_PERFMON: u32 = 38;
 /// KiB of sample buffers for each CPU: three of 2 MiB, and their headers.
 const BUFFERS: i64 = 8192;
 
-/// What the process may do.
+/// The process's rights.
 struct Rights {
     user: String,
     effective: u64,
@@ -36,7 +36,7 @@ impl Rights {
     }
 }
 
-/// Capabilities, and the settings that bind who lacks them.
+/// Capabilities, and the settings that bind processes without them.
 pub fn check(host: &Host) -> Vec<Finding> {
     let rights = Rights::of(host);
     vec![

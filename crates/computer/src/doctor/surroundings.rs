@@ -1,4 +1,4 @@
-//! What the computer is in, and who else is on it.
+//! The computer's surroundings, and other users of it.
 
 use super::{Finding, Host};
 use std::path::Path;
@@ -91,7 +91,7 @@ fn load(host: &Host) -> Finding {
         (false, true) => Finding::change(
             NAME,
             found,
-            "stop what `top -b -n 1 -o %CPU | head -20` shows",
+            "stop the programs that `top -b -n 1 -o %CPU | head -20` shows",
         ),
         (false, false) => Finding::change(NAME, found, "stop the host's other guests"),
     }

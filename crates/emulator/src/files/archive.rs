@@ -13,7 +13,7 @@ const FILE: u32 = 0o100_000;
 const TEXT: u32 = FILE | 0o644;
 
 impl Files {
-    /// Writes the archive, folders before what is in them.
+    /// Writes the archive, folders before their contents.
     ///
     /// # Errors
     /// Fails if a file cannot be read or is too large for the format, or the archive cannot be written.

@@ -173,8 +173,7 @@ fn utf8(path: &Path, name: Option<String>) -> Result<String, Error> {
     name.ok_or_else(|| Error::unusable(path, "names in a guest's archive are UTF-8"))
 }
 
-/// Whether a program runs without shared libraries; what is no program of this architecture's does not count as one that
-/// needs them.
+/// Whether a program runs without shared libraries; a file that is no ELF file counts as one.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or is a program of another architecture.

@@ -24,7 +24,7 @@ impl Case {
         format!("abi/{}", self.name.replace(' ', "-"))
     }
 
-    /// What it is started with, on this computer as in a guest; the name first.
+    /// Its arguments, on this computer as in a guest; the name first.
     pub fn arguments(&self) -> Vec<OsString> {
         let words: &[&str] = match &*self.source {
             "start" => &["start", "one", "", "two words", "a\nline"],

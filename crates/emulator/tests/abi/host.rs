@@ -35,7 +35,7 @@ impl Host {
         self.folder().join("bin")
     }
 
-    /// What a case prints here, in the surroundings that it has in a guest.
+    /// The output of a case here, in the surroundings that it has in a guest.
     pub fn run(&self, case: &Case) -> Outcome {
         let mut command = match case.is_script {
             true => {

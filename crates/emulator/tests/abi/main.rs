@@ -2,7 +2,7 @@
 //!
 //! Each program of `abi/` is static, built with musl and with glibc; the scripts are busybox's. `abi/not-yet` lists those that
 //! the kernel cannot run yet. With `SCALEVM_GUEST=vmlinuz` in the environment the guest is that Linux, on which all must pass:
-//! so one sees that a difference is the kernel's and not the program's.
+//! so a difference is known to be the kernel's and not the program's.
 
 mod case;
 mod host;
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// What a program printed, and its exit status as a shell says it.
+/// A program's output, and its exit status as a shell gives it.
 #[derive(PartialEq, Eq)]
 pub struct Outcome {
     text: String,

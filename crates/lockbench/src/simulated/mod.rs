@@ -12,9 +12,9 @@
 //! | [`JITTER`] | ± 20 % | of the private work, drawn anew each time |
 //!
 //! A run goes through windows, each as long as all before it, until one holds
-//! [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So what came
-//! before, the queue's filling, is discarded, and what counts is many times as long as
-//! the queue takes to drain. Readers only read the lines, and together.
+//! [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So the filling of the
+//! queue is discarded, and the window that counts is many times as long as the queue takes to
+//! drain. Readers only read the lines, and together.
 
 mod run;
 
@@ -39,7 +39,7 @@ pub const DRAINS: u64 = 20;
 /// Operations in the window that counts, at least.
 pub const ENOUGH: u64 = 2_000;
 
-/// What one number of CPUs reaches.
+/// The results for one number of CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// How many CPUs; they are the first of the machine.

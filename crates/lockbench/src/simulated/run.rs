@@ -16,7 +16,7 @@ const WINDOWS: u32 = 27;
 /// Operations before the time of one CPU alone is taken, and those it is taken of.
 const ALONE: (u64, u64) = (100, 1_000);
 
-/// What the CPUs of a run did in the window that counts.
+/// The CPUs' operations in the window that counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sums {
     /// Its length in simulated seconds.
@@ -32,14 +32,14 @@ impl Sums {
     }
 }
 
-/// The lock and what it protects, each on lines of its own.
+/// The lock and the lines that it protects, each on lines of its own.
 struct Site<S> {
     subject: Padded<S>,
     /// Operations so far, [`LINES`] times over.
     lines: [Padded<<Sim as Atomics>::Cell<u64>>; LINES],
 }
 
-/// What the host and the CPUs tell each other; costs no simulated time.
+/// Messages between the host and the CPUs; they cost no simulated time.
 struct Board {
     stop: AtomicBool,
     operations: Vec<AtomicU64>,
@@ -119,7 +119,7 @@ fn machine(profile: &Profile, seed: u64) -> Result<Sim, String> {
     Sim::new(options).map_err(|error| error.to_string())
 }
 
-/// What a CPU says, in memory that outlives its machine.
+/// A CPU's report, in memory that outlives its machine.
 fn kept(said: Result<(), String>) -> Result<(), String> {
     said.map_err(|why| why.as_str().to_owned())
 }
@@ -127,7 +127,7 @@ fn kept(said: Result<(), String>) -> Result<(), String> {
 /// Nanoseconds of one operation on one CPU, nothing inside.
 ///
 /// # Errors
-/// What went wrong.
+/// The error.
 pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
     let sim = machine(profile, 0)?;
     let cpus = sim.cpus();
@@ -149,10 +149,10 @@ pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
     kept(verified).map(|()| nanoseconds)
 }
 
-/// What `cpus` CPUs reach together; the windows are described in [`super`].
+/// The rates of `cpus` CPUs together; the windows are described in [`super`].
 ///
 /// # Errors
-/// What went wrong.
+/// The error.
 pub fn contended<S: Subject>(profile: &Profile, cpus: usize, seed: u64) -> Result<Sums, String> {
     let sim = machine(profile, seed)?;
     let site = {

@@ -1,4 +1,4 @@
-//! What curves say, and that locks which do not work are noticed here, too.
+//! The curves, and that broken locks are noticed here, too.
 
 use super::run::{Sums, contended};
 use super::*;

@@ -88,8 +88,8 @@ impl Attributes {
     }
 }
 
-/// Asks for stacks, and for what it takes to unwind user functions without a frame pointer: registers, and
-/// `words` from the top of the stack.
+/// Asks for stacks, and for all that unwinding user functions without a frame pointer needs: registers,
+/// and `words` from the top of the stack.
 fn with_stack(attr: &mut sys::perf_event_attr, words: usize) {
     attr.sample_type |= u64::from(
         sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,

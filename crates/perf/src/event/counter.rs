@@ -5,7 +5,7 @@ use perf_event_open_sys::{bindings as sys, ioctls, perf_event_open};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// What an event observes.
+/// The target of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Everything that runs on the CPU.

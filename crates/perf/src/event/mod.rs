@@ -13,7 +13,7 @@ pub(crate) use record::Decoder;
 pub(crate) use ring::Ring;
 pub(crate) use tracefs::{Tracefs, Tracepoints};
 
-/// What an event's samples are.
+/// The kind of an event's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Ticks of a clock, with a stack.
@@ -87,7 +87,7 @@ impl<const N: usize> From<[u64; N]> for Chain {
     }
 }
 
-/// What happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
     Sample {

@@ -75,7 +75,7 @@ const LOCKS: &[(&str, &str)] = &[
 /// own.
 const THEMSELVES: &[&str] = &["pthread_mutex", "std::sync::Mutex", "futex"];
 
-/// What a stack off CPU waits for, if it waits on a futex.
+/// The lock that a stack off CPU waits for, if it waits on a futex.
 pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
     let waits = stack.kernel.iter().any(|frame| any(WAITING, frame));
     waits.then(|| Wanted {

@@ -2,7 +2,7 @@
 
 use super::matches;
 
-/// Functions of locks and of their tracing. One kernel inlines what another has as a function.
+/// Functions of locks and of their tracing. One kernel inlines functions that another does not.
 const MACHINERY: &[&str] = &[
     // Tracing.
     "__traceiter_*",

@@ -31,7 +31,7 @@ enum Spin {
     Sleeping,
 }
 
-/// What a stack spins for, if it does, by its kernel frames from the leaf.
+/// The lock that a stack spins for, if it does, by its kernel frames from the leaf.
 pub(crate) fn spinning(frames: &[String]) -> Option<Wanted> {
     let at = frames.iter().position(|frame| spin(frame).is_some());
     let kind = match at {

@@ -16,7 +16,7 @@ const UNPRIVILEGED_PAGES: usize = 64;
 pub(crate) struct Opened {
     pub clock: Clock,
     pub decoder: Decoder,
-    /// What is not available, and how to allow it.
+    /// The unavailable parts, and how to allow them.
     pub missing: Vec<String>,
     pub rings: Vec<Ring>,
     /// Events to poll, one per ring: those that report births, deaths, names and mappings, interleaved with

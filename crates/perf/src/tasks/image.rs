@@ -60,7 +60,7 @@ impl Image {
         }
     }
 
-    /// Adds a mapping, which hides what was there.
+    /// Adds a mapping, which hides earlier ones in its range.
     pub fn map(&mut self, mapping: &Mapping, files: &mut Files) {
         let place = Place {
             file: files.number(&mapping.path),

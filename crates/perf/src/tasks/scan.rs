@@ -1,4 +1,4 @@
-//! What /proc tells of processes that already run.
+//! /proc's record of processes that already run.
 
 use super::{Files, Image, Process};
 use crate::event::Mapping;

@@ -26,12 +26,12 @@ const LOCKING: &[&str] = &[
     "lock_slow",
 ];
 
-/// What a graph shows.
+/// A graph's content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
     /// Where time went; colours tell kernel, program and locks apart.
     Time,
-    /// What changed; colours tell more from less.
+    /// The changes; colours tell more from less.
     Change,
 }
 

@@ -12,7 +12,7 @@ use stats::usl::Law;
 pub struct Chart {
     /// The workload.
     pub workload: String,
-    /// What its tasks are.
+    /// The tasks' kind.
     pub mode: Mode,
     /// The simulated machine, if it is one.
     pub machine: Option<String>,
@@ -50,11 +50,11 @@ pub struct Dot {
     pub band: Option<(f64, f64)>,
     /// The number of values.
     pub count: usize,
-    /// What each value is.
+    /// The kind of each value.
     pub basis: Basis,
 }
 
-/// What a mean is taken over.
+/// The basis of a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     /// Runs.
@@ -65,7 +65,7 @@ pub enum Basis {
     Samples,
 }
 
-/// What a chart shows.
+/// The identity of a chart.
 type Key = (String, Mode, Option<String>, String);
 
 /// A system's runs in one file under one label.
@@ -206,7 +206,7 @@ fn dot(tasks: u32, runs: &[&Run]) -> Dot {
     }
 }
 
-/// The independent rates and what they are: each simulated sample has a machine of its own, samples of a
+/// The independent rates and their kind: each simulated sample has a machine of its own, samples of a
 /// real run do not.
 pub fn values(runs: &[&Run]) -> (Vec<f64>, Basis) {
     let samples = || runs.iter().flat_map(|run| run.totals.clone()).collect();

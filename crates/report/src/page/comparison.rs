@@ -7,13 +7,13 @@ use stats::ministat::{Dataset, Options, report};
 use stats::record::{Run, Subject};
 use stats::verdict::{Better, Rule, Verdict, judge};
 
-/// The smallest difference that matters, as in `compare`: the model cannot rank what lies closer.
+/// The smallest difference that matters, as in `compare`: the model cannot rank closer rates.
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 
 /// Two sides.
 pub struct Comparison {
-    /// One line on what was run.
+    /// One line on the workload.
     pub about: String,
     /// Where the sides come from.
     pub origin: Origin,
@@ -25,9 +25,9 @@ pub struct Comparison {
     pub better: Better,
     /// The base.
     pub before: Side,
-    /// What is judged.
+    /// The side that is judged.
     pub after: Side,
-    /// What each number is.
+    /// The kind of each number.
     pub basis: Basis,
     /// Whether the sides took turns.
     pub interleaved: bool,
@@ -276,7 +276,7 @@ fn table(before: &Side, after: &Side) -> Option<String> {
     report(&[set(before)?, set(after)?], &Options::default()).ok()
 }
 
-/// What two systems ran: `mmap1 on freebsd-96 (2x24x2), 96 processes`.
+/// The runs of two systems: `mmap1 on freebsd-96 (2x24x2), 96 processes`.
 fn about(point: &Subject) -> String {
     let machine = on_machine(machine(point).as_deref());
     format!("{}{machine}, {}", point.workload, mode_count(point))

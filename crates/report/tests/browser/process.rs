@@ -94,7 +94,7 @@ impl Process {
         }
     }
 
-    /// The next message; records what went wrong.
+    /// The next message; records an error.
     fn receive(&mut self) -> Value {
         let message = self.socket.read().expect("Chromium answers");
         let text = message.to_text().expect("text");

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `check races --help` begins with.
+/// The beginning of `check races --help`.
 const RACES_ABOUT: &str = "\
 Search for schedules that break locks, epochs or the VM
 
@@ -18,7 +18,7 @@ callbacks of epochs, contents of memory, translations used after their frames we
 freed, owners of frames, lost wake-ups and other deadlocks, livelocks. The same seed gives
 the same run. Exit code 1 if something fails, or a planted bug is not found.";
 
-/// What `check conflicts --help` begins with.
+/// The beginning of `check conflicts --help`.
 const CONFLICTS_ABOUT: &str = "\
 Find cache lines that operations share although they commute
 
@@ -28,7 +28,7 @@ other, each socket's its own, under the preset's scheduler. A conflict is a line
 written and the other has touched. Exit code 1 if the default VM has one that is not listed as
 known, or lacks one that is; the baselines' are only shown.";
 
-/// What `check fuzz --help` begins with.
+/// The beginning of `check fuzz --help`.
 const FUZZ_ABOUT: &str = "\
 Compare the VM with a naive model while memory is short and things fail
 
@@ -38,7 +38,7 @@ may be refused then, and must have changed nothing; in the end nothing may be lo
 A sequence says what is scarce when, so --replay fails in the same place. Exit code 1 if something
 differs, a sequence takes longer than --limit, or a planted bug is not found.";
 
-/// What `check model --help` begins with.
+/// The beginning of `check model --help`.
 const MODEL_ABOUT: &str = "\
 Compare the VM with a naive model, operation by operation
 
@@ -47,7 +47,7 @@ several processes and files, played one operation at a time; each on some CPU of
 machine whose TLBs are modelled. The first difference is made short and printed, as text that
 --replay plays again. Exit code 1 if something differs, or a planted bug is not found.";
 
-/// What `check oracle --help` begins with.
+/// The beginning of `check oracle --help`.
 const ORACLE_ABOUT: &str = "\
 Compare the VM with the kernel of this computer, operation by operation
 
@@ -63,7 +63,7 @@ pub struct CheckArgs {
     pub what: Check,
 }
 
-/// What to check.
+/// The check.
 #[derive(Subcommand)]
 pub enum Check {
     /// Find cache lines that operations share although they commute
@@ -94,7 +94,7 @@ pub struct ConflictsArgs {
     pub json: bool,
 }
 
-/// What `check fuzz`, `check model` and `check oracle` have in common.
+/// The options that `check fuzz`, `check model` and `check oracle` share.
 #[derive(Args)]
 pub struct SequencesArgs {
     /// Compare at least N operations [default: 100000]

@@ -9,11 +9,11 @@ use clap::Args;
 use stats::ministat::{Column, Confidence, Options, Plot};
 use std::time::Duration;
 
-/// What `compare --help` begins with.
+/// The beginning of `compare --help`.
 pub const LONG_ABOUT: &str = "\
 Compare result files, or interleaved runs of two systems or commands
 
-  compare A.txt B.txt…           files of one number a line: what ministat prints
+  compare A.txt B.txt…           files of one number a line: ministat's report
   compare A.json B.json…         files that `run --json` or `sweep --json` has written
   compare --workload W A B       two systems or presets (see `scalevm list`)
   compare --command 'A' 'B'      two shell commands, by how often each completes
@@ -25,8 +25,8 @@ faster, slower, no difference shown (any is below the minimum effect), or
 inconclusive (need about k more runs), always of B against A.
 
 Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (a
-self-test: too many false alarms), 4 a task or command failed, 130 interrupted (what
-was finished is judged).";
+self-test: too many false alarms), 4 a task or command failed, 130 interrupted (the
+finished runs are judged).";
 
 /// `compare`.
 #[derive(Args)]
@@ -76,7 +76,7 @@ pub struct CompareArgs {
     /// How runs are made.
     #[command(flatten, next_help_heading = "Runs")]
     pub measuring: MeasuringArgs,
-    /// What is shown of the numbers.
+    /// The parts of the numbers' table.
     #[command(flatten, next_help_heading = "As in ministat")]
     pub table: TableArgs,
 }
@@ -88,7 +88,7 @@ pub struct MeasuringArgs {
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks(),
         conflicts_with = "command")]
     pub tasks: u32,
-    /// What all operands run on; presets imply `hosted`
+    /// The system of all operands; presets imply `hosted`
     #[arg(long, value_name = "SYSTEM", conflicts_with = "command", value_parser = system())]
     pub on: Option<On>,
     /// Tasks are processes, each with its own address space (default)

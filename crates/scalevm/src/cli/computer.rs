@@ -11,7 +11,7 @@ pub struct CalibrateArgs {
     /// The profile's name
     #[arg(long, value_name = "NAME", default_value = "this-computer", value_parser = name)]
     pub name: String,
-    /// The built-in machine that says what this computer does not show
+    /// The built-in machine that supplies the numbers this computer does not show
     #[arg(long, value_name = "MACHINE", default_value = NEAREST, value_parser = machines())]
     pub base: String,
     /// Write the profile there (default: to stdout)
@@ -22,7 +22,7 @@ pub struct CalibrateArgs {
     pub quick: bool,
 }
 
-/// What `doctor --help` begins with.
+/// The beginning of `doctor --help`.
 pub const DOCTOR_ABOUT: &str = "\
 Check whether this computer is fit for measurements, and say what to change
 

@@ -27,14 +27,14 @@ pub fn definition() -> Command {
     negative(visible(Cli::command()))
 }
 
-/// The command line of this process; what to say instead if it asks for help or is wrong.
+/// The command line of this process; the text to print instead if it asks for help or has an error.
 pub fn parse() -> Result<Cli, clap::Error> {
     let mut all = negative(Cli::command());
     let matches = all.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut all))
 }
 
-/// Says it; the exit code.
+/// Prints it; returns the exit code.
 pub fn told(said: &clap::Error) -> Result<u8, Failure> {
     let printed = said.print();
     if !said.use_stderr() {
@@ -43,7 +43,7 @@ pub fn told(said: &clap::Error) -> Result<u8, Failure> {
     Ok(u8::try_from(said.exit_code()).unwrap_or(u8::MAX))
 }
 
-/// The same without what users are not meant to call: generators of completions show that too.
+/// The same without commands that are not for users: generators of completions show those too.
 fn visible(all: Command) -> Command {
     let shown = all.get_subcommands().filter(|one| !one.is_hide_set());
     let shown: Vec<Command> = shown.cloned().collect();
@@ -59,8 +59,8 @@ fn visible(all: Command) -> Command {
     command
 }
 
-/// Takes `-1` after an option for its value, and `-1,2` for its values, so that they are refused for what
-/// they are.
+/// Takes `-1` after an option for its value, and `-1,2` for its values, so that the refusal names
+/// them.
 fn negative(command: Command) -> Command {
     let with_values = |argument: Arg| {
         let takes = !argument.is_positional() && argument.get_action().takes_values();

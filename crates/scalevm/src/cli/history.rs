@@ -6,18 +6,18 @@ use bench::On;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What `history --help` begins with.
+/// The beginning of `history --help`.
 pub const HISTORY_ABOUT: &str = "\
 Show how stored results changed over time, or export them
 
   history DIR|FILE…              all that was kept by --store, or printed by --json
 
-A series is what was run (workload, system, build, tasks) on one machine; it has a
+A series is all runs of one subject (workload, system, build, tasks) on one machine; it has a
 line for each label (--label; by default the kernel's release on os, else scalevm's
 commit). The median is that of the runs of a label, with its 95 % interval; for a
 single run it is that of the samples, and the table says so. Each label is compared with
-the one before, in the words of `compare`. Below the table stands where the level changes
-from run to run, whatever the labels say, and what else changed there.
+the one before, in the words of `compare`. Below the table are the places where the level changes
+from run to run, whatever the labels say, and other changes there.
 
 Exit codes: 0 shown, whatever changed, 2 bad usage or input.";
 
@@ -30,7 +30,7 @@ pub struct HistoryArgs {
     /// Only this workload
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
-    /// Only what ran on this
+    /// Only results of this system
     #[arg(long, value_name = "SYSTEM", value_parser = system())]
     pub on: Option<On>,
     /// Only this build of our VM
@@ -63,12 +63,12 @@ pub enum Export {
     Csv,
 }
 
-/// What `report` does, at length.
+/// The long description of `report`.
 pub const REPORT_ABOUT: &str = "\
 Write results as one page of HTML: the verdict, curves, before and after, locks, flame graphs, \
 the machine, and how to repeat it all.
 
-FILES are what `run`, `sweep`, `compare` and `profile` write with --json, in any mixture, stores \
+FILES are output of `run`, `sweep`, `compare` and `profile` with --json, in any mixture, stores \
 (see --store of `run`), and folders that `profile` has written. Their order matters: of the files that hold runs of the same thing the \
 first is before and the last is after.";
 
@@ -81,7 +81,7 @@ pub struct ReportArgs {
     /// Where to write the page
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// Print one JSON object on what was written
+    /// Print one JSON object about the written page
     #[arg(long)]
     pub json: bool,
 }

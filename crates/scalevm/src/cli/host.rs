@@ -4,7 +4,7 @@ use clap::Args;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-/// `host`; nobody types this.
+/// `host`, which scalevm itself starts.
 #[derive(Args)]
 pub struct HostArgs {
     /// A shared object with a test case

@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `kernel --help` begins with.
+/// The beginning of `kernel --help`.
 pub const LONG_ABOUT: &str = "\
 Run programs on scalevm's own kernel, under QEMU
 
-Without a program the terminal becomes that of a shell, busybox's: Ctrl-C goes to what runs there, `exit` ends the \
+Without a program the terminal becomes that of a shell, busybox's: Ctrl-C goes to the program there, `exit` ends the \
 machine, and so does Ctrl-A followed by x. With a program, which is a static one of Linux's for x86-64, the machine \
 runs it and ends; its output is standard output, its exit code the command's. Ctrl-C ends the machine. A name without a \
 slash is one of busybox's programs, or one in /bin of --files. Standard input that is no terminal is read to its end before the \
@@ -18,13 +18,13 @@ machine starts. Exit code 125 if the kernel panics, or the machine stops without
 
 The kernel is built when it is first needed.";
 
-/// What `kernel compare --help` begins with.
+/// The beginning of `kernel compare --help`.
 const COMPARE_ABOUT: &str = "\
 Measure operations on scalevm's kernel and on Linux
 
 Both run the same static programs on the same emulated computer. Costs are instructions of one operation on one CPU, \
 counted by QEMU: the same in each run. Rates are by the clock, on 1 and 2 CPUs that run in parallel, and as noisy as this \
-computer. An operation that fails has no figure, and the reason is said.";
+computer. An operation that fails has no figure, and the reason is given.";
 
 /// `kernel`.
 #[derive(Args)]
@@ -42,7 +42,7 @@ pub struct KernelArgs {
     /// Which build of scalevm's VM the kernel has (see `scalevm list`)
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Put what is in DIR into the guest's root
+    /// Put the contents of DIR into the guest's root
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
     /// Add a disk for swap space
@@ -65,7 +65,7 @@ pub struct KernelArgs {
     pub program: Vec<OsString>,
 }
 
-/// What to do instead of running something.
+/// A command in place of running a program.
 #[derive(Subcommand)]
 pub enum KernelCommand {
     /// Measure operations on scalevm's kernel and on Linux

@@ -5,7 +5,7 @@ use baselines::selected::Preset;
 use clap::Args;
 use workloads::Workload;
 
-/// What `latency --help` begins with.
+/// The beginning of `latency --help`.
 pub const LONG_ABOUT: &str = "\
 Play a film beside a workload, and measure how late its frames are
 
@@ -17,7 +17,7 @@ takes then is not their doing, and is subtracted.";
 /// `latency`.
 #[derive(Args)]
 pub struct LatencyArgs {
-    /// What the other tasks run
+    /// The workload of the other tasks
     #[arg(value_name = "WORKLOAD", value_parser = workload(), default_value = "build")]
     pub workload: &'static Workload,
     /// How many tasks, the player among them
@@ -34,7 +34,7 @@ pub struct LatencyArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub frames: u32,
-    /// What the tasks are.
+    /// The tasks' kind.
     #[command(flatten)]
     pub what: TaskArgs,
     /// Print one JSON object

@@ -44,7 +44,7 @@ pub enum LocksOn {
 }
 
 impl LocksArgs {
-    /// Where to measure: as asked, or on the simulated machine if it is described.
+    /// Where to measure: as requested, or on the simulated machine if it is described.
     pub fn on(&self) -> LocksOn {
         let implied = match self.sim.machine.is_chosen() {
             true => LocksOn::Sim,
@@ -53,7 +53,7 @@ impl LocksArgs {
         self.on.unwrap_or(implied)
     }
 
-    /// The numbers of threads asked for, ascending and each once.
+    /// The requested numbers of threads, ascending and each once.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts: Vec<usize> = self.threads.iter().map(|&count| count as usize).collect();
         counts.sort_unstable();

@@ -1,10 +1,10 @@
-//! What manual pages have and `--help` has not: examples, and what exit codes mean.
+//! The parts of manual pages that `--help` lacks: examples, and the meanings of exit codes.
 
-/// What belongs on the page of one command.
+/// The page of one command.
 pub struct Page {
     /// The command, as its page is called: `scalevm-check-races`.
     pub command: &'static str,
-    /// What one may want, and the line that does it.
+    /// Aims, each with the line that reaches it.
     pub examples: &'static [(&'static str, &'static str)],
     /// Exit codes beside [`COMMON`].
     pub exits: &'static [(u8, &'static str)],
@@ -16,7 +16,7 @@ pub const COMMON: [(u8, &str); 3] = [
     (2, "Bad usage or input, or output that cannot be written."),
     (
         130,
-        "Interrupted (128 plus the signal); what was finished is kept.",
+        "Interrupted (128 plus the signal); finished results are kept.",
     ),
 ];
 
@@ -108,7 +108,7 @@ pub const PAGES: &[Page] = &[
         "scalevm-profile",
         &[
             (
-                "What holds four threads up:",
+                "The bottleneck of four threads:",
                 "scalevm profile mmap1 --threads -t 4",
             ),
             ("What a change did:", "scalevm profile --diff before after"),
@@ -204,7 +204,7 @@ pub const PAGES: &[Page] = &[
     page(
         "scalevm-check-conflicts",
         &[("Of one preset:", "scalevm check conflicts --vm freebsd-di")],
-        &[(1, "The default VM has a conflict."), FAILED],
+        &[(1, "The default VM differs from the list."), FAILED],
     ),
     page(
         "scalevm-check-fuzz",

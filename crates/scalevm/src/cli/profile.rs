@@ -27,7 +27,7 @@ const RING: u32 = PAGE * perf::Options::DEFAULT_RING;
 /// `profile`.
 #[derive(Args)]
 pub struct ProfileArgs {
-    /// What to profile.
+    /// The workload to profile.
     #[command(flatten)]
     pub what: Option<WorkloadArgs>,
     /// How many tasks
@@ -55,7 +55,7 @@ pub struct ProfileArgs {
 }
 
 impl ProfileArgs {
-    /// What to record, and how.
+    /// The options of the recording.
     pub fn options(&self) -> perf::Options {
         perf::Options {
             frequency: self.frequency,

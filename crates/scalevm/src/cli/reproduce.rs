@@ -5,12 +5,12 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use studies::{SYSTEMS, System, find};
 
-/// What `reproduce --help` begins with.
+/// The beginning of `reproduce --help`.
 pub const LONG_ABOUT: &str = "\
 Repeat the experiments of the case studies on simulated machines
 
 For each: the published figure, ours (the median over the random seeds of the simulation), the
-range over the corners, which are the extremes of what is not published of a machine (how long
+range over the corners, which are the extremes of a machine's unpublished properties (how long
 an owner keeps a line, and which CPU gets it next), the ratio, the expected error of such a
 prediction, whether it holds, and the seconds its runs took. Then scalevm's own design beside the
 one that the case study ended with, on 16, 96 and 384 CPUs. docs/studies has a page for each

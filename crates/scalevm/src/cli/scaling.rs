@@ -5,7 +5,7 @@ use baselines::selected::Preset;
 use clap::Args;
 use workloads::Workload;
 
-/// What `scaling --help` begins with.
+/// The beginning of `scaling --help`.
 pub const LONG_ABOUT: &str = "\
 Measure how workloads scale on simulated machines
 

@@ -67,7 +67,7 @@ impl MachineArgs {
         self.seed.unwrap_or(1)
     }
 
-    /// Whether a simulated machine is asked for.
+    /// Whether the options choose a simulated machine.
     pub fn is_chosen(&self) -> bool {
         self.machine.is_some() || self.topology.is_some()
     }

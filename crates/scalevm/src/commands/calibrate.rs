@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Rounds of a median, and of a quick one.
 const ROUNDS: (usize, usize) = (1001, 101);
 
-/// Measures, shows what on stderr, and writes the profile.
+/// Measures, shows the figures on stderr, and writes the profile.
 pub fn run(args: &CalibrateArgs) -> Result<u8, Failure> {
     let unusable = |error: sim::profile::ProfileError| Failure::Unavailable(error.to_string());
     let base = Profile::named(&args.base).map_err(unusable)?;

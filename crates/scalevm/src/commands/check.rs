@@ -1,4 +1,4 @@
-//! `scalevm check`: whether the VM does what it should.
+//! `scalevm check`: checks of the VM.
 
 use crate::cli::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
 use crate::output::checks::races::Row;
@@ -19,14 +19,14 @@ use std::{fs, process, thread};
 
 /// How long a check may take to end once a signal asks for it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often one looks whether a signal has come.
+/// How often to check for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Seeds of each scenario, and of each planted bug, if nothing is said.
 const SEEDS: u64 = 200;
 const SEEDS_PLANTED: u64 = 1000;
 
-/// Checks what is asked for. The exit code: 0 if nothing is broken, or every planted bug that was asked for is found;
+/// Runs the requested checks. The exit code: 0 if nothing is broken, or every requested planted bug is found;
 /// else 1.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     super::prepare()?;
@@ -44,7 +44,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Ends the command soon after a signal, even if what is checked hangs.
+/// Ends the command soon after a signal, even if a check hangs.
 fn end_when_asked() {
     loop {
         thread::sleep(LOOK);
@@ -162,7 +162,7 @@ impl Watch for Shown {
     }
 }
 
-/// Compares for so many operations, or `seconds`; whether nothing differs.
+/// Compares for so many operations, or `seconds`; returns whether nothing differs.
 fn compare(
     args: &SequencesArgs,
     seconds: Option<u64>,
@@ -212,7 +212,7 @@ fn broken(error: Broken) -> Failure {
     Failure::Broken(Box::new(error))
 }
 
-/// Searches the bugs of those `systems` that are asked for; whether all are found.
+/// Searches the requested `systems` for their bugs; returns whether all are found.
 fn planted(
     asked: &str,
     systems: impl Iterator<Item = Box<dyn System>>,

@@ -6,7 +6,7 @@ use computer::doctor::{Finding, Host, State, examine};
 use serde_json::json;
 use stats::Exit;
 
-/// Looks at this computer and prints what it finds.
+/// Examines this computer and prints the findings.
 pub fn run(args: &DoctorArgs) -> Result<u8, Failure> {
     let findings = examine(&Host::here());
     let count = |state| findings.iter().filter(|one| one.state == state).count();

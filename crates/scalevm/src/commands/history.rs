@@ -1,4 +1,4 @@
-//! `scalevm history`: what stored results say over time.
+//! `scalevm history`: how stored results changed over time.
 
 use super::compare::least_effect;
 use crate::cli::{Export, HistoryArgs};
@@ -34,7 +34,7 @@ pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Keeps what is asked for; it is an error if nothing is left.
+/// Keeps the requested series; it is an error if none is left.
 fn select(history: &mut History, args: &HistoryArgs) -> Result<(), Failure> {
     let series = &mut history.series;
     if series.is_empty() {
@@ -52,7 +52,7 @@ fn select(history: &mut History, args: &HistoryArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps the series whose `field` is `wanted`, or says which there are.
+/// Keeps the series whose `field` is `wanted`, or lists the available ones.
 fn keep(
     series: &mut Vec<Series>,
     what: &str,

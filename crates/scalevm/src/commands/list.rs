@@ -15,7 +15,7 @@ struct Item {
     shape: Option<String>,
 }
 
-/// Prints what there is to choose from.
+/// Prints the available choices.
 pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     let cores = places::cores().map_err(Failure::start("CPU affinity"))?;
     let here = item(

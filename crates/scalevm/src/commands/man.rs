@@ -27,7 +27,7 @@ pub fn run(args: &ManArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Prints what the shell reads.
+/// Prints the script that the shell reads.
 pub fn completions(args: &CompletionsArgs) -> Result<u8, Failure> {
     // To memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
@@ -36,7 +36,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Writes the page of `command`, and those of the commands below it.
+/// Writes the page of `command`, and the pages of its subcommands.
 fn write(command: &Command, directory: &Path) -> Result<(), Failure> {
     let path = directory.join(format!("{}.1", name(command)));
     let page = page(command).map_err(Failure::file(&path))?;
@@ -49,10 +49,10 @@ fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// The page: what `--help` says, and then examples and exit codes.
+/// The page: the text of `--help`, and then examples and exit codes.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    // What stands below `--help` is on the page as a section.
+    // The text below `--help` is on the page as a section.
     let without = command.clone().after_help(Resettable::Reset);
     Man::new(without).render(&mut page)?;
     let Some(manual) = PAGES.iter().find(|one| one.command == name(command)) else {

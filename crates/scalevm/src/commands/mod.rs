@@ -34,12 +34,12 @@ use stats::record::Subject;
 use std::path::Path;
 use std::time::Duration;
 
-/// Sets up what measuring commands share.
+/// Sets up the signal handler that measuring commands share.
 fn prepare() -> Result<(), Failure> {
     interrupt::install().map_err(Failure::start("signal handler"))
 }
 
-/// What to run on: as asked, or our VM if one of its presets is named.
+/// The system to run on: the requested one, or our VM if one of its presets is named.
 fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
     let on = match args.tasks.on {
         Some(On::Os) if preset_named => {
@@ -77,7 +77,7 @@ fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failu
     })
 }
 
-/// Refuses what says how to simulate where nothing is.
+/// Refuses options of the simulation where nothing is simulated.
 fn simulated_only(args: &SimArgs, simulated: bool) -> Result<(), Failure> {
     match args.given() {
         Some(option) if !simulated => Err(Failure::Unavailable(format!(
@@ -98,7 +98,7 @@ fn hosted_only(args: &CommonArgs, hosted: bool) -> Result<(), Failure> {
     }
 }
 
-/// What to run on `on`, as the user names it.
+/// The user's workload, to run on `on`.
 fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
     match (&args.workload, &args.command) {
         (Some(choice), _) => chosen(choice, on),
@@ -158,8 +158,8 @@ fn warn_if_crowded(on: On, tasks: usize) {
     }
 }
 
-/// Watches what others take of this computer before a measurement that takes a while, and says so if
-/// it is much: `machine` if that has been watched already.
+/// Watches the load of other processes on this computer before a measurement that takes a while, and
+/// warns if it is high: uses `machine` if the load has been watched already.
 fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
     if span < WORTH_A_LOOK {
         return;
@@ -179,7 +179,7 @@ fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
     }
 }
 
-/// A shorter measurement is a try, whose figures nobody quotes.
+/// A shorter measurement is a trial, whose figures do not matter.
 const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 
 /// The exit code after a measurement: 128 + signal if a signal cut it short.

@@ -9,7 +9,8 @@ use stats::Exit;
 use std::time::Instant;
 use studies::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
 
-/// Measures and shows; whether all holds is the exit code. A run that fails costs the figures made of it.
+/// Measures and shows; the exit code says whether all holds. A run that fails costs the figures made of
+/// it.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let began = Instant::now();
@@ -48,7 +49,7 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Says, once each, why runs came to nothing; the exit code, if any did.
+/// Says, once each, why runs failed; returns the exit code, if any did.
 fn failed(benches: &[Bench]) -> Option<u8> {
     let mut said: Vec<String> = Vec::new();
     let mut code = None;
@@ -63,11 +64,11 @@ fn failed(benches: &[Bench]) -> Option<u8> {
     code
 }
 
-/// A machine, and what is tried on it.
+/// A machine, and the systems tried on it.
 struct Bench {
     lab: Lab,
     systems: Vec<&'static System>,
-    /// With how many tasks what is beyond the case studies, and of which systems.
+    /// The numbers of tasks of figures beyond the case studies, and the systems of those figures.
     beyond: (Vec<usize>, Vec<&'static System>),
 }
 
@@ -90,7 +91,7 @@ impl Bench {
             .collect()
     }
 
-    /// What came out for `system`, if it was tried here.
+    /// The results for `system`, if it was tried here.
     fn rows(&self, system: &System) -> Result<Vec<Row>, Failure> {
         let is_among = |systems: &[&System]| systems.iter().any(|one| one.name == system.name);
         let mut rows = match is_among(&self.systems) {
@@ -106,7 +107,7 @@ impl Bench {
     }
 }
 
-/// The systems asked for, each once, in the order of the list.
+/// The requested systems, each once, in the order of the list.
 fn chosen(asked: &[&'static System]) -> Vec<&'static System> {
     let asked = |name: &str| asked.is_empty() || asked.iter().any(|one| one.name == name);
     let all = SYSTEMS.iter();
@@ -125,7 +126,7 @@ fn effort(args: &ReproduceArgs) -> Effort {
     }
 }
 
-/// The machines: the one asked for, or those the systems name and those beyond.
+/// The machines: the requested one, or those that the systems name and those beyond.
 fn benches(
     systems: &[&'static System],
     args: &ReproduceArgs,

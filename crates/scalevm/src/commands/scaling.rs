@@ -10,7 +10,7 @@ use sim::profile::Profile;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Those that are shown if no others are asked for.
+/// The default workloads.
 const WORKLOADS: [&str; 8] = [
     "mmap1",
     "mmap2",
@@ -25,7 +25,7 @@ const WORKLOADS: [&str; 8] = [
 /// Iterations of a task alone by which it is known how long one takes.
 const TRIED: u64 = 32;
 /// How many iterations a run is to last, and the bounds of that time for up to [`USUAL`] tasks: more of
-/// them take longer to come past what all do once, at the same time.
+/// them take longer to get past the part that all do once, at the same time.
 const ITERATIONS: u32 = 20;
 const SHORTEST: Duration = Duration::from_micros(400);
 const LONGEST: Duration = Duration::from_millis(40);
@@ -67,7 +67,7 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// What is to be run.
+/// The runs to make.
 fn rows(args: &ScalingArgs) -> Vec<Row> {
     let usual = || WORKLOADS.iter().filter_map(|name| workloads::find(name));
     let workloads = match args.workloads.as_slice() {

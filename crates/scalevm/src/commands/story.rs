@@ -159,7 +159,7 @@ fn simulate(
     Ok(())
 }
 
-/// Keeps what the first and the last build do on all simulated CPUs: for the page's flame
+/// Keeps profiles of the first and the last build on all simulated CPUs: for the page's flame
 /// graphs and their difference.
 fn profiles(workload: &'static Workload, out: &mut BufWriter<File>) -> Result<(), Failure> {
     let plan = Plan {
@@ -263,7 +263,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
     Ok(used)
 }
 
-/// Whose the locks of a class are.
+/// The owner of the locks of a class.
 fn shared_by(class: &str) -> &'static str {
     match class {
         "space map" | "pmap" | "slot" | "heap end" => "the process",

@@ -75,21 +75,21 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
             why::explain(&sweep, &series, common)?;
         }
     }
-    // What was finished has been shown; now the reason why there is not more.
+    // The finished points have been shown; now the reason why there are no more.
     failure.map_or_else(|| Ok(super::finished()), Err)
 }
 
-/// What one curve is of.
+/// The subject of one curve.
 pub struct Side {
-    /// The name of the system, or of the preset that was asked for.
+    /// The name of the system, or of the requested preset.
     pub label: &'static str,
     /// The system.
     pub system: System,
 }
 
 impl Side {
-    /// What a sample with so many tasks costs beside one with a single task: simulating takes as long
-    /// as there are CPUs at work, on a real machine a sample takes its time.
+    /// The cost of a sample with so many tasks relative to one with a single task: simulating takes
+    /// as long as there are CPUs at work, on a real machine a sample takes its time.
     fn work(&self, tasks: usize) -> u64 {
         self.system.simulated().map_or(1, |_| tasks as u64)
     }
@@ -97,9 +97,9 @@ impl Side {
 
 /// Curves to be measured together.
 pub struct Sweep {
-    /// What runs.
+    /// The workload.
     pub workload: Job,
-    /// What the tasks are.
+    /// The tasks' kind.
     pub mode: Mode,
     /// How long each point takes.
     pub schedule: Schedule,
@@ -110,7 +110,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// What is run with so many tasks.
+    /// The plan of a run with so many tasks.
     fn plan(&self, tasks: usize) -> Plan {
         Plan {
             workload: self.workload,
@@ -121,8 +121,8 @@ impl Sweep {
     }
 
     /// Measures all points, those of one number of tasks in turn, so that a drift of the
-    /// machine meets all curves alike. Writes records if wanted. Returns what was
-    /// finished, and why that is not all.
+    /// machine meets all curves alike. Writes records if wanted. Returns the finished
+    /// points, and the reason if some are missing.
     pub fn measure(
         &mut self,
         mut records: Option<(&mut Sink<'_>, &mut Environment)>,
@@ -184,7 +184,7 @@ impl Sweep {
 }
 
 impl Sweep {
-    /// Names what holds each simulated curve up at its most tasks.
+    /// Names the bottleneck of each simulated curve at its most tasks.
     pub fn explain(&self, series: &[Series], json: bool) -> Result<(), Failure> {
         for (side, one) in self.sides.iter().zip(series) {
             let (Some(simulated), Some(last)) = (side.system.simulated(), one.points.last()) else {
@@ -220,7 +220,7 @@ fn show(workload: Job, args: &SweepArgs, series: &[Series]) {
     curves::print(series);
 }
 
-/// Prints what a curve does as one line of JSON.
+/// Prints a curve's shape as one line of JSON.
 fn print_shape(sweep: &Sweep, one: &Series) {
     if let Some(mut shape) = shape::json(&one.curve()) {
         shape["kind"] = "curve".into();

@@ -19,12 +19,12 @@ pub struct Series {
 pub struct Point {
     /// How many tasks.
     pub tasks: usize,
-    /// What was measured.
+    /// The measurement.
     pub outcome: Outcome,
 }
 
 impl Series {
-    /// Tasks and operations a second, for those who draw or judge.
+    /// Tasks and operations a second, for drawing or judging.
     pub fn curve(&self) -> Vec<(usize, f64)> {
         let figure = |outcome: &Outcome| match self.simulated {
             true => outcome.spread().map(|[_, median, _]| median),
@@ -37,7 +37,7 @@ impl Series {
     }
 }
 
-/// Table, plot, and what the curves do.
+/// Table, plot, and the curves' shapes.
 pub fn print(series: &[Series]) {
     format::print(&table(series));
     print!("{}", plot::curves(series));

@@ -1,7 +1,7 @@
 //! Files and directories that the user names for results.
 //!
-//! A regular file is replaced as a whole, so that nobody reads half of it; links are followed, and
-//! what is no regular file (a terminal, a pipe, `/dev/null`) is written through, never replaced.
+//! A regular file is replaced as a whole, so that no reader sees half of it; links are followed,
+//! and other files (a terminal, a pipe, `/dev/null`) are written through, never replaced.
 
 use bench::Failure;
 use std::ffi::{CString, OsString};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const LINKS: usize = 40;
 
 /// Fails as [`write()`] would, as far as can be told without writing: a measurement that takes long
-/// asks first.
+/// checks first.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let checked = target(path).and_then(|target| match fs::metadata(&target) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -40,7 +40,7 @@ pub fn check_directory(path: &Path) -> Result<(), Failure> {
 }
 
 /// Makes a directory of this name in the current one, with a number behind it if the name is taken:
-/// what is not asked for by name overwrites nothing.
+/// a directory that the user has not named overwrites nothing.
 pub fn new_directory(name: &str) -> Result<PathBuf, Failure> {
     let mut path = PathBuf::from(name);
     for number in 2.. {
@@ -54,7 +54,7 @@ pub fn new_directory(name: &str) -> Result<PathBuf, Failure> {
     unreachable!("some number is free")
 }
 
-/// Writes `bytes` to what `path` leads to.
+/// Writes `bytes` to the file that `path` leads to.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = target(path).and_then(|target| match fs::metadata(&target) {
         Ok(found) if stays(&target, &found) => through(&target, bytes),
@@ -64,7 +64,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(Failure::file(path))
 }
 
-/// Whether what is there keeps its place: others know it by another name, or it is no regular
+/// Whether the existing file keeps its place: it has another name, or it is no regular
 /// file, or nothing can be put beside it.
 fn stays(path: &Path, found: &Metadata) -> bool {
     let beside = accessible(parent(path), libc::W_OK | libc::X_OK);
@@ -76,7 +76,8 @@ fn through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Writes beside `path`, and then takes its place, with the permissions of what was there.
+/// Writes a file beside `path`, and then renames it to `path`, with the permissions of the old
+/// file.
 fn replace(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
@@ -90,7 +91,7 @@ fn replace(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<()> 
         fs::rename(&beside, path)
     })();
     if written.is_err() {
-        // What could not be written may not be there; what is there is of no use.
+        // The file may not exist; if it does it is incomplete.
         let _ = fs::remove_file(&beside);
     }
     written
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(reader.join().expect("a reader").expect("read"), "page");
         let kind = fs::symlink_metadata(&pipe).expect("a pipe").file_type();
         assert!(kind.is_fifo());
-        // By a link, so that what is replaced in error is not the device.
+        // By a link, so that a file replaced in error is not the device.
         let full = folder.path().join("full");
         symlink("/dev/full", &full).expect("a link");
         let error = write(&full, b"page").expect_err("it is full").to_string();

@@ -1,4 +1,4 @@
-//! The format of tables that was asked for.
+//! The requested format of tables.
 
 use crate::stdout;
 use clap::ValueEnum;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people, with all that is said beside them
+    /// For people, with the text beside them
     #[default]
     Text,
-    /// Tables of Markdown only; what else is said goes to standard error
+    /// Tables of Markdown only; other text goes to standard error
     Markdown,
     /// The same as comma-separated values, with plain numbers
     Csv,
@@ -21,7 +21,8 @@ pub enum Format {
 
 static CHOSEN: OnceLock<Format> = OnceLock::new();
 
-/// Chooses for the whole command. Lines of JSON are never moved: they are not asked for together.
+/// Chooses for the whole command. Lines of JSON stay where they are: the options exclude each
+/// other.
 pub fn choose(format: Format) {
     let format = *CHOSEN.get_or_init(|| format);
     if format != Format::Text {
@@ -52,7 +53,7 @@ pub fn print(table: &Table) {
     }
 }
 
-/// Prints a table that nothing is said about; an empty line parts it from the one before.
+/// Prints a table without text; an empty line parts it from the one before.
 fn data(table: &str) {
     static FOLLOWS: AtomicBool = AtomicBool::new(false);
     // Relaxed: one thread prints.
@@ -62,7 +63,7 @@ fn data(table: &str) {
     stdout::data(format_args!("{table}"));
 }
 
-/// Prints one of several tables: where nothing else is said each row names what it is of.
+/// Prints one of several tables: in formats without text around them each row names its table.
 pub fn print_of(what: &str, table: &Table) {
     if is_text() {
         return print(table);

@@ -10,7 +10,7 @@ use stats::history::{Against, Key, Line, Of, Series, Shift};
 use stats::verdict::Word;
 use stats::{Time, general};
 
-/// Prints a series: what it is of, a row for each label, and what changed.
+/// Prints a series: its subject, a row for each label, and the changes.
 pub fn print(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
     println!("{}", title(&series.key));
     format::print_of(&title(&series.key), &table(lines));

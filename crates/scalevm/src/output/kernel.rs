@@ -1,4 +1,4 @@
-//! What operations cost in guests.
+//! The costs of operations in guests.
 
 use super::table::{align_right, with_header};
 use super::{format, short};

@@ -12,7 +12,7 @@ struct Lock<'a> {
     about: &'static str,
     group: &'static str,
     ours: bool,
-    /// Null for what is not one object.
+    /// Null for a row that is not one object.
     bytes: Option<usize>,
     uncontended_ns: Option<f64>,
     contended: Vec<Contended>,
@@ -35,7 +35,7 @@ struct Contended {
     slow_unlock: Option<u64>,
 }
 
-/// Prints what was measured of a lock.
+/// Prints the figures of a lock.
 pub fn print(figures: &Figures) {
     let contended = figures.contended.iter().map(|contended| Contended {
         threads: contended.threads,

@@ -9,7 +9,7 @@ use textplots::{Chart, Plot, Shape};
 const WIDTH: u32 = 140;
 const HEIGHT: u32 = 48;
 
-/// What is drawn.
+/// A curve to draw.
 pub struct Curve {
     /// Its title.
     pub label: String,

@@ -11,7 +11,7 @@ const SHOWN: f64 = 0.001;
 /// So many rows at most.
 const ROWS: usize = 15;
 
-/// Prints what a run has shown.
+/// Prints the results of a run.
 pub fn print(plan: &Plan, profile: &Profile) {
     println!(
         "{} ({}), {} on {}",
@@ -65,26 +65,26 @@ fn spent(profile: &Profile, all: f64) -> String {
     let (busy, waits) = (part(&profile.busy), part(&profile.waits));
     match (profile.hidden.kernel, profile.hidden.waits) {
         (false, false) => format!("{busy} is busy, {waits} waits"),
-        (false, true) => format!("{busy} is busy; what waits is not known"),
+        (false, true) => format!("{busy} is busy; waits are not known"),
         (true, _) => format!(
-            "{busy} is busy outside of the kernel; what is in it, and what waits, is not known"
+            "{busy} is busy outside of the kernel; time in the kernel, and waits, are not known"
         ),
     }
 }
 
-/// What it costs to watch. Nothing runs faster for being watched: if it did, other things differed more.
+/// The cost of watching. Nothing runs faster for being watched: if it did, other things differed more.
 fn price(cost: f64) -> String {
     /// Below this, two runs of the same differ anyway.
     const NOISE: f64 = 0.02;
     match cost {
         NOISE.. => format!("watching costs {:.0} %", 100.0 * cost),
-        _ if cost > -NOISE => "what watching costs is less than two runs differ by".to_owned(),
-        _ => "the two runs differ by more than what watching costs, which is not known: the machine was not quiet"
+        _ if cost > -NOISE => "the cost of watching is less than the difference of two runs".to_owned(),
+        _ => "the two runs differ by more than the cost of watching, which is not known: the machine was not quiet"
             .to_owned(),
     }
 }
 
-/// What is doubtful or was not seen, on stderr: it is not data.
+/// Doubts and gaps, on stderr: they are not data.
 pub fn notes(notes: &[String]) {
     notes
         .iter()
@@ -125,7 +125,7 @@ fn locks(locks: &[&Lock]) -> Table {
     table
 }
 
-/// Prints what changed from one profile to another.
+/// Prints the changes from one profile to another.
 pub fn print_difference(difference: &Difference) {
     let mut table = with_header([
         "lock",

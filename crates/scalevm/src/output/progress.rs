@@ -73,7 +73,7 @@ impl Progress {
     }
 
     fn worked(&self, work: u64) {
-        // Relaxed: a figure for people, who see any order.
+        // Relaxed: a figure for people, whom no order misleads.
         let done = self.done.fetch_add(work, Relaxed) + work;
         let left = left(self.began.elapsed(), done, self.work);
         let text = left.map(|left| format!(", about {} left", time(left.as_secs_f64())));

@@ -7,7 +7,7 @@ use comfy_table::Table;
 use serde_json::json;
 use studies::{Aim, Class, Lab, Row, System, Unit, Verdict};
 
-/// Prints a table, one of what are checks of the instrument, and a line for each miss and each note.
+/// Prints a table, a table of checks of the instrument, and a line for each miss and each note.
 pub fn print(system: &System, lab: &Lab, rows: &[Row]) {
     if rows.is_empty() {
         return;

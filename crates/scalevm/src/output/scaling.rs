@@ -12,14 +12,14 @@ use sim::profile::Profile;
 use stats::record::Subject;
 use workloads::Workload;
 
-/// What scales: at least this part of linear.
+/// The part of linear from which a curve scales.
 const SCALES: f64 = 0.9;
 
 /// A workload at several numbers of tasks.
 pub struct Row {
     /// The workload.
     pub workload: &'static Workload,
-    /// What its tasks are.
+    /// The tasks' kind.
     pub mode: Mode,
     /// How the VM is built.
     pub vm: Preset,
@@ -33,10 +33,10 @@ pub struct Point {
     pub tasks: usize,
     /// Operations a second.
     pub rate: f64,
-    /// What so many tasks would do that do not meet, as many times what one does: threads of one
-    /// core are slower than it alone.
+    /// The rate that so many independent tasks would have, as a multiple of one task's: threads of
+    /// one core are slower than it alone.
     pub linear: f64,
-    /// What holds the tasks up.
+    /// The tasks' bottleneck.
     pub bottleneck: String,
 }
 
@@ -48,7 +48,7 @@ impl Row {
     }
 }
 
-/// Prints rates, ratios, and what is in the way.
+/// Prints rates, ratios, and bottlenecks.
 pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
     println!("Operations a second on {}:\n", profile.name);
     let rate = |_: &Row, point: &Point| Some(short(point.rate));
@@ -71,7 +71,7 @@ pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
     println!("\n{BANDS}");
 }
 
-/// The first point that is too low, and what part of linear it is.
+/// The first point that is too low, and its part of linear.
 fn first_below(row: &Row) -> Option<(&Point, f64)> {
     let parts = row
         .points

@@ -1,4 +1,4 @@
-//! What a curve does, in words: peak, plateau, knee, collapse, and the law it follows.
+//! A curve's shape, in words: peak, plateau, knee, collapse, and the law it follows.
 
 use super::short;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sim::profile::Profile;
 use std::ops::Range;
 
-/// What was found out of one lock.
+/// The figures of one lock.
 pub struct Figures {
     /// The lock.
     pub row: &'static Row,
@@ -20,7 +20,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// What is left of the peak at the last point.
+    /// The part of the peak that is left at the last point.
     pub fn kept(&self) -> Option<f64> {
         let rates = || self.points.iter().map(|point| point.throughput.median);
         let peak = rates().fold(0.0, f64::max);
@@ -39,7 +39,7 @@ impl Figures {
     }
 }
 
-/// A row for each lock: the median over the range at each number of CPUs; what is kept of
+/// A row for each lock: the median over the range at each number of CPUs; the part kept of
 /// the peak, and fairness, at the last.
 pub fn table(figures: &[Figures], counts: &[usize]) -> Table {
     let mut header = vec!["lock".to_owned(), "bytes".into(), "ns".into()];

@@ -29,7 +29,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What the user asked for; none if nothing. A store that cannot be written is found out here, before there is anything to
+    /// The requested sink; none if there is none. An unwritable store is found here, before there is anything to
     /// lose.
     pub fn open<W: Write>(
         lines: Option<&'a mut W>,
@@ -51,12 +51,13 @@ impl<'a> Sink<'a> {
         }))
     }
 
-    /// What the user calls that which is measured.
+    /// The user's name for the measured version.
     pub fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }
 
-    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`] tells.
+    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`]
+    /// reports that.
     pub fn take(&mut self, record: &Record) {
         if let Some(lines) = &mut self.lines {
             let written = match record.measurement().subject.profile {

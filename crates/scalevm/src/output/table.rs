@@ -14,7 +14,7 @@ pub struct LockUse {
     pub build: &'static str,
     /// The class.
     pub class: &'static str,
-    /// Whose the lock is.
+    /// The lock's owner.
     pub shared_by: &'static str,
     /// Acquisitions in each iteration.
     pub per_iteration: f64,

@@ -8,9 +8,9 @@ use stats::ministat::{Count, Dataset, Difference, FEWEST, Options, report};
 use stats::verdict::{Better, Rate, Ratio, SelfTest, Verdict};
 use stats::{InputError, general};
 
-/// Two series of runs and what they say.
+/// Two series of runs and their comparison.
 pub struct Comparison<'a> {
-    /// One line on what was run.
+    /// One line on the runs.
     pub about: &'a str,
     /// Unit of the numbers.
     pub unit: &'a str,
@@ -18,7 +18,7 @@ pub struct Comparison<'a> {
     pub better: Better,
     /// The base.
     pub a: Series<'a>,
-    /// What is judged.
+    /// The series that is judged.
     pub b: Series<'a>,
     /// The smallest difference that matters, as a share.
     pub minimum_effect: f64,
@@ -77,7 +77,7 @@ pub fn print_sets(about: &str, sets: &[Dataset], options: &Options) -> Result<()
     Ok(())
 }
 
-/// Prints the verdict: what it rests on, then the word.
+/// Prints the verdict: its grounds, then the word.
 pub fn print(comparison: &Comparison<'_>) {
     let Comparison { verdict, a, b, .. } = comparison;
     let Verdict { rank, welch, .. } = verdict;

@@ -10,7 +10,7 @@ pub fn missing(page: &str, folder: &Path, root: &Path) -> Vec<String> {
     links.chain(named).map(str::to_owned).collect()
 }
 
-/// What `[…](link)` and `[…]: link` lead to, but for other sites and places on the page itself.
+/// The targets of `[…](link)` and `[…]: link`, except other sites and places on the page itself.
 fn linked(page: &str) -> impl Iterator<Item = &str> {
     let inline = page.split("](").skip(1);
     let inline = inline.filter_map(|rest| Some(rest.split_once(')')?.0));

@@ -11,7 +11,7 @@
 //! | `checks NUMBER` | its rows that are checks of the instrument |
 //! | `tally` | how many rows hold, of each class |
 //! | `scaling rate`, `scaling ratio` | of `scaling --json`: thousands a second, or times one task's |
-//! | `locks` | of `locks --on sim --json`: millions a second, and what is kept of the peak |
+//! | `locks` | of `locks --on sim --json`: millions a second, and the part kept of the peak |
 //! | `planted` | bugs of `check races --planted … --json`, as a table |
 
 use super::support::command::json;
@@ -82,7 +82,7 @@ fn thousands(value: f64) -> String {
     grouped
 }
 
-/// The story without the plot of what was measured on this computer.
+/// The story without the plot of this computer's figures.
 fn without_curves(story: &str) -> Result<String, String> {
     let (begin, rest) = story
         .split_once("\n  ")
@@ -174,7 +174,7 @@ fn figure(row: &Value, value: f64) -> String {
         Some("1/s") if value >= 1e6 => format!("{:.3} M/s", value / 1e6),
         Some("1/s") if value >= 1e3 => format!("{:.3} k/s", value / 1e3),
         Some("1/s") => format!("{value:.3} /s"),
-        // What ministat prints is compared digit by digit.
+        // The numbers of ministat are compared digit by digit.
         _ if row["class"] == "check" => format!("{value}"),
         _ => plain(value),
     }

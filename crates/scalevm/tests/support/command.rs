@@ -1,4 +1,4 @@
-//! Running the command, and reading what it prints.
+//! Running the command, and reading its output.
 
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -48,7 +48,7 @@ pub fn failure(arguments: &str, code: i32) -> String {
     stderr
 }
 
-/// What was printed.
+/// The printed text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }

@@ -1,4 +1,4 @@
-//! Where a test keeps its files, and what it looks for afterwards.
+//! A test's directory, and the checks that nothing is left of it.
 
 use super::command::{scalevm, text};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// What tasks can be.
+/// The kinds of tasks.
 pub const MODES: [&str; 2] = ["--processes", "--threads"];
 /// One short sample.
 pub const QUICK: &str = "-s 1 --duration 0.05 --warmup 0";
@@ -116,7 +116,7 @@ impl Drop for Place {
     }
 }
 
-/// Waits for what comes soon, or never.
+/// Waits for an event that comes soon, or never.
 pub fn within_reason(what: &str, mut there: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !there() {

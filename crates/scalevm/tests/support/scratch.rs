@@ -11,7 +11,7 @@ impl Scratch {
     pub fn new(name: &str) -> Self {
         let name = format!("scalevm-{}-{name}", std::process::id());
         let scratch = Scratch(std::env::temp_dir().join(name));
-        // What an earlier test of this number may have left.
+        // An earlier test of this number may have left files.
         scratch.remove();
         scratch
     }
@@ -35,7 +35,7 @@ impl Scratch {
         self.0.to_str().expect("UTF-8")
     }
 
-    /// What is in the folder, by name.
+    /// The files in the folder, by name.
     pub fn files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).expect("a folder");
         let mut files: Vec<_> = entries
@@ -45,7 +45,7 @@ impl Scratch {
         files
     }
 
-    /// A leftover in the temporary directory harms nobody, so this may fail.
+    /// A leftover in the temporary directory does no harm, so this may fail.
     fn remove(&self) {
         let _ = match self.0.is_dir() {
             true => fs::remove_dir_all(&self.0),

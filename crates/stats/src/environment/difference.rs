@@ -1,4 +1,4 @@
-//! What differs between two machines, or on one machine between two days.
+//! The differences between two machines, or of one machine between two days.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 use crate::record::{Run, Subject};
 use crate::store::Store;
 
-/// The label of a run whose record has none and does not say what was measured.
+/// The label of a run whose record has none and does not name the measured version.
 pub const UNLABELLED: &str = "unlabelled";
 
 /// The contents of a store.

@@ -21,7 +21,7 @@ pub struct Line<'a> {
     pub last: Option<Time>,
     /// Their median and its 95 % interval, or the closest attainable one.
     pub median: Median,
-    /// What the median is taken over.
+    /// The basis of the median.
     pub of: Of,
     /// The comparison with the previous label.
     pub change: Option<Against<'a>>,

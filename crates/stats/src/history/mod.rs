@@ -30,7 +30,7 @@ pub struct Key {
     pub vm: Option<String>,
     /// The machine in brief: a simulated machine's name and shape, or the CPUs.
     pub machine: String,
-    /// What the tasks are.
+    /// The tasks' kind.
     pub mode: Mode,
     /// Tasks at work together.
     pub tasks: u32,
@@ -113,7 +113,7 @@ fn simulated(profile: &str, topology: Option<&str>) -> String {
     }
 }
 
-/// A real machine: its CPUs. The kernel is not part of it, because it may be what was measured.
+/// A real machine: its CPUs. The kernel is not part of it, because it may be the measured system.
 fn here(machine: &Environment) -> String {
     let cpu = machine.cpu.as_deref().unwrap_or("unknown CPU");
     match machine.cpus {

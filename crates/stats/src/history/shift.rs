@@ -12,7 +12,8 @@ pub struct Shift<'a> {
     pub change: Change,
     /// The first run of the new level.
     pub run: &'a Kept,
-    /// Whether the previous run has the same label: then the machine changed and not what was measured.
+    /// Whether the previous run has the same label: then the machine changed and not the measured
+    /// version.
     pub within_label: bool,
     /// How the machine differs from that of the previous run.
     pub differences: Vec<Difference>,

@@ -4,7 +4,6 @@
 //! by Student's t: the form of case study 000's results. Text and figures match FreeBSD's current ministat. It treats every
 //! number as an independent measurement with the same variance on both sides. Samples of one run are not that (a program
 //! compared with itself differs in a quarter of the trials), so the verdict comes from [`verdict`](crate::verdict).
-//! (a program compared with itself differs in a quarter of the trials), so the verdict comes from [`verdict`](crate::verdict).
 
 mod dataset;
 mod difference;

@@ -32,7 +32,7 @@ pub enum Record {
     Summary(Box<Summary>),
 }
 
-/// What was measured: the same for all lines of a run.
+/// The measured system and workload: the same for all lines of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// The workload, as `scalevm list` names it.
@@ -43,7 +43,7 @@ pub struct Subject {
     pub vm: Option<String>,
     /// Tasks at work together.
     pub tasks: u32,
-    /// What the tasks are.
+    /// The tasks' kind.
     pub mode: Mode,
     /// The simulated machine's name; `null` on real ones.
     #[serde(default)]
@@ -54,7 +54,8 @@ pub struct Subject {
     /// absent where each task is a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// Who deals more tasks than CPUs out; absent where each task has a CPU of its own, and on `os`.
+    /// The scheduler that deals out more tasks than CPUs; absent where each task has a CPU of its
+    /// own, and on `os`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
     /// The first seed, for a random workload or a simulation; each sample has the next.
@@ -63,7 +64,7 @@ pub struct Subject {
     pub unit: String,
 }
 
-/// What tasks are.
+/// The kind of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -76,7 +77,7 @@ pub enum Mode {
 /// Rates of one interval (in a sample line), or of a run's intervals (in a summary line).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// What was measured.
+    /// The subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// In a sample: its number, from 1. In a summary: the number of samples.
@@ -104,8 +105,8 @@ pub struct Summary {
     pub totals: Measurement,
     /// Deviation of the totals; `null` for a single sample.
     pub stddev: Option<f64>,
-    /// The name of what was measured, for a history: by default the kernel's release on `os`, else the tool's commit. Older
-    /// lines lack it.
+    /// The name of the measured version, for a history: by default the kernel's release on `os`, else the tool's commit.
+    /// Older lines lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Whether the run was cut short: then the totals cover the finished samples, and it counts in no comparison.

@@ -72,7 +72,7 @@ fn is_aside(line: &str) -> bool {
 /// The samples of one run, and whether it finished: the unit of comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What was measured.
+    /// The subject.
     pub subject: Subject,
     /// The samples' totals, in order.
     pub totals: Vec<f64>,
@@ -82,7 +82,7 @@ pub struct Run {
     pub complete: bool,
     /// When its last sample ended, if recorded.
     pub time: Option<Time>,
-    /// What was measured, as its summary labels it.
+    /// The measured version, as the summary labels it.
     pub label: Option<String>,
     /// The machine, as its summary describes it.
     pub machine: Option<Box<Environment>>,

@@ -13,7 +13,7 @@ use crate::record::{self, Record, Run};
 pub struct Store {
     /// Their files, those of each store by name: in order of creation.
     pub files: Vec<File>,
-    /// What was skipped, one line each, with file and line.
+    /// The skipped lines, one warning each, with file and line.
     pub warnings: Vec<String>,
 }
 

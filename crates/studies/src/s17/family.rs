@@ -32,7 +32,7 @@ const WARM_UP: u32 = 4;
 /// Simulated nanoseconds within which they must have.
 const LIMIT: u64 = 1_000_000_000;
 
-/// What each child does over and over.
+/// The operation that each child repeats.
 #[derive(Clone, Copy, Debug)]
 pub enum Deed {
     /// Forks a child of its own, which ends at once.
@@ -43,7 +43,7 @@ pub enum Deed {
     Hole,
 }
 
-/// What the host and the CPUs tell each other; costs no simulated time.
+/// Messages between the host and the CPUs; they cost no simulated time.
 struct Board {
     stop: AtomicBool,
     /// Children that have begun.
@@ -52,7 +52,7 @@ struct Board {
     failed: AtomicBool,
 }
 
-/// What as many children of one parent as the probe has do in a second, together.
+/// The rate of as many children of one parent as the probe has, together.
 pub fn rate(
     probe: &Probe,
     deed: Deed,
@@ -154,7 +154,7 @@ fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> 
 }
 
 fn work<P: Policies<Sim>>(space: &Space<Sim, P>, deed: Deed, board: &Board) -> Result<(), Error> {
-    // Its pages are its own from now on: what children wait for is not their parent's pages.
+    // Its pages are its own from now on: children do not wait for their parent's pages.
     write(space, HEAP_START, HEAP)?;
     regions().try_for_each(|region| write(space, region, PAGES))?;
     let end = HEAP_START + HEAP * PAGE_SIZE;

@@ -32,13 +32,13 @@ const OVERHEAD: &str =
     "case study 004: \"Fork locks the root anon_vma for every VMA … With and without contention\"";
 const AIM: &str = "aim: children of one process do not wait for each other";
 
-/// Whose root's lock spins; is a mutex; is kept along a chain. And ours.
+/// The presets whose root's lock spins; is a mutex; is kept along a chain. And ours.
 const SPIN: Preset = Preset::Linux2639Ra;
 const MUTEX: Preset = Preset::Linux30Rc2;
 const BATCHED: Preset = Preset::Linux30Fixes;
 const OURS: Preset = Preset::Scalevm;
 
-/// What so many children of one parent do.
+/// The rate of so many children of one parent.
 const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {
     let cpus = if children < CPUS { children } else { CPUS };
     let probe = match deed {
@@ -82,7 +82,7 @@ fn points(_: &Profile) -> Vec<Point> {
     points
 }
 
-/// What part of as many times the rate of one child all of them have.
+/// The rate of all children as a part of as many times the rate of one.
 fn efficiency(deed: Deed, preset: Preset) -> impl Fn(&World) -> Option<Vec<f64>> {
     move |world| {
         let mut parts = world.ratio(probe(deed, preset, ALL), probe(deed, preset, 1))?;

@@ -1,4 +1,4 @@
-//! A page and a superpage among many regions, and what it takes to find who maps them.
+//! A page and a superpage among many regions, and the cost of finding their mappings.
 
 use crate::Outcome;
 use baselines::selected::{Preset, Selected};
@@ -18,7 +18,7 @@ const HOLE: usize = 4;
 /// Physical memory: for the superpage, some pages, and tables of 10 GB.
 const MEMORY: usize = 256 << 20;
 
-/// What [`Outcome::other`] knows the nanoseconds of a split by.
+/// The name in [`Outcome::other`] of the nanoseconds of a split.
 pub const SPLIT: &str = "split";
 /// And the number of regions.
 pub const REGIONS: &str = "regions";
@@ -85,13 +85,13 @@ fn measure<P: Policies<Sim>>(
     let (split, took) = timed(|| space.advise(page, Advice::DontNeed));
     split?;
     assert_eq!(space.pmap().superpages(), 0);
-    // The superpage's region is one with the first that follows, but for what was advised.
+    // The superpage's region is one with the first that follows, except for the advised part.
     let regions = space.regions();
     let count = regions.iter().filter(|one| one.range.start >= holed.start);
     Ok([walk, took, count.count() as f64])
 }
 
-/// What `act` gives, and the simulated nanoseconds that it takes.
+/// The result of `act`, and the simulated nanoseconds that it takes.
 fn timed<R>(act: impl FnOnce() -> R) -> (R, f64) {
     let began = Sim::now();
     let result = act();

@@ -46,7 +46,7 @@ pub(super) const MEMORY: usize = 8 << 20;
 
 /// The work of a process that has become the compiler: compiles unit number `unit` to `output`.
 ///
-/// Its exit removes what it has mapped.
+/// Its exit removes its mappings.
 ///
 /// # Errors
 /// The first call that fails, or page with wrong content.

@@ -15,7 +15,7 @@
 //! A message takes 1.156 M cycles at one CPU (Boyd-Wickizer et al., Non-scalable locks are dangerous, 2012), 0.48 ms
 //! at 2.4 GHz, 69 % of them in the kernel (An analysis of Linux scalability to many cores; both quoted from memory, not
 //! re-checked). Two numbers are chosen so that it does here, on `opteron-48` with `linux-2.6.39`: the nanoseconds of
-//! computing, and what part of its pages a process touches. Which pages is measured on Exim 4.96 of Debian 12
+//! computing, and the part of its pages that a process touches. Which pages is measured on Exim 4.96 of Debian 12
 //! with MOSBENCH's configuration, by the tracepoints of page faults and `strace -f`: there a connection takes 49
 //! faults per message, all but a few of them copies of pages that the last fork has made read-only; its
 //! delivery 152, of which 84 are copies and 67 reads of programs; the transport 184, 103 and 80. Of 4.96's 28

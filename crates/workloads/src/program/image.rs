@@ -43,7 +43,7 @@ pub(crate) struct Image {
 pub(crate) const WRITTEN: u8 = 1;
 
 impl Image {
-    /// Maps what `exec` and the dynamic linker map, and relocates it.
+    /// Makes the mappings of `exec` and the dynamic linker, and relocates the image.
     pub fn load<S: System>(
         system: &mut S,
         files: &Files<S::File>,

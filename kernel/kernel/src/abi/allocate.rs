@@ -1,4 +1,4 @@
-//! Space in files: sizes, files without a name, what the file system has.
+//! Space in files: sizes, files without a name, the amounts of the file system.
 
 use super::{Answer, Arguments, Errno};
 use crate::fs::{Inode, Kind, Open, OpenFile, amounts, find};
@@ -64,7 +64,7 @@ pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) 
     }
     let first = offset as u64 / PAGE_SIZE as u64 * PAGE_SIZE as u64;
     for page in (first..end).step_by(PAGE_SIZE) {
-        // What is read is there from now on.
+        // A page that has been read has memory from now on.
         if object.read(page, &mut [0]).is_err() {
             if end > before {
                 object.set_size(before)?;

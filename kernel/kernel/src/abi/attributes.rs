@@ -41,7 +41,7 @@ fn flip(flags: u32) -> u32 {
     }
 }
 
-/// What a path from an open directory on leads to; with `AT_EMPTY_PATH` that may be open itself.
+/// The inode at a path from an open directory on; with `AT_EMPTY_PATH` the open file's own.
 fn inode_at(thread: &Thread, at: usize, path: usize, flags: u32) -> Result<Arc<Inode>, Errno> {
     let names = thread.read_path(path)?;
     if names.is_empty() && flags & AT_EMPTY_PATH != 0 {
@@ -99,7 +99,7 @@ fn change_mode(inode: &Inode, mode: usize) -> Answer {
     Ok(0)
 }
 
-/// Without a path, what is open.
+/// Without a path, the open file itself.
 pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -> Answer {
     let flags = flags as u32;
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
@@ -133,7 +133,7 @@ pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -
     Ok(0)
 }
 
-/// The time that is meant; nothing if the one that is there shall stay. Times before 1970 are 1970.
+/// The time to set; nothing if the old one stays. Times before 1970 are 1970.
 fn moment(time: timespec, now: u64) -> Result<Option<u64>, Errno> {
     match (time.tv_nsec as u32, u64::try_from(time.tv_nsec)) {
         (UTIME_NOW, _) => Ok(Some(now)),

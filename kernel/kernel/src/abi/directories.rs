@@ -1,4 +1,4 @@
-//! What is in directories: listing it, and moving it.
+//! The entries of directories: listing and moving them.
 
 use super::names::HERE;
 use super::{Answer, Arguments, Errno};

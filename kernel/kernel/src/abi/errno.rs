@@ -60,7 +60,7 @@ impl Errno {
     pub const NODEV: Errno = Errno(errno::ENODEV);
     /// Not seekable.
     pub const SPIPE: Errno = Errno(errno::ESPIPE);
-    /// Nobody reads.
+    /// There is no reader.
     pub const PIPE: Errno = Errno(errno::EPIPE);
     /// Too large a number.
     pub const OVERFLOW: Errno = Errno(errno::EOVERFLOW);

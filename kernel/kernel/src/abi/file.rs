@@ -50,7 +50,7 @@ fn in_parts(
             count => count?,
         };
         done += count;
-        // Less than asked for: there is no more now.
+        // Less than requested: there is no more now.
         if count < length {
             break;
         }
@@ -89,7 +89,7 @@ fn transfer_out(
 pub fn signal_if_broken(thread: &Thread, answer: Answer) -> Answer {
     if answer == Err(Errno::PIPE) {
         let info = Info::user(Signal::PIPE, &thread.process);
-        // The thread is there, and one of these finds always room.
+        // The thread is there, and one of these always finds room.
         let _ = thread.process.send_to(thread.shared.tid(), info);
     }
     answer
@@ -148,7 +148,7 @@ pub fn readv(thread: &mut Thread, [fd, at, count, ..]: Arguments) -> Answer {
     Ok(done)
 }
 
-/// What one call writes stays together, if it is not more than [`CHUNK`].
+/// The bytes of one call stay together, if they are not more than [`CHUNK`].
 pub fn writev(thread: &mut Thread, [fd, at, count, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
     let parts = parts(thread, at, count)?;
@@ -231,7 +231,7 @@ pub fn dup3(thread: &mut Thread, [from, to, flags, ..]: Arguments) -> Answer {
     Ok(to)
 }
 
-/// Gives a file a number, in the place of what has it.
+/// Gives a file a number, in the place of the file that has it.
 fn replace(thread: &Thread, to: usize, file: Arc<OpenFile>, closes: bool) -> Result<(), Errno> {
     let closed = thread.process.files.lock().put(to, file, closes)?;
     if let Some(closed) = closed {

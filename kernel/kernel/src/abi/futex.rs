@@ -57,8 +57,8 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
     }
 }
 
-/// Changes a word as `FUTEX_WAKE_OP` says it; whether what was there compares as it says. Those who
-/// change the word meanwhile, in another space, may be lost: a task has no such access here.
+/// Changes a word as `FUTEX_WAKE_OP` says; returns whether the old value passes the comparison. A
+/// change made meanwhile in another space may be lost: tasks have no such access here.
 fn change(thread: &Thread, at: usize, how: u32) -> Result<bool, Errno> {
     let before: u32 = thread.read(at)?;
     // Signed numbers of 12 bits.
@@ -88,7 +88,7 @@ fn change(thread: &Thread, at: usize, how: u32) -> Result<bool, Errno> {
     }
 }
 
-/// The word's name: its space and address, or where in what object it is, if it is shared.
+/// The word's name: its space and address, or its object and offset, if it is shared.
 fn name(thread: &Thread, at: usize, is_private: bool) -> Name {
     let own = Name {
         of: Arc::as_ptr(&thread.space).addr() as u64,

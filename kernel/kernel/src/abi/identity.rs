@@ -1,4 +1,4 @@
-//! Who asks, and what this is.
+//! The caller's identity, and the system's.
 
 use super::{Answer, Arguments};
 use crate::process::Thread;
@@ -14,12 +14,12 @@ pub fn getppid(thread: &mut Thread, _: Arguments) -> Answer {
     Ok(thread.process.family.parent_number() as usize)
 }
 
-/// Everybody is root.
+/// All users are root.
 pub fn root(_: &mut Thread, _: Arguments) -> Answer {
     Ok(0)
 }
 
-/// What the machine is called.
+/// The machine's name.
 pub const NODE: &str = "scalevm";
 /// Which Linux this is like: old C libraries refuse kernels that they take for too old.
 pub const RELEASE: &str = "6.1.0-scalevm";

@@ -1,4 +1,4 @@
-//! What only some open files can: the terminal, and counting what may be read.
+//! Operations of some open files only: the terminal's, and counting readable bytes.
 
 use super::{Answer, Arguments, Errno};
 use crate::fs::{Settings, Terminal, WindowSize};
@@ -34,7 +34,7 @@ fn control(thread: &mut Thread, terminal: &Terminal, request: u32, value: usize)
             let size: WindowSize = thread.read(value)?;
             terminal.set_window(size);
         }
-        // What is printed is gone at once.
+        // Printed bytes are gone at once.
         TCSBRK | TCXONC => {}
         TCFLSH if matches!(value as u32, TCIFLUSH | TCIOFLUSH) => terminal.flush(),
         TCFLSH => {}

@@ -12,7 +12,7 @@ const GLOBAL: usize = membarrier_cmd::MEMBARRIER_CMD_GLOBAL as usize;
 const EXPEDITED: usize = membarrier_cmd::MEMBARRIER_CMD_PRIVATE_EXPEDITED as usize;
 const REGISTER: usize = membarrier_cmd::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED as usize;
 
-/// Of the expedited barriers, those of one process, which says before that it will ask for them.
+/// Of the expedited barriers, only those of one process, which registers first.
 pub fn membarrier(thread: &mut Thread, [command, flags, ..]: Arguments) -> Answer {
     let registered = &thread.process.has_barriers;
     if flags != 0 {

@@ -273,7 +273,7 @@ pub fn munlockall(thread: &mut Thread, _: Arguments) -> Answer {
 /// The heap's end, moved if that is possible.
 pub fn brk(thread: &mut Thread, [end, ..]: Arguments) -> Answer {
     let space = &thread.space;
-    // What was set, though another thread may have moved it again; where it is, if that was refused.
+    // The requested end, though another thread may have moved it again; the current one, if refused.
     match end >= HEAP_START && space.set_break(end).is_ok() {
         true => Ok(end),
         false => Ok(space.current_break()),

@@ -46,12 +46,12 @@ use metal::report::CONSOLE;
 
 /// A call's arguments.
 pub type Arguments = [usize; 6];
-/// What a call returns.
+/// The result of a call.
 pub type Answer = Result<usize, Errno>;
 
 type Call = fn(&mut Thread, Arguments) -> Answer;
 
-/// The calls: number, why the thread enters the kernel, and what is done.
+/// The calls: number, why the thread enters the kernel, and the function.
 #[rustfmt::skip]
 const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_read, Entry::Read, file::read),

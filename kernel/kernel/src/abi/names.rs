@@ -1,4 +1,4 @@
-//! Names: paths, directories, what is known of a file.
+//! Names: paths, directories, the attributes of a file.
 
 use super::{Answer, Arguments, Errno};
 use crate::fs::{self, Device, Directory, Inode, Kind, Open, OpenFile, Path, find, find_parent};
@@ -8,9 +8,9 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::*;
 
-/// The current directory, where a directory's descriptor is asked for.
+/// The current directory, as the argument in place of a directory's descriptor.
 pub const HERE: usize = AT_FDCWD as isize as usize;
-/// Of a link's attributes, not of what it leads to.
+/// Of a link's attributes, not of its target's.
 pub const LINK: usize = AT_SYMLINK_NOFOLLOW as usize;
 
 impl Thread {
@@ -51,7 +51,7 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
             return Err(Errno::NXIO);
         }
         Kind::Device(Device::Console) if !has(O_NOCTTY) => {
-            // If it is somebody's already, or the caller leads no session, it is opened all the same.
+            // If a session has it already, or the caller leads none, it is opened all the same.
             let _ = system().terminal.become_of(process);
         }
         Kind::Link(_) => return Err(Errno::LOOP),
@@ -75,7 +75,7 @@ fn create(thread: &Thread, path: &Path, mode: u32) -> Result<Arc<Inode>, Errno> 
     Ok(inode)
 }
 
-/// What is known of what a path leads to.
+/// The attributes of the file at a path.
 fn stat_at(thread: &Thread, directory: usize, path: usize, to: usize, follow: bool) -> Answer {
     let names = thread.read_path(path)?;
     let inode = find(&thread.path_at(directory, &names)?, follow)?;
@@ -113,7 +113,7 @@ pub fn access(thread: &mut Thread, [path, mode, ..]: Arguments) -> Answer {
     faccessat(thread, [HERE, path, mode, 0, 0, 0])
 }
 
-/// Root may do everything, but execute only what is executable.
+/// Root may do everything, but execute only executable files.
 pub fn faccessat(thread: &mut Thread, [directory, path, mode, ..]: Arguments) -> Answer {
     let names = thread.read_path(path)?;
     let inode = find(&thread.path_at(directory, &names)?, true)?;

@@ -17,10 +17,10 @@ const MILLISECOND: u64 = 1_000_000;
 const AT_ONCE: usize = 64;
 /// How often others are looked at.
 const NAP: u64 = MILLISECOND;
-/// What is told without being asked for.
+/// The events that are always reported.
 const ALWAYS: u32 = POLLERR | POLLHUP | POLLNVAL;
 
-/// A file, and what is wanted of it; nothing if there is no such descriptor.
+/// A file, and the wanted events; nothing if there is no such descriptor.
 type Wanted = (Option<Arc<OpenFile>>, u32);
 
 pub fn poll(thread: &mut Thread, [at, count, timeout, ..]: Arguments) -> Answer {
@@ -69,7 +69,7 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
     Ok(found.iter().filter(|&&events| events != 0).count())
 }
 
-/// What of it, and what is told anyway, has come.
+/// The events that have come, of the wanted ones and those always reported.
 fn events((file, wanted): &Wanted) -> u32 {
     file.as_ref()
         .map_or(POLLNVAL, |file| file.events() & (wanted | ALWAYS))
@@ -95,7 +95,7 @@ fn wait(
                 return Err(Errno::INTR);
             }
             let waits = || !thread.is_disturbed();
-            // Something is ready that nobody wants, or they are too many: looked at now and then.
+            // Only unwanted events are ready, or the files are too many: looked at now and then.
             if pipes.len() > AT_ONCE
                 || ipc::poll_while(&system().kernel, &pipes, waits) != 0
                     && look().iter().all(|&events| events == 0)
@@ -133,7 +133,7 @@ pub fn pselect6(
     select_until(thread, count, [reads, writes, others], until)
 }
 
-/// What the three sets of `select` ask for.
+/// The events of the three sets of `select`.
 const SETS: [u32; 3] = [POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI];
 
 fn select_until(thread: &mut Thread, count: usize, sets: [usize; 3], until: u64) -> Answer {

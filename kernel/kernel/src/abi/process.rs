@@ -1,4 +1,4 @@
-//! Processes: how they begin, what they run, how they end.
+//! Processes: how they begin, the programs they run, how they end.
 
 use super::{Answer, Arguments, Errno};
 use crate::heap;
@@ -19,8 +19,8 @@ pub fn vfork(thread: &mut Thread, _: Arguments) -> Answer {
     clone(thread, [flags as usize, 0, 0, 0, 0, 0])
 }
 
-/// What `clone` is asked for: of the rest, what threads have together they have anyway, and
-/// processes have none of it together.
+/// The flags of `clone` that are allowed: of the others, threads share everything anyway, and
+/// processes share nothing.
 const FLAGS: u32 = CSIGNAL
     | CLONE_VM
     | CLONE_FS
@@ -73,7 +73,7 @@ pub fn clone(
     }
     let tid = new.shared.tid();
     if has(CLONE_PARENT_SETTID) {
-        // As on Linux: what cannot be written is not.
+        // As on Linux: a failure to write is ignored.
         let _ = thread.write(parent_tid, tid);
     }
     if has(CLONE_CHILD_SETTID) {
@@ -153,7 +153,7 @@ pub fn wait4(thread: &mut Thread, [pid, status, options, usage, ..]: Arguments) 
     if options & !known != 0 {
         return Err(Errno::INVAL);
     }
-    // What is called WSTOPPED elsewhere.
+    // `WUNTRACED` is called `WSTOPPED` elsewhere.
     let Some(news) = ask(thread, which, options | WEXITED)? else {
         return Ok(0);
     };

@@ -9,7 +9,7 @@ use linux_raw_sys::general::*;
 /// `struct flock`: kind and base, start, length, process.
 type Words = [usize; 2];
 
-/// What `fcntl` does with such a lock.
+/// The operations of `fcntl` on such a lock.
 pub fn control(thread: &Thread, file: &Arc<OpenFile>, command: u32, at: usize) -> Answer {
     let [kind, start]: Words = thread.read(at)?;
     let [length, process]: Words = thread.read(at + size_of::<Words>())?;
@@ -77,7 +77,7 @@ fn tell(thread: &Thread, at: usize, found: Option<Record>) -> Answer {
     } else {
         found.end - found.start
     };
-    // That of an open file is nobody's.
+    // An open file's lock belongs to no process.
     let process = match found.owner {
         Owner::Process(pid) => pid,
         Owner::File(_) => u32::MAX,

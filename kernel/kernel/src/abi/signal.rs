@@ -125,7 +125,7 @@ pub fn rt_sigtimedwait(thread: &mut Thread, [set, to, limit, bytes, ..]: Argumen
         return Err(Errno::AGAIN);
     }
     if taken.is_none() {
-        // Those that are waited for end the wait.
+        // The awaited signals end the wait.
         let before = thread.mask();
         thread.set_mask(Set(before.0 & !wanted.0));
         thread.wait_until(until, || thread.pause());
@@ -240,7 +240,8 @@ pub fn rt_tgsigqueueinfo(thread: &mut Thread, [pid, tid, signal, from, ..]: Argu
     Ok(0)
 }
 
-/// What the caller says of a signal to a process. To others it may not pretend to be the kernel.
+/// The caller's description of a signal to a process. To others it may not pretend to be the
+/// kernel.
 fn told(thread: &Thread, signal: usize, from: usize, to: u32) -> Result<Info, Errno> {
     let mut bytes = [0; _];
     thread.read_bytes(from, &mut bytes)?;

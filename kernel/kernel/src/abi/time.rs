@@ -99,7 +99,7 @@ pub fn clock_nanosleep(thread: &mut Thread, [clock, flags, time, rest, ..]: Argu
     sleep(thread, until, rest)
 }
 
-/// Sleeps until `time`, or until a signal comes; then what is left is written to `rest`.
+/// Sleeps until `time`, or until a signal comes; then the rest of the time is written to `rest`.
 fn sleep(thread: &mut Thread, time: u64, rest: usize) -> Answer {
     // One that goes on ends when it would have.
     let time = thread.until.unwrap_or(time);

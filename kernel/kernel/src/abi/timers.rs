@@ -45,7 +45,7 @@ pub fn getitimer(thread: &mut Thread, [which, to, ..]: Arguments) -> Answer {
 /// Writes a timer: the interval, and how long it is to the next signal.
 fn tell(thread: &Thread, to: usize, (rest, interval): (u64, u64)) -> Answer {
     thread.write(to, words(interval))?;
-    // What is left is not nothing.
+    // A running timer's rest is not 0.
     thread.write(
         to + size_of::<Time>(),
         words(rest.next_multiple_of(MICROSECOND)),

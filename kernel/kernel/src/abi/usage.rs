@@ -1,4 +1,4 @@
-//! What processes have used, and what the machine has.
+//! The resources that processes have used, and the machine's.
 
 use super::{Answer, Arguments, Errno};
 use crate::fs::amounts;
@@ -22,7 +22,8 @@ pub fn getrusage(thread: &mut Thread, [who, to, ..]: Arguments) -> Answer {
     tell(thread, to, used)
 }
 
-/// Writes `struct rusage`. What is not counted is 0: sizes, as on Linux most of them, and messages.
+/// Writes `struct rusage`. Fields that are not counted are 0: sizes, as on Linux most of them, and
+/// messages.
 pub fn tell(thread: &Thread, to: usize, used: Used) -> Answer {
     /// Where words of it stand.
     const FAULTS: usize = 8;
@@ -71,7 +72,7 @@ pub fn sysinfo(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     Ok(0)
 }
 
-/// Everybody is root, and may do everything.
+/// All users are root, and may do everything.
 pub fn capget(thread: &mut Thread, [header, data, ..]: Arguments) -> Answer {
     /// The version of the structures, and how many 32 capabilities it has.
     const VERSION: u32 = 0x2008_0522;

@@ -1,4 +1,4 @@
-//! Waiting for children, told as a signal would be.
+//! Waiting for children, reported as a signal would be.
 
 use super::{Answer, Arguments, Errno, process};
 use crate::process::{News, Signal, Thread, Which};

@@ -1,4 +1,4 @@
-//! What is known of an inode beside its content: owner, names, times.
+//! The attributes of an inode beside its content: owner, names, times.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use machine::Clock;
@@ -8,11 +8,11 @@ use metal::Metal;
 pub struct Attributes {
     /// How many names it has.
     pub links: AtomicU32,
-    /// Whose it is.
+    /// The owner.
     pub user: AtomicU32,
-    /// Which group's it is.
+    /// The group.
     pub group: AtomicU32,
-    /// When it was read last, as far as somebody has said so; nanoseconds since 1970.
+    /// The time of its last access, as far as a program has set it; nanoseconds since 1970.
     pub accessed: AtomicU64,
     /// When its content changed.
     pub modified: AtomicU64,

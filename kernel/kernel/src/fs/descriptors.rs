@@ -13,7 +13,7 @@ const FIRST: usize = 1024;
 /// A descriptor.
 #[derive(Clone)]
 pub struct Descriptor {
-    /// What it leads to.
+    /// Its open file.
     pub file: Arc<OpenFile>,
     /// Whether a new program does not get it.
     pub close_on_exec: bool,
@@ -37,7 +37,7 @@ impl Default for Descriptors {
 }
 
 impl Descriptors {
-    /// Gives no numbers from `limit` on; those that are there stay.
+    /// Gives no numbers from `limit` on; existing ones stay.
     pub fn limit(&mut self, limit: usize) {
         self.limit = limit.min(MOST);
     }
@@ -65,7 +65,7 @@ impl Descriptors {
         Ok(number)
     }
 
-    /// Gives the file a number; returns what had it.
+    /// Gives the file a number; returns the descriptor that had it.
     pub fn put(
         &mut self,
         number: usize,
@@ -97,7 +97,8 @@ impl Descriptors {
         places.filter_map(|(number, one)| Some((number, &one.as_ref()?.file)))
     }
 
-    /// Takes away those that a new program does not get. They are dropped where nothing is locked.
+    /// Takes away the descriptors that a new program does not get. They are dropped where nothing
+    /// is locked.
     pub fn take_private(&mut self) -> Vec<Descriptor> {
         let private =
             |one: &mut Option<Descriptor>| one.take_if(|descriptor| descriptor.close_on_exec);

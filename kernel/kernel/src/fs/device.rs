@@ -47,7 +47,7 @@ impl Device {
         }
     }
 
-    /// Reads what there is; waits for it if it `waits`.
+    /// Reads the available bytes; waits for some if it `waits`.
     pub fn read(self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
         match self {
             Device::Null => return Ok(0),

@@ -11,10 +11,10 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::S_IFDIR;
 
-/// A name in a directory, or what a symbolic link says.
+/// A name in a directory, or the text of a symbolic link.
 pub type Name = Vec<u8>;
 
-/// Which entries of a directory were listed. What is added or removed meanwhile moves no other.
+/// The entries of a directory listed so far. Additions and removals meanwhile move no other entry.
 #[derive(Clone, Default)]
 pub struct Listed {
     /// How many, `.` and `..` among them.
@@ -28,7 +28,7 @@ pub struct Directory {
     /// The directory that has this one. A rename changes it.
     parent: Lock<Weak<Inode>>,
     entries: Lock<BTreeMap<Name, Arc<Inode>>>,
-    /// Nobody changes the entries.
+    /// The entries never change.
     is_fixed: bool,
 }
 
@@ -42,7 +42,7 @@ impl Directory {
         }
     }
 
-    /// One that nobody changes.
+    /// A directory whose entries never change.
     pub fn fixed(parent: Weak<Inode>, entries: Vec<(Name, Arc<Inode>)>) -> Self {
         Directory {
             parent: Lock::new(parent),
@@ -61,7 +61,7 @@ impl Directory {
         *self.parent.lock() = Arc::downgrade(parent);
     }
 
-    /// What a name is.
+    /// The inode of a name.
     pub fn get(&self, name: &[u8]) -> Option<Arc<Inode>> {
         self.entries.lock().get(name).cloned()
     }
@@ -80,7 +80,7 @@ impl Directory {
         }
     }
 
-    /// Gives `inode` a name, in the place of what has it.
+    /// Gives `inode` a name, in the place of the inode that has it.
     pub fn replace(&self, name: &[u8], inode: Arc<Inode>) -> Result<Option<Arc<Inode>>, Errno> {
         self.changeable()?;
         inode.attributes.links.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Directory {
         Ok(before.inspect(|it| it.lose_name()))
     }
 
-    /// Refuses if nobody changes the entries.
+    /// Refuses if the entries never change.
     pub fn changeable(&self) -> Result<(), Errno> {
         match self.is_fixed {
             true => Err(Errno::PERM),
@@ -96,7 +96,7 @@ impl Directory {
         }
     }
 
-    /// Takes a name away, if `may` says so of what has it.
+    /// Takes a name away, if `may` allows it for the inode that has it.
     pub fn remove(
         &self,
         name: &[u8],
@@ -129,7 +129,7 @@ impl Directory {
         found.map(|(name, _)| name.clone())
     }
 
-    /// The entry behind those that were listed, which counts as listed from now on. `own` is the
+    /// The entry behind the listed ones, which counts as listed from now on. `own` is the
     /// directory's inode.
     pub fn next(&self, own: &Arc<Inode>, listed: &mut Listed) -> Option<(Name, Arc<Inode>)> {
         let next = match listed.count {
@@ -145,7 +145,7 @@ impl Directory {
         Some(next)
     }
 
-    /// What follows `name`, in their order; without a name, the first.
+    /// The entry that follows `name`, in their order; without a name, the first.
     pub fn after(&self, name: Option<&[u8]>) -> Option<(Name, Arc<Inode>)> {
         use core::ops::Bound::{Excluded, Unbounded};
         let from = name.map_or(Unbounded, Excluded);
@@ -156,7 +156,7 @@ impl Directory {
 }
 
 impl Inode {
-    /// The inode has a name less.
+    /// The inode loses a name.
     fn lose_name(&self) {
         self.attributes.links.fetch_sub(1, Ordering::Relaxed);
         self.attributes.change();

@@ -14,10 +14,10 @@ const MOST: u64 = u64::MAX - 1;
 
 /// A counter.
 pub struct Event {
-    /// Who raises it from 0 puts a byte into `signal`, and who takes it back to 0 takes one out again. Acquire and release: what
-    /// a writer did before is seen by who reads.
+    /// A thread that raises it from 0 puts a byte into `signal`, and one that takes it back to 0 takes one out again. Acquire
+    /// and release: a reader sees all that the writer did before.
     count: AtomicU64,
-    /// Has a byte while the count is not 0, for those who wait for that.
+    /// Has a byte while the count is not 0, for threads that wait for that.
     signal: Pipe<Metal>,
     /// Whether each read takes 1, and not all.
     takes_one: bool,
@@ -67,12 +67,12 @@ impl Event {
         Some(part(count))
     }
 
-    /// Where those sleep who wait for room.
+    /// The key of sleepers that wait for room.
     fn room(&self) -> *const () {
         ptr::from_ref(&self.count).cast()
     }
 
-    /// Reads what there is, waiting for it while `waits`; nothing if that is over.
+    /// Reads the count, waiting for it while `waits`; nothing if that is over.
     pub fn read(&self, to: &mut [u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
         let to = to.get_mut(..BYTES).ok_or(Errno::INVAL)?;
         loop {
@@ -87,7 +87,7 @@ impl Event {
         }
     }
 
-    /// Adds what is written, waiting for room while `waits`; nothing if that is over.
+    /// Adds the written number, waiting for room while `waits`; nothing if that is over.
     pub fn write(&self, from: &[u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
         let value = *from.first_chunk().ok_or(Errno::INVAL)?;
         let value = u64::from_le_bytes(value);
@@ -112,7 +112,7 @@ impl Event {
         [count > 0, count < MOST]
     }
 
-    /// Who polls waits here for a count.
+    /// The pipe at which pollers wait for a count.
     pub fn pollable(&self) -> (&Pipe<Metal>, End) {
         (&self.signal, End::Reading)
     }

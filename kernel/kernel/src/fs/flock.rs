@@ -31,7 +31,7 @@ impl Flock {
         }
     }
 
-    /// Gives `file` a lock in the place of what it has; waits until others let it, if `waits`.
+    /// Gives `file` a lock in the place of its old one; waits until others allow it, if `waits`.
     pub fn take(&self, file: &OpenFile, is_alone: bool, waits: bool) -> Result<(), Errno> {
         loop {
             // Acquire: pairs with the release in `give_back`.
@@ -42,7 +42,7 @@ impl Flock {
             if !waits {
                 return Err(Errno::AGAIN);
             }
-            // As on Linux, who waits for another lock has lost its own.
+            // As on Linux, a file that waits for another lock has lost its own.
             self.give_back(file);
             if is_disturbed() {
                 return Err(Errno::INTR);
@@ -69,7 +69,7 @@ impl Flock {
         true
     }
 
-    /// Takes what `file` has.
+    /// Takes the lock of `file` back.
     pub fn give_back(&self, file: &OpenFile) {
         let file = ptr::from_ref(file).addr();
         let mut holders = self.holders.lock();

@@ -1,4 +1,4 @@
-//! What the kernel tells of itself as files: made when a path leads there, or when they are read.
+//! The kernel's reports as files: made when a path leads there, or when they are read.
 
 use super::{Directory, Inode, Kind, Name};
 use crate::abi::Errno;
@@ -14,9 +14,9 @@ pub struct Made {
     make: Box<dyn Fn() -> Result<Arc<Inode>, Errno> + Send + Sync>,
 }
 
-/// A file that has no content but what it is asked for.
+/// A file whose content is made when it is read.
 pub trait Report: Send + Sync {
-    /// Fills `to` with the bytes from `offset` on; how many there were.
+    /// Fills `to` with the bytes from `offset` on; returns how many there were.
     fn read_at(&self, offset: u64, to: &mut [u8]) -> Result<usize, Errno>;
 }
 
@@ -37,7 +37,7 @@ impl Report for Text {
 }
 
 impl Inode {
-    /// What a path finds here.
+    /// The inode that a path finds here.
     pub fn found(self: Arc<Self>) -> Result<Arc<Inode>, Errno> {
         match &self.kind {
             Kind::Made(made) => (made.make)(),
@@ -73,15 +73,15 @@ pub fn report<R: Report + 'static>(
     })
 }
 
-/// A symbolic link to what `target` says.
+/// A symbolic link to the path that `target` returns.
 pub fn link(target: impl Fn() -> Result<Name, Errno> + Send + Sync + 'static) -> Arc<Inode> {
     made(S_IFLNK, move || {
         Ok(Inode::new(Kind::Link(target()?), 0o777))
     })
 }
 
-/// A directory that has the entries which `list` lists when it is looked at. `list` gets the
-/// directory, for a parent of its entries, once, and returns what lists them.
+/// A directory whose entries `list` lists each time a path leads there. `list` gets the directory
+/// once, as the parent of its entries, and returns a function that lists them.
 pub fn listed<L>(parent: Weak<Inode>, list: impl FnOnce(&Weak<Inode>) -> L) -> Arc<Inode>
 where
     L: Fn() -> Result<Entries, Errno> + Send + Sync + 'static,
@@ -97,7 +97,7 @@ where
     })
 }
 
-/// A directory that nobody changes; `list` gets it, for a parent of its entries.
+/// A directory whose entries never change; `list` gets it, as the parent of its entries.
 pub fn fixed(parent: Weak<Inode>, list: impl FnOnce(&Weak<Inode>) -> Entries) -> Arc<Inode> {
     Arc::new_cyclic(|itself| {
         let directory = Directory::fixed(parent, list(itself));

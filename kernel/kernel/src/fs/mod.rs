@@ -1,4 +1,5 @@
-//! Files in memory. A file's content is an object of the VM: what `read` copies is what `mmap` maps.
+//! Files in memory. A file's content is an object of the VM: `read` copies the same pages that
+//! `mmap` maps.
 
 mod archive;
 mod attributes;
@@ -48,17 +49,17 @@ pub struct Inode {
     pub number: u64,
     /// The permission bits.
     pub mode: AtomicU32,
-    /// What else is known of it.
+    /// Its other attributes.
     pub attributes: Attributes,
     /// The locks that programs have on it.
     pub flock: Flock,
-    /// Those that they have on parts of it.
+    /// Their locks on parts of it.
     pub records: Records,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What an inode is.
+/// The kind of an inode.
 pub enum Kind {
     /// A directory.
     Directory(Directory),
@@ -68,9 +69,9 @@ pub enum Kind {
     Link(Name),
     /// A device.
     Device(Device),
-    /// What the kernel tells, in a file.
+    /// A report of the kernel's, as a file.
     Report(Box<dyn Report>),
-    /// What a process has open: opened, it is that again.
+    /// A process's open file: opening this gives that file again.
     Opened(Arc<OpenFile>),
     /// Another inode each time.
     Made(Made),

@@ -1,4 +1,4 @@
-//! What the objects are called that processes map.
+//! The names of the objects that processes map.
 
 use super::{Device, Inode, Kind, Name, OpenFile};
 use crate::system::system;
@@ -37,7 +37,7 @@ impl Names {
         Names(names)
     }
 
-    /// What an object is called.
+    /// The name of an object.
     pub fn of(&self, object: ObjectId) -> Option<vm::proc::File<'_>> {
         let (inode, path) = self.0.get(&object)?;
         Some(vm::proc::File {
@@ -66,7 +66,7 @@ pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
     Some(path)
 }
 
-/// What an open file is called, as far as it has a name.
+/// The name of an open file, as far as it has one.
 pub fn name_of(file: &OpenFile) -> Name {
     let Ok(inode) = file.inode() else {
         return b"pipe:[0]".to_vec();

@@ -1,4 +1,4 @@
-//! Open files: what descriptors lead to.
+//! Open files, to which descriptors lead.
 
 use super::{Device, Event, Inode, Kind, Listed, Owner};
 use crate::abi::Errno;
@@ -13,13 +13,13 @@ use ipc::{End, Pipe};
 use linux_raw_sys::general::*;
 use metal::Metal;
 
-/// An open file: what it is, and where the next byte is.
+/// An open file: its object, and where the next byte is.
 pub struct OpenFile {
-    /// What is open.
+    /// The object.
     pub what: Open,
     /// Where the next byte is; held while one is read or written.
     pub offset: Lock<u64>,
-    /// What of a directory was listed; locked under the offset.
+    /// The entries of a directory listed so far; locked under the offset.
     pub listed: Lock<Listed>,
     /// `O_…`, as far as they may be asked for or changed later.
     pub flags: AtomicU32,
@@ -27,7 +27,7 @@ pub struct OpenFile {
     pub has_flock: AtomicBool,
 }
 
-/// What may be open.
+/// The kinds of open objects.
 pub enum Open {
     /// A file, directory or device.
     Inode(Arc<Inode>),
@@ -161,7 +161,7 @@ impl OpenFile {
         }
     }
 
-    /// What `poll` tells of it: `POLL…`. Files never wait.
+    /// The events that `poll` reports: `POLL…`. Files never wait.
     pub fn events(&self) -> u32 {
         if let Open::Event(event) = &self.what {
             let told = event.is_ready().into_iter().zip([POLLIN, POLLOUT]);

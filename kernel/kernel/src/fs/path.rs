@@ -19,7 +19,7 @@ const NAME: usize = 255;
 /// The most symbolic links on a way.
 const LINKS: usize = 40;
 
-/// What a path leads to; follows a link at its end if `follow` says so.
+/// The inode at a path; follows a link at its end if `follow` says so.
 pub fn find(path: &Path, follow: bool) -> Result<Arc<Inode>, Errno> {
     walk(path, follow, LINKS)
 }

@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ipc::Kernel;
 
-/// Whose a lock is.
+/// The owner of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The process's with this number.
@@ -20,13 +20,13 @@ pub enum Owner {
 /// A lock on the bytes from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// Its first byte.
     pub start: u64,
     /// The byte behind it.
     pub end: u64,
-    /// Whether nobody else may have one there.
+    /// Whether it excludes others' locks there.
     pub is_alone: bool,
 }
 
@@ -46,13 +46,14 @@ impl Records {
         }
     }
 
-    /// A lock of somebody else's that `wanted` meets.
+    /// Another owner's lock that `wanted` meets.
     pub fn obstacle(&self, wanted: &Record) -> Option<Record> {
         let records = self.records.lock();
         records.iter().find(|it| it.excludes(wanted)).copied()
     }
 
-    /// Adds a lock in the place of what its owner has there; waits until others let it, if `waits`.
+    /// Adds a lock in the place of its owner's old ones there; waits until others allow it, if
+    /// `waits`.
     pub fn take(&self, wanted: Record, waits: bool) -> Result<(), Errno> {
         loop {
             // Acquire: pairs with the release in `give_back`.
@@ -76,7 +77,7 @@ impl Records {
         }
     }
 
-    /// Takes away what the owner has in the part.
+    /// Takes away the owner's locks in the part.
     pub fn give_back(&self, part: Record) {
         let had = {
             let mut records = self.records.lock();

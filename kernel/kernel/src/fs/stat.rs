@@ -1,4 +1,4 @@
-//! What is known of a file.
+//! The attributes of a file.
 
 use super::{DEVICE, Inode, Kind, Open};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ fn time<S: TryFrom<u64> + Default>(time: &AtomicU64) -> (S, S) {
         .into()
 }
 
-/// What is known of an open file.
+/// The attributes of an open file.
 pub fn stat(open: &Open) -> Stat {
     // SAFETY: numbers, of which zero is one.
     let mut stat: Stat = unsafe { core::mem::zeroed() };

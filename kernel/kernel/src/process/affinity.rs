@@ -15,7 +15,7 @@ const WORDS: usize = MOST_CPUS.div_ceil(BITS);
 pub struct Affinity([u64; WORDS]);
 
 impl Affinity {
-    /// Those of `mask`, a bit for each, that there are; nothing if there is none among them.
+    /// The existing CPUs of `mask`, a bit for each; nothing if there is none among them.
     pub fn of(mask: &[u8]) -> Option<Self> {
         let byte = |at: usize| u64::from(mask.get(at).copied().unwrap_or(0));
         let word = |word: usize| (0..8).map(move |at| byte(8 * word + at) << (8 * at)).sum();
@@ -23,7 +23,7 @@ impl Affinity {
         (set.0 != [0; WORDS]).then_some(set)
     }
 
-    /// Those of them that there are.
+    /// The existing ones among them.
     fn there(self) -> Self {
         let cpus = Metal.cpus().len();
         let word = |word: usize| match cpus.saturating_sub(BITS * word) {

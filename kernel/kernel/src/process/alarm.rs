@@ -14,11 +14,11 @@ pub struct Alarm {
     next: u64,
     /// After how long it comes again; 0 for not at all.
     interval: u64,
-    /// A task sees to it.
+    /// Whether a task serves it.
     is_served: bool,
 }
 
-/// How long the task sleeps until it looks whether another time was set.
+/// How long the task sleeps before it checks whether another time was set.
 const NAP: u64 = 10_000_000;
 
 impl Process {
@@ -47,7 +47,7 @@ impl Process {
         self.alarm.lock().rest(Metal::now())
     }
 
-    /// Sends the signal if it is due; when to look again.
+    /// Sends the signal if it is due; returns when to look again.
     fn ring(&self) -> Option<u64> {
         let now = Metal::now();
         let mut alarm = self.alarm.lock();
@@ -55,7 +55,7 @@ impl Process {
         if is_due {
             alarm.next = match alarm.interval {
                 0 => 0,
-                // What was missed comes once.
+                // Missed signals come once.
                 interval => alarm.next + (now - alarm.next) / interval * interval + interval,
             };
         }
@@ -73,7 +73,7 @@ impl Alarm {
     fn rest(&self, now: u64) -> (u64, u64) {
         match self.next {
             0 => (0, self.interval),
-            // What is due, but not sent, is not over.
+            // An alarm that is due, but not sent, is not over.
             next => (next.saturating_sub(now).max(1), self.interval),
         }
     }

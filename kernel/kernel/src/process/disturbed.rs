@@ -8,7 +8,7 @@ use ipc::{Entry, Kernel};
 use metal::Metal;
 
 /// A kernel whose sleepers wake up when they are disturbed: when a signal comes, or their process
-/// ends. They then look for themselves whether to sleep on.
+/// ends. They then check for themselves whether to sleep on.
 pub struct Disturbed(pub AnyKernel<Metal>);
 
 impl Kernel<Metal> for Disturbed {
@@ -29,7 +29,7 @@ impl Kernel<Metal> for Disturbed {
             let Some(thread) = thread else {
                 return self.0.sleep(key, still);
             };
-            // In one order with what `ThreadRef::interrupt` does: either it finds the key, and its
+            // In one order with `ThreadRef::interrupt`: either it finds the key, and its
             // wake-up the sleeper, or the signal is found here, under the lock of the sleepers.
             thread.sleeps_at.store(key.cast_mut(), Ordering::SeqCst);
             let sleep = || self.0.sleep(key, || !thread.is_disturbed() && still());

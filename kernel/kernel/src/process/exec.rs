@@ -19,7 +19,7 @@ use metal::{Metal, TrapFrame};
 /// Replaces the thread's program.
 ///
 /// # Errors
-/// If the file is no program, nothing has changed. What fails later ends the process.
+/// If the file is no program, nothing has changed. A later failure ends the process.
 pub fn execute(thread: &mut Thread, start: &Start) -> Result<(), Errno> {
     let process = thread.process.clone();
     let (object, start) = script::resolve(&process, start)?;
@@ -75,7 +75,7 @@ fn end_others(thread: &Thread) {
         threads.retain(|other| other.tid() != thread.shared.tid());
         threads
     };
-    // Again and again: they may make others. A process that ends waits for nobody.
+    // Again and again: they may make others. A process that ends does not wait.
     while thread.process.ending().is_none() {
         let others = others();
         if others.is_empty() {

@@ -17,7 +17,7 @@ pub struct Status(pub u32);
 impl Status {
     /// It runs again.
     pub const CONTINUED: Status = Status(0xffff);
-    /// The lower byte of what is stopped.
+    /// The lower byte of a stopped process's status.
     const STOPPED: u32 = 0x7f;
 
     /// By itself, with a code.
@@ -60,22 +60,22 @@ pub struct Family {
     /// The parent's number; 0 without one. Written with `parent`, read alone: relaxed.
     parent_number: AtomicU32,
     children: Lock<Vec<Arc<Process>>>,
-    /// What children have used that have ended and been waited for, with theirs.
+    /// The resources used by children that have ended and been waited for, with theirs.
     pub used: Lock<Used>,
-    /// What the parent gets when the process ends; 0 for nothing.
+    /// The signal to the parent when the process ends; 0 for none.
     exit_signal: AtomicU32,
     /// How often something happened to children, wrapping; the parent sleeps at its address.
     changes: AtomicU32,
 }
 
-/// What has happened to a child.
+/// An event of a child.
 #[derive(Clone, Copy, Debug)]
 pub struct News {
     /// Its number.
     pub pid: u32,
-    /// What.
+    /// The event.
     pub status: Status,
-    /// What it has used, with its own children.
+    /// The resources it has used, with its own children's.
     pub used: Used,
 }
 
@@ -90,12 +90,12 @@ pub enum Which {
     Group(u32),
 }
 
-/// What is waited for.
+/// The awaited events.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Of which children.
     pub which: Which,
-    /// Of those that tell their end by `SIGCHLD`, of the others; both if neither is set.
+    /// Of those that report their end by `SIGCHLD`, of the others; both if neither is set.
     pub only: Option<bool>,
     /// Whether their ends, stops, and continuations count.
     pub ends: bool,
@@ -103,7 +103,7 @@ pub struct Wanted {
     pub stops: bool,
     /// As above.
     pub continuations: bool,
-    /// Whether what was told may be asked for again.
+    /// Whether the reported event stays for another wait.
     pub stays: bool,
     /// Whether to wait if nothing has happened.
     pub waits: bool,
@@ -123,7 +123,7 @@ impl Family {
         }
     }
 
-    /// What the parent gets when the process ends; 0 for nothing.
+    /// The signal to the parent when the process ends; 0 for none.
     pub fn exit_signal(&self) -> u32 {
         self.exit_signal.load(Ordering::Relaxed)
     }
@@ -155,8 +155,8 @@ impl Family {
         children.iter().find(|child| child.pid == pid).cloned()
     }
 
-    /// Says what has happened to a child, once; waits for that if it is wanted. `is_disturbed` ends
-    /// the wait.
+    /// Reports an event of a child, once; waits for one if that is wanted. `is_disturbed` ends the
+    /// wait.
     pub fn ask(
         &self,
         wanted: &Wanted,
@@ -177,7 +177,7 @@ impl Family {
         }
     }
 
-    /// What has happened; `Errno::CHILD` if no child is meant.
+    /// The event; `Errno::CHILD` if no child is meant.
     fn find(&self, wanted: &Wanted) -> Result<Option<News>, Errno> {
         let mut children = self.children.lock();
         let meant = |child: &Arc<Process>| wanted.means(child);
@@ -212,7 +212,7 @@ impl Family {
         }))
     }
 
-    /// What the process sleeps at when it waits for children.
+    /// The key at which the process sleeps when it waits for children.
     fn key(&self) -> *const () {
         ptr::from_ref(&self.changes).cast()
     }
@@ -223,7 +223,7 @@ impl Family {
         self.changes.fetch_add(1, Ordering::Release);
         system().kernel.wake(self.key(), usize::MAX);
         if let Some(info) = info {
-            // One that is not queued finds always room.
+            // One that is not queued always finds room.
             let _ = process.send(info);
         }
     }

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// What a child has of its parent, but for memory.
+/// A child's inheritance from its parent, except memory.
 pub(super) struct Inherited {
     pub files: Descriptors,
     pub directory: Arc<Inode>,
@@ -24,7 +24,7 @@ pub(super) struct Inherited {
     pub job: Option<(u32, u32)>,
 }
 
-/// What a child has together with its parent.
+/// The things that a child shares with its parent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shares {
     /// Its memory; the child has a copy otherwise.
@@ -33,7 +33,7 @@ pub struct Shares {
     pub is_lent: bool,
     /// Whether the child is not the caller's, but its parent's.
     pub parent: bool,
-    /// What the parent gets when the child ends; 0 for nothing.
+    /// The signal to the parent when the child ends; 0 for none.
     pub exit_signal: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Groups of processes, sessions, and processes that are stopped.
 //!
 //! A shell gives the processes of a job a group, to which the terminal sends its signals. A session
-//! is what belongs to one terminal. Numbers of both are those of the process that was first in them.
+//! is all groups of one terminal. Numbers of both are those of the process that was first in them.
 
 use super::{Info, Process, Signal, Status, Thread};
 use crate::abi::Errno;
@@ -23,8 +23,8 @@ pub struct Job {
     /// The signal that has stopped it; 0 while it runs. Its threads sleep at this address; in one
     /// order with where they do (`ThreadRef::wake`).
     stopped: AtomicU32,
-    /// What happened that the parent has not waited for: [`Status::stopped`], [`Status::CONTINUED`],
-    /// or 0.
+    /// The event that the parent has not waited for: [`Status::stopped`], [`Status::CONTINUED`], or
+    /// 0.
     news: AtomicU32,
 }
 
@@ -55,7 +55,7 @@ impl Job {
         self.stopped.load(Ordering::SeqCst) != 0
     }
 
-    /// What the parent has not waited for; forgotten, unless it `stays`.
+    /// The event that the parent has not waited for; forgotten, unless it `stays`.
     pub(super) fn news(&self, such: impl Fn(Status) -> bool, stays: bool) -> Option<Status> {
         let news = self.news.load(Ordering::Relaxed);
         let wanted = news != 0 && such(Status(news));
@@ -67,7 +67,7 @@ impl Job {
 }
 
 impl Process {
-    /// Stops the process, unless nobody could continue it.
+    /// Stops the process, unless no process could continue it.
     pub(super) fn stop(&self, signal: Signal) {
         if signal != Signal::STOP && is_orphaned(self.job.group(), self.job.session()) {
             return;
@@ -110,7 +110,7 @@ impl Process {
         Ok(())
     }
 
-    /// It ends: what leads a session gives its terminal up.
+    /// It ends: a process that leads a session gives its terminal up.
     pub(super) fn leave_terminal(&self) {
         if self.job.session() == self.pid {
             system().terminal.give_up(self);
@@ -156,8 +156,8 @@ pub fn is_orphaned(number: u32, session: u32) -> bool {
     !group(number).iter().any(has_shell)
 }
 
-/// A process that could have continued the group has ended: if none is left that can, what is
-/// stopped there shall end, or go on if it does not want to.
+/// A process that could have continued the group has ended: if none is left that can, stopped
+/// processes of the group are ended, or go on if they handle the signal.
 pub(super) fn orphan(number: u32, session: u32) {
     let members = group(number);
     let stopped = members.iter().any(|it| it.job.is_stopped());

@@ -1,8 +1,8 @@
-//! What a process may have of something (`setrlimit`).
+//! A process's limits (`setrlimit`).
 //!
-//! Limits of memory are the space's to keep, the number of descriptors the descriptors', the size of
-//! files is asked for by [`within`]. The others limit nothing here: everybody is root, whom they do
-//! not bind, or there is nothing to limit.
+//! The space keeps limits of memory, the descriptors keep the limit of their number, and [`within`]
+//! checks the size of files. The others limit nothing here: all users are root, whom they do not
+//! bind, or there is nothing to limit.
 
 use super::{Info, Process, Signal, with_current};
 use crate::abi::Errno;
@@ -16,20 +16,20 @@ pub const NONE: u64 = u64::MAX;
 /// A limit as it is now, and how far the process may raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What counts.
+    /// The limit in force.
     pub soft: u64,
     /// The most that it may become.
     pub hard: u64,
 }
 
 impl Limit {
-    /// What counts, if something is limited.
+    /// The limit in force, if there is one.
     fn bytes(self) -> Option<usize> {
         (self.soft != NONE).then_some(self.soft as usize)
     }
 }
 
-/// Those that a space keeps.
+/// The limits that a space keeps.
 const MEMORY: [(u32, vm::Limit); 4] = [
     (RLIMIT_AS, vm::Limit::AddressSpace),
     (RLIMIT_DATA, vm::Limit::Data),
@@ -42,7 +42,7 @@ const MEMORY: [(u32, vm::Limit); 4] = [
 pub struct Limits([Limit; RLIM_NLIMITS as usize]);
 
 impl Limits {
-    /// What the first process has: as on Linux, as far as the VM does not say otherwise.
+    /// The first process's limits: as on Linux, unless the VM says otherwise.
     pub fn new() -> Self {
         let unlimited = Limit {
             soft: NONE,
@@ -77,9 +77,9 @@ impl Limits {
 }
 
 impl Process {
-    /// Changes a limit, and returns what it was.
+    /// Changes a limit, and returns the old one.
     pub fn set_limit(&self, resource: usize, limit: Limit) -> Result<Limit, Errno> {
-        // Held throughout: what keeps the limit agrees with it.
+        // Held throughout: so the keeper of the limit agrees with it.
         let mut limits = self.limits.lock();
         let before = limits.get(resource)?;
         if limit.soft > limit.hard {
@@ -99,8 +99,8 @@ impl Process {
     }
 }
 
-/// What of `bytes` the calling process may write to a file from `offset` on; if that is nothing, it
-/// gets a signal.
+/// The part of `bytes` that the calling process may write to a file from `offset` on; if it is
+/// empty, the process gets a signal.
 pub fn within(offset: u64, bytes: &[u8]) -> Result<&[u8], Errno> {
     let room = file_size()?.saturating_sub(offset);
     if room == 0 && !bytes.is_empty() {
@@ -135,7 +135,7 @@ fn too_large() -> Errno {
     with_current(|thread| {
         if let Some(thread) = thread {
             let info = Info::user(Signal::FILE_SIZE, &thread.process);
-            // The thread is there, and one of these finds always room.
+            // The thread is there, and one of these always finds room.
             let _ = thread.process.send_to(thread.tid(), info);
         }
     });

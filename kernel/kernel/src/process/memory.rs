@@ -15,7 +15,7 @@ impl Process {
         self.space.lock().clone().ok_or(Errno::SRCH)
     }
 
-    /// The parent may go on that waits in `vfork`: its memory is not used any more.
+    /// The parent that waits in `vfork` may go on: its memory is not used any more.
     pub(super) fn give_memory_back(&self) {
         if self.borrows.swap(false, Ordering::SeqCst) {
             system().kernel.wake(self.borrow_key(), usize::MAX);
@@ -38,7 +38,7 @@ impl Thread {
     pub(super) fn empty_space(&mut self) -> Result<(), Errno> {
         let process = self.process.clone();
         let mut place = process.space.lock();
-        // The process and this thread have it, and nobody else can get it now.
+        // The process and this thread have it, and no other thread can get it now.
         if Arc::strong_count(&self.space) == 2 {
             self.space.exec();
             return Ok(());

@@ -49,7 +49,7 @@ pub struct Process {
     borrows: AtomicBool,
     /// Its open files.
     pub files: Lock<Descriptors>,
-    /// What it may have.
+    /// Its limits.
     pub limits: Lock<Limits>,
     /// Its current directory.
     pub directory: Lock<Arc<Inode>>,
@@ -67,7 +67,7 @@ pub struct Process {
     pub job: Job,
     /// Whether it has said that it will ask for barriers.
     pub has_barriers: AtomicBool,
-    /// What it does at signals.
+    /// Its actions at signals.
     pub handlers: Lock<Handlers>,
     /// Signals that any thread may take.
     pub pending: Pending,
@@ -75,7 +75,7 @@ pub struct Process {
     alarm: Lock<Alarm>,
     /// Its threads.
     pub threads: Lock<Vec<Arc<ThreadRef>>>,
-    /// What its threads have used that have ended.
+    /// The resources used by its threads that have ended.
     used_by_ended: Lock<Used>,
     /// Whether its last thread has ended, and nothing is left but the status.
     pub has_finished: AtomicBool,

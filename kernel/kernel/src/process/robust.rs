@@ -1,4 +1,4 @@
-//! Locks that a thread has when it ends: those who wait for them are told.
+//! Locks that a thread has when it ends: their waiters are told.
 //!
 //! The C library keeps a list of them in the thread's memory (`set_robust_list`): a circle of links,
 //! the place of the lock's word beside its link, and the lock that the thread was about to take.
@@ -7,14 +7,14 @@ use super::Thread;
 use crate::abi::{self, Errno};
 use linux_raw_sys::general::{FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS};
 
-/// The most locks: what a thread says of its own memory may be anything.
+/// The most locks: the list in a thread's memory may hold anything.
 const MOST: usize = 2048;
 
 impl Thread {
     /// Gives all locks of the list up. The thread does not run in user mode any more.
     pub(super) fn leave_locks(&mut self) {
         if core::mem::take(&mut self.robust_list) != 0 {
-            // What cannot be read is no list.
+            // A list that cannot be read is none.
             let _ = self.leave_listed();
         }
     }
@@ -40,13 +40,13 @@ impl Thread {
         }
     }
 
-    /// Marks the lock whose word is at `at`, if it is the thread's, and wakes one who waits.
+    /// Marks the lock whose word is at `at`, if it is the thread's, and wakes one waiter.
     fn leave_lock(&self, at: usize) -> Result<(), Errno> {
         let word: u32 = self.read(at)?;
         if word & FUTEX_TID_MASK != self.shared.tid() || !at.is_multiple_of(4) {
             return Ok(());
         }
-        // Those who wait change nothing but the mark that they do, and wake up by themselves then.
+        // Waiters change nothing but the mark that they wait, and wake up by themselves then.
         self.write(at, word & FUTEX_WAITERS | FUTEX_OWNER_DIED)?;
         if word & FUTEX_WAITERS != 0 {
             abi::wake_futex(self, at, 1);

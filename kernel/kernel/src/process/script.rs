@@ -15,7 +15,7 @@ const DEPTH: usize = 4;
 const LINE: usize = 256;
 const MARK: &[u8] = b"#!";
 
-/// The file of the program to be run, and what it is started with.
+/// The file of the program to be run, and its arguments.
 pub(super) fn resolve(process: &Process, start: &Start) -> Result<(ObjectRef, Start), Errno> {
     let mut start = start.clone();
     for _ in 0..=DEPTH {
@@ -32,7 +32,7 @@ pub(super) fn resolve(process: &Process, start: &Start) -> Result<(ObjectRef, St
     Err(Errno::LOOP)
 }
 
-/// What follows the mark; nothing if the file is no script.
+/// The line behind the mark; nothing if the file is no script.
 fn first_line(object: &ObjectRef) -> Result<Option<Vec<u8>>, Errno> {
     let mut line = vec![0; LINE];
     let count = object.read(0, &mut line)?;

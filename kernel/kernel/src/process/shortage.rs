@@ -1,4 +1,4 @@
-//! What happens when no memory is left: the process with most of it ends.
+//! When no memory is left: the process with most of it ends.
 
 use super::{Process, Signal, Status, with_current};
 use crate::system::system;
@@ -8,13 +8,13 @@ use core::sync::atomic::Ordering;
 use machine::{Clock, PAGE_SIZE};
 use metal::{Metal, report};
 
-/// How long one waits for the process to end, and how often one looks, in nanoseconds.
+/// How long to wait for the process to end, and how often to check, in nanoseconds.
 const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 1_000_000;
 /// The first process does not end.
 const FIRST: u32 = 1;
 
-/// Ends a process and waits until its memory is free; whether that is worth another try.
+/// Ends a process and waits until its memory is free; returns whether another try is worthwhile.
 pub fn relieve() -> bool {
     let caller = with_current(|thread| thread.map(|it| it.process.clone()));
     if caller.as_ref().is_some_and(|it| it.ending().is_some()) {
@@ -38,7 +38,7 @@ pub fn relieve() -> bool {
     true
 }
 
-/// A process that ends already, and has memory still.
+/// A process that is ending, and still has memory.
 fn ending() -> Option<Arc<Process>> {
     let ends = |it: &Arc<Process>| it.ending().is_some() && pages(it) > 0;
     system().processes.all().into_iter().find(ends)
@@ -65,7 +65,7 @@ fn choose() -> Option<Arc<Process>> {
     Some(victim)
 }
 
-/// What a process has in memory and in swap space; 0 once it has given that back.
+/// A process's pages in memory and in swap space; 0 once it has given them back.
 fn pages(process: &Process) -> u64 {
     let stats = process.space().map(|space| space.stats());
     stats.map_or(0, |stats| stats.private + stats.swapped)

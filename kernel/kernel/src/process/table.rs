@@ -48,7 +48,7 @@ impl Table {
         self.processes.lock().get(&pid)?.upgrade()
     }
 
-    /// All that there are.
+    /// All processes.
     pub fn all(&self) -> Vec<Arc<Process>> {
         let processes = self.processes.lock();
         processes.values().filter_map(Weak::upgrade).collect()

@@ -1,4 +1,4 @@
-//! Threads: what runs in user mode.
+//! Threads, which run in user mode.
 
 use super::signals::{Info, Pending, Set, SignalStack};
 use super::usage::Usage;
@@ -19,17 +19,17 @@ use sync::EMBEDDER;
 
 /// A thread, as it knows itself. It runs as a task of the scheduler.
 pub struct Thread {
-    /// What the processor holds while it is in user mode.
+    /// The processor's registers in user mode.
     pub frame: Box<TrapFrame>,
     /// Its process.
     pub process: Arc<Process>,
     /// Its memory, which is its process's.
     pub space: Arc<Space>,
-    /// What others know of it.
+    /// The part that others know.
     pub shared: Arc<ThreadRef>,
     /// The register FS.
     pub thread_pointer: usize,
-    /// Where 0 is written when it ends, and who waits there is woken; 0 for nowhere.
+    /// The address where 0 is written when it ends, and waiters are woken; 0 for none.
     pub clear_tid: usize,
     /// The locks that it has where others may wait for them when it ends: where their list begins,
     /// or 0.
@@ -44,7 +44,7 @@ pub struct Thread {
     pub until: Option<u64>,
     /// Where the scheduler lets it run; nothing until it has run.
     pub(super) bounds: Option<Affinity>,
-    /// What it did not take before a call that waits for signals with another mask.
+    /// The mask before a call that waits for signals with another mask.
     pub saved_mask: Option<Set>,
 }
 
@@ -63,7 +63,7 @@ pub struct ThreadRef {
     tid: AtomicU32,
     /// Its process.
     pub process: Arc<Process>,
-    /// Its memory: what `Thread::space` keeps. The thread itself uses it, when it is back on a CPU.
+    /// Its memory, kept by `Thread::space`. The thread itself uses it, when it is back on a CPU.
     pub(super) space: AtomicPtr<Space>,
     /// Signals for this thread.
     pub pending: Pending,
@@ -73,16 +73,16 @@ pub struct ThreadRef {
     pub(super) dies: AtomicBool,
     /// Whether nothing but its end disturbs it now. The thread's own: relaxed.
     is_patient: AtomicBool,
-    /// Whether it has something to look at before it goes to user mode: a signal, another mask, its end.
-    /// Set after what there is to see, cleared before it looks: in one order.
+    /// Whether it has something to check before it goes to user mode: a signal, another mask, its end.
+    /// Set after that change, cleared before it checks: in one order.
     called: AtomicBool,
     /// When it is not to wait any longer, by the machine's clock; [`u64::MAX`] for never.
     deadline: AtomicU64,
     /// Where it may run: it goes there before it next is in user mode.
     pub affinity: Lock<Affinity>,
-    /// What it is called, up to the first 0.
+    /// Its name, up to the first 0.
     pub name: Lock<[u8; abi::NAME]>,
-    /// What it has used.
+    /// The resources it has used.
     pub usage: Usage,
     /// Where it sleeps: a key of the kernel's sleepers, or null.
     pub(super) sleeps_at: AtomicPtr<()>,
@@ -121,16 +121,16 @@ impl ThreadRef {
         (0..Metal.cpus().len()).for_each(Metal::kick);
     }
 
-    /// Makes the thread look at its signals before it goes to user mode. The caller has set what there is
-    /// to see.
+    /// Makes the thread check its signals before it goes to user mode. The caller has made the change to
+    /// be seen.
     pub(super) fn call(&self) {
         self.called.store(true, Ordering::SeqCst);
     }
 
     /// Wakes the thread where it sleeps.
     fn wake(&self) {
-        // In one order with what the thread does before it sleeps: it says where, then it looks for
-        // signals (`Disturbed::sleep`).
+        // In one order with the thread's steps before it sleeps: it writes where, then it checks
+        // for signals (`Disturbed::sleep`).
         let key = self.sleeps_at.load(Ordering::SeqCst);
         if !key.is_null() {
             system().kernel.wake(key, usize::MAX);
@@ -259,7 +259,7 @@ impl Thread {
         self.shared.mask()
     }
 
-    /// Does not take those of `mask` in the call that it makes, and then those that it did not before.
+    /// Sets another mask for the call that it makes, after which the old one is restored.
     pub fn mask_meanwhile(&mut self, mask: Set) {
         self.saved_mask = Some(self.mask());
         self.set_mask(mask);
@@ -283,7 +283,7 @@ impl Thread {
         self.shared.call();
     }
 
-    /// What the thread's task does.
+    /// The thread's task.
     fn run(mut self) {
         enter(&self.shared);
         metal::set_thread_pointer(self.thread_pointer);
@@ -303,7 +303,7 @@ impl Thread {
         self.finish();
     }
 
-    /// Takes the signals that have come. Whether the thread goes on.
+    /// Takes the signals that have come; returns whether the thread goes on.
     #[cold]
     fn looks(&mut self) -> bool {
         self.shared.called.store(false, Ordering::SeqCst);

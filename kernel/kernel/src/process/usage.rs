@@ -1,4 +1,4 @@
-//! What threads and processes have used: time on CPUs, faults.
+//! The resources that threads and processes have used: time on CPUs, faults.
 //!
 //! The time on CPUs is all the time but that in which a thread sleeps, or lets others run. How much of
 //! it is the kernel's is sampled, as on Linux: by where timers and kicks find the thread.
@@ -8,8 +8,7 @@ use core::iter::Sum;
 use core::ops::Add;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What a thread has used. Only the thread itself writes it; others read numbers: relaxed. Times are
-/// cycles.
+/// A thread's use. Only the thread itself writes it; others read numbers: relaxed. Times are cycles.
 #[derive(Default)]
 pub struct Usage {
     start: AtomicU64,
@@ -23,7 +22,7 @@ pub struct Usage {
     sleeps: AtomicU64,
 }
 
-/// What was used.
+/// Resources used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Nanoseconds in user mode.
@@ -77,7 +76,7 @@ impl Usage {
         add(&self.kernel_samples, 1);
     }
 
-    /// What was used so far.
+    /// The resources used so far.
     pub fn used(&self) -> Used {
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let end = match read(&self.off_since) {
@@ -87,7 +86,7 @@ impl Usage {
         let away = read(&self.start) + read(&self.off);
         let time = metal::nanoseconds(end.saturating_sub(away));
         let (user, kernel) = (read(&self.user_samples), read(&self.kernel_samples));
-        // Who was never found in the kernel has not been there for long.
+        // A thread that was never found in the kernel has not been there for long.
         let part = u128::from(kernel) * u128::from(time) / u128::from(user + kernel).max(1);
         let kernel = part as u64;
         Used {
@@ -126,7 +125,7 @@ impl Sum for Used {
 }
 
 impl Process {
-    /// What its threads have used, those that have ended included.
+    /// The resources used by its threads, those that have ended included.
     pub fn used(&self) -> Used {
         // A thread that ends goes from one to the other under this lock.
         let threads = self.threads.lock();
@@ -134,7 +133,7 @@ impl Process {
         living + *self.used_by_ended.lock()
     }
 
-    /// The thread has ended; whether it was the last.
+    /// The thread has ended; returns whether it was the last.
     pub(super) fn remove(&self, thread: &ThreadRef) -> bool {
         let mut threads = self.threads.lock();
         threads.retain(|other| !core::ptr::eq(&raw const **other, thread));

@@ -1,8 +1,7 @@
 //! A disk: the first virtio block device on the first PCI bus. `virtio-drivers` speaks with it.
 //!
-//! The device interrupts nobody: a transfer asks again and again whether it is done, and the caller says
-//! how to wait in between. A transfer needs no memory, so that one that frees memory does not fail
-//! for want of it.
+//! The device sends no interrupts: a transfer polls until it is done, and the caller says how to wait in
+//! between. A transfer needs no memory, so that one that frees memory does not fail for want of it.
 
 mod pci;
 mod shared;
@@ -28,7 +27,7 @@ const SECTORS: usize = PAGE_SIZE / SECTOR_SIZE;
 /// A disk, page by page.
 pub struct Disk {
     device: VirtIOBlk<Shared, PciTransport>,
-    /// What the device reads and writes beside pages; on the heap, where it finds them.
+    /// The device's buffers beside pages; on the heap, where it finds them.
     requests: Box<[Request; TOGETHER]>,
 }
 
@@ -43,7 +42,7 @@ struct Request {
 pub enum Transfer {
     /// From the disk to memory. The frames are the caller's alone.
     Read,
-    /// From memory to the disk. Nobody writes the frames meanwhile.
+    /// From memory to the disk. The frames are not written meanwhile.
     Write,
 }
 
@@ -109,7 +108,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives the device a request; its token.
+    /// Gives the device a request; returns its token.
     fn begin(
         &mut self,
         transfer: Transfer,
@@ -119,7 +118,7 @@ impl Disk {
     ) -> Result<u16, DiskError> {
         let Request { head, response } = &mut self.requests[index];
         let (sector, content) = (page as usize * SECTORS, content(frames));
-        // SAFETY: request and frames stay, and nobody touches them, until `finish` has seen the token.
+        // SAFETY: request and frames stay, and are not accessed, until `finish` has seen the token.
         unsafe {
             match transfer {
                 Transfer::Read => self
@@ -159,7 +158,7 @@ impl Disk {
     fn end(&mut self, transfer: Transfer, index: usize, done: Begun) -> Result<(), DiskError> {
         let Request { head, response } = &mut self.requests[index];
         let content = content(done.frames);
-        // SAFETY: what `begin` has given with this token.
+        // SAFETY: the request and frames that `begin` has given with this token.
         unsafe {
             match transfer {
                 Transfer::Read => {

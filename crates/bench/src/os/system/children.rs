@@ -22,8 +22,8 @@ const BROKEN: u8 = 1;
 #[derive(Default)]
 pub struct Threads(Vec<Option<JoinHandle<u8>>>);
 
-/// Forks a child that does nothing else than `then`. The program is what
-/// [`Forked::Execs`] becomes.
+/// Forks a child that only does `then`. The program is the one that
+/// [`Forked::Execs`] executes.
 ///
 /// The task may be one of several threads; the child has only this one, and locks that
 /// others held stay locked. So it makes system calls and nothing else.
@@ -82,8 +82,8 @@ fn become_compiler(arguments: &[*const libc::c_char], output: RawFd, inputs: &[R
     }
 }
 
-/// Forks a child that does `life` in its copy of the memory, and ends. It may allocate, whose locks libc's
-/// `fork` looks after; what other threads have locked besides it must not use.
+/// Forks a child that does `life` in its copy of the memory, and ends. It may allocate: libc's `fork`
+/// takes care of the allocator's locks. It must not use locks that other threads hold.
 pub fn start_copy(life: impl FnOnce() -> Result<(), Error>) -> Result<Child, Error> {
     // SAFETY: the child leaves by `_exit`, also if it unwinds.
     match unsafe { libc::fork() } {
@@ -199,12 +199,12 @@ fn reap(pid: libc::pid_t) -> Result<u8, Error> {
     Ok(code as u8) // both fit: codes are a byte, signals end at 64
 }
 
-/// Spares the calling thread what cancellation costs.
+/// Spares the calling thread the cost of cancellation.
 ///
 /// In a process with several threads, glibc makes a thread cancellable before each call
 /// that may block, and not so after it: two atomic instructions, a tenth of a poll or more.
-/// It leaves them out if the thread always is, as will-it-scale's threads are. Nobody
-/// cancels a thread here, so nothing else comes of it.
+/// It leaves them out if the thread always is, as will-it-scale's threads are. No thread
+/// here is ever cancelled, so this has no other effect.
 pub fn spare_cancellation() {
     unsafe extern "C" {
         fn pthread_setcanceltype(kind: libc::c_int, old: *mut libc::c_int) -> libc::c_int;

@@ -1,4 +1,4 @@
-//! What the tasks of a run have in common: made before them, so that processes inherit it.
+//! The objects that the tasks of a run share: made before them, so that processes inherit them.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;

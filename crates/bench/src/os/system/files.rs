@@ -10,14 +10,14 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use workloads::{Call, Descriptor, Error, Files};
 
-/// A file of `len` zero bytes in `directory`, which nobody else can open.
+/// A file of `len` zero bytes in `directory`, which no other process can open.
 pub fn unnamed(directory: &Path, len: usize) -> Result<File, Error> {
     unnamed_file(directory)
         .and_then(|file| file.set_len(len as u64).map(|()| file))
         .map_err(|error| failed_with(Call::File, &error))
 }
 
-/// The files of programs in `directory`, which nobody else can open.
+/// The files of programs in `directory`, which no other process can open.
 pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     Files::try_new(|input| {
         let file = unnamed(directory, input.size())?;
@@ -29,14 +29,14 @@ pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     })
 }
 
-/// Writes from `at` on; how many bytes.
+/// Writes from `at` on; returns how many bytes.
 #[inline]
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
     file.write_at(bytes, at)
         .map_err(|error| failed_with(Call::Write, &error))
 }
 
-/// Reads from `at` on; how many bytes.
+/// Reads from `at` on; returns how many bytes.
 #[inline]
 pub fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
     file.read_at(bytes, at)
@@ -54,7 +54,7 @@ pub fn open(path: &CStr) -> Result<Descriptor, Error> {
 
 #[inline]
 pub fn close(descriptor: Descriptor) -> Result<(), Error> {
-    // SAFETY: workloads close only what they have opened, once.
+    // SAFETY: workloads close only descriptors that they have opened, once.
     answered(Call::Close, unsafe { libc::close(descriptor.0) })
 }
 
@@ -87,7 +87,7 @@ pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
     }
 }
 
-/// Waits until one of the descriptors can be read from; which, as bits.
+/// Waits until one of the descriptors can be read from; returns which, as bits.
 #[inline]
 pub fn poll_readable(from: &[Descriptor]) -> Result<u64, Error> {
     const MOST: usize = 64;

@@ -51,7 +51,7 @@ fn uninterrupted(call: Call, mut attempt: impl FnMut() -> isize) -> Result<usize
     }
 }
 
-/// Waits as long as the word holds `value`; whether it did at first.
+/// Waits as long as the word holds `value`; returns whether it did at first.
 #[inline]
 pub fn futex_wait(address: usize, value: u32) -> Result<bool, Error> {
     let nothing = ptr::null::<libc::timespec>();

@@ -32,7 +32,7 @@ fn bits(prot: Prot) -> libc::c_int {
 
 #[inline]
 pub fn unmap(start: usize, len: usize) -> Result<(), Error> {
-    // SAFETY: workloads unmap only what they have mapped through `map`, and
+    // SAFETY: workloads unmap only memory that they have mapped through `map`, and
     // hold no references into it.
     answered(Call::Unmap, unsafe { libc::munmap(start as *mut _, len) })
 }
@@ -53,7 +53,7 @@ pub fn discard(start: usize, len: usize) -> Result<(), Error> {
 
 #[inline]
 pub fn remap(start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
-    // SAFETY: as for `unmap`; what moves is the workload's, and so is where it was.
+    // SAFETY: as for `unmap`; the workload owns the moved memory and its old place.
     let moved = unsafe { libc::mremap(start as *mut _, len, new_len, libc::MREMAP_MAYMOVE) };
     if moved == libc::MAP_FAILED {
         return Err(failed(Call::Remap));
@@ -96,7 +96,7 @@ pub fn set_program_break(to: usize) -> Result<(), Error> {
 /// libc's malloc grows the heap by the break as well. Below the gap is malloc's,
 /// above it is brk1's. The system call is made directly, so libc goes on believing
 /// in its own break: when malloc sets it, the kernel takes only pages of the gap
-/// away, which nobody has touched, and brk1's next call puts them back.
+/// away, which no code has touched, and brk1's next call puts them back.
 const GAP: usize = 16 << 20;
 
 /// Asks the kernel for the break `to`; returns the break there is then.

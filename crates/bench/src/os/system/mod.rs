@@ -32,7 +32,7 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// The handle of task 0, whose files lie in `directory`, and what it starts is of the
+    /// The handle of task 0, whose files lie in `directory`, and which starts tasks of the
     /// kind of `mode`.
     pub fn new(directory: PathBuf, mode: Mode, prepared: Prepared) -> Self {
         Linux {
@@ -45,7 +45,7 @@ impl Linux {
         }
     }
 
-    /// The same for another task. What was prepared goes with the last handle.
+    /// The same for another task. The prepared files go with the last handle.
     pub fn of_task(&self, task: usize) -> Self {
         Linux {
             page: self.page,

@@ -1,4 +1,4 @@
-//! What is made before the tasks, and goes after them.
+//! Objects that are made before the tasks, and removed after them.
 
 use super::common::Common;
 use super::{Linux, failed_with, files};
@@ -14,7 +14,7 @@ use workloads::{Call, Daemon, Descriptor, Feature, Files};
 const PROGRAM: &str = "true";
 
 /// Files with names, the path of a program, the files of programs, and a mail server, if the workload needs them. Tasks cannot
-/// make files with names: they may be killed, and then nobody would remove them.
+/// make files with names: they may be killed, and then the files would stay.
 #[derive(Default)]
 pub struct Prepared {
     /// By task.
@@ -23,14 +23,14 @@ pub struct Prepared {
     inputs: Option<Files<File>>,
     /// How many tasks there are.
     tasks: usize,
-    /// What they have in common, if the workload needs that.
+    /// The objects that the tasks share, if the workload needs any.
     common: Option<Common>,
     /// In the memory of this process.
     daemon: Option<Daemon>,
 }
 
 impl Prepared {
-    /// Makes what the tasks of `plan` need, files in `directory`.
+    /// Prepares all that the tasks of `plan` need, with files in `directory`.
     pub fn new(plan: &Plan, directory: &Path) -> Result<Self, Failure> {
         let mut prepared = Prepared::default();
         prepared.tasks = plan.tasks;
@@ -105,7 +105,7 @@ impl Prepared {
         self.daemon
     }
 
-    /// What programs use.
+    /// The files of programs.
     #[inline]
     pub fn inputs(&self) -> Option<&Files<File>> {
         self.inputs.as_ref()
@@ -116,13 +116,13 @@ impl Prepared {
 impl Drop for Prepared {
     fn drop(&mut self) {
         for name in &self.names {
-            // Nobody can be told if it has gone already.
+            // An error, such as that it has gone already, cannot be reported.
             // SAFETY: a path that ends in a zero byte.
             unsafe { libc::unlink(name.as_ptr()) };
         }
         if let Some(daemon) = self.daemon {
             let mut system = Linux::new(PathBuf::new(), Mode::Threads, Prepared::default());
-            // Nor can anybody if it stays: what unmaps all of a mapping needs no memory.
+            // Nor can an error here: unmapping a whole mapping needs no memory.
             let _ = daemon.stop(&mut system);
         }
     }

@@ -28,8 +28,8 @@ pub fn handle() -> Result<(), Error> {
         libc::sigaction(SIGNAL, &action, ptr::null_mut())
     };
     answered(Call::Handle, installed)?;
-    // Tasks that are threads leave signals to the main thread; this one they want.
-    // SAFETY: the set is made before it is used; the old one is not asked for.
+    // Tasks that are threads leave signals to the main thread, except this one.
+    // SAFETY: the set is made before it is used; the pointer to the old one may be null.
     let unblocked = unsafe {
         let mut own: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut own);

@@ -23,7 +23,7 @@ pub fn sleep_until(time: u64) -> Result<(), Error> {
         tv_nsec: (time % SECOND) as libc::c_long,
     };
     loop {
-        // SAFETY: a valid time; how much is left is not asked for.
+        // SAFETY: a valid time; the pointer to the remainder may be null.
         let slept = unsafe {
             libc::clock_nanosleep(
                 libc::CLOCK_MONOTONIC,

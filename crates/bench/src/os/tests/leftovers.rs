@@ -12,12 +12,12 @@ const ITERATIONS: u64 = 20;
 /// Open descriptors and children of this process, which has no other threads.
 fn held() -> (usize, bool) {
     let descriptors = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    // SAFETY: nobody else in this process waits for children; no status is asked for.
+    // SAFETY: no other code in this process waits for children; the status pointer may be null.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
     (descriptors, child != -1)
 }
 
-/// What a run of `workload` does and leaves, as an exit code: 0 if all is well.
+/// Runs `workload` and examines its leftovers; returns an exit code: 0 if all is well.
 fn run(workload: &'static Workload, mode: Mode, directory: &Path) -> u8 {
     let plan = Plan {
         workload: workload.into(),
@@ -50,8 +50,8 @@ fn no_descriptor_child_or_file_is_left() {
     fs::create_dir(&directory).expect("a directory");
     for workload in super::runnable().filter(|one| !one.needs.features.is_empty()) {
         for mode in [Mode::Processes, Mode::Threads] {
-            // In a child: it has one thread, so what it holds is the workload's.
-            // SAFETY: libc's `fork` looks after the locks of malloc; the child ends in
+            // In a child: it has one thread, so all its resources are the workload's.
+            // SAFETY: libc's `fork` takes care of malloc's locks; the child ends in
             // `_exit`, and the parent waits for a child of its own.
             let status = unsafe {
                 let pid = libc::fork();

@@ -118,7 +118,7 @@ fn mappings_grow_where_there_is_room_and_keep_what_is_paged_out() {
 #[test]
 fn the_moving_break_leaves_the_heap_of_libc_alone() {
     /// Grows the heap as malloc does, a page at a time, while the break moves; then
-    /// looks whether each page still holds what was written to it.
+    /// checks that each page still holds its value.
     fn heap_survives() -> Result<bool, Error> {
         const PAGES: usize = 200;
         let mut system = linux();
@@ -139,8 +139,8 @@ fn the_moving_break_leaves_the_heap_of_libc_alone() {
         };
         Ok(heap.iter().enumerate().all(kept))
     }
-    // In a child: it has one thread, so nobody else grows the heap meanwhile.
-    // SAFETY: the child allocates nothing but by `sbrk`, and ends in `_exit`; the
+    // In a child: it has one thread, so no other code grows the heap meanwhile.
+    // SAFETY: the child allocates only by `sbrk`, and ends in `_exit`; the
     // parent waits for a child of its own.
     let status = unsafe {
         let pid = libc::fork();

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Undoes what this process has inherited or set up of signals, and from now on ends
-/// with `parent`, together with all that it starts.
+/// Undoes inherited and own settings of signals, and from now on ends
+/// with `parent`, together with all processes that this one starts.
 pub fn follow(parent: libc::pid_t) -> io::Result<()> {
     let last = libc::SIGRTMAX();
     // SAFETY: plain system calls; the handler makes one that is safe in it.

@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 use testcase::Testcase;
 
-/// What the host has from the process that started it.
+/// The values that the host inherits from the process that started it.
 pub struct Inherited {
     /// The number of that process.
     pub parent: i32,
@@ -52,12 +52,12 @@ pub fn run(setting: &Setting<'_>, from: &Inherited) -> ! {
             1
         }
     };
-    // Like the end of a C program, for what the test case has registered or written.
+    // As at the end of a C program, for the test case's exit handlers and output.
     // SAFETY: no destructor of Rust's is needed any more.
     unsafe { libc::exit(code) }
 }
 
-/// What the tasks do.
+/// The tasks' work.
 enum Work {
     Testcase(Testcase),
     Repeat(Repeat),
@@ -104,8 +104,8 @@ fn serve(setting: &Setting<'_>, area: RawFd, channel: &'static Channel) -> Resul
     }
 }
 
-/// Whether scalevm wants the tasks to run; it goes away if it only wanted to know what
-/// the test case says of itself.
+/// Whether scalevm wants the tasks to run; it goes away if it only wanted the test
+/// case's description.
 fn is_wanted(channel: &Channel) -> bool {
     loop {
         match channel.receive(None, None) {
@@ -120,7 +120,7 @@ fn broken(what: &'static str) -> impl FnOnce(io::Error) -> Packet {
     move |error| Packet::new(Kind::Broken, format!("{what}: {error}"))
 }
 
-/// Gives the process the workload's name, for those who list processes.
+/// Gives the process the workload's name, for process lists.
 fn name_process(body: &Body) {
     let stem = match body {
         Body::Object(file) => file.file_stem(),
@@ -128,14 +128,14 @@ fn name_process(body: &Body) {
     };
     let stem = stem.unwrap_or(OsStr::new("scalevm"));
     if let Ok(name) = CString::new(stem.as_bytes()) {
-        // SAFETY: a string that ends in zero; what is too long is cut.
+        // SAFETY: a string that ends in zero; a long one is cut.
         unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
     }
 }
 
-/// Takes over a descriptor, which shall not reach what a test case executes.
+/// Takes over a descriptor, and keeps it from programs that a test case executes.
 fn inherited(number: RawFd) -> OwnedFd {
-    // SAFETY: opened for this process by who has started it, and taken over once.
+    // SAFETY: the parent opened it for this process, which takes it over once.
     unsafe {
         libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
         OwnedFd::from_raw_fd(number)
@@ -161,7 +161,7 @@ impl Work {
         if let Work::Testcase(testcase) = self {
             testcase.prepare(tasks);
         }
-        // Or what is left in buffers is written by each task again.
+        // Otherwise each task would write the buffers' contents again.
         // SAFETY: all streams.
         unsafe { libc::fflush(std::ptr::null_mut()) };
     }
@@ -174,7 +174,7 @@ impl Work {
 }
 
 impl Host {
-    /// What a task does. Should it come to an end, that is told.
+    /// A task's work. If it ends, that is reported.
     fn work(&self, task: usize) {
         let slot = &self.area.slots()[task];
         slot.ready();

@@ -1,4 +1,4 @@
-//! What will-it-scale's harness offers its test cases: `new_task`.
+//! The function that will-it-scale's harness offers its test cases: `new_task`.
 
 use super::threads::Function;
 use super::{death, threads};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Whether tasks are threads.
 static THREADS: AtomicBool = AtomicBool::new(false);
 
-/// Before a test case runs: what its tasks are.
+/// Before a test case runs: chooses threads or processes as its tasks.
 pub fn choose(threads: bool) {
     THREADS.store(threads, Relaxed);
-    // The symbol is there for shared objects; the linker keeps what is used.
+    // The symbol is there for shared objects; the linker keeps used symbols.
     std::hint::black_box(new_task as *const ());
 }
 

@@ -5,7 +5,7 @@ use crate::own::channel::{Kind, Received, tell};
 use crate::tasks::{Mask, born_at};
 use std::{fs, io};
 
-/// Forks a child for each task, tells of those that end, and ends all when told to.
+/// Forks a child for each task, reports those that end, and ends all on request.
 pub fn run(host: &Host, places: &[Mask]) -> io::Result<()> {
     let waiting = Waiting::begin();
     // SAFETY: no arguments in memory.
@@ -36,7 +36,7 @@ pub fn run(host: &Host, places: &[Mask]) -> io::Result<()> {
     Ok(())
 }
 
-/// What a task does. Nothing may unwind from here into code that is its parent's.
+/// A task's work. Nothing may unwind from here into code that is its parent's.
 extern "C" fn child(host: &Host, task: usize, parent: libc::pid_t, waiting: &Waiting) -> ! {
     waiting.end();
     death::follow_in_child(parent);
@@ -71,7 +71,7 @@ impl Waiting {
 
     /// By a child, which has children of its own or none.
     fn end(&self) {
-        // SAFETY: what `begin` has found.
+        // SAFETY: the settings that `begin` has found.
         unsafe {
             libc::sigaction(libc::SIGCHLD, &self.before, std::ptr::null_mut());
             libc::sigprocmask(libc::SIG_SETMASK, &self.unblocked, std::ptr::null_mut());
@@ -79,12 +79,12 @@ impl Waiting {
     }
 }
 
-/// Reaps who has ended; tells of tasks, and whether there was one.
+/// Reaps ended children; reports those that are tasks, and returns whether there was one.
 fn reap(host: &Host, tasks: &[libc::pid_t]) -> bool {
     let mut lost = false;
     loop {
         let mut status = 0;
-        // SAFETY: children of this process that nobody else waits for.
+        // SAFETY: children of this process that nothing else waits for.
         let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
         if pid <= 0 {
             return lost;
@@ -96,14 +96,14 @@ fn reap(host: &Host, tasks: &[libc::pid_t]) -> bool {
     }
 }
 
-/// Kills and reaps the tasks, and what they leave behind, until nobody is left.
+/// Kills and reaps the tasks, and the processes they leave behind, until none is left.
 fn end_children() {
     loop {
         for pid in children() {
             // SAFETY: a child that is not reaped yet, so the number is its own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
-        // SAFETY: the status is not asked for.
+        // SAFETY: the status pointer may be null.
         let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
         if pid < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;

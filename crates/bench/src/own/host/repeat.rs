@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use workloads::Counter;
 
-/// What a shell says when it cannot start a program.
+/// A shell's status when it cannot start a program.
 const CAN_NOT_START: i32 = 127 << 8;
 
 /// A command.
@@ -23,8 +23,8 @@ impl Repeat {
         Repeat { words: words(text) }
     }
 
-    /// By each task: counts how often the command completes. Returns when it fails, and
-    /// what to tell then.
+    /// By each task: counts completions of the command. When it fails, returns the
+    /// packet to send.
     pub fn run(&self, counter: &Counter) -> Packet {
         let failed = |error: io::Error| Packet {
             status: CAN_NOT_START,
@@ -67,7 +67,7 @@ impl Repeat {
     }
 }
 
-/// What the command writes to stderr: a file in memory, which every start of it shares.
+/// The command's stderr: a file in memory, which every start of it shares.
 struct Complaints(File);
 
 impl Complaints {
@@ -77,9 +77,9 @@ impl Complaints {
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just opened, and nobody else knows of it.
+        // SAFETY: just opened, and known nowhere else.
         let file = unsafe { File::from_raw_fd(file) };
-        // Who has the file open writes at its end, wherever that is.
+        // Processes that have the file open write at its end, wherever that is.
         // SAFETY: a plain system call.
         match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) } {
             0 => Ok(Complaints(file)),

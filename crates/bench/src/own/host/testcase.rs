@@ -13,7 +13,7 @@ type Cleanup = unsafe extern "C" fn();
 
 /// The functions of a test case.
 pub struct Testcase {
-    /// What it says of itself; empty if nothing.
+    /// Its description of itself; empty if it has none.
     pub description: String,
     prepare: Option<Prepare>,
     run: Run,
@@ -23,7 +23,7 @@ pub struct Testcase {
 }
 
 impl Testcase {
-    /// Loads `file`; what its initialisers do is done.
+    /// Loads `file`, and so runs its initialisers.
     pub fn load(file: &Path) -> Result<Self, String> {
         // All symbols at once: one that is missing is told of before anything runs.
         // SAFETY: the user asks for the file's code to be run, in this process of its own.
@@ -77,8 +77,8 @@ fn description(library: &Library) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// What the dynamic linker says, on one line and without the name that the user knows it
-/// by differently.
+/// The dynamic linker's message, on one line and without the file's path, which the user knows
+/// under another name.
 fn reason(file: &Path, error: &libloading::Error) -> String {
     let cause = error.source().map(ToString::to_string);
     let text = cause.unwrap_or_else(|| error.to_string());

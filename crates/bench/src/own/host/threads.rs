@@ -24,7 +24,7 @@ thread_local! {
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
 /// Threads that stand still.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
-/// How long threads may take to stop; who has blocked all signals does not.
+/// How long threads may take to stop; one that has blocked all signals does not.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Creates a thread for each task, and stops all when told to.
@@ -38,7 +38,7 @@ pub fn run(host: &'static Host, places: &[Mask]) -> io::Result<()> {
     stop_others()
 }
 
-/// What a thread that is a task begins with.
+/// The arguments of a thread that is a task.
 struct Task {
     host: &'static Host,
     number: usize,
@@ -52,7 +52,7 @@ extern "C" fn begin(task: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// What will-it-scale's test cases give a new task to do.
+/// The function that will-it-scale's test cases give a new task.
 pub type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// Starts a thread that belongs to the same task as the one that calls.
@@ -65,7 +65,7 @@ pub fn spawn_beside(function: Function, argument: *mut c_void) -> io::Result<()>
     spawn(begin_beside, Box::new(beside))
 }
 
-/// What a thread beside a task begins with.
+/// The arguments of a thread beside a task.
 struct Beside {
     function: Function,
     argument: *mut c_void,
@@ -76,18 +76,18 @@ extern "C" fn begin_beside(beside: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn_beside` gives it such a thing.
     let beside = unsafe { &*beside.cast::<Beside>() };
     TASK.set(beside.task);
-    // SAFETY: who calls `new_task` promises that.
+    // SAFETY: the caller of `new_task` promises that.
     unsafe { (beside.function)(beside.argument) }
 }
 
-/// Starts a thread. It must not free what it is given: the first use of malloc, `free`
-/// too, gives a thread a heap of its own, next to which the kernel then puts what a test
-/// case maps; it would measure how such neighbours merge.
+/// Starts a thread. It must not free its arguments: the first use of malloc or `free`
+/// gives a thread a heap of its own, and the kernel then puts a test case's mappings
+/// next to it; the test would measure how such neighbours merge.
 fn spawn<T: 'static>(
     begin: extern "C" fn(*mut c_void) -> *mut c_void,
     given: Box<T>,
 ) -> io::Result<()> {
-    // SAFETY: a zeroed pthread_t is overwritten; what is given lives as long as the process.
+    // SAFETY: a zeroed pthread_t is overwritten; the arguments live as long as the process.
     let error = unsafe {
         let mut thread: libc::pthread_t = std::mem::zeroed();
         let given = ptr::from_mut(Box::leak(given)).cast();
@@ -145,8 +145,8 @@ extern "C" fn leaving() {
     }
 }
 
-/// Makes all other threads stand still: those of the tasks, and theirs. What they hold
-/// stays held, so nothing is allocated here once the first of them stands.
+/// Makes all other threads stand still: those of the tasks, and theirs. Locks that they
+/// hold stay held, so nothing is allocated here once the first of them stands.
 fn stop_others() -> io::Result<()> {
     extern "C" fn stop(_: libc::c_int) {
         STOPPED.fetch_add(1, Relaxed);

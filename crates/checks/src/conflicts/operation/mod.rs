@@ -4,7 +4,7 @@ mod worker;
 
 pub use worker::{Part, Worker};
 
-/// What a CPU does to its memory.
+/// An operation of a CPU on its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Maps a region.
@@ -180,7 +180,7 @@ impl Operation {
         }
     }
 
-    /// Whether it is about a whole process: two threads of one have nothing of their own then.
+    /// Whether it concerns a whole process: two threads of one have nothing of their own then.
     pub fn is_whole(self) -> bool {
         matches!(self, Operation::Fork | Operation::Exec | Operation::Exit)
     }

@@ -1,4 +1,4 @@
-//! What must be so before and after each operation.
+//! The preparation and the undoing of each operation.
 
 use super::{Operation, Placement};
 use machine::{PAGE_SIZE, VaRange};
@@ -30,10 +30,10 @@ pub struct Worker<P: Policies<Sim>> {
     part: Part,
     /// Where its region is, or was last.
     region: VaRange,
-    /// What it has left mapped elsewhere.
+    /// A range that it has left mapped elsewhere.
     left: Option<VaRange>,
     file: File<P>,
-    /// A handle that was got by [`Operation::Open`].
+    /// A handle that [`Operation::Open`] has opened.
     opened: Option<File<P>>,
     /// A child of the space.
     child: Option<Space<Sim, P>>,
@@ -44,7 +44,7 @@ pub struct Worker<P: Policies<Sim>> {
 pub enum Part {
     /// The one that has the CPU's number.
     Own,
-    /// The first, as the other CPU does; what is about a whole process finds it mapped.
+    /// The first, as the other CPU does; an operation on a whole process finds it mapped.
     Same,
 }
 
@@ -90,7 +90,7 @@ impl<P: Policies<Sim>> Worker<P> {
         self.undo()
     }
 
-    /// Makes what the operation needs.
+    /// Prepares the operation.
     pub fn prepare(&mut self) -> Result<(), Error> {
         match self.operation {
             Operation::Map | Operation::Brk | Operation::MapFile | Operation::Open => return Ok(()),

@@ -1,7 +1,7 @@
 //! Alan Cox's example (case study 000): a page unmapped by one CPU, written through the stale
 //! translation of another, and taken for clean by a third.
 //!
-//! When `remove_all` returns, nobody can change the page any more, whichever CPU had
+//! When `remove_all` returns, no CPU can change the page any more, whichever CPU had
 //! unmapped it. The page is private, or an object's, which has no list of its mappings by default.
 
 use super::pause;

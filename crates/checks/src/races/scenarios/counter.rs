@@ -6,9 +6,9 @@ use machine::{Atomic, AtomicInt, Atomics, Ordering, Topology};
 use sim::Sim;
 use sync::counter::Limited;
 
-/// What each CPU does, times.
+/// Rounds of each CPU.
 const ROUNDS: u64 = 16;
-/// Units where everything fits: few, so that they are looked for everywhere.
+/// Units where everything fits: few, so that CPUs look for them everywhere.
 const FEW: u64 = 2;
 /// Units where not everything fits.
 const LIMIT: u64 = 6;
@@ -21,7 +21,7 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
-/// What always fits is never refused, with a counter that looks `LOOKS` times.
+/// A reservation that always fits is never refused, with a counter that looks `LOOKS` times.
 pub fn fits<const LOOKS: usize>(name: &str) -> Scenario {
     Scenario::new(name, within_limit::<LOOKS>).on(3..=6)
 }
@@ -63,7 +63,7 @@ fn within_limit<const LOOKS: usize>(stage: &Stage) -> Play {
 }
 
 impl Slot {
-    /// If it is `from`, does `what` and makes it `to`.
+    /// If it is `from`, calls `what` and makes it `to`.
     fn change(&self, from: u32, to: u32, what: impl FnOnce()) {
         let taken = self
             .0
@@ -77,7 +77,7 @@ impl Slot {
 
 struct World {
     counter: Limited<Sim>,
-    /// What the CPUs know to have.
+    /// The units that the CPUs hold for certain.
     held: <Sim as Atomics>::AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Epochs: nobody is inside after a wait, callbacks run once and not early.
+//! Epochs: no section is open after a wait, callbacks run once and not early.
 
 use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
@@ -7,7 +7,7 @@ use sim::Sim;
 use sync::Padded;
 use sync::epoch::{Deferred, Domain, Options, Protocol, Standard};
 
-/// What each CPU does, times; at most so many objects it retires.
+/// Rounds of each CPU; it retires at most so many objects.
 const ROUNDS: usize = 16;
 /// Callbacks that may be pending on a CPU.
 const PENDING: usize = 3;
@@ -31,7 +31,7 @@ struct World<P: Protocol> {
     /// Which one is in place.
     current: <Sim as Atomics>::AtomicUsize,
     objects: Box<[Object]>,
-    /// Lines that everybody stores to. Where nobody else wants its line a store is soon
+    /// Lines that all CPUs store to. A store to a line that no other CPU wants is soon
     /// visible; a section's is not if it stands behind these.
     noise: [Padded<<Sim as Atomics>::AtomicU64>; NOISE],
 }
@@ -131,7 +131,7 @@ impl<P: Protocol> World<P> {
         }
         object.called.fetch_add(1, Ordering::Relaxed);
         let node = std::ptr::from_ref(object).cast_mut().cast();
-        // SAFETY: nobody finds the object any more, this is its only call, and it
+        // SAFETY: the object cannot be found any more, this is its only call, and it
         // stays until the world goes, after the barrier.
         unsafe { self.domain.call(node, run) };
     }

@@ -1,7 +1,7 @@
 //! The reverse map: a page of five generations goes while they use it.
 //!
-//! Private pages go to the swap space, by way of any member that has them; shared ones are
-//! removed from all tables, and stay. Every member finds what it must.
+//! Private pages go to the swap space, through any member that has them; shared ones are
+//! removed from all tables, and stay. Every member finds the right words.
 
 use super::pause;
 use super::process::{enter, leave};
@@ -16,7 +16,7 @@ use vm::{Advice, At, Best, Options, Policies, Prot, Request, Space, Vm};
 /// Generations after the first process, and children of one in each.
 const LEVELS: usize = 5;
 const CHILDREN: usize = 2;
-/// What each CPU does, times.
+/// Rounds of each CPU.
 const ROUNDS: u64 = 24;
 /// Pages of private memory, and of shared.
 const PAGES: usize = 2;
@@ -40,7 +40,7 @@ struct World<P: Policies<Sim>> {
     jobs: usize,
 }
 
-/// A process, which one CPU runs, and what its pages begin with.
+/// A process, which one CPU runs, and the words with which its pages begin.
 struct Member<P: Policies<Sim>> {
     space: Space<Sim, P>,
     words: [<Sim as Atomics>::AtomicU64; PAGES],
@@ -129,7 +129,7 @@ impl<P: Policies<Sim>> Member<P> {
         self.words[page].store(value, Ordering::Release);
     }
 
-    /// Finds what it must. By the member's CPU, or the only one left.
+    /// Checks the pages' words. By the member's CPU, or the only one left.
     fn look(&self) {
         enter(&self.space);
         for page in 0..PAGES {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
 
-/// What each CPU does, times.
+/// Rounds of each CPU.
 const ROUNDS: u64 = 24;
 /// Pages of the file.
 const PAGES: usize = 4;
@@ -30,7 +30,7 @@ const FIRST_WORD: usize = 1;
 /// The first word of a CPU's in private copies.
 const COPIES: usize = 64;
 
-/// What happens beside accesses.
+/// The events beside accesses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     /// Nothing.
@@ -41,7 +41,7 @@ enum Beside {
     Cuts,
 }
 
-/// Every preset, with each of what may be beside.
+/// Every preset, with each kind of events beside accesses.
 pub fn all() -> Vec<Scenario> {
     let fault = presets("file-fault", faults::<Best>, faults::<_>);
     let change = presets("file-change", changes::<Best>, changes::<_>);
@@ -74,7 +74,7 @@ struct World<P: Policies<Sim>> {
     cut: [<Sim as Atomics>::AtomicU32; PAGES],
 }
 
-/// What a page of the file begins with.
+/// The first word of a page of the file.
 fn tag(page: usize) -> u64 {
     0x7a67_0000 + page as u64
 }
@@ -220,7 +220,7 @@ impl<P: Policies<Sim>> World<P> {
         }
     }
 
-    /// What was written before a sync is in the store after it.
+    /// Data written before a sync is in the store after it.
     fn sync(&self, space: &Space<Sim, P>, range: VaRange) -> Result<(), Error> {
         if range.start >= PRIVATE {
             return space.sync(range);
@@ -237,7 +237,7 @@ impl<P: Policies<Sim>> World<P> {
         Ok(())
     }
 
-    /// Cuts the file off; nobody reaches what was behind. Then makes it whole again.
+    /// Cuts the file off, after which the part behind is unreachable. Then makes it whole again.
     fn cut(&self, space: &Space<Sim, P>) {
         let page = a_page();
         self.file
@@ -268,7 +268,7 @@ impl<P: Policies<Sim>> World<P> {
         }
     }
 
-    /// The file's end writes what is dirty; the store has it all then.
+    /// The file's end writes the dirty pages; the store has all of them then.
     fn end(self) {
         let World {
             vm,

@@ -2,7 +2,7 @@
 //!
 //! Each CPU has a word of its own in each page and writes ever greater numbers there. A child
 //! has a number that was written when fork began or later, and begun when it returned;
-//! from then on nothing changes in it but by its own stores, which nobody else sees.
+//! from then on nothing changes in it but by its own stores, which no other process sees.
 
 use super::pause;
 use super::process::{enter, leave};
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Scenario> {
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }
 
-/// A parent that stores, on what `wrap` makes of the machine.
+/// A parent that stores, on the machine as wrapped by `wrap`.
 pub fn named<M: Platform>(name: &str, wrap: fn(Sim) -> M) -> Scenario {
     let options = Options::<M, Best>::default;
     let build = move |stage: &Stage| build(stage, wrap(stage.machine.clone()), options(), false);
@@ -117,7 +117,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         }
     }
 
-    /// Writes the CPU's words, and finds there what it wrote last.
+    /// Writes the CPU's words, and finds there the ones it wrote last.
     fn write(&self, cpu: usize) {
         enter(&self.parent);
         let mut last = [0; PAGES];
@@ -140,7 +140,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         }
     }
 
-    /// Changes what is mapped.
+    /// Changes a mapping.
     fn change(&self) {
         let parent = &self.parent;
         let changed = match sim::dice(11) {

@@ -1,4 +1,4 @@
-//! What must hold in every schedule, one file a family.
+//! Promises that must hold in every schedule, one file a family.
 
 pub mod alan_cox;
 pub mod counter;

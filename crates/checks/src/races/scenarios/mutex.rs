@@ -12,7 +12,7 @@ use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
 /// Critical sections of each CPU.
 const ROUNDS: u64 = 12;
 
-/// Every lock that is one; those that block also with next to no spinning.
+/// Every mutex; those that block also with next to no spinning.
 pub fn all() -> Vec<Scenario> {
     vec![
         named::<TestAndSet<Sim>>("mutex.tas"),
@@ -47,7 +47,7 @@ fn build<L: RawLock<Sim> + 'static>(stage: &Stage) -> Play {
     let sections = ROUNDS * stage.jobs as u64;
     Play::new(stage, world, job::<L>, move |world| {
         world.pair.check(sections);
-        assert!(!world.lock.is_locked(), "locked, and nobody holds it");
+        assert!(!world.lock.is_locked(), "locked, and no CPU holds it");
     })
 }
 
@@ -62,7 +62,7 @@ fn job<L: RawLock<Sim>>(world: &World<L>, _cpu: usize) {
     }
 }
 
-/// Two plain words, equal whenever nobody is at them.
+/// Two plain words, equal whenever no CPU is changing them.
 pub struct Pair {
     first: <Sim as Atomics>::Cell<u64>,
     second: <Sim as Atomics>::Cell<u64>,
@@ -89,7 +89,7 @@ impl Pair {
         unsafe { *self.second.write() = value + 1 };
     }
 
-    /// Reads both; nobody else may be writing.
+    /// Reads both; no other CPU may be writing.
     pub fn look(&self) -> u64 {
         // SAFETY: as in `advance`.
         let (first, second) = unsafe { (*self.first.read(), *self.second.read()) };

@@ -6,7 +6,7 @@ use machine::{Atomics, Cpus, SharedCell, Topology};
 use sim::{Pin, Sim};
 use sync::PerCpu;
 
-/// What each job counts.
+/// Counts of each job.
 const ROUNDS: u64 = 24;
 
 /// A plain word for each CPU.
@@ -14,7 +14,7 @@ type Words = PerCpu<<Sim as Atomics>::Cell<u64>, Sim>;
 
 /// How a task adds to its CPU's word.
 pub trait Count: Send + Sync + 'static {
-    /// What becomes of the pin once the word is found.
+    /// The pin, or nothing, once the word is found.
     type Kept;
 
     /// Keeps the pin until the word is written, if it is done right.

@@ -16,7 +16,7 @@ pub fn enter<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
     space.activate();
 }
 
-/// The calling job runs in no space from now on. What its CPU has active stays so.
+/// The calling job runs in no space from now on. The space active on its CPU stays so.
 pub fn leave<M: Platform>() {
     M::with_locals(|locals| locals.at_switch.set(None));
 }

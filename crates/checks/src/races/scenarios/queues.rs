@@ -8,7 +8,7 @@ use std::ptr;
 use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
 use sync::turnstile::Turnstiles;
 
-/// What each CPU does, times.
+/// Rounds of each CPU.
 const ROUNDS: u32 = 8;
 
 /// Semaphores on turnstiles, a market on each sleep queue.

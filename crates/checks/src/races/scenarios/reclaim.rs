@@ -1,8 +1,8 @@
 //! Families of processes whose pages go to the swap space and come back.
 //!
 //! Each CPU has a word of its own in each page of a family's first process, and in shared
-//! memory; it forks children of its own, and knows what they must find: of pages that it has
-//! given up (`MADV_FREE`), what it wrote or zero. One CPU only reclaims.
+//! memory; it forks children of its own, and knows the words that they must find: in pages that
+//! it has given up (`MADV_FREE`), its last word or zero. One CPU only reclaims.
 
 use super::pause;
 use super::process::{enter, leave};
@@ -14,7 +14,7 @@ use sim::Sim;
 use std::sync::Arc;
 use vm::{Advice, At, Best, Error, Move, Options, Policies, Prot, Request, Space, Vm};
 
-/// What each CPU does, times.
+/// Rounds of each CPU.
 const ROUNDS: u64 = 32;
 /// Children that a CPU has at a time.
 const CHILDREN: usize = 2;
@@ -64,7 +64,7 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
     })
 }
 
-/// A process, and what the CPU's words in its private memory must be.
+/// A process, and the right values of the CPU's words in its private memory.
 struct Process<'a, P: Policies<Sim>> {
     space: Owned<'a, Space<Sim, P>>,
     start: usize,
@@ -73,7 +73,7 @@ struct Process<'a, P: Policies<Sim>> {
     given_up: [bool; PAGES],
 }
 
-/// Everybody's, or one's own.
+/// Common to all CPUs, or the CPU's own.
 enum Owned<'a, T> {
     Shared(&'a T),
     Own(T),
@@ -93,9 +93,9 @@ struct Worker<'a, P: Policies<Sim>> {
     cpu: usize,
     /// Counts its stores.
     stores: u64,
-    /// The first is everybody's.
+    /// The first is common to all CPUs.
     processes: Vec<Process<'a, P>>,
-    /// What its words in shared memory must be.
+    /// The right values of its words in shared memory.
     shared: [u64; PAGES],
 }
 
@@ -180,7 +180,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         self.shared[page] = number;
     }
 
-    /// Finds what must be there, in all pages.
+    /// Checks the words in all pages.
     fn look(&mut self, which: usize) {
         let process = &mut self.processes[which];
         let space = process.space.get();
@@ -213,7 +213,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         self.processes.push(child);
     }
 
-    /// Sends a page out, by way of one of those who have it.
+    /// Sends a page out, through one of the processes that have it.
     fn page_out(&self, which: usize) {
         let process = &self.processes[which];
         let start = match sim::dice(3) {
@@ -228,7 +228,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         }
     }
 
-    /// Changes what a process of its own has mapped.
+    /// Changes a mapping of one of its own processes.
     fn change(&mut self, which: usize) {
         let process = &mut self.processes[which];
         let space = process.space.get();
@@ -240,7 +240,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
                 .protect(whole, Prot::READ)
                 .and_then(|()| space.protect(whole, Prot::READ_WRITE)),
             1 => match space.discard(range) {
-                // What is locked stays.
+                // Locked pages stay.
                 Err(Error::Invalid { .. }) => Ok(()),
                 dropped => {
                     process.words[page] = 0;

@@ -33,7 +33,7 @@ fn build<L: RawRw<Sim> + 'static>(stage: &Stage) -> Play {
     };
     Play::new(stage, world, job::<L>, |world| {
         world.pair.check(world.writes.load(Ordering::Relaxed));
-        assert!(!world.lock.is_locked(), "locked, and nobody holds it");
+        assert!(!world.lock.is_locked(), "locked, and no CPU holds it");
     })
 }
 

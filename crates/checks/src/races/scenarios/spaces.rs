@@ -1,7 +1,7 @@
 //! The VM's operations by several CPUs on the same pages of one or two spaces.
 //!
-//! A page holds zero or what its space writes there. The machine watches who owns
-//! frames and who uses stale translations; at the end every frame must be back.
+//! A page holds zero or the words that its space writes there. The machine watches the owners
+//! of frames and uses of stale translations; at the end every frame must be back.
 
 use super::pause;
 use super::process::enter;
@@ -83,7 +83,7 @@ impl<P: Policies<Sim>> World<P> {
 struct Worker<'a, P: Policies<Sim>> {
     vm: &'a Arc<Vm<Sim, P>>,
     space: &'a Space<Sim, P>,
-    /// What tells this space's pages from another's.
+    /// The mark that tells this space's pages from another's.
     mark: u64,
     cpu: usize,
     /// Counts its own mappings.
@@ -91,7 +91,7 @@ struct Worker<'a, P: Policies<Sim>> {
 }
 
 impl<P: Policies<Sim>> Worker<'_, P> {
-    /// Something, by chance. Faults come more often than what makes them.
+    /// A random operation. Faults come more often than the operations that make them.
     fn step(&self) {
         let space = self.space;
         let done = match sim::dice(16) {
@@ -135,7 +135,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         let sound = found == 0 || found == self.value(address);
         assert!(
             sound,
-            "{address:#x} holds {found:#x}, which nobody wrote there"
+            "{address:#x} holds {found:#x}, which no CPU wrote there"
         );
         Ok(())
     }
@@ -149,7 +149,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         Ok(())
     }
 
-    /// Maps pages of its own, where nobody else interferes.
+    /// Maps pages of its own, where no other job interferes.
     fn own_pages(&self) -> Result<(), Error> {
         let bytes = (1 + sim::dice(3) as usize) * PAGE_SIZE;
         let at = self.space.map(bytes, Prot::READ_WRITE)?;
@@ -158,7 +158,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         let serial = self.serial();
         let value = |page: usize| serial << 32 | page as u64 & 0xffff_f000;
         for page in pages() {
-            assert_eq!(self.space.load(page)?, 0, "somebody else's page");
+            assert_eq!(self.space.load(page)?, 0, "another's page");
             self.space.store(page, value(page))?;
         }
         for page in pages() {
@@ -172,7 +172,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         Ok(())
     }
 
-    /// Moves the heap's end, and touches what may be there.
+    /// Moves the heap's end, and touches pages that may be there.
     fn heap(&self) -> Result<(), Error> {
         let pages = sim::dice(4) as usize;
         self.space.set_break(HEAP_START + pages * PAGE_SIZE)?;

@@ -20,12 +20,12 @@ const CALL: u64 = 8_000;
 /// Pages in memory; a call takes a random time, and no two may concern one page at once.
 pub struct Store<M: Platform> {
     pages: MemoryPager<M>,
-    /// 1 for a page that a call is about.
+    /// 1 for a page that a call concerns.
     busy: Box<[M::AtomicU32]>,
 }
 
 impl<M: Platform> Store<M> {
-    /// A store that is asked for `pages` pages at most.
+    /// A store for at most `pages` pages.
     pub fn new(pages: usize) -> Self {
         Store {
             pages: MemoryPager::new(),
@@ -33,7 +33,7 @@ impl<M: Platform> Store<M> {
         }
     }
 
-    /// What was asked so far.
+    /// Counts of the calls so far.
     pub fn counts(&self) -> PagerCounts {
         self.pages.counts()
     }

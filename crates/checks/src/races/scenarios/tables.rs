@@ -15,7 +15,7 @@ use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::{At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
 
-/// What each CPU does, times.
+/// Rounds of each CPU.
 const ROUNDS: u64 = 32;
 /// Processes that a CPU has at a time.
 const PROCESSES: usize = 3;
@@ -71,7 +71,7 @@ struct Worker<'a, P: Policies<Sim>> {
     /// Counts its stores.
     stores: u64,
     processes: Vec<Space<Sim, P>>,
-    /// What its words must be.
+    /// The right values of its words.
     words: [u64; TABLES],
 }
 
@@ -161,7 +161,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         self.words[table] = number;
     }
 
-    /// Finds what must be there, in all pages.
+    /// Checks the words in all pages.
     fn look(&self, space: &Space<Sim, P>) {
         enter(space);
         for (table, &word) in self.words.iter().enumerate() {
@@ -169,7 +169,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
         }
     }
 
-    /// Changes what a process has mapped, and back.
+    /// Changes a process's mappings, and restores them.
     fn change(&self, which: usize) {
         let space = &self.processes[which];
         let (first, all) = (a_table(), VaRange::sized(FIRST, TABLES * TABLE));

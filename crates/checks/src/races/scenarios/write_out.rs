@@ -42,7 +42,7 @@ struct World<P: Policies<Sim>> {
     file: ObjectRef<Sim, P>,
     /// One for each CPU but the writer; the first sends the page out, the others unmap it.
     spaces: Vec<Space<Sim, P>>,
-    /// What was written last.
+    /// The word written last.
     last: <Sim as Atomics>::AtomicU64,
 }
 
@@ -111,7 +111,7 @@ impl<P: Policies<Sim>> World<P> {
         self.spaces[cpu - PAGEOUT].unmap(AT).expect("unmap");
     }
 
-    /// Sends the page out by way of a mapping of its own.
+    /// Sends the page out through a mapping of its own.
     fn page_out(&self) {
         let space = &self.spaces[0];
         enter(space);

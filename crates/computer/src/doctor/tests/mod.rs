@@ -1,4 +1,4 @@
-//! What is said of made-up computers.
+//! The findings about made-up computers.
 
 mod settings;
 
@@ -89,7 +89,7 @@ fn computer(name: &str, changes: &[(&str, Option<&str>)]) -> (Root, Host) {
     (Root(root), host)
 }
 
-/// What is not well; the disk is this computer's, so it is left out.
+/// The findings that are not well; the disk is this computer's, so it is left out.
 fn unwell(host: &Host) -> Vec<Finding> {
     let all = examine(host).into_iter();
     all.filter(|one| one.state != State::Ok && one.name != "temporary files")
@@ -221,7 +221,7 @@ fn load_counters_and_programs_are_looked_at() {
         "load of others",
         State::Change,
         "1.50 of 4 CPUs used by others",
-        "stop what `top",
+        "stop the programs that `top",
     );
     host.environment.load_before = Some(load(0.0, 0.3));
     assert_found(

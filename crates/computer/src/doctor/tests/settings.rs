@@ -7,7 +7,7 @@ const CPU: &str = "sys/devices/system/cpu";
 const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
 const KERNEL: &str = "proc/sys/kernel";
 
-/// Files that differ; what is found of what, and what is advised, or how that begins.
+/// Files that differ; the name, state and text of the finding, and the advice, or its beginning.
 type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, State, &'a str, &'a str);
 
 #[test]

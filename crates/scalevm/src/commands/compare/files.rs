@@ -32,7 +32,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     match of_results(files)? {
         _ if files.is_empty() => {
-            unavailable("what shall be compared? See `scalevm compare --help`")
+            unavailable("there is nothing to compare; see `scalevm compare --help`")
         }
         0 => numbers(args),
         all if all == files.len() && all > 1 => results(args),
@@ -72,7 +72,7 @@ fn holds_results(path: &str) -> Result<bool, InputError> {
     }
 }
 
-/// What numbers are of.
+/// The kind of numbers in files.
 struct Numbers<'a> {
     about: &'a str,
     unit: &'a str,
@@ -94,7 +94,7 @@ const NUMBERS_OF_TIME: Numbers<'static> = Numbers {
     ..NUMBERS
 };
 
-/// What ministat does; with `--verdict` more.
+/// Does the work of ministat; with `--verdict` more.
 fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
     let column = args.table.column();
     let sets: Result<Vec<Dataset>, _> = args
@@ -209,7 +209,7 @@ fn compare_point(
     let judgeable = averages.iter().all(|runs| runs.len() > 1);
     if !args.json {
         println!("{about}");
-        // Too few runs: what can be shown is how the samples lie.
+        // Too few runs: only the distribution of the samples can be shown.
         let shown = match judgeable {
             true => averages.clone(),
             false => sides
@@ -297,7 +297,7 @@ fn judged(
     Ok(judgement.exit())
 }
 
-/// Whether two runs may be compared: the system may differ, what it did may not.
+/// Whether two runs may be compared: their systems may differ, their work may not.
 fn alike(a: &Subject, b: &Subject) -> bool {
     (&a.workload, a.tasks, a.mode, &a.unit) == (&b.workload, b.tasks, b.mode, &b.unit)
 }
@@ -306,7 +306,7 @@ fn system(subject: &Subject) -> &str {
     subject.vm.as_deref().unwrap_or(&subject.on)
 }
 
-/// A regression outweighs what is not decided, and that what is well.
+/// A regression outweighs an inconclusive result, and that outweighs success.
 fn worse(a: Exit, b: Exit) -> Exit {
     let all = [a, b];
     let found = [Exit::Regressed, Exit::Inconclusive]

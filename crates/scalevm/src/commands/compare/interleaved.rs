@@ -1,4 +1,4 @@
-//! Runs in turn, A B A B …, and what they say.
+//! Runs in turn, A B A B …, and their results.
 
 use super::rule;
 use super::sides::{Kept, Sides};
@@ -18,7 +18,7 @@ const RUNS: u32 = 10;
 /// Runs of each side of a comparison in a self-test: enough for the rank test to speak up.
 const SELF_TEST_RUNS: u32 = 5;
 
-/// Compares two operands. What was finished when the user cuts it short is judged too.
+/// Compares two operands. If the user cuts it short, judges the finished runs.
 pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     if args.operands.len() != 2 {
         return Err(Failure::Unavailable(format!(

@@ -9,7 +9,7 @@ use crate::output::format;
 use bench::Failure;
 use stats::verdict::Rule;
 
-/// Compares what the operands name: files, or with `--workload` systems, or with
+/// Compares the operands: files, or with `--workload` systems, or with
 /// `--command` commands.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let nothing_to_run = |name: &String| sides::is_system(name) && !is_file(name);
     if let Some(name) = args.operands.iter().find(|name| nothing_to_run(name)) {
         return Err(Failure::Unavailable(format!(
-            "which workload shall `{name}` run? Say --workload NAME (see `scalevm list`)"
+            "which workload is `{name}` to run? Say --workload NAME (see `scalevm list`)"
         )));
     }
     files::compare(args)
@@ -37,12 +37,13 @@ fn is_file(name: &str) -> bool {
     std::path::Path::new(name).exists()
 }
 
-/// What matters, if nothing is said: on a real machine, and between simulated results,
-/// whose model cannot rank what lies closer.
+/// The defaults of the smallest effect that matters: on a real machine, and between simulated
+/// results, whose model cannot rank closer ones.
 const MINIMUM_EFFECT: f64 = 0.01;
 const SIMULATED_EFFECT: f64 = 0.2;
 
-/// The smallest difference that matters, as a share: as asked, or what results can show.
+/// The smallest difference that matters, as a share: the requested one, or the least that results
+/// can show.
 pub fn least_effect(asked: Option<f64>, simulated: bool) -> f64 {
     let default = if simulated {
         SIMULATED_EFFECT

@@ -1,4 +1,4 @@
-//! What can be run in turn: a workload on a system, or a command.
+//! Operands that can run in turn: a workload on a system, or a command.
 
 use crate::cli::{CommonArgs, CompareArgs};
 use crate::commands;
@@ -29,21 +29,21 @@ pub struct Kept {
     pub machine: Environment,
 }
 
-/// What is compared, and in which unit.
+/// The operands, and the unit of their rates.
 pub struct Sides {
-    /// One line on what all sides do.
+    /// One line on the work of all sides.
     pub about: String,
     /// Unit of the rates.
     pub unit: &'static str,
     /// Their names.
     pub names: Vec<String>,
-    /// Those who run, in the same order.
+    /// The operands, in the same order.
     pub runners: Vec<Box<dyn Side>>,
     /// How long a run is.
     duration: Duration,
     /// Whether all of them are simulated.
     pub simulated: bool,
-    /// What they run, if that is no command.
+    /// Their workload; none if they are commands.
     _workload: Option<Opened>,
 }
 
@@ -112,13 +112,13 @@ impl Sides {
     }
 }
 
-/// What all sides run.
+/// The workload of all sides.
 fn workload(args: &CompareArgs, places: &[Place]) -> Result<Opened, Failure> {
     let Some(choice) = &args.workload else {
         let default = workloads::find("mmap1").expect("mmap1 is a workload");
         return Ok(Job::Known(default).into());
     };
-    // That which refuses most.
+    // The one that refuses most.
     let mut all = places.iter().map(|place| place.0);
     let other = all.find(|on| !matches!(on, On::Os | On::Kernel));
     commands::chosen(choice, other.unwrap_or(On::Os))
@@ -129,7 +129,7 @@ pub fn is_system(name: &str) -> bool {
     On::named(name).is_some() || name.parse::<Preset>().is_ok()
 }
 
-/// A system, and the preset of our VM if it is one of those.
+/// A system, and the preset if it is our VM.
 type Place = (On, Option<Preset>);
 
 /// The system or preset called `name`.
@@ -201,7 +201,7 @@ impl Side for OnSystem {
     fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
         let (sink, machine) = kept.map(|kept| (&mut kept.sink, &kept.machine)).unzip();
         let mut records = sink.map(|sink| json::Records::new(&self.subject, sink, None));
-        // Runs are told of as a whole, so nobody else watches.
+        // Runs are reported as a whole, so there is no other observer.
         let mut watch = Together::default().with(&mut records);
         let outcome = measure(self.system.target(), &self.plan, &self.schedule, &mut watch)?;
         if outcome.interrupted {
@@ -238,7 +238,7 @@ impl Side for OnSimulated {
 
 /// A shell command. A run starts it again and again, one after the other, until
 /// `duration` has passed, and lets the last one end: completions over the time they
-/// really took, and what is done around them left out.
+/// really took, without the commands around them.
 struct Shell {
     command: String,
     around: Around,
@@ -247,8 +247,8 @@ struct Shell {
 }
 
 impl Shell {
-    /// Runs the command once, between what is to be done before and after; the time it took, and none if
-    /// the user cut it short.
+    /// Runs the command once, between the preparation and the cleanup; returns the time it took, and
+    /// none if the user cut it short.
     fn complete(&self) -> Result<Option<Duration>, Failure> {
         if !self.around.before()? {
             return Ok(None);
@@ -256,7 +256,7 @@ impl Shell {
         let start = Instant::now();
         let whole = shell(&self.command);
         let taken = start.elapsed();
-        // What was prepared is cleaned up whatever came of it.
+        // The cleanup runs even after a failure.
         let cleaned = self.around.after();
         Ok((whole? && cleaned?).then_some(taken))
     }
@@ -281,7 +281,7 @@ impl Side for Shell {
     }
 }
 
-/// A system, and what is to be done before and after each of its runs.
+/// A system, and the commands before and after each of its runs.
 struct Prepared {
     side: Box<dyn Side>,
     around: Around,
@@ -299,7 +299,7 @@ impl Side for Prepared {
     }
 }
 
-/// Shell commands before and after what is measured.
+/// Shell commands before and after each run.
 struct Around {
     before: Option<String>,
     after: Option<String>,

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// The exit code if the guest has none: its kernel panics, or it stops without a word.
 const NO_STATUS: u8 = 125;
 
-/// Runs what is asked for; the exit code is the program's.
+/// Runs the requested program; the exit code is the program's.
 pub fn run(args: &KernelArgs) -> Result<u8, Failure> {
     super::prepare()?;
     if let Some(KernelCommand::Compare(args)) = &args.instead {
@@ -65,7 +65,7 @@ pub fn run(args: &KernelArgs) -> Result<u8, Failure> {
     })
 }
 
-/// What the guest runs, and what it reads.
+/// The guest's program, and its input.
 fn program(args: &KernelArgs, terminal: bool, files: &mut Files) -> Result<Program, Failure> {
     let shell = [OsString::from("sh")];
     let words = match args.program.is_empty() {

@@ -11,9 +11,9 @@ use lockbench::registry::ROWS;
 use lockbench::{Row, measure, turns};
 use std::time::Duration;
 
-/// Numbers of threads, unless others are asked for.
+/// Default numbers of threads.
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
-/// How long, unless another time is asked for.
+/// Default duration.
 const DURATION: Duration = Duration::from_millis(300);
 
 /// Measures and shows.

@@ -12,7 +12,7 @@ use lockbench::simulated;
 use sim::profile::Profile;
 use std::ops::Range;
 
-/// Runs of each point, unless another number is asked for.
+/// Default number of runs of each point.
 const SEEDS: u32 = 5;
 
 /// Simulates and shows.
@@ -41,7 +41,7 @@ pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
     Ok(finished())
 }
 
-/// The rows that can be simulated; one that was asked for by name must be.
+/// The rows that can be simulated; a row requested by name must be one.
 fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'static Row>, Failure> {
     let foreign = |row: &&&Row| row.simulated.is_none() && names.iter().any(|n| n == row.name);
     let rows_left: Vec<_> = rows
@@ -58,7 +58,7 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
     }
 }
 
-/// Runs all points. A signal ends it early, with what is finished by then.
+/// Runs all points. A signal ends it early, with the points finished by then.
 fn measure(
     profile: &Profile,
     rows: &[&'static Row],

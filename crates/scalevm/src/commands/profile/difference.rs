@@ -9,10 +9,10 @@ use profile::flame::{self, Widths};
 use profile::{Difference, Profile, unlike};
 use std::path::Path;
 
-/// Where the difference goes if nobody says.
+/// The default directory of the difference.
 const DIRECTORY: &str = "profile-diff";
 
-/// Shows what changed from `before` to `after`.
+/// Shows the changes from `before` to `after`.
 pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failure> {
     let (before, after) = (files::read(before)?, files::read(after)?);
     let json = args.common.json;
@@ -29,7 +29,7 @@ pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failur
     let unlike = unlike(&before.subject, &after.subject);
     if !unlike.is_empty() {
         eprintln!(
-            "scalevm: warning: the profiles are of unlike things ({}): what differs between them need not be a change",
+            "scalevm: warning: the profiles are of unlike things ({}): differences between them need not be changes",
             unlike.join("; ")
         );
     }

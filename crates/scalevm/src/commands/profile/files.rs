@@ -31,7 +31,7 @@ pub fn difference_line(before: &Profile, after: &Profile, difference: &Differenc
     .to_string()
 }
 
-/// What a profile is of, as a title.
+/// The subject of a profile, as a title.
 pub fn title(profile: &Profile) -> String {
     let what = &profile.subject;
     let vm = what

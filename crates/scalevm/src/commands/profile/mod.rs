@@ -71,7 +71,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// Refuses what asks for more of a simulated machine than its profile is of.
+/// Refuses options that ask for more than one window of a simulated machine.
 fn one_window(common: &CommonArgs) -> Result<(), Failure> {
     let more = |count: Option<u32>| count.is_some_and(|count| count != 1);
     let all = [
@@ -87,7 +87,7 @@ fn one_window(common: &CommonArgs) -> Result<(), Failure> {
     }
 }
 
-/// The directory of a profile that nobody gave a name: `profile-mmap1-hosted-freebsd-di-4-threads`.
+/// The default directory of a profile: `profile-mmap1-hosted-freebsd-di-4-threads`.
 fn name(what: &record::Subject) -> String {
     let vm = what.vm.iter().map(|vm| format!("-{vm}"));
     let name = format!(
@@ -113,7 +113,7 @@ enum Place {
 }
 
 impl Place {
-    /// What was asked for; an error if it cannot be written, before anything is measured.
+    /// The requested place; an error if it cannot be written, before anything is measured.
     fn of(named: Option<&Path>, json: bool) -> Result<Self, Failure> {
         let place = match named {
             Some(path) => Place::Named(path.to_owned()),

@@ -1,4 +1,4 @@
-//! Why a curve bends: profiles at its peak and at its end, and what changed between.
+//! Why a curve bends: profiles at its peak and at its end, and the changes between.
 
 use super::{Side, Sweep};
 use crate::cli::{CommonArgs, watching};
@@ -9,7 +9,7 @@ use bench::profiling::Subject;
 use bench::{Failure, Plan};
 use profile::{Difference, Profile};
 
-/// Profiles each curve where it is highest and where it ends, and says what differs.
+/// Profiles each curve where it is highest and where it ends, and prints the difference.
 pub fn explain(sweep: &Sweep, series: &[Series], common: &CommonArgs) -> Result<(), Failure> {
     for (side, one) in sweep.sides.iter().zip(series) {
         let mut profiles: Vec<(usize, Profile)> = Vec::new();

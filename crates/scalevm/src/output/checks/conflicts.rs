@@ -1,4 +1,4 @@
-//! What one VM's pairs have shown, as text or JSON.
+//! The results of one VM's pairs, as text or JSON.
 
 use checks::Frame;
 use checks::conflicts::{Compared, Conflict, Examined, Group, Pair, Results, Use};

@@ -1,4 +1,4 @@
-//! What checks have found, as text or JSON.
+//! The results of checks, as text or JSON.
 
 pub mod conflicts;
 pub mod races;

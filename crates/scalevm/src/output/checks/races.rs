@@ -1,4 +1,4 @@
-//! What a search has found, as text or JSON.
+//! The results of a search, as text or JSON.
 
 use checks::races::{Failure, Found};
 use serde_json::json;
@@ -8,16 +8,16 @@ use std::time::Instant;
 pub struct Row<'a> {
     /// The scenario or planted bug.
     pub name: &'a str,
-    /// What is wrong with it on purpose; empty for real code.
+    /// Its planted bug; empty for real code.
     pub about: &'a str,
-    /// What came of it.
+    /// The search's result.
     pub found: Found,
 }
 
 /// Prints rows as they come, and sums them up.
 pub struct Report {
     json: bool,
-    /// Failures are what is looked for.
+    /// Whether failures are the aim.
     planted: bool,
     begun: Instant,
     rows: u64,
@@ -49,7 +49,7 @@ impl Report {
         }
     }
 
-    /// Prints the sums; whether all is good.
+    /// Prints the sums; returns whether all is good.
     pub fn end(self) -> bool {
         let Report { rows, runs, .. } = self;
         let good = match self.planted {

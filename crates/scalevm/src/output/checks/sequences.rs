@@ -1,4 +1,4 @@
-//! What a comparison has shown, as text or JSON.
+//! The results of a comparison, as text or JSON.
 
 use oracle::System;
 use oracle::check::{Divergence, Played};
@@ -8,9 +8,9 @@ use std::time::Instant;
 /// Prints differences as they are found, and sums up.
 pub struct Report {
     json: bool,
-    /// Who is compared.
+    /// The compared systems.
     systems: Vec<String>,
-    /// What they lack, by name.
+    /// The features they lack, by name.
     lacks: Vec<(String, &'static str)>,
     begun: Instant,
     sequences: u64,

@@ -1,4 +1,4 @@
-//! What `/proc` tells of the machine and the kernel.
+//! The machine and the kernel in `/proc`.
 
 use crate::abi::{Errno, RELEASE, VERSION};
 use crate::system::system;
@@ -11,7 +11,7 @@ use metal::Metal;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The CPUs, which are alike: as the one that is asked sees itself.
+/// The CPUs, which are alike: as the calling one sees itself.
 pub fn cpuinfo() -> Result<String, Errno> {
     let vendor = __cpuid(0);
     let vendor = letters(&[vendor.ebx, vendor.edx, vendor.ecx]);
@@ -37,7 +37,7 @@ pub fn cpuinfo() -> Result<String, Errno> {
     Ok(text)
 }
 
-/// What the processor calls itself.
+/// The processor's name for itself.
 fn brand() -> String {
     const FIRST: u32 = 0x8000_0002;
     let words = |CpuidResult { eax, ebx, ecx, edx }| [eax, ebx, ecx, edx];
@@ -68,12 +68,12 @@ pub fn uptime() -> Result<String, Errno> {
     Ok(format!("{}.{:02}\n", hundredths / 100, hundredths % 100))
 }
 
-/// What `uname` tells.
+/// The text of `uname`.
 pub fn version() -> Result<String, Errno> {
     Ok(format!("Linux version {RELEASE} {VERSION}\n"))
 }
 
-/// What may be mounted: nothing more.
+/// The file systems that can be mounted: no others.
 pub fn filesystems() -> Result<String, Errno> {
     Ok(String::from("nodev\trootfs\nnodev\tproc\nnodev\tsysfs\n"))
 }

@@ -11,13 +11,13 @@ use vm::policy::Reservation;
 pub struct Amounts {
     /// Memory that programs may get.
     pub total: u64,
-    /// Of it, what nobody has.
+    /// The free part of it.
     pub free: u64,
     /// Swap space.
     pub swap: u64,
-    /// Of it, what nobody has.
+    /// The free part of it.
     pub free_swap: u64,
-    /// What programs may come to need.
+    /// The memory that programs may come to need.
     pub committed: u64,
 }
 
@@ -37,8 +37,8 @@ pub fn amounts() -> Amounts {
     }
 }
 
-/// Of Linux's lines those that are counted. Files are in memory only: what is not free cannot
-/// become so but through the swap space.
+/// Of Linux's lines those that are counted. Files are in memory only: memory that is not free can
+/// only become so through the swap space.
 pub fn meminfo() -> Result<String, Errno> {
     let amounts = amounts();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `/proc`, `/sys` and the devices: what the kernel adds to the initial file system.
+//! `/proc`, `/sys` and the devices: the kernel's additions to the initial file system.
 
 mod machine;
 mod memory;
@@ -14,7 +14,7 @@ use crate::system::system;
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
 
-/// What is in `/dev`.
+/// The contents of `/dev`.
 const DEVICES: [(&str, Device); 7] = [
     ("console", Device::Console),
     ("tty", Device::Terminal),
@@ -25,7 +25,7 @@ const DEVICES: [(&str, Device); 7] = [
     ("urandom", Device::Random),
 ];
 
-/// What else is there: the caller's open files.
+/// The links beside them: the caller's open files.
 const LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -62,7 +62,7 @@ fn directory(parent: &Arc<Inode>, name: &str, mode: u32) -> Result<Arc<Inode>, E
     })
 }
 
-/// What is called `name` in `parent`; `make` makes it if nothing is.
+/// The inode called `name` in `parent`; `make` makes it if there is none.
 fn add(
     parent: &Arc<Inode>,
     name: &str,
@@ -77,7 +77,7 @@ fn add(
     Ok(new)
 }
 
-/// `/proc`: a directory for each process beside what is of the whole.
+/// `/proc`: a directory for each process beside the files of the whole system.
 fn proc(root: &Arc<Inode>) -> Arc<Inode> {
     made::listed(Arc::downgrade(root), |proc| {
         let proc = proc.clone();

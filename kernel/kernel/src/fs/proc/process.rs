@@ -42,7 +42,7 @@ pub fn tree(proc: &Weak<Inode>, process: &Arc<Process>) -> Arc<Inode> {
     })
 }
 
-/// What is mounted where.
+/// The mounts.
 const MOUNTS: &str = "rootfs / rootfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n";
 
 fn text<T>(of: &Weak<Process>, write: fn(&Process) -> Result<T, Errno>) -> Arc<Inode>
@@ -58,7 +58,7 @@ fn link(of: &Weak<Process>, target: fn(&Process) -> Result<Name, Errno>) -> Arc<
     made::link(move || target(&*alive(&of)?))
 }
 
-/// What it has open, by number, in its directory.
+/// Its open files, by number, in their directory.
 fn descriptors(directory: &Weak<Inode>, of: &Weak<Process>) -> Arc<Inode> {
     let of = of.clone();
     made::listed(directory.clone(), |_| {
@@ -74,7 +74,7 @@ fn descriptors(directory: &Weak<Inode>, of: &Weak<Process>) -> Arc<Inode> {
     })
 }
 
-/// What it was started with; nothing once it has ended.
+/// Its arguments; nothing once it has ended.
 fn cmdline(process: &Process) -> Result<Vec<u8>, Errno> {
     Ok(match state(process) {
         'Z' => Vec::new(),
@@ -87,7 +87,7 @@ fn directory(process: &Process) -> Result<Name, Errno> {
     path_of(&directory).ok_or(Errno::NOENT)
 }
 
-/// What the process's first thread is called; nothing if that has ended.
+/// The name of the process's first thread; nothing if that has ended.
 fn name(process: &Process) -> String {
     let threads = process.threads.lock();
     let first = threads.iter().find(|thread| thread.tid() == process.pid);
@@ -108,7 +108,7 @@ fn smaps(process: &Process) -> Result<String, Errno> {
     })
 }
 
-/// What `write` says of the process's space; nothing once it has ended.
+/// The text that `write` writes of the process's space; nothing once it has ended.
 fn written(
     process: &Process,
     write: impl FnOnce(&Space, &vm::proc::Names, &mut String) -> Result<fmt::Result, Errno>,
@@ -126,7 +126,7 @@ fn written(
     Ok(text)
 }
 
-/// What the process has mapped; nothing once it has ended.
+/// The process's mappings; nothing once it has ended.
 fn footprint(process: &Process) -> (Stats, Vec<Region>) {
     let space = process.space();
     space.map_or_else(|_| Default::default(), |it| (it.stats(), it.regions()))
@@ -158,7 +158,7 @@ fn state(process: &Process) -> char {
     }
 }
 
-/// Of Linux's lines those that mean something here. Everybody is root.
+/// Of Linux's lines those that mean something here. All users are root.
 fn status(process: &Process) -> Result<String, Errno> {
     let (stats, regions) = footprint(process);
     let mut text = String::new();
@@ -274,7 +274,7 @@ impl Report for PageMap {
         let (words, _) = to.as_chunks_mut::<WORD>();
         let words = &mut words[..count];
         words.fill([0; WORD]);
-        // Nobody maps anything below.
+        // There are no mappings below.
         let from = first.max(LOWEST / PAGE_SIZE);
         if from < first + count {
             let range = VaRange {

@@ -18,7 +18,7 @@ fn line<T: ToString + Send + Sync + 'static>(
     made::text(move || Ok(format!("{}\n", value().to_string())))
 }
 
-/// `/proc/sys`, in `proc`. What is there can be read.
+/// `/proc/sys`, in `proc`. Its files can be read.
 pub fn settings(proc: Weak<Inode>) -> Arc<Inode> {
     made::fixed(proc, |sys| {
         made::entries([

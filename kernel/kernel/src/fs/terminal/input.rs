@@ -1,4 +1,4 @@
-//! What was typed: a line that is edited, and what is ready to be read.
+//! The typed input: a line that is edited, and input that is ready to be read.
 
 use super::Settings;
 use crate::process::Signal;
@@ -9,12 +9,12 @@ use linux_raw_sys::general::*;
 /// The most bytes that wait; more are lost.
 const MOST: usize = 4096;
 
-/// What was typed.
+/// The typed input.
 #[derive(Default)]
 pub struct Input {
     /// The line so far.
     line: Vec<u8>,
-    /// What is ready: bytes, and ends of input.
+    /// The ready input: bytes, and ends of input.
     ready: VecDeque<Item>,
 }
 
@@ -52,12 +52,12 @@ impl Input {
         Some(count)
     }
 
-    /// What was edited is ready as it is.
+    /// Makes the edited line ready as it is.
     pub fn end_line(&mut self) {
         self.ready.extend(self.line.drain(..).map(Item::Byte));
     }
 
-    /// A byte was typed: what it shows goes to `echo`; the signal that it causes.
+    /// Takes in a typed byte: its echo goes to `echo`; returns the signal that it causes.
     pub fn receive(&mut self, byte: u8, settings: &Settings, echo: &mut Vec<u8>) -> Option<Signal> {
         let byte = match byte {
             b'\r' if settings.ends_lines() => b'\n',
@@ -119,7 +119,7 @@ impl Input {
     }
 }
 
-/// What a byte shows.
+/// The echo of a byte.
 fn show(byte: u8, settings: &Settings, echo: &mut Vec<u8>) {
     match byte {
         _ if !settings.has(ECHO) => {}

@@ -1,6 +1,6 @@
-//! The terminal: what is typed becomes lines and signals, what is printed appears.
+//! The terminal: typed input becomes lines and signals, output appears.
 //!
-//! The serial port does not interrupt: a task asks it for bytes, once somebody wants to know of them.
+//! The serial port does not interrupt: a task polls it for bytes, once a thread wants input.
 
 mod input;
 mod settings;
@@ -28,7 +28,7 @@ const TENTH: u64 = 100_000_000;
 /// The terminal.
 pub struct Terminal {
     state: Lock<State>,
-    /// Held while something is printed: what one call writes stays together.
+    /// Held while something is printed: the bytes of one call stay together.
     output: Lock<()>,
     /// Has a byte while there is input, so that one may wait for it as for a pipe.
     has_input: Pipe<Metal>,
@@ -39,13 +39,13 @@ struct State {
     settings: Settings,
     window: WindowSize,
     input: Input,
-    /// The session whose terminal this is, and its group that gets signals; 0 for none.
+    /// The session that has this terminal, and its group that gets signals; 0 for none.
     session: u32,
     foreground: u32,
 }
 
 impl Terminal {
-    /// A terminal of nobody's.
+    /// A terminal of no session.
     pub fn new() -> Self {
         Terminal {
             state: Lock::new(State {
@@ -61,7 +61,7 @@ impl Terminal {
         }
     }
 
-    /// Reads a line, or what there is, as the settings say.
+    /// Reads a line, or the ready bytes, as the settings say.
     pub fn read(&'static self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
         self.ask();
         loop {
@@ -94,7 +94,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for input, until `limit`; whether there is some.
+    /// Waits for input, until `limit`; returns whether there is some.
     fn wait(&self, limit: u64) -> bool {
         let waits = || !is_disturbed() && Metal::now() < limit;
         let wait = || poll_while(&system().kernel, &[self.input_pipe()], waits) != 0;
@@ -104,7 +104,7 @@ impl Terminal {
         }
     }
 
-    /// What has a byte while there is input.
+    /// The pipe that has a byte while there is input.
     pub fn input_pipe(&self) -> (&Pipe<Metal>, End) {
         (&self.has_input, End::Reading)
     }
@@ -136,7 +136,7 @@ impl Terminal {
         Ok(from.len())
     }
 
-    /// Refuses what only the foreground may do, if the caller is not there: its group is stopped by
+    /// Refuses a foreground operation, if the caller is in the background: its group is stopped by
     /// `signal`, if `matters`.
     fn own_turn(&self, signal: Signal, matters: impl Fn(&State) -> bool) -> Result<(), Errno> {
         let Some(caller) = caller() else {
@@ -164,7 +164,7 @@ impl Terminal {
         Err(Errno::INTR)
     }
 
-    /// Begins to ask for input.
+    /// Begins to poll for input.
     pub fn ask(&'static self) {
         if !self.is_asked.swap(true, Ordering::Relaxed) {
             let asks = move || {
@@ -217,7 +217,7 @@ impl Terminal {
         self.state.lock().settings
     }
 
-    /// Changes them, and forgets what was typed if `flushes`.
+    /// Changes them, and forgets the typed input if `flushes`.
     pub fn set(&self, settings: Settings, flushes: bool) -> Result<(), Errno> {
         self.own_turn(Signal::TERMINAL_OUTPUT, |_| true)?;
         let mut state = self.state.lock();
@@ -232,7 +232,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Forgets what was typed.
+    /// Forgets the typed input.
     pub fn flush(&self) {
         let mut state = self.state.lock();
         state.input = Input::default();
@@ -277,7 +277,7 @@ impl Terminal {
         session != 0 && session == process.job.session()
     }
 
-    /// The session whose terminal it is.
+    /// The session that has it.
     pub fn session(&self) -> u32 {
         self.state.lock().session
     }
@@ -328,7 +328,7 @@ fn caller() -> Option<Arc<Process>> {
 /// Sends a signal of the terminal's to a group.
 fn send(group: u32, signal: Signal) {
     for process in process::group(group) {
-        // One that is not queued finds always room.
+        // One that is not queued always finds room.
         let _ = process.send(Info::kernel(signal));
     }
 }

@@ -1,4 +1,4 @@
-//! What a terminal does with what passes (`termios`).
+//! The terminal's treatment of input and output (`termios`).
 
 use linux_raw_sys::general::*;
 
@@ -22,7 +22,7 @@ const FIRST: usize = 1;
 pub struct WindowSize(pub [u16; 4]);
 
 impl Settings {
-    /// What a terminal begins with.
+    /// A terminal's first settings.
     pub fn usual() -> Self {
         let mut characters = [0; 20];
         for (which, character) in [
@@ -68,7 +68,7 @@ impl Settings {
         self.local & flag != 0
     }
 
-    /// Whether what is typed as the end of a line becomes one, and not what it is.
+    /// Whether a typed carriage return becomes the end of a line.
     pub fn ends_lines(&self) -> bool {
         self.input & ICRNL != 0
     }
@@ -78,7 +78,7 @@ impl Settings {
         self.output & OPOST != 0 && self.output & ONLCR != 0
     }
 
-    /// Whether what is not in the foreground may not print.
+    /// Whether the background may not print.
     pub fn stops_output(&self) -> bool {
         self.local & TOSTOP != 0
     }

@@ -1,9 +1,9 @@
-//! What a process does at each signal.
+//! A process's actions at signals.
 
 use super::{MOST, Set, Signal};
 use linux_raw_sys::general::{SA_NOCLDSTOP, SA_NOCLDWAIT};
 
-/// What to do at a signal, as `rt_sigaction` has it.
+/// The action at a signal, as `rt_sigaction` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
     /// [`Action::DEFAULT`], [`Action::IGNORE`], or where the handler begins.
@@ -16,12 +16,12 @@ pub struct Action {
     pub mask: Set,
 }
 
-/// What a process does at each signal.
+/// A process's action at each signal.
 #[derive(Clone)]
 pub struct Handlers([Action; MOST + 1]);
 
 impl Action {
-    /// What the system does at the signal.
+    /// The system's default for the signal.
     pub const DEFAULT: usize = 0;
     /// Nothing.
     pub const IGNORE: usize = 1;
@@ -40,12 +40,12 @@ impl Handlers {
         )
     }
 
-    /// What is done at a signal.
+    /// The action at a signal.
     pub fn get(&mut self, signal: Signal) -> &mut Action {
         &mut self.0[signal.number() as usize]
     }
 
-    /// What a new program begins with: nobody has handlers, and what was ignored still is.
+    /// Resets to a new program's actions: no handlers, and ignored signals stay ignored.
     pub fn forget(&mut self) {
         for action in &mut self.0 {
             if action.handler != Action::IGNORE {

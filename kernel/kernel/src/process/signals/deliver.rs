@@ -1,4 +1,4 @@
-//! What a thread does at signals.
+//! A thread's actions at signals.
 
 use super::{Action, Info, Set, Signal};
 use crate::process::{Status, Thread};

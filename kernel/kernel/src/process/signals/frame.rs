@@ -1,11 +1,11 @@
-//! What a handler finds on its stack, and how a thread returns from there.
+//! A handler's stack frame, and how a thread returns from there.
 
 use super::{Action, Info, Set, SignalStack, info};
 use crate::abi::Errno;
 use crate::process::Thread;
 use linux_raw_sys::general::SA_ONSTACK;
 
-/// What functions may use below their stack pointer.
+/// Bytes that functions may use below their stack pointer.
 const RED_ZONE: usize = 128;
 /// `ucontext`, in words: flags, link and stack; general registers from r8 to the flags; segments,
 /// error, number, mask, address of a fault, address of the SSE registers; eight unused; the mask.
@@ -26,14 +26,14 @@ const SEGMENT_FLAGS: usize = 6;
 const FRAME: usize = 8 + size_of::<Context>() + info::BYTES;
 
 impl Thread {
-    /// Writes what the handler gets on the stack, and lets it begin.
+    /// Writes the handler's arguments on the stack, and lets it begin.
     pub(super) fn push_handler(&mut self, action: &Action, info: &Info) -> Result<(), Errno> {
         let pointer = self.frame.rsp;
         let other = match action.flags & SA_ONSTACK {
             0 => None,
             _ => self.signal_stack.top(pointer),
         };
-        // Wherever the stack pointer leads: what is not the thread's memory is not written.
+        // Wherever the stack pointer leads: only the thread's memory is written.
         let top = other.unwrap_or(pointer.wrapping_sub(RED_ZONE));
         let registers = top.wrapping_sub(size_of_val(&self.frame.sse)) & !63;
         self.write_bytes(registers, &self.frame.sse)?;
@@ -53,7 +53,7 @@ impl Thread {
         Ok(())
     }
 
-    /// What the thread was about to go on with, as `ucontext` has it.
+    /// The interrupted thread's registers and mask, as `ucontext` has them.
     fn context(&self, registers: usize, info: &Info) -> Context {
         let mut words = [0; _];
         let frame = &self.frame;

@@ -11,7 +11,7 @@ pub struct Info {
     pub signal: Signal,
     /// `SI_…`, or a code of the signal's own.
     pub code: i32,
-    /// What follows in `siginfo`; what it means, the code says.
+    /// The following words in `siginfo`; the code gives their meaning.
     pub words: [u64; WORDS],
 }
 
@@ -43,7 +43,7 @@ impl Info {
     }
 
     fn from(signal: Signal, code: i32, sender: &Process) -> Self {
-        // Everybody is root: the user, in the upper half, is 0.
+        // All users are root: the user, in the upper half, is 0.
         let words = [u64::from(sender.pid), 0, 0, 0];
         Info {
             signal,
@@ -52,7 +52,7 @@ impl Info {
         }
     }
 
-    /// What happened to a child: how it ended, or the signal that has stopped or continued it.
+    /// An event of a child: how it ended, or the signal that has stopped or continued it.
     pub fn child(code: u32, child: &Process, status: u32) -> Self {
         Info {
             signal: Signal::CHILD,
@@ -79,7 +79,7 @@ impl Info {
         }
     }
 
-    /// What `bytes` tell of `signal`.
+    /// The information on `signal` in `bytes`.
     pub fn read(signal: Signal, bytes: &[u8; BYTES]) -> Self {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |index: usize| u64::from_le_bytes(words[index]);

@@ -1,4 +1,4 @@
-//! Signals: how they are sent, and what a thread does at one.
+//! Signals: how they are sent, and a thread's actions at one.
 //!
 //! A thread takes its signals when it is about to return to user mode. A signal that the process
 //! ignores is not kept, unless the thread holds it back.
@@ -28,7 +28,7 @@ pub struct Set(pub u64);
 
 /// The number of a signal that is none, but the most that there may be.
 const MOST: usize = 64;
-/// The first of those of which several may wait.
+/// The first signal of which several may wait.
 const FIRST_QUEUED: u32 = 32;
 
 #[allow(missing_docs)] // the system's own names
@@ -68,12 +68,12 @@ impl Signal {
         self.0
     }
 
-    /// Whether a process stops that has not said otherwise.
+    /// Whether a process that has not said otherwise stops.
     fn stops(self) -> bool {
         Set::STOPS.has(self)
     }
 
-    /// Whether a process does nothing that has not said otherwise: `CHLD`, `CONT`, `URG`, `WINCH`.
+    /// Whether a process that has not said otherwise does nothing: `CHLD`, `CONT`, `URG`, `WINCH`.
     fn is_ignored_by_default(self) -> bool {
         matches!(self.0, 17 | 18 | 23 | 28)
     }

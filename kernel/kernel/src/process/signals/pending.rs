@@ -75,5 +75,5 @@ impl Pending {
     }
 }
 
-/// What instructions cause: `ILL`, `TRAP`, `BUS`, `FPE`, `SEGV`, and `SYS`.
+/// Signals that instructions cause: `ILL`, `TRAP`, `BUS`, `FPE`, `SEGV`, and `SYS`.
 const FAULTS: Set = Set(1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 30);

@@ -4,7 +4,7 @@ use super::{Action, Info, Set, Signal};
 use crate::abi::Errno;
 use crate::process::{Process, Status, ThreadRef};
 
-/// The process whose default is to ignore signals: nobody ends the first one.
+/// The process whose default is to ignore signals: no signal ends the first one.
 const FIRST: u32 = 1;
 
 impl Process {
@@ -27,7 +27,7 @@ impl Process {
 
     /// Sends a signal of the kernel's, of which one at a time is kept.
     pub fn notify(&self, signal: Signal) {
-        // One of these finds always room.
+        // One of these always finds room.
         let _ = self.send(Info::kernel(signal));
     }
 
@@ -44,7 +44,7 @@ impl Process {
         }
     }
 
-    /// The process ignores a signal from now on: what has come of it is not kept.
+    /// The process ignores a signal from now on: pending ones are dropped.
     pub fn forget_signal(&self, signal: Signal) {
         self.pending.forget(signal.set());
         let threads = self.threads.lock();
@@ -52,7 +52,7 @@ impl Process {
         all.for_each(|thread| thread.pending.forget(signal.set()));
     }
 
-    /// What sending does at once, whatever the process thinks of the signal.
+    /// The immediate effects of sending, whether the process ignores the signal or not.
     fn prepare(&self, signal: Signal) {
         let opposite = match signal {
             Signal::CONTINUE => Set::STOPS,
