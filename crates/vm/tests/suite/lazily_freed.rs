@@ -132,6 +132,20 @@ fn who_takes_the_dirty_mark_knows_that_it_was_written() {
 }
 
 #[test]
+fn a_held_page_is_not_forgotten() {
+    let vm = system(8, Superpages::Never);
+    let space = space(&vm);
+    let at = given_up(&space, 1);
+    let frame = space.pmap().lookup(at).expect("a page");
+    let hold = vm.hold(frame).expect("held");
+    squeeze(&vm);
+    // It may go to the swap space, but its content stays.
+    assert!(is_kept(&space, at, 0));
+    drop(hold);
+    tear_down(&vm, vec![space]);
+}
+
+#[test]
 fn what_is_in_the_swap_space_goes_at_once() {
     let vm = system(8, Superpages::Never);
     let space = space(&vm);
