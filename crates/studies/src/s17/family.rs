@@ -10,7 +10,10 @@ use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
+use vm::{Error, HEAP_START, Prot, Vm};
+
+/// A space of any preset: the policies are chosen at run time.
+type Space = vm::Space<Sim, Selected>;
 
 /// Regions of the parent, which holes have made of one mapping: so they have one root. Pages that it has written in
 /// each.
@@ -73,23 +76,20 @@ pub fn rate(
         let scheduler = scheduler::of::<Sim>(preset);
         (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;
     }
-    let done = match preset {
-        Preset::Scalevm => run::<Best>(&machine, Options::default(), deed, children, span),
-        preset => run::<Selected>(&machine, preset.options(), deed, children, span),
-    };
+    let done = run(&machine, preset, deed, children, span);
     let done = done.map_err(|why| Failure::Unavailable(format!("{deed:?}: {why}")))?;
     Ok(Outcome::of(done as f64 / span.as_secs_f64()))
 }
 
-fn run<P: Policies<Sim>>(
+fn run(
     machine: &Sim,
-    options: Options<Sim, P>,
+    preset: Preset,
     deed: Deed,
     children: usize,
     span: Duration,
 ) -> Result<u64, String> {
     let maker = machine.clone();
-    let parent = machine.on_cpu(0, move || parent(maker, options));
+    let parent = machine.on_cpu(0, move || parent(maker, preset));
     let parent = parent.map_err(|error| error.to_string())?;
     let board = Arc::new(Board {
         stop: AtomicBool::new(false),
@@ -128,12 +128,9 @@ fn run<P: Policies<Sim>>(
 }
 
 /// The process that all others are copies of, and must not end before.
-fn parent<P: Policies<Sim>>(
-    machine: Sim,
-    options: Options<Sim, P>,
-) -> Result<Arc<Space<Sim, P>>, Error> {
-    let vm = Vm::with_options(machine, options).expect("memory for the VM");
-    let space = Space::new(&vm)?;
+fn parent(machine: Sim, preset: Preset) -> Result<Arc<Space>, Error> {
+    let vm = Vm::with_options(machine, preset.options()).expect("memory for the VM");
+    let space = vm::Space::new(&vm)?;
     space.activate();
     space.set_break(HEAP_START + HEAP * PAGE_SIZE)?;
     write(&space, HEAP_START, HEAP)?;
@@ -148,12 +145,12 @@ fn parent<P: Policies<Sim>>(
 }
 
 /// A child, until the board says stop.
-fn live<P: Policies<Sim>>(parent: &Space<Sim, P>, deed: Deed, board: &Board) -> Result<(), Error> {
+fn live(parent: &Space, deed: Deed, board: &Board) -> Result<(), Error> {
     let space = parent.fork()?;
     inside(&space, || work(&space, deed, board))
 }
 
-fn work<P: Policies<Sim>>(space: &Space<Sim, P>, deed: Deed, board: &Board) -> Result<(), Error> {
+fn work(space: &Space, deed: Deed, board: &Board) -> Result<(), Error> {
     // Its pages are its own from now on: children do not wait for their parent's pages.
     write(space, HEAP_START, HEAP)?;
     regions().try_for_each(|region| write(space, region, PAGES))?;
@@ -188,6 +185,6 @@ fn regions() -> impl Iterator<Item = usize> {
 }
 
 /// Writes the first pages from `start` on.
-fn write<P: Policies<Sim>>(space: &Space<Sim, P>, start: usize, pages: usize) -> Result<(), Error> {
+fn write(space: &Space, start: usize, pages: usize) -> Result<(), Error> {
     (0..pages).try_for_each(|page| space.store(start + page * PAGE_SIZE, 1))
 }

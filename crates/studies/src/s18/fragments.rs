@@ -6,7 +6,7 @@ use bench::Failure;
 use machine::{Clock, PAGE_SIZE, VaRange};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Sim};
-use vm::{Advice, At, Best, Error, Flags, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Error, Flags, Options, Prot, Request, Space, Vm};
 
 /// Bytes of a superpage.
 const HUGE: usize = 2 << 20;
@@ -38,28 +38,21 @@ pub fn look(
     });
     let machine = machine.map_err(Failure::start("simulated machine"))?;
     let vm = machine.clone();
-    let seen = machine.on_cpu(0, move || match preset {
-        Preset::Scalevm => measure::<Best>(vm, Options::default(), regions),
-        preset => measure::<Selected>(vm, preset.options(), regions),
-    });
+    let seen = machine.on_cpu(0, move || measure(vm, preset, regions));
     let failed = |error| Failure::Unavailable(format!("{regions} regions: {error}"));
     let [walk, split, count] = seen.map_err(failed)?;
     Ok(Outcome::of(walk).with(SPLIT, split).with(REGIONS, count))
 }
 
 /// The walk's and the split's nanoseconds, and the regions; nothing that lies in the machine.
-fn measure<P: Policies<Sim>>(
-    machine: Sim,
-    options: Options<Sim, P>,
-    regions: usize,
-) -> Result<[f64; 3], Error> {
+fn measure(machine: Sim, preset: Preset, regions: usize) -> Result<[f64; 3], Error> {
     let holed = VaRange::sized(AT + HUGE, regions * SPACING * PAGE_SIZE);
     let swap_pages = Some(2 * ((HUGE + holed.len()) / PAGE_SIZE) as u64);
     let vm = Vm::with_options(
         machine,
-        Options {
+        Options::<Sim, Selected> {
             swap_pages,
-            ..options
+            ..preset.options()
         },
     )
     .expect("memory for the VM");
