@@ -151,12 +151,29 @@ unsafe impl Memory for Hosted {
             .map(|(offset, value)| (first + offset, value))
     }
 
+    #[inline]
+    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+        let from = &self.inner.arena.words(frame)[first..first + words.len()];
+        // SAFETY: both are so many words.
+        unsafe { copy_words(from.as_ptr().cast(), words.as_mut_ptr().cast(), from.len()) };
+    }
+
+    #[inline]
+    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+        let to = &self.inner.arena.words(frame)[first..first + words.len()];
+        // SAFETY: both are so many words, and those of a frame may be written through a shared
+        // reference.
+        unsafe { copy_words(words.as_ptr().cast(), to.as_ptr().cast_mut().cast(), to.len()) };
+    }
+
     fn zero(&self, frame: Frame) {
         fill_zero(self.direct_map(frame).cast());
     }
 
     fn copy(&self, from: Frame, to: Frame) {
-        copy_frame(self.direct_map(from).cast(), self.direct_map(to).cast());
+        let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
+        // SAFETY: both are frames.
+        unsafe { copy_words(from, to, WORDS_PER_FRAME) };
     }
 }
 
@@ -192,15 +209,18 @@ fn fill_zero(to: NonNull<AtomicU64>) {
     }
 }
 
+/// # Safety
+/// `from` and `to` must be `count` words each, one of the two of a frame and thus aligned.
 #[cfg(target_arch = "x86_64")]
-fn copy_frame(from: NonNull<AtomicU64>, to: NonNull<AtomicU64>) {
-    // SAFETY: the caller passes the first words of two frames.
+#[inline]
+unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
+    // SAFETY: so says the caller.
     unsafe {
         core::arch::asm!(
             "rep movsq",
-            inout("rcx") WORDS_PER_FRAME => _,
-            inout("rsi") from.as_ptr() => _,
-            inout("rdi") to.as_ptr() => _,
+            inout("rcx") count => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
             options(nostack, preserves_flags),
         );
     }
@@ -214,15 +234,15 @@ fn fill_zero(to: NonNull<AtomicU64>) {
     }
 }
 
+/// # Safety
+/// As above.
 #[cfg(not(target_arch = "x86_64"))]
-fn copy_frame(from: NonNull<AtomicU64>, to: NonNull<AtomicU64>) {
-    use core::sync::atomic::Ordering::Relaxed;
-    for i in 0..WORDS_PER_FRAME {
-        // SAFETY: the caller passes the first words of two frames.
+unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
+    for i in 0..count {
+        // SAFETY: so says the caller.
         unsafe {
-            to.add(i)
-                .as_ref()
-                .store(from.add(i).as_ref().load(Relaxed), Relaxed)
-        };
+            let word = from.cast::<u64>().add(i).read_unaligned();
+            to.cast::<u64>().add(i).write_unaligned(word);
+        }
     }
 }
