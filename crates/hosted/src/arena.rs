@@ -1,7 +1,7 @@
 //! Physical memory: one anonymous mapping, cut into frames.
 
 use crate::Hosted;
-use core::ops::Range;
+use core::ops::{BitOr, Range};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
@@ -142,13 +142,18 @@ unsafe impl Memory for Hosted {
 
     #[inline]
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
-        // As a slice, so that the bounds are checked once.
         let words = &self.inner.arena.words(frame)[first..end];
-        let found = words.iter().map(|word| word.load(Ordering::Relaxed));
-        found
-            .enumerate()
-            .find(|(_, value)| value & mask != 0)
-            .map(|(offset, value)| (first + offset, value))
+        let found = |index: usize| {
+            let value = words[index].load(Ordering::Relaxed);
+            (value & mask != 0).then_some((first + index, value))
+        };
+        // Entries often follow one another; where they do not, most words are empty.
+        if !words.is_empty()
+            && let Some(at_once) = found(0)
+        {
+            return Some(at_once);
+        }
+        (empty_words(words, mask)..words.len()).find_map(found)
     }
 
     #[inline]
@@ -163,7 +168,13 @@ unsafe impl Memory for Hosted {
         let to = &self.inner.arena.words(frame)[first..first + words.len()];
         // SAFETY: both are so many words, and those of a frame may be written through a shared
         // reference.
-        unsafe { copy_words(words.as_ptr().cast(), to.as_ptr().cast_mut().cast(), to.len()) };
+        unsafe {
+            copy_words(
+                words.as_ptr().cast(),
+                to.as_ptr().cast_mut().cast(),
+                to.len(),
+            )
+        };
     }
 
     fn zero(&self, frame: Frame) {
@@ -175,6 +186,18 @@ unsafe impl Memory for Hosted {
         // SAFETY: both are frames.
         unsafe { copy_words(from, to, WORDS_PER_FRAME) };
     }
+}
+
+/// How many words from the first on have no bit of `mask`: a multiple of 8, perhaps fewer than there are.
+#[inline(never)]
+fn empty_words(words: &[AtomicU64], mask: u64) -> usize {
+    const TOGETHER: usize = 8;
+    let (groups, _) = words.as_chunks::<TOGETHER>();
+    let is_empty = |words: &&[AtomicU64; TOGETHER]| {
+        let words = words.iter().map(|word| word.load(Ordering::Relaxed));
+        words.fold(0, BitOr::bitor) & mask == 0
+    };
+    TOGETHER * groups.iter().take_while(is_empty).count()
 }
 
 impl Hosted {

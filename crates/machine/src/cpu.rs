@@ -148,6 +148,12 @@ impl CpuSet {
         words: [0; Self::WORDS],
     };
 
+    /// The set of the CPUs whose bits are set, 64 in each of `words`.
+    #[inline]
+    pub const fn of_words(words: [u64; Self::WORDS]) -> Self {
+        CpuSet { words }
+    }
+
     /// Adds the CPU with this index.
     #[inline]
     pub fn insert(&mut self, index: usize) {
@@ -169,7 +175,8 @@ impl CpuSet {
     /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&w| w == 0)
+        // All words at once: most sets are looked through to the end.
+        self.words.iter().fold(0, |all, word| all | word) == 0
     }
 
     /// How many CPUs are in the set.

@@ -77,7 +77,10 @@ pub unsafe trait Memory: Atomics {
     /// others may write meanwhile.
     fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; WORD]]) {
         for (index, word) in (first..).zip(words) {
-            *word = self.word(frame, index).load(Ordering::Relaxed).to_ne_bytes();
+            *word = self
+                .word(frame, index)
+                .load(Ordering::Relaxed)
+                .to_ne_bytes();
         }
     }
 

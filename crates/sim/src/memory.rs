@@ -71,7 +71,8 @@ unsafe impl Memory for Sim {
             let new = u64::from_ne_bytes(new);
             // Most of what is copied is zero and was so before; one access would be too dear for each.
             if old.load(Ordering::Relaxed) != new {
-                self.word(frame, first + index).store(new, Ordering::Relaxed);
+                self.word(frame, first + index)
+                    .store(new, Ordering::Relaxed);
             }
         }
     }

@@ -128,7 +128,11 @@ fn parts<M: Memory>(m: &M) {
             let bytes = word(byte / 8).load(Ordering::Relaxed).to_ne_bytes();
             let inside = byte.checked_sub(at).filter(|&index| index < count);
             let expected = inside.map_or(0xff, |index| some[index]);
-            assert_eq!(bytes[byte % 8], expected, "byte {byte} of {count} from {at}");
+            assert_eq!(
+                bytes[byte % 8],
+                expected,
+                "byte {byte} of {count} from {at}"
+            );
         }
         let mut back = [0; 16];
         m.read_bytes(frame, at, &mut back[..count]);
@@ -139,7 +143,11 @@ fn parts<M: Memory>(m: &M) {
     let mut page = [0; PAGE_SIZE];
     (page[0], page[PAGE_SIZE - 1]) = (5, 6);
     m.write_bytes(frame, 0, &page);
-    assert_eq!(word(1).load(Ordering::Relaxed), 0, "a page is written whole");
+    assert_eq!(
+        word(1).load(Ordering::Relaxed),
+        0,
+        "a page is written whole"
+    );
     let mut back = [7; PAGE_SIZE];
     m.read_bytes(frame, 0, &mut back);
     assert!(back == page, "a page comes back");

@@ -43,10 +43,8 @@ impl<M: Machine> ActiveCpus<M> {
     pub(super) fn get(&self) -> CpuSet {
         // Pairs with the fence in `insert`.
         M::fence(Ordering::SeqCst);
-        let mut set = CpuSet::EMPTY;
-        for (index, word) in self.words.iter().enumerate() {
-            *set.word(index) = word.load(Ordering::Relaxed);
-        }
-        set
+        CpuSet::of_words(array::from_fn(|index| {
+            self.words[index].load(Ordering::Relaxed)
+        }))
     }
 }

@@ -9,12 +9,28 @@ const CAPACITY: usize = 128;
 /// Superpages gathered before a flush is forced.
 const SUPERPAGES: usize = 16;
 
+/// The pages whose translations have changed: from the first to the last.
+#[derive(Default)]
+pub(super) struct Touched(Option<VaRange>);
+
+impl Touched {
+    /// A page at `address` whose translation changed.
+    #[inline]
+    pub(super) fn page(&mut self, address: usize) {
+        let page = VaRange::sized(address, PAGE_SIZE);
+        self.0 = Some(self.0.map_or(page, |range| VaRange {
+            start: range.start.min(page.start),
+            end: range.end.max(page.end),
+        }));
+    }
+}
+
 /// What a removal has taken out of the tables but not yet out of the TLBs.
 ///
 /// Frames in here may still be written by other CPUs. [`Pmap::settle`] flushes and
 /// frees; a gather must not be dropped with something in it.
 pub(super) struct Gather {
-    range: Option<VaRange>,
+    touched: Touched,
     /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped without being
     /// listed, and written.
     pages: [Frame; CAPACITY],
@@ -28,7 +44,7 @@ pub(super) struct Gather {
 impl Gather {
     pub(super) fn new() -> Self {
         Gather {
-            range: None,
+            touched: Touched::default(),
             pages: [Frame(0); CAPACITY],
             page_count: 0,
             dirty_count: 0,
@@ -62,11 +78,7 @@ impl Gather {
 
     /// A page at `address` whose translation changed.
     pub(super) fn touch(&mut self, address: usize) {
-        let page = VaRange::sized(address, PAGE_SIZE);
-        self.range = Some(self.range.map_or(page, |range| VaRange {
-            start: range.start.min(page.start),
-            end: range.end.max(page.end),
-        }));
+        self.touched.page(address);
     }
 
     /// Whether the next page, or superpage, would not fit.
@@ -77,7 +89,7 @@ impl Gather {
 
 impl Drop for Gather {
     fn drop(&mut self) {
-        debug_assert!(self.range.is_none(), "gathered pages were not flushed");
+        debug_assert!(self.touched.0.is_none(), "gathered pages were not flushed");
     }
 }
 
@@ -91,7 +103,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::settle`]; between flush and freeing, `flushed` is called.
     #[inline]
     pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
-        let Some(range) = gather.range.take() else {
+        let Some(range) = gather.touched.0.take() else {
             return;
         };
         self.flush(Flush::Range(range));
@@ -108,6 +120,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             self.note_dirty(frame);
         }
         gather.dirty_count = 0;
+    }
+
+    /// Flushes what has changed, with nothing to be freed, from all TLBs that may have it.
+    pub(super) fn flush_touched(&self, touched: Touched) {
+        if let Some(range) = touched.0 {
+            self.flush(Flush::Range(range));
+        }
     }
 
     /// Flushes on every CPU that may have translations of this pmap, and returns when

@@ -6,7 +6,7 @@ use super::flush::Gather;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Kind, Locked, Mapped, Part, Size};
+use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
 use machine::{Frame, Platform, VaRange, pte};
 
 type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
@@ -58,13 +58,19 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(())
     }
 
-    /// Locks `range` for a removal.
+    /// Locks `range` for a removal; the caller has found `place` at its start.
     #[track_caller]
-    pub(crate) fn lock_to_remove(&self, range: VaRange) -> Result<Removal<'_, M, P>, Error> {
-        self.removal(|| self.tree.lock(range))
+    #[inline(always)]
+    pub(crate) fn lock_to_remove<'a>(
+        &'a self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+    ) -> Result<Removal<'a, M, P>, Error> {
+        self.removal(|| self.tree.lock_at(place, range))
     }
 
     /// Opens a block if it must be opened before `lock`, and locks.
+    #[inline(always)]
     pub(super) fn removal<'a>(
         &'a self,
         lock: impl Fn() -> Result<Locked<'a, M, P>, Error>,
@@ -108,10 +114,10 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Gets tables of their own for the slots of which a part has entries to be taken away. After
     /// an error nothing has changed.
+    #[inline]
     fn own_parts(&mut self) -> Result<(), Error> {
         let pmap = self.pmap;
-        let mut parts = self.locked.cut_parts();
-        parts.try_for_each(|mut part| pmap.own_used(&mut part))
+        self.locked.visit_cut(|mut part| pmap.own_used(&mut part))
     }
 
     /// As [`Removal::pages`], of what is mapped and `wanted`.

@@ -106,10 +106,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
         let _pmap = self.pmap.locking.pmap();
-        if self.pmap.tree.is_hole(page) {
+        let place = self.pmap.tree.find(page.start);
+        if place.is_hole(page) {
             return Ok(false);
         }
-        let mut locked = self.pmap.tree.lock(page)?;
+        let mut locked = self.pmap.tree.lock_at(place, page)?;
         let Some(part) = locked.parts().next() else {
             return Ok(false);
         };

@@ -6,6 +6,7 @@ use crate::flags::Flags;
 use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
+use crate::tree::Place;
 use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
@@ -28,20 +29,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// As [`Space::protect`], but pages nothing in; returns what is to be paged in.
     fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
         let _write = self.pmap.locking.write();
-        self.refuse_hole(range)?;
+        let place = self.refuse_hole(range)?;
         let pmap = self.pmap.locking.pmap();
-        let mut locked = self.pmap.tree.lock(range)?;
+        let mut locked = self.pmap.tree.lock_at(place, range)?;
         // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut brought = Vec::new();
         let mut denied = false;
         for mut part in locked.parts() {
-            part.covered()?;
-            part.make_room()?;
-            self.pmap.own_used(&mut part)?;
+            let mut to = part.range().start;
             part.try_for_each(|mapped| {
-                let flags = mapped.flags;
+                if mapped.range.start == to {
+                    to = mapped.range.end;
+                }
+                let (flags, pages) = (mapped.flags, mapped.range.pages());
+                before += Usage::of(flags, pages);
+                after += Usage::of(change(flags), pages);
                 denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
                 // A mapping that was writable before is left alone: it may have no copy of its own yet.
                 let becomes = prot.writes() && !flags.prot().writes();
@@ -50,8 +54,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                     false => Ok(()),
                 }
             })?;
-            before += part.usage();
-            after += part.usage_if(change);
+            if to < part.range().end {
+                return Err(Error::NotMapped { address: to });
+            }
+            part.make_room()?;
+            self.pmap.own_used(&mut part)?;
         }
         if denied {
             return Err(Error::Denied);
@@ -70,12 +77,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(brought)
     }
 
-    /// An error if `range` is known to be a hole.
-    pub(super) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
-        if self.pmap.tree.is_hole(range) {
+    /// An error if `range` is known to be a hole; else the slot that was found at its start.
+    #[inline]
+    pub(super) fn refuse_hole(&self, range: VaRange) -> Result<Place<'_, M, P>, Error> {
+        let place = self.pmap.tree.find(range.start);
+        if place.is_hole(range) {
             let address = range.start;
             return Err(Error::NotMapped { address });
         }
-        Ok(())
+        Ok(place)
     }
 }

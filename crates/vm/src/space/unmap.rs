@@ -19,7 +19,7 @@ use crate::heap::push;
 use crate::object::Attached;
 use crate::pmap::{Removal, whole_lines};
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{ALL, Attributes, Locked, Part};
+use crate::tree::{ALL, Attributes, Locked, Part, Place};
 use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
@@ -34,15 +34,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
-        if !self.pmap.tree.is_hole(range) {
-            self.give_back(range)?;
+        let place = self.pmap.tree.find(range.start);
+        match place.is_hole(range) {
+            true => Ok(()),
+            false => self.give_back(place, range),
         }
-        Ok(())
     }
 
-    /// Unmaps `range`. Its addresses are used again first, and tables that are not needed go.
-    pub(super) fn give_back(&self, range: VaRange) -> Result<(), Error> {
-        let leaves_tables = self.clear(range)?;
+    /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and tables
+    /// that are not needed go.
+    pub(super) fn give_back(&self, place: Place<'_, M, P>, range: VaRange) -> Result<(), Error> {
+        let leaves_tables = self.clear(place, range)?;
         self.arenas.unmapped(range);
         if leaves_tables {
             self.trim(range);
@@ -50,10 +52,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Leaves `range` without a mapping. Says whether tables may be left that are not needed.
+    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may be
+    /// left that are not needed.
     #[inline]
-    pub(super) fn clear(&self, range: VaRange) -> Result<bool, Error> {
-        let unmapping = Unmapping::lock(self, range)?;
+    pub(super) fn clear(&self, place: Place<'_, M, P>, range: VaRange) -> Result<bool, Error> {
+        let unmapping = Unmapping::lock(self, place, range)?;
         let rules = self.rules(unmapping.locked());
         rules.count(unmapping.usage(), Usage::NONE)?;
         let leaves_tables = unmapping.finish(None);
@@ -63,7 +66,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Unmaps all. New memory is not locked any more.
     pub(super) fn clear_all(&self) {
-        let removal = self.pmap.lock_to_remove(ALL);
+        let place = self.pmap.tree.find(ALL.start);
+        let removal = self.pmap.lock_to_remove(place, ALL);
         let mut removal = removal.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
         let (mut usage, mut attached) = (Usage::NONE, Vec::new());
         for part in removal.locked.occupied() {
@@ -124,13 +128,18 @@ pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
-    /// Locks `range`, and gets what it takes to change what is mapped there.
+    /// Locks `range`, at whose start `place` was found, and gets what it takes to change what is mapped
+    /// there.
     #[track_caller]
     #[inline(always)]
-    pub(super) fn lock(space: &'a Space<M, P>, range: VaRange) -> Result<Self, Error> {
+    pub(super) fn lock(
+        space: &'a Space<M, P>,
+        place: Place<'a, M, P>,
+        range: VaRange,
+    ) -> Result<Self, Error> {
         let mut unmapping = Unmapping {
             space,
-            removal: space.pmap.lock_to_remove(range)?,
+            removal: space.pmap.lock_to_remove(place, range)?,
             usage: Usage::NONE,
             attached: Vec::new(),
         };
@@ -172,6 +181,7 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
 
 /// Keeps what `part` is attached to in `kept`, as far as there is room for it; what it
 /// counts as, and whether there was.
+#[inline(always)]
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,
