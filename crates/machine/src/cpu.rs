@@ -148,12 +148,6 @@ impl CpuSet {
         words: [0; Self::WORDS],
     };
 
-    /// The set of the CPUs whose bits are set, 64 in each of `words`.
-    #[inline]
-    pub const fn of_words(words: [u64; Self::WORDS]) -> Self {
-        CpuSet { words }
-    }
-
     /// Adds the CPU with this index.
     #[inline]
     pub fn insert(&mut self, index: usize) {

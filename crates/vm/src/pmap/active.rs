@@ -4,7 +4,7 @@
 mod model;
 
 use core::array;
-use machine::{Atomic, AtomicInt, CpuSet, Machine, Ordering};
+use machine::{Atomic, AtomicInt, CpuRange, CpuSet, Machine, Ordering};
 
 /// A set of CPUs that only grows while the pmap lives: TLB entries are tagged, so a
 /// CPU that runs another pmap keeps ours. 128 bytes.
@@ -39,12 +39,17 @@ impl<M: Machine> ActiveCpus<M> {
         }
     }
 
-    /// The set; what the caller cleared before is out of reach of CPUs not in it.
-    pub(super) fn get(&self) -> CpuSet {
+    /// The set, of a machine with these `cpus`; what the caller cleared before is out of reach of CPUs
+    /// not in it.
+    #[inline(always)]
+    pub(super) fn get(&self, cpus: CpuRange) -> CpuSet {
         // Pairs with the fence in `insert`.
         M::fence(Ordering::SeqCst);
-        CpuSet::of_words(array::from_fn(|index| {
-            self.words[index].load(Ordering::Relaxed)
-        }))
+        let mut set = CpuSet::EMPTY;
+        let words = self.words.iter().take(cpus.len().div_ceil(64));
+        for (index, word) in words.enumerate() {
+            *set.word(index) = word.load(Ordering::Relaxed);
+        }
+        set
     }
 }

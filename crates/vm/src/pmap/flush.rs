@@ -2,6 +2,7 @@
 
 use super::Pmap;
 use crate::policy::Policies;
+use core::mem::MaybeUninit;
 use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
 
 /// Frames gathered before a flush is forced.
@@ -33,7 +34,7 @@ pub(super) struct Gather {
     touched: Touched,
     /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped without being
     /// listed, and written.
-    pages: [Frame; CAPACITY],
+    pages: [MaybeUninit<Frame>; CAPACITY],
     page_count: usize,
     dirty_count: usize,
     /// The first frames of superpages.
@@ -45,7 +46,7 @@ impl Gather {
     pub(super) fn new() -> Self {
         Gather {
             touched: Touched::default(),
-            pages: [Frame(0); CAPACITY],
+            pages: [MaybeUninit::uninit(); CAPACITY],
             page_count: 0,
             dirty_count: 0,
             superpages: [Frame(0); SUPERPAGES],
@@ -56,7 +57,7 @@ impl Gather {
     /// A page that was mapped at `address`.
     pub(super) fn page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
-        self.pages[self.page_count] = frame;
+        self.pages[self.page_count].write(frame);
         self.page_count += 1;
     }
 
@@ -73,7 +74,7 @@ impl Gather {
     pub(super) fn dirty_page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.dirty_count += 1;
-        self.pages[CAPACITY - self.dirty_count] = frame;
+        self.pages[CAPACITY - self.dirty_count].write(frame);
     }
 
     /// A page at `address` whose translation changed.
@@ -108,16 +109,18 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         };
         self.flush(Flush::Range(range));
         flushed();
-        for &frame in &gather.pages[..gather.page_count] {
-            self.vm.release_page(frame);
+        for frame in &gather.pages[..gather.page_count] {
+            // SAFETY: so many were written, from the beginning on.
+            self.vm.release_page(unsafe { frame.assume_init() });
         }
         gather.page_count = 0;
         for &first in &gather.superpages[..gather.superpage_count] {
             self.vm.release_block(first);
         }
         gather.superpage_count = 0;
-        for &frame in &gather.pages[CAPACITY - gather.dirty_count..] {
-            self.note_dirty(frame);
+        for frame in &gather.pages[CAPACITY - gather.dirty_count..] {
+            // SAFETY: so many were written, from the end on.
+            self.note_dirty(unsafe { frame.assume_init() });
         }
         gather.dirty_count = 0;
     }
@@ -133,7 +136,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// all have. Interrupts no CPU but those.
     pub(super) fn flush(&self, what: Flush) {
         let pin = M::pin();
-        let mut others = self.active.get();
+        let mut others = self.active.get(self.vm.machine().cpus());
         let own = pin.cpu().index();
         if others.contains(own) {
             others.remove(own);

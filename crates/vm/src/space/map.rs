@@ -149,7 +149,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn replace(&self, range: VaRange, new: &New<'_, M, P>) -> Result<(), Error> {
         let mut attributes = self.attributes(new, range)?;
         let place = self.pmap.tree.find(range.start);
-        let unmapping = Unmapping::lock(self, place, range)?;
+        let mut unmapping = Unmapping::new(self);
+        unmapping.lock(place, range)?;
         let before = unmapping.usage();
         self.admit(unmapping.locked(), new, &mut attributes, before, range)?;
         unmapping.finish(Some(attributes));

@@ -26,7 +26,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
         let place = self.refuse_hole(range)?;
-        let mut removal = self.pmap.lock_to_remove(place, range)?;
+        let mut removal = self.pmap.removal();
+        removal.lock(place, range)?;
         removal.locked.visit(|mapped| refuse_locked(&mapped))?;
         removal.pages();
         Ok(())

@@ -19,15 +19,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is paged in.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let brought = self.vm.with_frames(|| self.protect_whole(range, prot))?;
+        let mut brought = Vec::new();
+        self.vm
+            .with_frames(|| self.protect_whole(range, prot, &mut brought))?;
         brought
             .into_iter()
             .for_each(|part| self.populate_locked(part));
         Ok(())
     }
 
-    /// As [`Space::protect`], but pages nothing in; returns what is to be paged in.
-    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
+    /// As [`Space::protect`], but pages nothing in: that is what is `brought`.
+    fn protect_whole(
+        &self,
+        range: VaRange,
+        prot: Prot,
+        brought: &mut Vec<VaRange>,
+    ) -> Result<(), Error> {
+        brought.clear();
         let _write = self.pmap.locking.write();
         let place = self.refuse_hole(range)?;
         let pmap = self.pmap.locking.pmap();
@@ -35,7 +43,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
-        let mut brought = Vec::new();
         let mut denied = false;
         for mut part in locked.parts() {
             let mut to = part.range().start;
@@ -50,7 +57,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 // A mapping that was writable before is left alone: it may have no copy of its own yet.
                 let becomes = prot.writes() && !flags.prot().writes();
                 match becomes && flags.is_brought() {
-                    true => push(&mut brought, mapped.range),
+                    true => push(brought, mapped.range),
                     false => Ok(()),
                 }
             })?;
@@ -74,7 +81,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         drop(locked);
         drop(pmap);
         self.region_protected(range, prot);
-        Ok(brought)
+        Ok(())
     }
 
     /// An error if `range` is known to be a hole; else the slot that was found at its start.

@@ -67,7 +67,6 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         self.lock_from(place, range, true)
     }
 
-    /// Most ranges lie in one slot that need not be subdivided.
     #[track_caller]
     #[inline(always)]
     fn lock_from<'a>(
@@ -76,41 +75,8 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         range: VaRange,
         watched: bool,
     ) -> Result<Locked<'a, M, P>, Error> {
-        let held = lock(place.slot, watched);
-        let is_small = place.level == 0 && range.end <= place.range.end;
-        if is_small || range == place.range && place.slot.child().is_none() {
-            return Ok(Locked {
-                tree: self,
-                range,
-                first: Some((place, held)),
-            });
-        }
-        self.lock_several(place, held, range, watched)
-    }
-
-    /// Locks `range`, at whose start `place` is locked.
-    #[track_caller]
-    #[inline(never)]
-    fn lock_several<'a>(
-        &'a self,
-        place: Place<'a, M, P>,
-        held: Held<M>,
-        range: VaRange,
-        watched: bool,
-    ) -> Result<Locked<'a, M, P>, Error> {
-        let VaRange { start, .. } = range;
-        let mut locked = Locked {
-            tree: self,
-            range: VaRange { start, end: start },
-            first: None,
-        };
-        let mut is_begun = locked.keep(place, held, range)?;
-        while !is_begun {
-            is_begun = locked.extend(self.find(start), range, watched)?;
-        }
-        if locked.range.end < range.end {
-            locked.extend_over(range)?;
-        }
+        let mut locked = Locked::none(self);
+        locked.lock_from(place, range, watched)?;
         Ok(locked)
     }
 
@@ -204,6 +170,64 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
+    /// Nothing, to be locked in place: it is larger than what a call returns in registers.
+    #[inline(always)]
+    pub(crate) fn none(tree: &'a Tree<M, P>) -> Self {
+        let nowhere = VaRange::sized(ALL.start, 0);
+        Locked {
+            tree,
+            range: nowhere,
+            first: None,
+        }
+    }
+
+    /// As [`Tree::lock_at`], where nothing is locked yet. What is after an error is to be dropped.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn lock_at(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+        self.lock_from(place, range, true)
+    }
+
+    /// Most ranges lie in one slot that need not be subdivided.
+    #[track_caller]
+    #[inline(always)]
+    fn lock_from(
+        &mut self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+        watched: bool,
+    ) -> Result<(), Error> {
+        let held = lock(place.slot, watched);
+        let is_small = place.level == 0 && range.end <= place.range.end;
+        if is_small || range == place.range && place.slot.child().is_none() {
+            (self.range, self.first) = (range, Some((place, held)));
+            return Ok(());
+        }
+        self.lock_several(place, held, range, watched)
+    }
+
+    /// Locks `range`, at whose start `place` is locked.
+    #[track_caller]
+    #[inline(never)]
+    fn lock_several(
+        &mut self,
+        place: Place<'a, M, P>,
+        held: Held<M>,
+        range: VaRange,
+        watched: bool,
+    ) -> Result<(), Error> {
+        let VaRange { start, .. } = range;
+        self.range = VaRange { start, end: start };
+        let mut is_begun = self.keep(place, held, range)?;
+        while !is_begun {
+            is_begun = self.extend(self.tree.find(start), range, watched)?;
+        }
+        match self.range.end < range.end {
+            true => self.extend_over(range),
+            false => Ok(()),
+        }
+    }
+
     /// Locks the slot of level 0 that covers `page`, if that needs no waiting.
     #[track_caller]
     pub(crate) fn try_slot(
