@@ -116,6 +116,25 @@ unsafe impl Memory for Checked {
         })
     }
 
+    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+        let (touched, range) = (self.inner.frames.touched(frame), first..first + words.len());
+        words.fill([0; 8]);
+        for index in touched.into_iter().filter(|index| range.contains(index)) {
+            let value = self.word(frame, index).load(Ordering::Relaxed);
+            words[index - first] = value.to_ne_bytes();
+        }
+    }
+
+    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+        let touched = self.inner.frames.touched(frame);
+        for (index, &word) in (first..).zip(words) {
+            let value = u64::from_ne_bytes(word);
+            if value != 0 || touched.contains(&index) {
+                self.word(frame, index).store(value, Ordering::Relaxed);
+            }
+        }
+    }
+
     fn zero(&self, frame: Frame) {
         for index in self.inner.frames.touched(frame) {
             self.word(frame, index).store(0, Ordering::Relaxed);

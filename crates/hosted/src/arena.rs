@@ -1,7 +1,7 @@
 //! Physical memory: one anonymous mapping, cut into frames.
 
 use crate::Hosted;
-use core::ops::Range;
+use core::ops::{BitOr, Range};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
@@ -142,13 +142,39 @@ unsafe impl Memory for Hosted {
 
     #[inline]
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
-        // As a slice, so that the bounds are checked once.
         let words = &self.inner.arena.words(frame)[first..end];
-        let found = words.iter().map(|word| word.load(Ordering::Relaxed));
-        found
-            .enumerate()
-            .find(|(_, value)| value & mask != 0)
-            .map(|(offset, value)| (first + offset, value))
+        let found = |index: usize| {
+            let value = words[index].load(Ordering::Relaxed);
+            (value & mask != 0).then_some((first + index, value))
+        };
+        // Entries often follow one another; where they do not, most words are empty.
+        if !words.is_empty()
+            && let Some(at_once) = found(0)
+        {
+            return Some(at_once);
+        }
+        (empty_words(words, mask)..words.len()).find_map(found)
+    }
+
+    #[inline]
+    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+        let from = &self.inner.arena.words(frame)[first..first + words.len()];
+        // SAFETY: both are so many words.
+        unsafe { copy_words(from.as_ptr().cast(), words.as_mut_ptr().cast(), from.len()) };
+    }
+
+    #[inline]
+    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+        let to = &self.inner.arena.words(frame)[first..first + words.len()];
+        // SAFETY: both are so many words, and those of a frame may be written through a shared
+        // reference.
+        unsafe {
+            copy_words(
+                words.as_ptr().cast(),
+                to.as_ptr().cast_mut().cast(),
+                to.len(),
+            )
+        };
     }
 
     fn zero(&self, frame: Frame) {
@@ -156,8 +182,22 @@ unsafe impl Memory for Hosted {
     }
 
     fn copy(&self, from: Frame, to: Frame) {
-        copy_frame(self.direct_map(from).cast(), self.direct_map(to).cast());
+        let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
+        // SAFETY: both are frames.
+        unsafe { copy_words(from, to, WORDS_PER_FRAME) };
     }
+}
+
+/// How many words from the first on have no bit of `mask`: a multiple of 8, perhaps fewer than there are.
+#[inline(never)]
+fn empty_words(words: &[AtomicU64], mask: u64) -> usize {
+    const TOGETHER: usize = 8;
+    let (groups, _) = words.as_chunks::<TOGETHER>();
+    let is_empty = |words: &&[AtomicU64; TOGETHER]| {
+        let words = words.iter().map(|word| word.load(Ordering::Relaxed));
+        words.fold(0, BitOr::bitor) & mask == 0
+    };
+    TOGETHER * groups.iter().take_while(is_empty).count()
 }
 
 impl Hosted {
@@ -192,15 +232,18 @@ fn fill_zero(to: NonNull<AtomicU64>) {
     }
 }
 
+/// # Safety
+/// `from` and `to` must be `count` words each, one of the two of a frame and thus aligned.
 #[cfg(target_arch = "x86_64")]
-fn copy_frame(from: NonNull<AtomicU64>, to: NonNull<AtomicU64>) {
-    // SAFETY: the caller passes the first words of two frames.
+#[inline]
+unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
+    // SAFETY: so says the caller.
     unsafe {
         core::arch::asm!(
             "rep movsq",
-            inout("rcx") WORDS_PER_FRAME => _,
-            inout("rsi") from.as_ptr() => _,
-            inout("rdi") to.as_ptr() => _,
+            inout("rcx") count => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
             options(nostack, preserves_flags),
         );
     }
@@ -214,15 +257,15 @@ fn fill_zero(to: NonNull<AtomicU64>) {
     }
 }
 
+/// # Safety
+/// As above.
 #[cfg(not(target_arch = "x86_64"))]
-fn copy_frame(from: NonNull<AtomicU64>, to: NonNull<AtomicU64>) {
-    use core::sync::atomic::Ordering::Relaxed;
-    for i in 0..WORDS_PER_FRAME {
-        // SAFETY: the caller passes the first words of two frames.
+unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
+    for i in 0..count {
+        // SAFETY: so says the caller.
         unsafe {
-            to.add(i)
-                .as_ref()
-                .store(from.add(i).as_ref().load(Relaxed), Relaxed)
-        };
+            let word = from.cast::<u64>().add(i).read_unaligned();
+            to.cast::<u64>().add(i).write_unaligned(word);
+        }
     }
 }

@@ -8,8 +8,10 @@ use core::ptr::NonNull;
 pub const PAGE_SHIFT: u32 = 12;
 /// Bytes in a page and in a frame.
 pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
+/// Bytes in a word.
+const WORD: usize = size_of::<u64>();
 /// 64-bit words in a frame.
-pub const WORDS_PER_FRAME: usize = PAGE_SIZE / 8;
+pub const WORDS_PER_FRAME: usize = PAGE_SIZE / WORD;
 
 /// The number of a physical page frame: its physical address / [`PAGE_SIZE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +73,75 @@ pub unsafe trait Memory: Atomics {
         })
     }
 
+    /// Fills `words` with those of `frame` from the `first` on: relaxed loads of whole words, which
+    /// others may write meanwhile.
+    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; WORD]]) {
+        for (index, word) in (first..).zip(words) {
+            *word = self
+                .word(frame, index)
+                .load(Ordering::Relaxed)
+                .to_ne_bytes();
+        }
+    }
+
+    /// Writes `words` to those of `frame` from the `first` on: relaxed stores of whole words, which
+    /// others may use meanwhile. A store of what is there already may be left out.
+    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; WORD]]) {
+        for (index, &word) in (first..).zip(words) {
+            let word = u64::from_ne_bytes(word);
+            self.word(frame, index).store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Fills `bytes` with those of `frame` from byte `at` on, as [`Memory::read_words`].
+    fn read_bytes(&self, frame: Frame, at: usize, bytes: &mut [u8]) {
+        let (head, rest) = bytes.split_at_mut(before_word(at, bytes.len()));
+        let (words, tail) = rest.as_chunks_mut();
+        let first = at.div_ceil(WORD);
+        let part = |at: usize, bytes: &mut [u8]| {
+            let mut word = [[0; WORD]];
+            self.read_words(frame, at / WORD, &mut word);
+            bytes.copy_from_slice(&word[0][at % WORD..][..bytes.len()]);
+        };
+        if !head.is_empty() {
+            part(at, head);
+        }
+        self.read_words(frame, first, words);
+        if !tail.is_empty() {
+            part((first + words.len()) * WORD, tail);
+        }
+    }
+
+    /// Writes `bytes` to those of `frame` from byte `at` on, as [`Memory::write_words`]. Other bytes
+    /// of the same words, which others may write meanwhile, stay as these write them.
+    fn write_bytes(&self, frame: Frame, at: usize, bytes: &[u8]) {
+        let (head, rest) = bytes.split_at(before_word(at, bytes.len()));
+        let (words, tail) = rest.as_chunks();
+        let first = at.div_ceil(WORD);
+        let part = |at: usize, bytes: &[u8]| {
+            // Relaxed, as the stores of whole words.
+            let order = Ordering::Relaxed;
+            let word = self.word(frame, at / WORD);
+            let mut old = word.load(order);
+            loop {
+                let mut new = old.to_ne_bytes();
+                new[at % WORD..][..bytes.len()].copy_from_slice(bytes);
+                let new = u64::from_ne_bytes(new);
+                match word.compare_exchange_weak(old, new, order, order) {
+                    Ok(_) => return,
+                    Err(now) => old = now,
+                }
+            }
+        };
+        if !head.is_empty() {
+            part(at, head);
+        }
+        self.write_words(frame, first, words);
+        if !tail.is_empty() {
+            part((first + words.len()) * WORD, tail);
+        }
+    }
+
     /// Fills the frame with zeroes. The caller owns it.
     fn zero(&self, frame: Frame);
 
@@ -90,4 +161,9 @@ pub unsafe trait Memory: Atomics {
     fn freed(&self, frame: Frame) {
         let _ = frame;
     }
+}
+
+/// How many of `bytes` bytes from `at` on lie before the first word that begins among them.
+fn before_word(at: usize, bytes: usize) -> usize {
+    (at.next_multiple_of(WORD) - at).min(bytes)
 }

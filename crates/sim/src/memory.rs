@@ -5,7 +5,7 @@ use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
-use machine::{Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
+use machine::{Atomic, Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
 
 const WORDS_PER_LINE: usize = 8;
 
@@ -56,6 +56,27 @@ unsafe impl Memory for Sim {
         })
     }
 
+    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+        let from = &self.words(frame)[first..first + words.len()];
+        for (index, (from, to)) in from.iter().zip(words).enumerate() {
+            touch_line(index, first, from);
+            *to = from.load(Ordering::Relaxed).to_ne_bytes();
+        }
+    }
+
+    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+        let old = &self.words(frame)[first..first + words.len()];
+        for (index, (old, &new)) in old.iter().zip(words).enumerate() {
+            touch_line(index, first, old);
+            let new = u64::from_ne_bytes(new);
+            // Most of what is copied is zero and was so before; one access would be too dear for each.
+            if old.load(Ordering::Relaxed) != new {
+                self.word(frame, first + index)
+                    .store(new, Ordering::Relaxed);
+            }
+        }
+    }
+
     fn zero(&self, frame: Frame) {
         self.charge_page(frame, |engine| engine.profile.memory.zero_page);
         // Words that are already zero are not written: the host need not give them memory.
@@ -78,6 +99,13 @@ unsafe impl Memory for Sim {
     fn freed(&self, frame: Frame) {
         engine::deallocation();
         self.with_engine(|engine| engine.oracle.freed(frame));
+    }
+}
+
+/// Access to word `index` of those from the `first` of a frame on: one of its line.
+fn touch_line(index: usize, first: usize, word: &AtomicU64) {
+    if index == 0 || (first + index).is_multiple_of(WORDS_PER_LINE) {
+        engine::touch(Shared::of(word), Kind::Load);
     }
 }
 

@@ -17,7 +17,7 @@
 use crate::flags::Flags;
 
 use crate::error::Error;
-use crate::object::{Advice, Attached, MAX_SIZE, Object, PageRef, copy_out, in_page};
+use crate::object::{Advice, Attached, MAX_SIZE, Object, PageRef, in_page};
 use crate::pmap::Pmap;
 use crate::policy::Policies;
 use crate::tree::Mapped;
@@ -39,7 +39,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             match self.page_with(at) {
                 Ok(page) => {
                     let part = &mut to[part.start..part.start + inside];
-                    copy_out(self.vm().machine(), page.frame(), in_page(at), part);
+                    let machine = self.vm().machine();
+                    machine.read_bytes(page.frame(), in_page(at), part);
                     Ok(inside)
                 }
                 // It has shrunk meanwhile: its end is here.

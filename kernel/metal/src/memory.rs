@@ -189,6 +189,22 @@ unsafe impl Memory for Metal {
         (first + empty_words(words, first..end, mask)..end).find_map(found)
     }
 
+    #[inline]
+    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+        assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
+        let from = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
+        // SAFETY: both are so many words.
+        unsafe { copy_words(from, words.as_mut_ptr().cast(), words.len()) };
+    }
+
+    #[inline]
+    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+        assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
+        let to = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
+        // SAFETY: both are so many words.
+        unsafe { copy_words(words.as_ptr().cast(), to, words.len()) };
+    }
+
     fn zero(&self, frame: Frame) {
         // SAFETY: the caller owns the frame, which has so many words.
         unsafe {
@@ -199,12 +215,22 @@ unsafe impl Memory for Metal {
     }
 
     fn copy(&self, from: Frame, to: Frame) {
+        let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
         // SAFETY: the caller owns `to`; both have so many words.
-        unsafe {
-            asm!("rep movsq", inout("rcx") WORDS_PER_FRAME => _,
-                 inout("rsi") self.direct_map(from).as_ptr() => _,
-                 inout("rdi") self.direct_map(to).as_ptr() => _,
-                 options(nostack, preserves_flags));
-        }
+        unsafe { copy_words(from, to, WORDS_PER_FRAME) };
+    }
+}
+
+/// A string instruction, which the compiler does not see into: others may use the words of a frame
+/// meanwhile.
+///
+/// # Safety
+/// `from` and `to` must be `count` words each, one of the two of a frame and thus aligned.
+#[inline]
+unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
+    // SAFETY: so says the caller.
+    unsafe {
+        asm!("rep movsq", inout("rcx") count => _, inout("rsi") from => _, inout("rdi") to => _,
+             options(nostack, preserves_flags));
     }
 }

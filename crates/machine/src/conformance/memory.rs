@@ -18,6 +18,7 @@ pub fn memory<M: Execute + Platform + Clone>(m: &M) {
         words(m);
         search(m);
         bytes(m);
+        parts(m);
     });
 }
 
@@ -108,4 +109,49 @@ fn bytes<M: Memory>(m: &M) {
     }
     assert!(bytes(2).iter().all(|&byte| byte == 3), "zero of another");
     m.zero(at(2));
+}
+
+/// Bytes go to words and come back, in the order of memory, and their neighbours stay.
+fn parts<M: Memory>(m: &M) {
+    let frame = frame(m, 0);
+    let word = |index| m.word(frame, index);
+    // Within a word; the end of one and the beginning of the next; with a whole one between; to
+    // the frame's end.
+    for (at, count) in [(801, 3), (805, 6), (805, 14), (800, 16), (PAGE_SIZE - 9, 9)] {
+        let (first, last) = (at / 8, (at + count - 1) / 8);
+        for index in first..=last {
+            word(index).store(u64::MAX, Ordering::Relaxed);
+        }
+        let some: [u8; 16] = core::array::from_fn(|index| index as u8 + 1);
+        m.write_bytes(frame, at, &some[..count]);
+        for byte in first * 8..last * 8 + 8 {
+            let bytes = word(byte / 8).load(Ordering::Relaxed).to_ne_bytes();
+            let inside = byte.checked_sub(at).filter(|&index| index < count);
+            let expected = inside.map_or(0xff, |index| some[index]);
+            assert_eq!(
+                bytes[byte % 8],
+                expected,
+                "byte {byte} of {count} from {at}"
+            );
+        }
+        let mut back = [0; 16];
+        m.read_bytes(frame, at, &mut back[..count]);
+        assert_eq!(back[..count], some[..count], "{count} bytes from {at}");
+    }
+    // A page, mostly of zeroes.
+    word(1).store(9, Ordering::Relaxed);
+    let mut page = [0; PAGE_SIZE];
+    (page[0], page[PAGE_SIZE - 1]) = (5, 6);
+    m.write_bytes(frame, 0, &page);
+    assert_eq!(
+        word(1).load(Ordering::Relaxed),
+        0,
+        "a page is written whole"
+    );
+    let mut back = [7; PAGE_SIZE];
+    m.read_bytes(frame, 0, &mut back);
+    assert!(back == page, "a page comes back");
+    m.read_bytes(frame, 3, &mut []);
+    m.write_bytes(frame, 3, &[]);
+    m.zero(frame);
 }

@@ -51,7 +51,6 @@ mod truncate;
 mod write_back;
 
 pub use attachment::{Attached, Attachment};
-pub(crate) use bytes::copy_out;
 pub use handle::ObjectRef;
 pub use home::Home;
 pub(crate) use home::entry_of;

@@ -74,7 +74,8 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Copies to a page. It is dirty afterwards, not before: a task that takes it for clean
     /// in between takes less than there is.
     pub(crate) fn fill_in(&self, page: &PageRef<'_, M, P>, at: u64, part: &[u8]) {
-        bytes::copy_in(self.vm.machine(), page.frame(), in_page(at), part);
+        let machine = self.vm.machine();
+        machine.write_bytes(page.frame(), in_page(at), part);
         self.mark_dirty(page.frame());
     }
 

@@ -4,12 +4,12 @@ use crate::error::Error;
 use crate::heap::filled;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, WORDS_PER_FRAME};
+use machine::{Frame, Memory, PAGE_SIZE};
 
 /// Pages in a chunk.
 pub(super) const CHUNK: u64 = 32;
 
-type Page = Box<[u64]>;
+type Page = Box<[u8]>;
 
 /// Chunks of neighbouring pages, by number.
 #[derive(Default)]
@@ -20,13 +20,9 @@ pub(super) struct Sheet {
 impl Sheet {
     /// Fills `frame` with a page.
     pub(super) fn read<M: Memory>(&self, machine: &M, number: u64, frame: Frame) {
-        machine.zero(frame);
-        let Some(page) = self.get(number) else {
-            return;
-        };
-        for (index, &word) in page.iter().enumerate().filter(|(_, word)| **word != 0) {
-            // Relaxed: the frame is the caller's, which publishes it.
-            machine.word(frame, index).store(word, Ordering::Relaxed);
+        match self.get(number) {
+            Some(page) => machine.write_bytes(frame, 0, page),
+            None => machine.zero(frame),
         }
     }
 
@@ -39,23 +35,15 @@ impl Sheet {
         frame: Frame,
         bytes: usize,
     ) -> Result<(), Error> {
-        let words = bytes.div_ceil(8);
-        let is_zero = machine.find_word(frame, 0, words, u64::MAX).is_none();
-        if is_zero && self.get(number).is_none() {
+        let is_zero = || {
+            let words = bytes.div_ceil(size_of::<u64>());
+            machine.find_word(frame, 0, words, u64::MAX).is_none()
+        };
+        if self.get(number).is_none() && is_zero() {
             return Ok(());
         }
         let page = self.get_or_make(number)?;
-        let kept = page[words - 1];
-        page[..words].fill(0);
-        let mut from = 0;
-        while let Some((index, word)) = machine.find_word(frame, from, words, u64::MAX) {
-            page[index] = word;
-            from = index + 1;
-        }
-        if !bytes.is_multiple_of(8) {
-            let mask = first_bytes(bytes % 8);
-            page[words - 1] = page[words - 1] & mask | kept & !mask;
-        }
+        machine.read_bytes(frame, 0, &mut page[..bytes]);
         Ok(())
     }
 
@@ -72,11 +60,7 @@ impl Sheet {
         for (chunk, pages) in &mut self.chunks {
             for (number, page) in (*chunk * CHUNK..).zip(pages.iter_mut()) {
                 match page {
-                    Some(words) if number == last && inside > 0 => {
-                        let words = &mut words[inside as usize / 8..];
-                        words[0] &= first_bytes(inside as usize % 8);
-                        words[1..].fill(0);
-                    }
+                    Some(page) if number == last && inside > 0 => page[inside as usize..].fill(0),
                     _ if number >= last => *page = None,
                     _ => {}
                 }
@@ -90,12 +74,12 @@ impl Sheet {
         pages.flatten().count()
     }
 
-    fn get(&self, number: u64) -> Option<&[u64]> {
+    fn get(&self, number: u64) -> Option<&[u8]> {
         let place = self.place(number / CHUNK).ok()?;
         self.chunks[place].1[(number % CHUNK) as usize].as_deref()
     }
 
-    fn get_or_make(&mut self, number: u64) -> Result<&mut [u64], Error> {
+    fn get_or_make(&mut self, number: u64) -> Result<&mut [u8], Error> {
         let place = match self.place(number / CHUNK) {
             Ok(place) => place,
             Err(place) => {
@@ -107,7 +91,7 @@ impl Sheet {
         };
         let page = &mut self.chunks[place].1[(number % CHUNK) as usize];
         if page.is_none() {
-            *page = Some(filled(WORDS_PER_FRAME, || 0)?);
+            *page = Some(filled(PAGE_SIZE, || 0)?);
         }
         Ok(page.as_deref_mut().expect("just made"))
     }
@@ -117,12 +101,4 @@ impl Sheet {
         self.chunks
             .binary_search_by_key(&chunk, |(number, _)| *number)
     }
-}
-
-const _: () = assert!(PAGE_SIZE == WORDS_PER_FRAME * size_of::<u64>());
-
-/// A word's first `count` bytes in memory.
-fn first_bytes(count: usize) -> u64 {
-    let byte = |index| if index < count { 0xff } else { 0 };
-    u64::from_ne_bytes(core::array::from_fn(byte))
 }

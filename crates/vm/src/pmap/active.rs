@@ -4,7 +4,7 @@
 mod model;
 
 use core::array;
-use machine::{Atomic, AtomicInt, CpuSet, Machine, Ordering};
+use machine::{Atomic, AtomicInt, CpuRange, CpuSet, Machine, Ordering};
 
 /// A set of CPUs that only grows while the pmap lives: TLB entries are tagged, so a
 /// CPU that runs another pmap keeps ours. 128 bytes.
@@ -39,12 +39,15 @@ impl<M: Machine> ActiveCpus<M> {
         }
     }
 
-    /// The set; CPUs not in it do not reach the entries that the caller cleared before.
-    pub(super) fn get(&self) -> CpuSet {
+    /// The set, of a machine with these `cpus`; CPUs not in it do not reach the entries that the caller
+    /// cleared before.
+    #[inline(always)]
+    pub(super) fn get(&self, cpus: CpuRange) -> CpuSet {
         // Pairs with the fence in `insert`.
         M::fence(Ordering::SeqCst);
         let mut set = CpuSet::EMPTY;
-        for (index, word) in self.words.iter().enumerate() {
+        let words = self.words.iter().take(cpus.len().div_ceil(64));
+        for (index, word) in words.enumerate() {
             *set.word(index) = word.load(Ordering::Relaxed);
         }
         set

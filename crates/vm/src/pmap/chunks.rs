@@ -104,9 +104,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if place.level > 0 {
             return false;
         }
-        let Ok(mut removal) = self.removal(|| Ok(self.tree.lock_small(place, range))) else {
+        let mut removal = self.removal();
+        if removal.lock(place, range).is_err() {
             return false;
-        };
+        }
         let may_go = |part: Part<'_, M, P>| {
             let is_locked = part.first().is_some_and(|at| at.flags.has(Flags::LOCKED));
             let kind = match self.entry_at(&part) {

@@ -2,6 +2,7 @@
 
 use super::Pmap;
 use crate::policy::Policies;
+use core::mem::MaybeUninit;
 use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
 
 /// Frames gathered before a flush is forced.
@@ -9,15 +10,31 @@ const CAPACITY: usize = 128;
 /// Superpages gathered before a flush is forced.
 const SUPERPAGES: usize = 16;
 
+/// The pages whose translations have changed: from the first to the last.
+#[derive(Default)]
+pub(super) struct Touched(Option<VaRange>);
+
+impl Touched {
+    /// A page at `address` whose translation changed.
+    #[inline]
+    pub(super) fn page(&mut self, address: usize) {
+        let page = VaRange::sized(address, PAGE_SIZE);
+        self.0 = Some(self.0.map_or(page, |range| VaRange {
+            start: range.start.min(page.start),
+            end: range.end.max(page.end),
+        }));
+    }
+}
+
 /// Pages that a removal has taken out of the tables but not yet out of the TLBs.
 ///
 /// Frames in here may still be written by other CPUs. [`Pmap::settle`] flushes and
 /// frees; a gather must not be dropped with something in it.
 pub(super) struct Gather {
-    range: Option<VaRange>,
+    touched: Touched,
     /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped without being
     /// listed, and written.
-    pages: [Frame; CAPACITY],
+    pages: [MaybeUninit<Frame>; CAPACITY],
     page_count: usize,
     dirty_count: usize,
     /// The first frames of superpages.
@@ -28,8 +45,8 @@ pub(super) struct Gather {
 impl Gather {
     pub(super) fn new() -> Self {
         Gather {
-            range: None,
-            pages: [Frame(0); CAPACITY],
+            touched: Touched::default(),
+            pages: [MaybeUninit::uninit(); CAPACITY],
             page_count: 0,
             dirty_count: 0,
             superpages: [Frame(0); SUPERPAGES],
@@ -40,7 +57,7 @@ impl Gather {
     /// A page that was mapped at `address`.
     pub(super) fn page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
-        self.pages[self.page_count] = frame;
+        self.pages[self.page_count].write(frame);
         self.page_count += 1;
     }
 
@@ -57,16 +74,12 @@ impl Gather {
     pub(super) fn dirty_page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.dirty_count += 1;
-        self.pages[CAPACITY - self.dirty_count] = frame;
+        self.pages[CAPACITY - self.dirty_count].write(frame);
     }
 
     /// A page at `address` whose translation changed.
     pub(super) fn touch(&mut self, address: usize) {
-        let page = VaRange::sized(address, PAGE_SIZE);
-        self.range = Some(self.range.map_or(page, |range| VaRange {
-            start: range.start.min(page.start),
-            end: range.end.max(page.end),
-        }));
+        self.touched.page(address);
     }
 
     /// Whether the next page, or superpage, would not fit.
@@ -77,7 +90,7 @@ impl Gather {
 
 impl Drop for Gather {
     fn drop(&mut self) {
-        debug_assert!(self.range.is_none(), "gathered pages were not flushed");
+        debug_assert!(self.touched.0.is_none(), "gathered pages were not flushed");
     }
 }
 
@@ -91,30 +104,39 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::settle`]; between flush and freeing, `flushed` is called.
     #[inline]
     pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
-        let Some(range) = gather.range.take() else {
+        let Some(range) = gather.touched.0.take() else {
             return;
         };
         self.flush(Flush::Range(range));
         flushed();
-        for &frame in &gather.pages[..gather.page_count] {
-            self.vm.release_page(frame);
+        for frame in &gather.pages[..gather.page_count] {
+            // SAFETY: so many were written, from the beginning on.
+            self.vm.release_page(unsafe { frame.assume_init() });
         }
         gather.page_count = 0;
         for &first in &gather.superpages[..gather.superpage_count] {
             self.vm.release_block(first);
         }
         gather.superpage_count = 0;
-        for &frame in &gather.pages[CAPACITY - gather.dirty_count..] {
-            self.note_dirty(frame);
+        for frame in &gather.pages[CAPACITY - gather.dirty_count..] {
+            // SAFETY: so many were written, from the end on.
+            self.note_dirty(unsafe { frame.assume_init() });
         }
         gather.dirty_count = 0;
+    }
+
+    /// Flushes what has changed, with nothing to be freed, from all TLBs that may have it.
+    pub(super) fn flush_touched(&self, touched: Touched) {
+        if let Some(range) = touched.0 {
+            self.flush(Flush::Range(range));
+        }
     }
 
     /// Flushes on every CPU that may have translations of this pmap, and returns when
     /// all have. Interrupts no CPU but those.
     pub(super) fn flush(&self, what: Flush) {
         let pin = M::pin();
-        let mut others = self.active.get();
+        let mut others = self.active.get(self.vm.machine().cpus());
         let own = pin.cpu().index();
         if others.contains(own) {
             others.remove(own);

@@ -22,14 +22,23 @@ use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// A fork under way. The flush is due when it ends, also if it fails.
-pub(crate) struct Forking<'a, M: Platform, P: Policies<M>>(&'a Pmap<M, P>);
+pub(crate) struct Forking<'a, M: Platform, P: Policies<M>> {
+    pmap: &'a Pmap<M, P>,
+    /// Whether the child has got entries, or a table, that tasks may write through until the flush: without
+    /// any there is none. (What counts is not who made them read-only. If that was another fork under way,
+    /// this one must not end before a flush either.)
+    shares: bool,
+}
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Begins a fork, before the first slot is locked.
     pub(crate) fn fork(&self) -> Forking<'_, M, P> {
         // Relaxed: the slots' locks order it before the reads that others make under them.
         self.forks.fetch_add(1, Ordering::Relaxed);
-        Forking(self)
+        Forking {
+            pmap: self,
+            shares: false,
+        }
     }
 
     /// Whether TLBs may know entries as writable that a fork has made read-only. Under
@@ -43,17 +52,17 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// Gets tables of its own for the parent's slot of `part`.
     pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
-        self.0.own(part)
+        self.pmap.own(part)
     }
 
     /// Makes the parent's slot of `part` one whose pages can be shared one by one.
     pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
-        self.0.demote(part);
+        self.pmap.demote(part);
     }
 
     /// Whether the child may have the table of `part`, all of a slot of the parent's.
     pub(crate) fn shares(&self, part: &Part<'_, M, P>) -> bool {
-        let ForkTables::Shared { from } = self.0.vm.fork_tables() else {
+        let ForkTables::Shared { from } = self.pmap.vm.fork_tables() else {
             return false;
         };
         // A slot that never had a page has no family.
@@ -66,16 +75,17 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// Gives the child, whose `to` is the same place and has no table, the tables of `part`. Under
     /// the locks of both slots.
     pub(crate) fn share_table(
-        &self,
+        &mut self,
         part: &mut Part<'_, M, P>,
         child: &Pmap<M, P>,
         to: &mut Part<'_, M, P>,
     ) -> Result<(), Error> {
         let start = part.slot_range().start;
         let above = child.grow(start, 1)?;
+        self.shares = true;
         while !self.join(part, child, to) {
             // There is no room for more members; in a new family there is.
-            self.0.own(part)?;
+            self.pmap.own(part)?;
         }
         let leaf = part.leaf().get().expect("a mapping has a table");
         // Release: a walker, or a CPU that looks the table up, finds its entries.
@@ -86,13 +96,13 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
 
     /// Makes `to`, of the child's, a member of the family of `part`, if there is room.
     fn join(&self, part: &mut Part<'_, M, P>, child: &Pmap<M, P>, to: &mut Part<'_, M, P>) -> bool {
-        let mut family = self.0.family(part).lock();
+        let mut family = self.pmap.family(part).lock();
         if !family.join(child.member(to)) {
             return false;
         }
         if part.size() != Size::Shared {
             // AcqRel: as where entries are removed. The fork flushes at its end.
-            let leads = self.0.superpage(part.slot_range().start);
+            let leads = self.pmap.superpage(part.slot_range().start);
             leads.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
             part.set_size(Size::Shared);
         }
@@ -110,26 +120,27 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// object's pages stay away: the child finds them where the parent did. Under the locks of both
     /// slots.
     pub(crate) fn share(
-        &self,
+        &mut self,
         leaf: Table,
         range: VaRange,
         child: &Pmap<M, P>,
         to: &mut Part<'_, M, P>,
     ) -> Result<(), Error> {
-        for (address, bits) in self.0.used(leaf, range) {
+        for (address, bits) in self.pmap.used(leaf, range) {
             let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
             match entry::kind(bits) {
                 Kind::Object => {}
                 Kind::Private => {
                     child.prepare(&mut to)?;
+                    self.shares = true;
                     let bits = self.write_protect(leaf, address);
-                    self.0.vm.page(pte::frame(bits)).retain();
+                    self.pmap.vm.page(pte::frame(bits)).retain();
                     child.link(&mut to, bits & !(pte::DIRTY | pte::ACCESSED));
                 }
                 Kind::Swapped => {
                     child.prepare_leaf(&mut to)?;
                     if let Entry::Swapped(slot) = Entry::decode(bits) {
-                        self.0.vm.retain_swapped(slot);
+                        self.pmap.vm.retain_swapped(slot);
                     }
                     child.write(&mut to, bits);
                 }
@@ -141,7 +152,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// Makes the parent's entry at `address` read-only; returns it. Flushes nothing.
     fn write_protect(&self, leaf: Table, address: usize) -> u64 {
         let leaf = leaf.get().expect("a mapping has a table");
-        let entry = self.0.entry(leaf, 0, address);
+        let entry = self.pmap.entry(leaf, 0, address);
         // AcqRel: the walker may set accessed and dirty, as in `clear`.
         entry.fetch_and(!pte::WRITABLE, Ordering::AcqRel) & !pte::WRITABLE
     }
@@ -149,9 +160,11 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
 
 impl<M: Platform, P: Policies<M>> Drop for Forking<'_, M, P> {
     fn drop(&mut self) {
-        self.0.flush(Flush::All);
+        if self.shares {
+            self.pmap.flush(Flush::All);
+        }
         // Release: an operation that finds no fork finds it flushed. Pairs with `is_forking`.
-        self.0.forks.fetch_sub(1, Ordering::Release);
+        self.pmap.forks.fetch_sub(1, Ordering::Release);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Pmap;
 use super::entry;
-use super::flush::Gather;
+use super::flush::Touched;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
@@ -19,16 +19,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
-                let mut gather = Gather::new();
+                let mut touched = Touched::default();
                 let mut locked = self.tree.lock_small(place, range);
                 for mut part in locked.parts() {
                     self.own_used(&mut part)?;
-                    if self.protect_superpage(&mut part, prot, true, &mut gather) {
+                    if self.protect_superpage(&mut part, prot, true, &mut touched) {
                         continue;
                     }
-                    self.protect_run(part.leaf(), part.range(), prot, true, &mut gather);
+                    self.protect_run(part.leaf(), part.range(), prot, true, &mut touched);
                 }
-                self.settle(&mut gather);
+                self.flush_touched(touched);
             }
         }
         Ok(())
@@ -44,17 +44,17 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if locked.parts().all(|part| part.is_vacant()) {
             return;
         }
-        let mut gather = Gather::new();
+        let mut touched = Touched::default();
         for mut part in locked.parts() {
-            if self.protect_superpage(&mut part, prot, false, &mut gather) {
+            if self.protect_superpage(&mut part, prot, false, &mut touched) {
                 continue;
             }
             part.for_each(|mapped| {
                 let shared = mapped.flags.has(Flags::SHARED);
-                self.protect_run(part.leaf(), mapped.range, prot, shared, &mut gather);
+                self.protect_run(part.leaf(), mapped.range, prot, shared, &mut touched);
             });
         }
-        self.settle(&mut gather);
+        self.flush_touched(touched);
     }
 
     /// Rewrites the entries of `range`, which is of a locked slot with this table.
@@ -64,14 +64,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         range: VaRange,
         prot: Prot,
         shared: bool,
-        gather: &mut Gather,
+        touched: &mut Touched,
     ) {
         // A fork under way has made entries read-only that TLBs still know as writable.
         let forking = self.is_forking();
         for (address, bits) in self.used(leaf, range) {
             let present = bits & pte::PRESENT != 0;
             if present && self.rewrite(leaf, address, prot, shared) | forking {
-                gather.touch(address);
+                touched.page(address);
             }
         }
     }

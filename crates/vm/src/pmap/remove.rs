@@ -6,7 +6,7 @@ use super::flush::Gather;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies};
-use crate::tree::{Kind, Locked, Mapped, Part, Size};
+use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
 use machine::{Frame, Platform, VaRange, pte};
 
 type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
@@ -17,7 +17,7 @@ type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Bl
 pub(crate) struct Removal<'a, M: Platform, P: Policies<M>> {
     pmap: &'a Pmap<M, P>,
     pub(crate) locked: Locked<'a, M, P>,
-    _lock: <P::Locking as MapLocking<M>>::Pmap<'a>,
+    lock: Option<<P::Locking as MapLocking<M>>::Pmap<'a>>,
     /// Open from before the locks if a task may sleep in it, else while pages are taken away.
     block: Option<Block<'a, M, P>>,
 }
@@ -51,40 +51,58 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             // Also those that look vacant: a page may just be on its way to the swap space, or a
             // fault under way that copies a page.
             if place.level == 0 {
-                let lock = || Ok(self.tree.lock_small(place, range));
-                remove(&mut self.removal(lock)?);
+                let mut removal = self.removal();
+                removal.lock(place, range.common(place.range))?;
+                remove(&mut removal);
             }
         }
         Ok(())
     }
 
-    /// Locks `range` for a removal.
-    #[track_caller]
-    pub(crate) fn lock_to_remove(&self, range: VaRange) -> Result<Removal<'_, M, P>, Error> {
-        self.removal(|| self.tree.lock(range))
+    /// A removal for which nothing is locked yet.
+    #[inline(always)]
+    pub(crate) fn removal(&self) -> Removal<'_, M, P> {
+        Removal {
+            pmap: self,
+            locked: Locked::none(&self.tree),
+            lock: None,
+            block: None,
+        }
     }
+}
 
-    /// Opens a block if it must be opened before `lock`, and locks.
-    pub(super) fn removal<'a>(
-        &'a self,
-        lock: impl Fn() -> Result<Locked<'a, M, P>, Error>,
-    ) -> Result<Removal<'a, M, P>, Error> {
-        let eager = self.vm.invalidation().may_sleep();
+impl<'a, M: Platform, P: Policies<M>> Removal<'a, M, P> {
+    /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start the
+    /// caller has found `place`. In place, as [`Locked::lock_at`]; after an error the removal is to be
+    /// dropped.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+        let invalidation = self.pmap.vm.invalidation();
+        let eager = invalidation.may_sleep();
         // As FreeBSD: unsynchronised; pages of a concurrent fault show below.
-        let mut open = eager && self.resident() != 0;
+        let mut open = eager && self.pmap.resident() != 0;
         loop {
-            let mut removal = Removal {
-                pmap: self,
-                block: open.then(|| self.vm.invalidation().begin()),
-                _lock: self.locking.pmap(),
-                locked: lock()?,
-            };
-            removal.own_parts()?;
-            if open || !eager || removal.is_vacant() {
-                return Ok(removal);
+            if open {
+                self.block = Some(invalidation.begin());
+            }
+            self.lock = Some(self.pmap.locking.pmap());
+            self.locked.lock_at(place, range)?;
+            self.own_parts()?;
+            if open || !eager || self.is_vacant() {
+                return Ok(());
             }
             open = true;
+            self.release();
         }
+    }
+
+    /// Releases all, in the order in which it is dropped.
+    #[inline(always)]
+    pub(crate) fn release(&mut self) {
+        self.locked = Locked::none(&self.pmap.tree);
+        self.lock = None;
+        self.block = None;
     }
 }
 
@@ -108,10 +126,10 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Gets tables of their own for the slots of which a part has entries to be taken away. After
     /// an error nothing has changed.
+    #[inline]
     fn own_parts(&mut self) -> Result<(), Error> {
         let pmap = self.pmap;
-        let mut parts = self.locked.cut_parts();
-        parts.try_for_each(|mut part| pmap.own_used(&mut part))
+        self.locked.visit_cut(|mut part| pmap.own_used(&mut part))
     }
 
     /// As [`Removal::pages`], of the mappings that are `wanted`.

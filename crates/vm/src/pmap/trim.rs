@@ -124,8 +124,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Takes the table away from a slot of level 0 if it can be made again. It may be freed when
     /// it is flushed.
     fn take_leaf(&self, place: Place<'_, M, P>) -> Option<Frame> {
-        let lock = || Ok(self.tree.lock_small(place, place.range));
-        let mut removal = self.removal(lock).ok()?;
+        let mut removal = self.removal();
+        removal.lock(place, place.range).ok()?;
         if !only_objects(&place) || removal.locked.parts().any(|part| is_locked(&part)) {
             return None;
         }

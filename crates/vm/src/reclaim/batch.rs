@@ -6,7 +6,7 @@ use crate::pmap::How;
 use crate::policy::Policies;
 use crate::swap::{CLUSTER, Eviction, SwapSpace};
 use crate::vm::Vm;
-use core::mem;
+use core::{array, mem};
 use machine::{Frame, Platform};
 
 /// Pages that go out together: held, and marked as laundry.
@@ -25,9 +25,11 @@ struct Outgoing<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
+    #[inline(always)]
     pub(crate) fn new() -> Self {
         Batch {
-            pages: [const { None }; CLUSTER],
+            // Not a constant: that would be copied whole.
+            pages: array::from_fn(|_| None),
             len: 0,
         }
     }

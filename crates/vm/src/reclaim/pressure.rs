@@ -24,24 +24,39 @@ struct Tries {
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Does `operation`, which changes nothing if it fails, as often as it fails for want of
     /// frames and some could be freed. The caller holds no lock of the VM's.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with_frames<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Error>,
     ) -> Result<R, Error> {
+        let before = self.hand().freed();
+        match operation() {
+            Err(Error::OutOfMemory(Resource::Frames)) => self.try_again(before, &mut operation),
+            result => result,
+        }
+    }
+
+    /// What follows when an operation has failed for want of frames.
+    #[cold]
+    #[inline(never)]
+    fn try_again<R>(
+        &self,
+        mut before: usize,
+        operation: &mut dyn FnMut() -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let mut tries = Tries::default();
-        loop {
-            let before = self.hand().freed();
+        while self.relieve(before, &mut tries) {
+            before = self.hand().freed();
             match operation() {
-                Err(Error::OutOfMemory(Resource::Frames)) if self.relieve(before, &mut tries) => {}
+                Err(Error::OutOfMemory(Resource::Frames)) => {}
                 result => return result,
             }
         }
+        Err(Error::OutOfMemory(Resource::Frames))
     }
 
     /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how many
     /// were freed before the caller tried.
-    #[cold]
     fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
         self.relieve_of_pages(before, tries)
             || self.relieve_of_tables(tries)

@@ -59,7 +59,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 if advice != Advice::Random {
                     self.widen(swap, &mut window);
                 }
-                self.read_in(swap, window)
+                self.read_in(swap, &mut window)
             }
         }
     }
@@ -92,7 +92,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn read_in<'a>(
         &'a self,
         swap: &'a SwapSpace<M>,
-        mut window: Window<'a, M, P>,
+        window: &mut Window<'a, M, P>,
     ) -> Result<Option<PageRef<'a, M, P>>, Error> {
         let (first, frames, count) = window.frames();
         let mut read = swap.read(self.machine(), first, &frames[..count]);
@@ -104,9 +104,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         read.map_err(Error::Io)?;
         let wanted = window.slots[window.wanted].take();
         // The cache keeps the others.
-        for incoming in window.slots.into_iter().flatten() {
-            drop(self.put_in_cache(incoming));
-        }
+        let others = window.slots.iter_mut().filter_map(Option::take);
+        others.for_each(|incoming| drop(self.put_in_cache(incoming)));
         Ok(wanted.and_then(|incoming| self.put_in_cache(incoming)))
     }
 
@@ -130,6 +129,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
 impl<'a, M: Platform, P: Policies<M>> Window<'a, M, P> {
     /// Only the slot that is wanted.
+    #[inline(always)]
     fn new(incoming: Incoming<'a, M, P>) -> Self {
         let wanted = incoming.loading.slot() as usize % WINDOW;
         let mut slots = [const { None }; WINDOW];

@@ -4,7 +4,7 @@ use super::{HIGHEST, Space};
 use crate::error::Error;
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
-use machine::{Access, Atomic, Frame, Memory, Ordering, PAGE_SIZE, PageFault, Platform, VaRange};
+use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// A task on this CPU, which runs in this space, reads the aligned word at `address`.
@@ -51,7 +51,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let count = (PAGE_SIZE - at % PAGE_SIZE).min(bytes.len() - done);
             let part = &mut bytes[done..done + count];
             self.with_page(at, Access::Read, |machine, frame| {
-                read(machine, frame, at % PAGE_SIZE, part);
+                machine.read_bytes(frame, at % PAGE_SIZE, part);
             })?;
             done += count;
         }
@@ -67,7 +67,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let count = (PAGE_SIZE - at % PAGE_SIZE).min(bytes.len() - done);
             let part = &bytes[done..done + count];
             self.with_page(at, Access::Write, |machine, frame| {
-                write(machine, frame, at % PAGE_SIZE, part);
+                machine.write_bytes(frame, at % PAGE_SIZE, part);
             })?;
             done += count;
         }
@@ -106,10 +106,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
         let _pmap = self.pmap.locking.pmap();
-        if self.pmap.tree.is_hole(page) {
+        let place = self.pmap.tree.find(page.start);
+        if place.is_hole(page) {
             return Ok(false);
         }
-        let mut locked = self.pmap.tree.lock(page)?;
+        let mut locked = self.pmap.tree.lock_at(place, page)?;
         let Some(part) = locked.parts().next() else {
             return Ok(false);
         };
@@ -126,49 +127,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 Ok(true)
             }
             _ => Ok(false),
-        }
-    }
-}
-
-/// The words that the bytes `from ..` of a frame touch: for each its index and which of
-/// its bytes are which of the `count` bytes.
-fn words(from: usize, count: usize) -> impl Iterator<Item = (usize, usize, usize, usize)> {
-    (from / 8..(from + count).div_ceil(8)).map(move |index| {
-        let first = from.max(index * 8);
-        let last = (from + count).min(index * 8 + 8);
-        (index, first - index * 8, first - from, last - first)
-    })
-}
-
-fn read<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &mut [u8]) {
-    for (index, within, at, count) in words(from, bytes.len()) {
-        let word = machine
-            .word(frame, index)
-            .load(Ordering::Relaxed)
-            .to_le_bytes();
-        bytes[at..at + count].copy_from_slice(&word[within..within + count]);
-    }
-}
-
-fn write<M: Memory>(machine: &M, frame: Frame, from: usize, bytes: &[u8]) {
-    for (index, within, at, count) in words(from, bytes.len()) {
-        let word = machine.word(frame, index);
-        if let Some(&whole) = bytes[at..at + count].as_array() {
-            word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
-            continue;
-        }
-        let mut old = word.load(Ordering::Relaxed);
-        loop {
-            let mut new = old.to_le_bytes();
-            new[within..within + count].copy_from_slice(&bytes[at..at + count]);
-            let new = u64::from_le_bytes(new);
-            // Tasks may write the word's other bytes meanwhile.
-            let written =
-                word.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed);
-            match written {
-                Ok(_) => break,
-                Err(now) => old = now,
-            }
         }
     }
 }

@@ -12,7 +12,7 @@ use machine::{Platform, VaRange};
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The heap's end, in bytes.
     pub fn current_break(&self) -> usize {
-        *self.heap_end.read()
+        *self.written.heap_end.read()
     }
 
     /// Moves the heap's end; pages above the new one go. The heap's pages are as any
@@ -31,7 +31,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Moves the heap's end; returns the range it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let _write = self.pmap.locking.write();
-        let mut heap_end = self.heap_end.write();
+        let mut heap_end = self.written.heap_end.write();
         let mut brought = None;
         let old = whole_pages(*heap_end).unwrap_or(*heap_end);
         let new = whole_pages(end).unwrap_or(end);
@@ -47,7 +47,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 start: new,
                 end: old,
             };
-            self.give_back(shrunk)?;
+            self.give_back(self.pmap.tree.find(shrunk.start), shrunk)?;
         }
         *heap_end = end;
         Ok(brought)

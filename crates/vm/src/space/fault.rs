@@ -21,7 +21,7 @@ use crate::flags::Flags;
 use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
-use crate::tree::{Kind, Part, Size};
+use crate::tree::{Kind, Part, Place, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
@@ -69,23 +69,26 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if !fault.present {
             supply.guess(place.slot, fault.access);
         }
-        while let Some(need) = self.resolve(fault, page, &region, &mut supply)? {
+        while let Some(need) = self.resolve(fault, place, page, &region, &mut supply)? {
             supply.get(need)?;
         }
         Ok(())
     }
 
-    /// Maps the page, or returns its need. From the look to the mapping the slot is locked.
+    /// Maps the page, at which `place` was found, or returns its need. From the look to the mapping
+    /// the slot is locked.
+    #[inline(always)]
     fn resolve(
         &self,
         fault: PageFault,
+        place: Place<'_, M, P>,
         page: VaRange,
         region: &<P::Regions as Regions<M>>::Fault<'_>,
         supply: &mut Supply<'_, M, P>,
     ) -> Answer<M, P> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.pmap.locking.pmap();
-        let mut locked = self.pmap.tree.lock(page)?;
+        let mut locked = self.pmap.tree.lock_at(place, page)?;
         let hole = Error::NotMapped {
             address: page.start,
         };

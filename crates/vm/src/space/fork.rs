@@ -31,7 +31,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let child = Space::kept(self.children.keep(&self.vm)?)?;
         let write = self.pmap.locking.write();
         // The heap's end stays where it is while its pages are copied.
-        let heap_end = self.heap_end.read();
+        let heap_end = self.written.heap_end.read();
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
@@ -53,7 +53,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         // Two locks of one class are not held together.
         let end = *heap_end;
         drop(heap_end);
-        *child.heap_end.write() = end;
+        *child.written.heap_end.write() = end;
         self.regions.fork(self.vm.regions(), &child.regions);
         drop(write);
         child.inherit_limits(self, limits)?;

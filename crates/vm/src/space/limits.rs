@@ -153,7 +153,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub fn set_limit(&self, limit: Limit, bytes: Option<usize>) -> Result<(), Error> {
         if limit == Limit::Stack {
             let bytes = bytes.unwrap_or(usize::MAX);
-            self.limits.stack.store(bytes, Ordering::Relaxed);
+            self.written.limits.stack.store(bytes, Ordering::Relaxed);
             return Ok(());
         }
         let _write = self.pmap.locking.write();
@@ -169,7 +169,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The limit in bytes, if one is set.
     pub fn limit(&self, limit: Limit) -> Option<usize> {
         if limit == Limit::Stack {
-            return Some(self.limits.stack()).filter(|&bytes| bytes != usize::MAX);
+            return Some(self.written.limits.stack()).filter(|&bytes| bytes != usize::MAX);
         }
         let mut walk = self.pmap.tree.walk();
         let first = walk.next()?;
@@ -178,10 +178,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Limits this space, a child's, as its parent.
     pub(super) fn inherit_limits(&self, parent: &Self, set: Set) -> Result<(), Error> {
-        let stack = parent.limits.stack();
-        self.limits.stack.store(stack, Ordering::Relaxed);
-        if parent.limits.expects_stacks() {
-            self.limits.expect_stacks();
+        let stack = parent.written.limits.stack();
+        self.written.limits.stack.store(stack, Ordering::Relaxed);
+        if parent.written.limits.expects_stacks() {
+            self.written.limits.expect_stacks();
         }
         let mut set = set.iter().zip(Limit::COUNTED).filter(|(b, _)| b.is_some());
         set.try_for_each(|(&bytes, limit)| self.set_limit(limit, bytes))
@@ -190,13 +190,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The rules, under the lock of a slot of this space.
     pub(super) fn rules<'a>(&'a self, _held: &'a impl Holding) -> &'a Rules<M> {
         // SAFETY: the caller has a slot locked, and they are written with all slots locked.
-        unsafe { &*self.limits.rules.read() }
+        unsafe { &*self.written.limits.rules.read() }
     }
 
     /// The rules, to change them, with all slots of this space locked.
     pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, M, P>) -> &'a mut Rules<M> {
         debug_assert!(all.is_all());
         // SAFETY: the caller has all slots locked, and they are read with one locked.
-        unsafe { &mut *self.limits.rules.write() }
+        unsafe { &mut *self.written.limits.rules.write() }
     }
 }

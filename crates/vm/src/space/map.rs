@@ -61,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             if flags.has(Flags::SHARED) || request.object.is_some() {
                 return invalid("only private anonymous memory grows down");
             }
-            self.limits.expect_stacks();
+            self.written.limits.expect_stacks();
         }
         let pages = (bytes / PAGE_SIZE) as u64;
         if request
@@ -148,7 +148,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the pages that were there.
     fn replace(&self, range: VaRange, new: &New<'_, M, P>) -> Result<(), Error> {
         let mut attributes = self.attributes(new, range)?;
-        let unmapping = Unmapping::lock(self, range)?;
+        let place = self.pmap.tree.find(range.start);
+        let mut unmapping = Unmapping::new(self);
+        unmapping.lock(place, range)?;
         let before = unmapping.usage();
         self.admit(unmapping.locked(), new, &mut attributes, before, range)?;
         unmapping.finish(Some(attributes));

@@ -66,11 +66,16 @@ pub struct Space<M: Platform, P: Policies<M>> {
     children: Children<M, P>,
     pmap: Arc<Pmap<M, P>>,
     arenas: Arenas<M>,
-    /// The end of the heap.
-    heap_end: Box<Padded<HeapLock<M, usize>>>,
-    limits: Box<Padded<Limits<M>>>,
+    written: Box<Written<M>>,
     /// The policy's records of regions: nothing by default.
     regions: P::Regions,
+}
+
+/// What operations on a space write: on lines of its own.
+struct Written<M: Platform> {
+    /// The end of the heap.
+    heap_end: Padded<HeapLock<M, usize>>,
+    limits: Padded<Limits<M>>,
 }
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
@@ -81,17 +86,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn kept(vm: Keep<M, P>) -> Result<Self, Error> {
         let arenas = Arenas::new(vm.machine().cpus())?;
-        let heap_end = try_box(Padded(HeapLock::<M, _>::new(HEAP_START)))?;
-        let at = (&raw const *heap_end).cast();
-        M::label(at, size_of_val(&*heap_end), "Space.heap_end");
-        let limits = try_box(Padded(Limits::new()))?;
-        M::label_value(&*limits, "Space.limits");
+        let written = try_box(Written {
+            heap_end: Padded(HeapLock::<M, _>::new(HEAP_START)),
+            limits: Padded(Limits::new()),
+        })?;
+        M::label_value(&written.heap_end, "Space.heap_end");
+        M::label_value(&written.limits, "Space.limits");
         Ok(Space {
             pmap: vm.with_frames(|| Pmap::kept(vm.clone()))?,
             children: Children::none(),
             arenas,
-            heap_end,
-            limits,
+            written,
             regions: P::Regions::new(vm.regions()),
             vm,
         })
@@ -117,7 +122,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// O(slots + pages).
     pub fn exec(&self) {
         let _write = self.pmap.locking.write();
-        let mut heap_end = self.heap_end.write();
+        let mut heap_end = self.written.heap_end.write();
         self.clear_all();
         *heap_end = HEAP_START;
     }
@@ -156,7 +161,7 @@ impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
     fn drop(&mut self) {
         // Slot by slot: no task maps here any more.
         let mut occupied = self.pmap.tree.occupied(ALL);
-        let cleared = occupied.try_for_each(|place| self.clear(place.range).map(drop));
+        let cleared = occupied.try_for_each(|place| self.clear(place, place.range).map(drop));
         if cleared.is_err() {
             // There is no memory to unmap parts.
             self.clear_all();

@@ -73,7 +73,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         if !place.leaves() {
             self.arenas.unmapped(old);
-            self.trim(old);
+            self.trim(self.pmap.tree.find(old.start), old);
         }
         Ok(true)
     }

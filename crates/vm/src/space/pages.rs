@@ -25,8 +25,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
-        self.refuse_hole(range)?;
-        let mut removal = self.pmap.lock_to_remove(range)?;
+        let place = self.refuse_hole(range)?;
+        let mut removal = self.pmap.removal();
+        removal.lock(place, range)?;
         removal.locked.visit(|mapped| refuse_locked(&mapped))?;
         removal.pages();
         Ok(())
@@ -37,9 +38,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
-        self.refuse_hole(range)?;
+        let place = self.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
-        let mut locked = self.pmap.tree.lock(range)?;
+        let mut locked = self.pmap.tree.lock_at(place, range)?;
         locked.visit(|mapped| {
             refuse_locked(&mapped)?;
             match mapped.is_private_anonymous() {
@@ -145,8 +146,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Result<VaRange, Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
-        self.refuse_hole(range)?;
-        let mut locked = self.pmap.tree.lock(range)?;
+        let place = self.refuse_hole(range)?;
+        let mut locked = self.pmap.tree.lock_at(place, range)?;
         locked.visit(|mapped| check(&mapped))?;
         Ok(range)
     }

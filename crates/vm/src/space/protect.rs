@@ -6,6 +6,7 @@ use crate::flags::Flags;
 use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
+use crate::tree::Place;
 use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
@@ -18,40 +19,53 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is paged in.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let brought = self.vm.with_frames(|| self.protect_whole(range, prot))?;
+        let mut brought = Vec::new();
+        self.vm
+            .with_frames(|| self.protect_whole(range, prot, &mut brought))?;
         brought
             .into_iter()
             .for_each(|part| self.populate_locked(part));
         Ok(())
     }
 
-    /// As [`Space::protect`], but pages nothing in; returns the ranges to be paged in.
-    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<Vec<VaRange>, Error> {
+    /// As [`Space::protect`], but pages nothing in; the ranges to be paged in are added to `brought`.
+    fn protect_whole(
+        &self,
+        range: VaRange,
+        prot: Prot,
+        brought: &mut Vec<VaRange>,
+    ) -> Result<(), Error> {
+        brought.clear();
         let _write = self.pmap.locking.write();
-        self.refuse_hole(range)?;
+        let place = self.refuse_hole(range)?;
         let pmap = self.pmap.locking.pmap();
-        let mut locked = self.pmap.tree.lock(range)?;
+        let mut locked = self.pmap.tree.lock_at(place, range)?;
         // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
-        let mut brought = Vec::new();
         let mut denied = false;
         for mut part in locked.parts() {
-            part.covered()?;
-            part.make_room()?;
-            self.pmap.own_used(&mut part)?;
+            let mut to = part.range().start;
             part.try_for_each(|mapped| {
-                let flags = mapped.flags;
+                if mapped.range.start == to {
+                    to = mapped.range.end;
+                }
+                let (flags, pages) = (mapped.flags, mapped.range.pages());
+                before += Usage::of(flags, pages);
+                after += Usage::of(change(flags), pages);
                 denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
                 // A mapping that was writable before is left alone: it may have no copy of its own yet.
                 let becomes = prot.writes() && !flags.prot().writes();
                 match becomes && flags.is_brought() {
-                    true => push(&mut brought, mapped.range),
+                    true => push(brought, mapped.range),
                     false => Ok(()),
                 }
             })?;
-            before += part.usage();
-            after += part.usage_if(change);
+            if to < part.range().end {
+                return Err(Error::NotMapped { address: to });
+            }
+            part.make_room()?;
+            self.pmap.own_used(&mut part)?;
         }
         if denied {
             return Err(Error::Denied);
@@ -67,15 +81,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         drop(locked);
         drop(pmap);
         self.region_protected(range, prot);
-        Ok(brought)
+        Ok(())
     }
 
-    /// An error if `range` is known to be a hole.
-    pub(super) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
-        if self.pmap.tree.is_hole(range) {
+    /// An error if `range` is known to be a hole; else the slot that was found at its start.
+    #[inline]
+    pub(super) fn refuse_hole(&self, range: VaRange) -> Result<Place<'_, M, P>, Error> {
+        let place = self.pmap.tree.find(range.start);
+        if place.is_hole(range) {
             let address = range.start;
             return Err(Error::NotMapped { address });
         }
-        Ok(())
+        Ok(place)
     }
 }

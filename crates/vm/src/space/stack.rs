@@ -19,7 +19,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// A stack is private anonymous memory with [`Flags::GROWS_DOWN`]. Without one in reach no
     /// lock of an empty slot is taken, and no memory.
     pub(super) fn grow_stack(&self, page: VaRange) -> Result<bool, Error> {
-        let limit = self.limits.stack();
+        let limit = self.written.limits.stack();
         let reach = VaRange {
             start: page.end,
             end: page.start.saturating_add(limit).min(HIGHEST),
@@ -44,7 +44,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The end of the stack that something at `range` would be too close to, if there is one: the
     /// next mapping above it, less than [`GUARD`] away.
     pub(super) fn stack_above(&self, range: VaRange) -> Option<usize> {
-        if !self.limits.expects_stacks() {
+        if !self.written.limits.expects_stacks() {
             return None;
         }
         let next = self.pmap.tree.first_run(VaRange {

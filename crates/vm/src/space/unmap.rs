@@ -19,7 +19,7 @@ use crate::heap::push;
 use crate::object::Attached;
 use crate::pmap::{Removal, whole_lines};
 use crate::policy::{MapLocking, Policies};
-use crate::tree::{ALL, Attributes, Locked, Part};
+use crate::tree::{ALL, Attributes, Locked, Part, Place};
 use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
@@ -34,26 +34,30 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
-        if !self.pmap.tree.is_hole(range) {
-            self.give_back(range)?;
+        let place = self.pmap.tree.find(range.start);
+        match place.is_hole(range) {
+            true => Ok(()),
+            false => self.give_back(place, range),
         }
-        Ok(())
     }
 
-    /// Unmaps `range`. Its addresses are used again first, and tables that are not needed go.
-    pub(super) fn give_back(&self, range: VaRange) -> Result<(), Error> {
-        let leaves_tables = self.clear(range)?;
+    /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and tables
+    /// that are not needed go.
+    pub(super) fn give_back(&self, place: Place<'_, M, P>, range: VaRange) -> Result<(), Error> {
+        let leaves_tables = self.clear(place, range)?;
         self.arenas.unmapped(range);
         if leaves_tables {
-            self.trim(range);
+            self.trim(place, range);
         }
         Ok(())
     }
 
-    /// Leaves `range` without a mapping. Says whether tables may be left that are not needed.
+    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may be
+    /// left that are not needed.
     #[inline]
-    pub(super) fn clear(&self, range: VaRange) -> Result<bool, Error> {
-        let unmapping = Unmapping::lock(self, range)?;
+    pub(super) fn clear(&self, place: Place<'_, M, P>, range: VaRange) -> Result<bool, Error> {
+        let mut unmapping = Unmapping::new(self);
+        unmapping.lock(place, range)?;
         let rules = self.rules(unmapping.locked());
         rules.count(unmapping.usage(), Usage::NONE)?;
         let leaves_tables = unmapping.finish(None);
@@ -63,8 +67,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Unmaps all. New memory is not locked any more.
     pub(super) fn clear_all(&self) {
-        let removal = self.pmap.lock_to_remove(ALL);
-        let mut removal = removal.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
+        let place = self.pmap.tree.find(ALL.start);
+        let mut removal = self.pmap.removal();
+        let locked = removal.lock(place, ALL);
+        locked.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
         let (mut usage, mut attached) = (Usage::NONE, Vec::new());
         for part in removal.locked.occupied() {
             // Without room an object may end here; that waits for no lock, and no task waits any more
@@ -86,9 +92,18 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.region_gone(ALL);
     }
 
-    /// Frees tables that `range` does not need any more: those whose entries share no line with
-    /// others', and in place of the others those that this CPU left longest ago.
-    pub(super) fn trim(&self, range: VaRange) {
+    /// Frees tables that `range`, at whose start `place` was found, does not need any more: those whose
+    /// entries share no line with others', and in place of the others those that this CPU left longest
+    /// ago.
+    pub(super) fn trim(&self, place: Place<'_, M, P>, range: VaRange) {
+        match place.level == 0 && range.end <= place.range.end {
+            true => self.vacate(place),
+            false => self.trim_several(range),
+        }
+    }
+
+    #[inline(never)]
+    fn trim_several(&self, range: VaRange) {
         let whole = whole_lines(range);
         if whole.start < whole.end {
             self.pmap.trim(whole);
@@ -102,12 +117,19 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             ..range
         };
         for part in [before, after] {
-            for place in self.pmap.tree.places(part) {
-                let is_spare = place.level == 0 && place.slot.is_empty();
-                if is_spare && let Some(other) = self.arenas.vacated(place.range.start) {
-                    self.pmap.trim(VaRange::sized(other, TABLE));
-                }
-            }
+            self.pmap
+                .tree
+                .places(part)
+                .for_each(|place| self.vacate(place));
+        }
+    }
+
+    /// Remembers a slot of level 0 that has become empty, and frees the table of the one that is
+    /// forgotten for it.
+    fn vacate(&self, place: Place<'_, M, P>) {
+        let is_spare = place.level == 0 && place.slot.is_empty();
+        if is_spare && let Some(other) = self.arenas.vacated(place.range.start) {
+            self.pmap.trim(VaRange::sized(other, TABLE));
         }
     }
 }
@@ -124,23 +146,30 @@ pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
-    /// Locks `range`, and gets all that is needed to change the mappings there.
-    #[track_caller]
+    /// In a space where nothing is locked yet.
     #[inline(always)]
-    pub(super) fn lock(space: &'a Space<M, P>, range: VaRange) -> Result<Self, Error> {
-        let mut unmapping = Unmapping {
+    pub(super) fn new(space: &'a Space<M, P>) -> Self {
+        Unmapping {
             space,
-            removal: space.pmap.lock_to_remove(range)?,
+            removal: space.pmap.removal(),
             usage: Usage::NONE,
             attached: Vec::new(),
-        };
-        for mut part in unmapping.removal.locked.parts() {
+        }
+    }
+
+    /// Locks `range`, at whose start `place` was found, and gets all that is needed to change the
+    /// mappings there. After an error it is to be dropped.
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+        self.removal.lock(place, range)?;
+        for mut part in self.removal.locked.parts() {
             part.make_room()?;
-            let (of_part, kept) = keep_attachments(&part, &mut unmapping.attached);
-            unmapping.usage += of_part;
+            let (of_part, kept) = keep_attachments(&part, &mut self.attached);
+            self.usage += of_part;
             kept?;
         }
-        Ok(unmapping)
+        Ok(())
     }
 
     /// The locked range.
@@ -157,21 +186,23 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     /// their reservations. When it returns, no CPU can reach the pages that were there.
     /// Says whether tables may be left that are not needed.
     #[inline(always)]
-    pub(super) fn finish(mut self, attributes: Option<Attributes<M, P>>) -> bool {
+    pub(super) fn finish(&mut self, attributes: Option<Attributes<M, P>>) -> bool {
         self.removal.pages();
         let mut leaves_tables = false;
         for mut part in self.removal.locked.parts() {
             part.set(attributes.clone());
             leaves_tables |= part.is_empty() && part.leaf().get().is_some();
         }
-        drop(self.removal);
+        self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
+        self.attached.clear();
         leaves_tables
     }
 }
 
 /// Keeps the attachments of `part` in `kept`, as far as there is room for them; returns its
 /// usage, and an error if room was missing.
+#[inline(always)]
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
     kept: &mut Vec<Attached<M, P>>,

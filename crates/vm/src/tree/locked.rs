@@ -51,22 +51,32 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     ///
     /// An error (no memory for a node) leaves nothing locked and nothing changed.
     #[track_caller]
+    #[inline(always)]
     pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
-        self.lock_from(range, true)
+        self.lock_from(self.find(range.start), range, true)
+    }
+
+    /// As [`Tree::lock`], by a caller that has found `place` at the range's start.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn lock_at<'a>(
+        &'a self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+    ) -> Result<Locked<'a, M, P>, Error> {
+        self.lock_from(place, range, true)
     }
 
     #[track_caller]
-    fn lock_from(&self, range: VaRange, watched: bool) -> Result<Locked<'_, M, P>, Error> {
-        let VaRange { start, .. } = range;
-        let mut locked = Locked {
-            tree: self,
-            range: VaRange { start, end: start },
-            first: None,
-        };
-        while !locked.extend(self.find(start), range, watched)? {}
-        if locked.range.end < range.end {
-            locked.extend_over(range)?;
-        }
+    #[inline(always)]
+    fn lock_from<'a>(
+        &'a self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+        watched: bool,
+    ) -> Result<Locked<'a, M, P>, Error> {
+        let mut locked = Locked::none(self);
+        locked.lock_from(place, range, watched)?;
         Ok(locked)
     }
 
@@ -94,7 +104,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// As [`Tree::lock`], while the caller holds slots already: of lower addresses, or of a space
     /// of which no task waits for a slot that holds one of this.
     pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
-        self.lock_from(range, false)
+        self.lock_from(self.find(range.start), range, false)
     }
 
     /// The slots that `range` reaches into and that are held, each with the range's part of it.
@@ -124,9 +134,13 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
     /// Locks the part of `range` that lies in `place`, which is of level 0.
     #[track_caller]
-    pub(crate) fn lock_small(&self, place: Place<'_, M, P>, range: VaRange) -> Locked<'_, M, P> {
+    pub(crate) fn lock_small<'a>(
+        &'a self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+    ) -> Locked<'a, M, P> {
         debug_assert_eq!(place.level, 0);
-        let locked = self.lock(range.common(place.range));
+        let locked = self.lock_at(place, range.common(place.range));
         locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
     }
 
@@ -149,12 +163,71 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// Locks the slot that covers `address`, of whatever level. That needs no memory.
     #[track_caller]
     pub(crate) fn lock_around(&self, address: usize) -> Locked<'_, M, P> {
-        let locked = self.lock(self.find(address).range);
+        let place = self.find(address);
+        let locked = self.lock_at(place, place.range);
         locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
     }
 }
 
 impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
+    /// Nothing, to be locked in place: it is larger than what a call returns in registers.
+    #[inline(always)]
+    pub(crate) fn none(tree: &'a Tree<M, P>) -> Self {
+        let nowhere = VaRange::sized(ALL.start, 0);
+        Locked {
+            tree,
+            range: nowhere,
+            first: None,
+        }
+    }
+
+    /// As [`Tree::lock_at`], where nothing is locked yet. What is after an error is to be dropped.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn lock_at(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+        self.lock_from(place, range, true)
+    }
+
+    /// Most ranges lie in one slot that need not be subdivided.
+    #[track_caller]
+    #[inline(always)]
+    fn lock_from(
+        &mut self,
+        place: Place<'a, M, P>,
+        range: VaRange,
+        watched: bool,
+    ) -> Result<(), Error> {
+        let held = lock(place.slot, watched);
+        let is_small = place.level == 0 && range.end <= place.range.end;
+        if is_small || range == place.range && place.slot.child().is_none() {
+            (self.range, self.first) = (range, Some((place, held)));
+            return Ok(());
+        }
+        self.lock_several(place, held, range, watched)
+    }
+
+    /// Locks `range`, at whose start `place` is locked.
+    #[track_caller]
+    #[inline(never)]
+    fn lock_several(
+        &mut self,
+        place: Place<'a, M, P>,
+        held: Held<M>,
+        range: VaRange,
+        watched: bool,
+    ) -> Result<(), Error> {
+        let VaRange { start, .. } = range;
+        self.range = VaRange { start, end: start };
+        let mut is_begun = self.keep(place, held, range)?;
+        while !is_begun {
+            is_begun = self.extend(self.tree.find(start), range, watched)?;
+        }
+        match self.range.end < range.end {
+            true => self.extend_over(range),
+            false => Ok(()),
+        }
+    }
+
     /// Locks the slot of level 0 that covers `page`, if that needs no waiting.
     #[track_caller]
     pub(crate) fn try_slot(
@@ -176,9 +249,16 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     }
 
     /// The slots held, in order, each with the range's part of it.
-    pub(crate) fn parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
-        let range = self.range;
-        self.places().map(move |place| Part::new(place, range))
+    #[inline(always)]
+    pub(crate) fn parts(&mut self) -> Parts<'_, M, P> {
+        let first = self.first.as_ref().map(|(place, _)| *place);
+        Parts {
+            tree: self.tree,
+            range: self.range,
+            end_of_first: first.map_or(self.range.end, |first| first.range.end),
+            first,
+            rest: None,
+        }
     }
 
     /// Those of [`Locked::parts`] in which something is mapped.
@@ -209,15 +289,26 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         })
     }
 
-    /// The slots held of which the range covers a part only: the first and the last at most.
-    pub(crate) fn cut_parts(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
+    /// Calls `visit` with the slots held of which the range covers a part only: the first and the last
+    /// at most, up to the first error.
+    #[inline]
+    pub(crate) fn visit_cut(
+        &mut self,
+        mut visit: impl FnMut(Part<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let (tree, range) = (self.tree, self.range);
-        let first = self.first.as_ref().map(|(place, _)| *place);
-        let last = first.filter(|first| first.range.end < range.end);
-        let last = last.map(|_| tree.find(range.end - 1));
-        let parts = first.into_iter().chain(last);
-        let parts = parts.map(move |place| Part::new(place, range));
-        parts.filter(|part| !part.is_all())
+        let Some((first, _)) = &self.first else {
+            return Ok(());
+        };
+        let mut if_cut = |part: Part<'_, M, P>| match part.is_all() {
+            true => Ok(()),
+            false => visit(part),
+        };
+        if_cut(Part::new(*first, range))?;
+        match first.range.end < range.end {
+            true => if_cut(Part::new(tree.find(range.end - 1), range)),
+            false => Ok(()),
+        }
     }
 
     /// Whether this is the whole tree.
@@ -258,6 +349,17 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         watched: bool,
     ) -> Result<bool, Error> {
         let held = lock(place.slot, watched);
+        self.keep(place, held, range)
+    }
+
+    /// As [`Locked::extend`], of a place that is locked.
+    #[inline(always)]
+    fn keep(
+        &mut self,
+        place: Place<'a, M, P>,
+        held: Held<M>,
+        range: VaRange,
+    ) -> Result<bool, Error> {
         if place.slot.child().is_some() {
             // It was subdivided meanwhile.
             unlock(place.slot, held);
@@ -274,34 +376,67 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         }
         Ok(true)
     }
-
-    /// The slots held.
-    #[inline]
-    fn places(&self) -> impl Iterator<Item = Place<'a, M, P>> + use<'a, M, P> {
-        let (mut first, mut rest) = self.first_and_rest();
-        iter::from_fn(move || first.take().or_else(|| rest.next()))
-    }
-
-    /// The first slot that is held, and the others.
-    #[inline]
-    fn first_and_rest(&self) -> (Option<Place<'a, M, P>>, Places<'a, M, P>) {
-        let first = self.first.as_ref().map(|(place, _)| *place);
-        let start = first.map_or(self.range.end, |first| first.range.end);
-        let rest = VaRange {
-            start,
-            end: self.range.end,
-        };
-        (first, self.tree.places(rest))
-    }
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
+    #[inline(always)]
     fn drop(&mut self) {
-        let (_, rest) = self.first_and_rest();
         if let Some((first, held)) = self.first.take() {
             unlock(first.slot, held);
+            if first.range.end < self.range.end {
+                let start = first.range.end;
+                unlock_all(
+                    self.tree,
+                    VaRange {
+                        start,
+                        ..self.range
+                    },
+                );
+            }
         }
-        rest.for_each(|place| unlock(place.slot, None));
+    }
+}
+
+/// Releases the slots of `range`, which were locked after the first.
+#[inline(never)]
+fn unlock_all<M: Platform, P: Policies<M>>(tree: &Tree<M, P>, range: VaRange) {
+    tree.places(range)
+        .for_each(|place| unlock(place.slot, None));
+}
+
+/// What [`Locked::parts`] gives. Most ranges have one, so the walk to the others begins when it must.
+pub(crate) struct Parts<'a, M: Platform, P: Policies<M>> {
+    tree: &'a Tree<M, P>,
+    range: VaRange,
+    first: Option<Place<'a, M, P>>,
+    end_of_first: usize,
+    rest: Option<Places<'a, M, P>>,
+}
+
+impl<'a, M: Platform, P: Policies<M>> Parts<'a, M, P> {
+    #[inline(never)]
+    fn next_of_rest(&mut self) -> Option<Part<'a, M, P>> {
+        let rest = self.rest.get_or_insert_with(|| {
+            let start = self.end_of_first;
+            self.tree.places(VaRange {
+                start,
+                ..self.range
+            })
+        });
+        rest.next().map(|place| Part::new(place, self.range))
+    }
+}
+
+impl<'a, M: Platform, P: Policies<M>> Iterator for Parts<'a, M, P> {
+    type Item = Part<'a, M, P>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Part<'a, M, P>> {
+        match self.first.take() {
+            Some(first) => Some(Part::new(first, self.range)),
+            None if self.end_of_first < self.range.end => self.next_of_rest(),
+            None => None,
+        }
     }
 }
 

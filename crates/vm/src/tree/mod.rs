@@ -129,7 +129,18 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// The end of the last mapping that was found in `range`, perhaps only of a part of
     /// it; `None` if nothing was. Holds one lock at a time, and none where nothing is
     /// mapped in parts.
+    #[inline]
     pub(crate) fn obstacle(&self, range: VaRange) -> Option<usize> {
+        let place = self.find(range.start);
+        match range.end <= place.range.end && place.slot.is_empty() {
+            true => None,
+            false => self.obstacle_among(range),
+        }
+    }
+
+    /// As [`Tree::obstacle`], in several slots or in one that is not empty.
+    #[inline(never)]
+    fn obstacle_among(&self, range: VaRange) -> Option<usize> {
         let found = |place: Place<'_, M, P>| match place.slot.state() {
             State::Empty => None,
             State::Whole => Some(place.range.end),

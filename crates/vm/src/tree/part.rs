@@ -214,10 +214,17 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// Puts a mapping with these attributes, or nothing, in the place of all that is
     /// mapped in the range. There must be room.
+    #[inline]
     pub(crate) fn set(&mut self, attributes: Option<Attributes<M, P>>) {
-        if self.is_all() {
-            return self.become_uniform(attributes);
+        match self.is_all() {
+            true => self.become_uniform(attributes),
+            false => self.set_some(attributes),
         }
+    }
+
+    /// As [`Part::set`], of a part of the slot.
+    #[inline(never)]
+    fn set_some(&mut self, attributes: Option<Attributes<M, P>>) {
         let range = self.range;
         if attributes
             .as_ref()
@@ -287,8 +294,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         let inside = self.inside();
         inside.extents.clear();
         inside.set_whole(attributes);
-        self.place.slot.set_state(state);
-        self.place.slot.set_attached(attached);
+        self.place.slot.set_uniform(state, attached);
     }
 
     /// Whether the mappings in the range can be changed: not in a part of more than 2 MiB.

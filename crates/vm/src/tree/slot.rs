@@ -160,6 +160,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.set_byte(ATTACHED, attached_bit(attached));
     }
 
+    /// Says how all of it is mapped, and whether that is attached. Under the lock.
+    #[inline]
+    pub(super) fn set_uniform(&self, state: State, attached: bool) {
+        self.set_byte(State::MASK | ATTACHED, state as u8 | attached_bit(attached));
+    }
+
     /// The likely finding of a first touch here, as of a moment ago.
     #[inline]
     pub(crate) fn likely(&self) -> Likely {

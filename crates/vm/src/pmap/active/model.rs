@@ -9,7 +9,7 @@ use alloc::vec;
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
-use machine::{Atomics, Execute, Job, SharedCell};
+use machine::{Atomics, Execute, Job, SharedCell, Topology};
 
 struct World {
     active: ActiveCpus<Checked>,
@@ -36,14 +36,16 @@ fn model() {
                 world.page.read();
             }
         };
+        let machine = Checked::new(2);
+        let cpus = machine.cpus();
         let take = move || {
             other.entry.swap(0, Ordering::AcqRel);
-            if other.active.get().is_empty() {
+            if other.active.get(cpus).is_empty() {
                 other.page.write();
             }
         };
         let jobs: vec::Vec<Job> = vec![Box::new(translate), Box::new(take)];
-        Checked::new(2).execute(jobs);
+        machine.execute(jobs);
     });
 }
 

@@ -3,7 +3,7 @@
 
 use super::{PvRun, Run, USED, frame_at, table};
 use crate::page::Page;
-use crate::pmap::flush::Gather;
+use crate::pmap::flush::Touched;
 use crate::pmap::remove::Taking;
 use crate::pmap::{Pmap, entry};
 use crate::policy::{PageQueues, Policies};
@@ -21,7 +21,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         part: &mut Part<'_, M, P>,
         prot: Prot,
         shared: bool,
-        gather: &mut Gather,
+        touched: &mut Touched,
     ) -> bool {
         if part.size() == Size::Pages {
             return false;
@@ -35,7 +35,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             if !prot.writes() || shared || (0..pte::ENTRIES).all(ours) {
                 if self.give_rights(superpage, entry::rights(prot, true)) || self.is_forking() {
                     // The flush of one page forgets all.
-                    gather.touch(part.range().start);
+                    touched.page(part.range().start);
                 }
                 return true;
             }
