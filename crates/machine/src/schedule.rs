@@ -52,7 +52,8 @@ pub trait Contexts: Machine {
     /// before; for none if that is `u64::MAX`.
     fn set_timer(time: u64);
 
-    /// Interrupts the CPU with this index.
+    /// Interrupts the CPU with this index. For the calling one no interrupt is on its way: its scheduler is asked at
+    /// the next safe point.
     fn kick(cpu: usize);
 
     /// Waits until the calling CPU has an interrupt, or returns at once if it has one already; then

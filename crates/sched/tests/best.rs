@@ -2,9 +2,10 @@
 
 mod support;
 
-use machine::{Atomic, AtomicInt, Clock, Job, Ordering, Tasks};
+use machine::{Atomic, AtomicInt, Clock, Contexts, Job, Ordering, Tasks};
 use sched::Best;
 use sched::best::{BONUS, SLICE};
+use sim::profile::Profile;
 use sim::{Progress, Sim};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -121,6 +122,49 @@ fn a_woken_task_preempts_its_waker() {
     finish(&sim, vec![(0, Box::new(waiter)), (0, Box::new(waker))]);
     let late = late[0].load(Ordering::Relaxed);
     assert!(late > 0 && late < 50 * MICRO, "{late} ns late");
+}
+
+/// To make a task costs its maker nothing of its slice.
+#[test]
+fn a_new_task_does_not_preempt_its_maker() {
+    let sim = best(1);
+    let lost = words(&sim, 1);
+    let count = lost.clone();
+    let maker = move || {
+        for _ in 0..20 {
+            // Each time at another place of a slice of 3 ms.
+            sim::compute(1.3 * MILLI as f64);
+            let before = Sim::now();
+            sim::spawn(Box::new(|| ()));
+            sim::compute(10.0 * MICRO as f64);
+            count[0].fetch_add(u64::from(Sim::now() - before > MILLI), Ordering::Relaxed);
+        }
+    };
+    let other = || sim::compute(100.0 * MILLI as f64);
+    finish(&sim, vec![(0, Box::new(maker)), (0, Box::new(other))]);
+    let lost = lost[0].load(Ordering::Relaxed);
+    assert!(lost < 3, "the CPU was lost {lost} times of 20");
+}
+
+/// Kernels set a flag (`need_resched`), and ask on the way back to the program.
+#[test]
+fn a_cpu_that_interrupts_itself_pays_for_no_interrupt() {
+    let sim = best(2);
+    let ipi = Profile::named("freebsd-96").expect("built in").ipi;
+    let spent = words(&sim, 2);
+    let costs = spent.clone();
+    let job = move || {
+        for cpu in 0..2 {
+            let before = Sim::now();
+            Sim::kick(cpu);
+            Sim::safe_point();
+            costs[cpu].store(Sim::now() - before, Ordering::Relaxed);
+        }
+    };
+    finish(&sim, vec![(0, Box::new(job))]);
+    let [own, other] = [0, 1].map(|cpu| 1000 * spent[cpu].load(Ordering::Relaxed));
+    assert!(own < ipi.handler, "{own} ps");
+    assert!(other >= ipi.send, "{other} ps");
 }
 
 /// Two tasks that have slept yield until a third one has run, which has run for long before.

@@ -160,10 +160,7 @@ impl Sim {
 
     /// Delays no access and preempts no task at random from now on.
     pub fn calm(&self) {
-        self.with_engine(|engine| {
-            engine.watch.calm();
-            engine.preempt = None;
-        });
+        self.with_engine(|engine| engine.watch.calm());
     }
 
     /// Counts of the engine's work since the machine was made.
@@ -256,8 +253,7 @@ impl Engine {
             },
             idle: 0,
             zeroing: vec![0; profile.topology.sockets].into(),
-            watch: Watch::new(options.delays),
-            preempt: options.preempt,
+            watch: Watch::new(options.delays, options.preempt),
             oracle: Oracle::new(options.memory.div_ceil(PAGE_SIZE)),
             labels: Labels::default(),
             counts: Counts::default(),

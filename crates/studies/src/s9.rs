@@ -37,9 +37,9 @@ const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocki
 const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of stock and 1.6 % patched: with all else it does, \
      that is a quarter of our system's time, in the case study it was half; it tells neither its CPU nor the \
      kernel's options, nor what else of the \"WIP branch\" is in the patch";
-const WHY_TOUCH: &str = "a task that touches memory of its own holds a lock for some dozen instructions of a fault, and our \
-     pools give the CPUs of a pool frames of the same 2 MiB, not all CPUs; they share with all others only the lines of \
-     locks, two on each";
+const WHY_TOUCH: &str = "a fault zeroes a page, and this machine's memory zeroes 7.3 million a second: so tasks that touch memory \
+     of their own seldom meet at a lock, which each holds for some dozen instructions. Experiment: where zeroing takes no \
+     time, stock waits for the lists' locks 30 % of the time, patched not at all (docs/studies/002.md)";
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(2)

@@ -233,20 +233,40 @@ impl Account {
         why: Entry,
         work: impl FnOnce() -> R,
     ) -> R {
+        let result = self.to_the_end(kernel, why, work);
+        M::safe_point();
+        result
+    }
+
+    /// The task is in the kernel for `work` and does not return to its program: nothing takes it off its CPU on the
+    /// way there, also if `work` has woken who waits for its end.
+    #[inline]
+    #[track_caller]
+    pub fn to_the_end<M: Kernel, R>(
+        &self,
+        kernel: &impl ipc::Kernel<M>,
+        why: Entry,
+        work: impl FnOnce() -> R,
+    ) -> R {
         self.enter::<M>();
         kernel.enter(why);
         let result = work();
         kernel.leave(why);
-        self.leave::<M>();
+        self.left_system::<M>();
         result
     }
 
     /// The task returns from the kernel.
     #[inline]
     pub fn leave<M: Kernel>(&self) {
+        self.left_system::<M>();
+        M::safe_point();
+    }
+
+    #[inline]
+    fn left_system<M: Kernel>(&self) {
         if let Some(ledger) = self.ledger() {
             ledger.charge::<M>(&ledger.system, M::now());
         }
-        M::safe_point();
     }
 }

@@ -158,7 +158,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
             account.begin::<M>();
             let lived = life(child);
             let kernel = &given.services.kernel;
-            account.in_kernel(kernel, Entry::Exit, || place.tell(kernel, end(lived)));
+            account.to_the_end(kernel, Entry::Exit, || place.tell(kernel, end(lived)));
         };
         // SAFETY: the caller waits until the child has told its end, and behind that the child uses
         // only its own objects. Until the caller sleeps, both only read the objects that the child

@@ -6,8 +6,9 @@
 //! falls. A task outside the queues keeps its *lag*: how far its virtual time is above the floor; so it
 //! can go to another queue, whose floor is another one. Time asleep counts against the lag, down to
 //! -[`BONUS`]: a task that has slept gets the CPU before one that has run, and at once if it is
-//! [`GRAIN`] behind. A task that yields goes behind all that wait. (The ideas are those of Linux's CFS, 2.6.23 to 6.5: virtual run time, wake-up
-//! preemption, a bounded credit for sleepers.)
+//! [`GRAIN`] behind. A new task begins with its parent's lag, so nobody gains time by making tasks. A
+//! task that yields goes behind all that wait. (The ideas are those of Linux's CFS, 2.6.23 to 6.5:
+//! virtual run time, wake-up preemption, a bounded credit for sleepers.)
 //!
 //! # Which CPU
 //! A woken task goes to the CPU it ran on last, if that is idle; else to an idle one among its
@@ -156,7 +157,8 @@ unsafe impl<M: Contexts, B: Bounds> Policy<M> for Best<M, B> {
     }
 
     fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64) {
-        task.entry().set_account(0, now);
+        let lag = parent.map_or(0, |parent| self.queues.of(parent.cpu()).lag(now));
+        task.entry().set_account(lag, now);
         if !B::NONE {
             // SAFETY: the parent runs on the calling CPU, which has it.
             let bounds = parent.map(|parent| unsafe { *parent.entry().bounds.read() });

@@ -126,6 +126,14 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         }
     }
 
+    /// How far above the floor the task of the calling CPU is, whose queue it is.
+    pub(super) fn lag(&self, now: u64) -> i64 {
+        let mut ready = self.ready.lock();
+        self.raise_floor(&mut ready, now);
+        let running = self.running(now);
+        running.map_or(0, |time| time as i64 - ready.floor as i64)
+    }
+
     /// Adds a task whose virtual time is `lag` above the floor.
     pub(super) fn push(&self, task: BestTask<M, B>, lag: i64, now: u64, from: Origin) -> Owner {
         let mut ready = self.ready.lock();

@@ -110,6 +110,8 @@ enum Next {
     Wait,
     /// The store buffer must have room, or be empty.
     Drain(Room),
+    /// The task is preempted first.
+    Preempt,
 }
 
 /// How much of a store buffer must be free.
@@ -126,43 +128,52 @@ impl Running {
     fn touch(self, what: Shared, kind: Kind) {
         let mut at = what.address & !63;
         while at < what.address + what.bytes.max(1) {
-            let (line, preempted) = self.with(|engine| engine.begin_access(at));
-            if preempted {
-                self.preempt();
+            // The engine is borrowed once for an access that its rights allow.
+            let (line, next) = self.with(|engine| engine.access(at, kind));
+            if !matches!(next, Next::Done) {
+                self.complete(line, kind, next);
             }
-            self.touch_line(line, kind);
             at += 64;
         }
     }
 
-    fn touch_line(self, line: LineId, kind: Kind) {
-        self.with(|engine| engine.count_access(line, kind != Kind::Load));
+    /// Does what is `next`, until the access is done.
+    #[inline(never)]
+    fn complete(self, line: LineId, kind: Kind, mut next: Next) {
         loop {
-            match self.with(|engine| engine.use_line(line, kind)) {
+            match next {
                 Next::Done => return,
                 Next::Fetch => self.fetch(line, kind != Kind::Load),
                 Next::Wait => self.wait_turn(),
                 Next::Drain(room) => self.drain(room),
+                Next::Preempt => {
+                    self.preempt();
+                    self.with(|engine| engine.count_access(line, kind != Kind::Load));
+                }
             }
+            next = self.with(|engine| engine.use_line(line, kind));
         }
     }
 
     fn store(self, what: Shared, value: u64) -> bool {
-        let (line, preempted) = self.with(|engine| engine.begin_access(what.address));
-        if preempted {
-            self.preempt();
-        }
+        let (line, mut next) = self.with(|engine| engine.begin_store(what, value));
         loop {
-            match self.with(|engine| engine.buffer_store(line, what, value)) {
+            match next {
                 Next::Done => return true,
                 // The access need not, or cannot, go through the buffer.
                 Next::Fetch => {
-                    self.touch_line(line, Kind::Store);
+                    let next = self.with(|engine| {
+                        engine.count_access(line, true);
+                        engine.use_line(line, Kind::Store)
+                    });
+                    self.complete(line, Kind::Store, next);
                     return false;
                 }
                 Next::Wait => self.wait_turn(),
                 Next::Drain(room) => self.drain(room),
+                Next::Preempt => self.preempt(),
             }
+            next = self.with(|engine| engine.buffer_store(line, what, value));
         }
     }
 
@@ -220,10 +231,25 @@ impl Engine {
         self.me() < self.turn
     }
 
-    /// The line at `address`, and whether the task is to be preempted before it accesses it.
+    /// The line at `address`, which the running CPU accesses, and what is next for that.
     #[inline]
-    fn begin_access(&mut self, address: usize) -> (LineId, bool) {
-        (self.directory.line_of(address), self.draws_preemption())
+    fn access(&mut self, address: usize, kind: Kind) -> (LineId, Next) {
+        let line = self.directory.line_of(address);
+        if self.watch.is_on() && self.draws_preemption() {
+            return (line, Next::Preempt);
+        }
+        self.count_access(line, kind != Kind::Load);
+        (line, self.use_line(line, kind))
+    }
+
+    /// As [`Engine::access`], of a store that may go through the buffer.
+    #[inline]
+    fn begin_store(&mut self, what: Shared, value: u64) -> (LineId, Next) {
+        let line = self.directory.line_of(what.address);
+        if self.watch.is_on() && self.draws_preemption() {
+            return (line, Next::Preempt);
+        }
+        (line, self.buffer_store(line, what, value))
     }
 
     #[inline]

@@ -20,6 +20,8 @@ pub(crate) struct Inbox {
     /// When the first interrupt comes; [`NEVER`] in [`Inbox::first`].
     timer: Option<Time>,
     kick: Option<Time>,
+    /// Since when the CPU itself wants its scheduler to be asked: no interrupt comes for that.
+    own: Option<Time>,
     jobs: VecDeque<(Time, Job)>,
 }
 
@@ -28,12 +30,20 @@ impl Inbox {
     #[inline]
     fn first(&self) -> Time {
         let job = self.jobs.front().map(|(time, _)| *time);
-        let all = [self.timer, self.kick, job];
+        let all = [self.timer, self.kick, self.own, job];
         all.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Takes all that has come by `now`; returns the jobs.
+    /// Whether nothing has come by `now` but what the CPU wants itself.
+    fn is_only_own(&self, now: Time) -> bool {
+        let job = self.jobs.front().map(|(time, _)| *time);
+        let all = [self.timer, self.kick, job];
+        self.own.is_some() && all.into_iter().flatten().all(|time| time > now)
+    }
+
+    /// Takes what has come by `now`; returns the jobs.
     fn take(&mut self, now: Time) -> Vec<Job> {
+        self.own = None;
         self.timer = self.timer.filter(|&time| time > now);
         self.kick = self.kick.filter(|&time| time > now);
         let come = self.jobs.iter().take_while(|(time, _)| *time <= now);
@@ -72,8 +82,15 @@ pub(crate) fn set_timer(time: Time) {
     }
 }
 
-/// Interrupts CPU `target`.
+/// Interrupts CPU `target`. The calling CPU only notes that for itself, as kernels do (`need_resched`): its scheduler
+/// is asked at the next safe point, and no interrupt is sent or taken.
 pub(crate) fn kick(target: usize) {
+    let Some(running) = Running::current() else {
+        return;
+    };
+    if running.with(|engine| engine.kicks_itself(target)) {
+        return;
+    }
     if let Some(running) = in_turn() {
         running.with(|engine| {
             let (send, deliver) = (engine.profile.ipi.send, engine.profile.ipi.deliver);
@@ -114,7 +131,10 @@ impl Running {
             return;
         };
         let jobs = self.with(|engine| {
-            engine.spend(engine.profile.ipi.handler);
+            let now = engine.cpu().clock;
+            if !engine.cpu().inbox.is_only_own(now) {
+                engine.spend(engine.profile.ipi.handler);
+            }
             let now = engine.cpu().clock;
             engine.cpu().inbox.take(now)
         });
@@ -138,6 +158,16 @@ impl Running {
 }
 
 impl Engine {
+    /// Whether `target` is the calling CPU, which then wants its own scheduler to be asked.
+    fn kicks_itself(&mut self, target: usize) -> bool {
+        let itself = target == self.running;
+        if itself {
+            let now = self.cpu().clock;
+            self.cpu().inbox.own.get_or_insert(now);
+        }
+        itself
+    }
+
     fn has_interrupt(&self) -> bool {
         let cpu = &self.cpus[self.running];
         cpu.inbox.first() <= cpu.clock

@@ -51,7 +51,6 @@ use core::ptr::{NonNull, null_mut};
 use cpu::{Cpu, Doing};
 use machine::soft::Oracle;
 use machine::{Anchor, CpuRange, Scheduler};
-use preempt::Preempt;
 use std::sync::Arc;
 use watch::Watch;
 
@@ -147,7 +146,6 @@ pub(crate) struct Engine {
     /// When the next page can be zeroed, per socket.
     pub(crate) zeroing: Box<[Time]>,
     pub(crate) watch: Watch,
-    pub(crate) preempt: Option<Preempt>,
     pub(crate) oracle: Oracle,
     pub(crate) labels: Labels,
     pub(crate) counts: Counts,
@@ -174,7 +172,7 @@ pub struct Counts {
     pub transfers: u64,
     /// Switches to a CPU.
     pub switches: u64,
-    /// Random preemptions ([`Preempt`]).
+    /// Random preemptions ([`crate::Preempt`]).
     pub preemptions: u64,
 }
 

@@ -40,7 +40,7 @@ impl Engine {
     /// Whether the running task is to be preempted before the access that it is about to make.
     #[inline]
     pub(super) fn draws_preemption(&mut self) -> bool {
-        match self.preempt {
+        match self.watch.preempt() {
             None => false,
             Some(preempt) => self.draws(preempt),
         }

@@ -109,13 +109,13 @@ impl Engine {
             .iter()
             .for_each(|cpu| clocks[cpu.context] = cpu.clock);
         let sampler = Sampler::new(period, self.time, clocks.into_iter());
-        self.watch.sampler = Some(sampler);
+        self.watch.sample(Some(sampler));
     }
 
     /// A new context begins, which has no time to be charged yet.
     pub(super) fn open_account(&mut self, context: usize) {
         let now = self.cpu().clock;
-        if let Some(sampler) = &mut self.watch.sampler {
+        if let Some(sampler) = self.watch.sampler() {
             sampler.open(context, now);
         }
     }
@@ -123,7 +123,7 @@ impl Engine {
     /// Ends the sampling: time by place. A context that still waits, or has paused since before it
     /// began, has no stack.
     pub(crate) fn sampled(&mut self) -> BTreeMap<Place, Time> {
-        let Some(mut sampler) = self.watch.sampler.take() else {
+        let Some(mut sampler) = self.watch.sample(None) else {
             return BTreeMap::new();
         };
         let (end, period) = (self.time, sampler.period);
@@ -154,13 +154,13 @@ impl Engine {
     pub(super) fn before_wait(&mut self) -> Option<Spent> {
         self.charge(Spent::Working, None);
         let doing = self.cpu().doing;
-        self.watch.sampler.is_some().then(|| Spent::of(doing))
+        self.watch.sampler().is_some().then(|| Spent::of(doing))
     }
 
     /// Charges the running CPU's time since the last charge to `spent`.
     #[inline]
     pub(super) fn charge(&mut self, spent: Spent, line: Option<LineId>) {
-        if self.watch.sampler.is_some() {
+        if self.watch.sampler().is_some() {
             self.charge_sampler(spent, line);
         }
     }
@@ -175,15 +175,17 @@ impl Engine {
     fn charge_context(&mut self, now: Time, spent: Spent, line: Option<LineId>) {
         // The time of a CPU with no task to run is in no account.
         let own = self.scheduler.is_some() && self.current < self.cpus.len();
-        if let Some(sampler) = self.watch.sampler.as_mut().filter(|_| !own) {
-            sampler.charge(self.current, now, spent, line);
+        let context = self.current;
+        if let Some(sampler) = self.watch.sampler().filter(|_| !own) {
+            sampler.charge(context, now, spent, line);
         }
     }
 
     /// The running context's time up to `now` is in another's account.
     fn skip(&mut self, now: Time) {
-        if let Some(sampler) = &mut self.watch.sampler {
-            let until = &mut sampler.accounts[self.current].until;
+        let context = self.current;
+        if let Some(sampler) = self.watch.sampler() {
+            let until = &mut sampler.accounts[context].until;
             *until = now.max(*until);
         }
     }

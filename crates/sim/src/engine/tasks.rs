@@ -128,7 +128,7 @@ impl Engine {
             return false;
         }
         let looks = self.directory.sleep(cpu, now);
-        let patience = match self.preempt {
+        let patience = match self.watch.preempt() {
             // Each look may be the one before which it is preempted.
             Some(_) => PATIENCE,
             None => PATIENCE << self.cpu().vain.min(MOST_DOUBLINGS),

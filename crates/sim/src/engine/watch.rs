@@ -1,5 +1,6 @@
-//! Watching each access: random delays, which CPU has touched which line, and where time goes.
+//! Watching each access: random delays and preemptions, which CPU has touched which line, and where time goes.
 
+use super::preempt::Preempt;
 use super::sampler::{Sampler, Spent};
 use super::{Engine, Time};
 use crate::coherence::LineId;
@@ -26,39 +27,74 @@ pub(crate) struct Use {
 /// The watches of each access.
 #[derive(Default)]
 pub(crate) struct Watch {
+    /// Whether there is any: all that an access without one looks at.
+    is_on: bool,
     delays: Option<Delays>,
+    preempt: Option<Preempt>,
     /// The lines each CPU has touched since tracing began.
     trace: Option<Vec<BTreeMap<LineId, Use>>>,
-    pub(super) sampler: Option<Sampler>,
+    sampler: Option<Sampler>,
 }
 
 impl Watch {
-    pub(crate) fn new(delays: Option<Delays>) -> Self {
-        Watch {
+    pub(crate) fn new(delays: Option<Delays>, preempt: Option<Preempt>) -> Self {
+        let watch = Watch {
             delays,
-            trace: None,
-            sampler: None,
-        }
+            preempt,
+            ..Watch::default()
+        };
+        watch.noted()
     }
 
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.delays.is_some() || self.trace.is_some() || self.sampler.is_some()
+        self.is_on
     }
 
-    /// Delays nothing from now on.
+    /// Whether it is on follows from what there is.
+    fn noted(self) -> Self {
+        let random = self.delays.is_some() || self.preempt.is_some();
+        let is_on = random || self.trace.is_some() || self.sampler.is_some();
+        Watch { is_on, ..self }
+    }
+
+    /// Changes what is watched.
+    fn change<R>(&mut self, change: impl FnOnce(&mut Self) -> R) -> R {
+        let changed = change(self);
+        *self = core::mem::take(self).noted();
+        changed
+    }
+
+    /// Delays and preempts nothing from now on.
     pub(crate) fn calm(&mut self) {
-        self.delays = None;
+        self.change(|watch| (watch.delays, watch.preempt) = (None, None));
     }
 
     /// Starts a new trace.
     pub(crate) fn trace(&mut self, cpus: usize) {
-        self.trace = Some(vec![BTreeMap::new(); cpus]);
+        self.change(|watch| watch.trace = Some(vec![BTreeMap::new(); cpus]));
     }
 
     /// Ends the trace; returns the lines that each CPU has touched.
     pub(crate) fn traced(&mut self) -> Vec<BTreeMap<LineId, Use>> {
-        self.trace.take().unwrap_or_default()
+        self.change(|watch| watch.trace.take()).unwrap_or_default()
+    }
+
+    /// Samples by `sampler`, or ends that; returns the sampler before.
+    pub(super) fn sample(&mut self, sampler: Option<Sampler>) -> Option<Sampler> {
+        self.change(|watch| core::mem::replace(&mut watch.sampler, sampler))
+    }
+
+    /// The sampler, while it is on.
+    #[inline]
+    pub(super) fn sampler(&mut self) -> Option<&mut Sampler> {
+        self.sampler.as_mut()
+    }
+
+    /// Whether tasks are preempted at random, and how.
+    #[inline]
+    pub(super) fn preempt(&self) -> Option<Preempt> {
+        self.preempt
     }
 }
 
