@@ -6,7 +6,7 @@ enum { LENGTH = 128 << 10 };
 
 static long heap(long end)
 {
-	return syscall(SYS_brk, end);
+	return ask(SYS_brk, end, 0, 0);
 }
 
 static unsigned up_and_down(void)

@@ -2,17 +2,24 @@
 #include "measure.h"
 #include <sys/syscall.h>
 
+/* As `ask`, but that not even arguments are prepared. */
+static inline void call_by_itself(void)
+{
+	long answer = SYS_getppid;
+	__asm__ volatile("syscall" : "+a"(answer) : : "rcx", "r11", "memory");
+}
+
 static uint64_t sample(int index)
 {
 	(void)index;
 	uint64_t start = now();
-	syscall(SYS_getppid);
+	call_by_itself();
 	return now() - start;
 }
 
 static unsigned call(void)
 {
-	syscall(SYS_getppid);
+	call_by_itself();
 	return 1;
 }
 

@@ -9,7 +9,7 @@ static _Thread_local int word;
 
 static unsigned wake(void)
 {
-	syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE, 1, NULL, NULL, 0);
+	ask(SYS_futex, (long)&word, FUTEX_WAKE | FUTEX_PRIVATE, 1);
 	return 1;
 }
 

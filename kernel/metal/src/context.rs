@@ -5,10 +5,10 @@ use crate::stacks::Stack;
 use crate::{Metal, clock, mmu, shootdown};
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
-use core::mem::{offset_of, replace};
-use core::ptr::NonNull;
+use core::mem::offset_of;
+use core::ptr::{NonNull, drop_in_place};
 use core::sync::atomic::{AtomicBool, Ordering};
-use machine::{Contexts, Cpus, Frame, Job, Locals, Tasks};
+use machine::{Contexts, Cpus, Frame, Job, Locals, Tasks, Topology};
 use x86_64::VirtAddr;
 use x86_64::instructions::interrupts;
 use x86_64::registers::model_specific::FsBase;
@@ -78,8 +78,12 @@ impl Context {
 
     /// Drops the task's words; those that follow are 0.
     pub(crate) fn drop_locals(&self) {
-        // SAFETY: the calling context's own, and no reference is left when its job has ended.
-        drop(unsafe { replace(&mut *self.locals(), Locals::ZERO) });
+        // SAFETY: the calling context's own, and no reference is left when its job has ended. They are
+        // dropped and written where they stand: there are many.
+        unsafe {
+            drop_in_place(self.locals());
+            self.locals().write(Locals::ZERO);
+        }
     }
 
     /// An unused one, or a new one; `None` if memory is short.
@@ -235,6 +239,15 @@ impl Contexts for Metal {
         drop(pin);
         Metal::safe_point();
     }
+}
+
+/// Interrupts all other CPUs: threads that run there come back from user mode.
+pub fn kick_others() {
+    let pin = Metal::pin();
+    let here = Cpu::this().index.get();
+    let others = (0..Metal.cpus().len()).filter(|&cpu| cpu != here);
+    others.for_each(Metal::kick);
+    drop(pin);
 }
 
 /// Waits until the calling CPU has an interrupt for its scheduler.

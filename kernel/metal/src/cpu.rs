@@ -23,10 +23,12 @@ pub const MOST: usize = 255;
 pub(crate) struct Cpu {
     /// Its own address.
     this: Cell<*const Cpu>,
-    /// The user's stack pointer at a system call's entry.
+    /// A register of the user's, while its frame is being filled.
     pub(crate) scratch: Cell<usize>,
     /// Where the kernel goes on when the thread in user mode comes back.
     pub(crate) user_stack: Cell<usize>,
+    /// Where the last word of that thread's frame lies.
+    pub(crate) last_word: Cell<usize>,
     /// How many pins the running task holds.
     pins: Cell<u32>,
     /// Whether an interrupt waits for a safe point. Handlers set it.
@@ -81,6 +83,7 @@ impl Cpu {
             this: Cell::new(core::ptr::null()),
             scratch: Cell::new(0),
             user_stack: Cell::new(0),
+            last_word: Cell::new(0),
             pins: Cell::new(0),
             pending: AtomicBool::new(false),
             id: Cell::new(CpuId::NONE),

@@ -19,24 +19,25 @@ pub struct Frame {
     pub r14: usize,
     pub r13: usize,
     pub r12: usize,
-    pub r11: usize,
-    pub r10: usize,
-    pub r9: usize,
-    pub r8: usize,
-    pub rbp: usize,
+    pub(crate) r11: usize,
+    // A system call's arguments, in their order.
     pub rdi: usize,
     pub rsi: usize,
     pub rdx: usize,
-    pub rcx: usize,
+    pub r10: usize,
+    pub r8: usize,
+    pub r9: usize,
+    pub rbp: usize,
+    pub(crate) rcx: usize,
     pub rbx: usize,
     pub rax: usize,
-    /// The exception's or interrupt's number, or [`SYSTEM_CALL`].
+    /// The exception's or interrupt's number, or [`SYSTEM_CALL`]; 0 if the thread goes on elsewhere.
     pub(crate) number: usize,
     /// The exception's error code.
     pub(crate) error: usize,
-    pub rip: usize,
+    pub(crate) rip: usize,
     pub(crate) cs: usize,
-    pub rflags: usize,
+    pub(crate) rflags: usize,
     pub rsp: usize,
     pub(crate) ss: usize,
 }
@@ -77,13 +78,13 @@ impl Frame {
             r13: 0,
             r12: 0,
             r11: 0,
-            r10: 0,
-            r9: 0,
-            r8: 0,
-            rbp: 0,
             rdi: 0,
             rsi: 0,
             rdx: 0,
+            r10: 0,
+            r8: 0,
+            r9: 0,
+            rbp: 0,
             rcx: 0,
             rbx: 0,
             rax: 0,
@@ -99,6 +100,29 @@ impl Frame {
         frame.sse[..2].copy_from_slice(&0x37f_u16.to_le_bytes());
         frame.sse[24..28].copy_from_slice(&0x1f80_u32.to_le_bytes());
         frame
+    }
+
+    /// A system call's arguments.
+    #[inline]
+    pub fn arguments(&self) -> [usize; 6] {
+        [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9]
+    }
+
+    /// Where the thread goes on.
+    pub fn rip(&self) -> usize {
+        self.rip
+    }
+
+    /// The thread goes on at `rip`.
+    pub fn go_to(&mut self, rip: usize) {
+        self.rip = rip;
+        self.number = 0;
+    }
+
+    /// The thread goes on without these flags.
+    pub fn clear_flags(&mut self, flags: usize) {
+        self.rflags = self.rflags & !flags | FLAGS;
+        self.number = 0;
     }
 
     /// The general registers in the order in which `sigcontext` has them: r8 to r15, rdi, rsi, rbp, rbx,
@@ -151,6 +175,8 @@ impl Frame {
         for (place, value) in places.into_iter().zip(values) {
             *place = value;
         }
+        self.rflags = self.rflags & USER_FLAGS | FLAGS;
+        self.number = 0;
     }
 
     /// Sets the SSE registers to a task's values; returns whether the processor takes them: the
@@ -171,7 +197,6 @@ impl Frame {
     /// Runs the calling task in user mode, in the space that is active, up to its next trap.
     #[inline]
     pub fn run(&mut self) -> Trap {
-        self.rflags = self.rflags & USER_FLAGS | FLAGS;
         if self.rip >= pte::USER_END {
             // The processor would refuse it in the kernel's name.
             return Trap::PageFault(PageFault {
@@ -186,8 +211,13 @@ impl Frame {
             return Trap::Wanted;
         }
         // SAFETY: the frame leads to user mode: `new` alone sets its segments, and its address and
-        // flags are a task's.
-        unsafe { trap::enter(self, self.fits_sysret()) };
+        // flags are a task's. What `sysret` needs, `fits_sysret` says.
+        unsafe {
+            match self.fits_sysret() {
+                true => trap::sysret(self),
+                false => trap::iret(self),
+            }
+        }
         let trap = match self.number {
             SYSTEM_CALL => Trap::SystemCall,
             _ => self.trap(),
@@ -196,18 +226,16 @@ impl Frame {
         trap
     }
 
-    /// Whether `sysret` has the effect of `iret`, at less cost: it takes RIP from RCX and RFLAGS from
-    /// R11, as the system call has left them. With TF it would trap one instruction later. It checks
-    /// RIP in the kernel's name, but `run` has.
+    /// Whether `sysret` does what `iret` would, at less cost: a system call has left RIP in RCX and RFLAGS
+    /// in R11, and nobody has changed them. With TF it would trap one instruction later. It checks RIP in
+    /// the kernel's name, but `run` has.
     #[inline]
     fn fits_sysret(&self) -> bool {
-        self.number == SYSTEM_CALL
-            && self.rcx == self.rip
-            && self.r11 == self.rflags
-            && self.rflags & TRAP_FLAG == 0
+        self.number == SYSTEM_CALL && self.rflags & TRAP_FLAG == 0
     }
 
-    /// The trap that has come, except a system call; serves it if it is an interrupt.
+    /// What has come, but a system call; serves it if it is an interrupt.
+    #[inline]
     fn trap(&self) -> Trap {
         // A system call has cleared AC, these have not.
         crate::access::forbid();

@@ -2,7 +2,7 @@
 
 use crate::Metal;
 use core::arch::asm;
-use core::ops::{BitOr, Range};
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME, pte};
@@ -123,17 +123,69 @@ fn extend_direct_map() {
     }
 }
 
-/// How many words at the range's start have no bit of `mask`: a multiple of 8, perhaps fewer than there
-/// are. Most of a table is empty.
+/// Words that are looked at together.
+const GROUP: usize = 32;
+
+/// The word with this index, if it has a bit of `mask`; nothing past the end.
+#[inline]
+fn has(words: &[AtomicU64; WORDS_PER_FRAME], index: usize, mask: u64) -> Option<(usize, u64)> {
+    let value = words.get(index)?.load(Ordering::Relaxed);
+    (value & mask != 0).then_some((index, value))
+}
+
+/// See [`Memory::find_word`].
 #[inline(never)]
-fn empty_words(words: &[AtomicU64; WORDS_PER_FRAME], range: Range<usize>, mask: u64) -> usize {
-    const TOGETHER: usize = 8;
-    let (groups, _) = words[range].as_chunks::<TOGETHER>();
-    let is_empty = |words: &&[AtomicU64; TOGETHER]| {
-        let words = words.iter().map(|word| word.load(Ordering::Relaxed));
-        words.fold(0, BitOr::bitor) & mask == 0
-    };
-    TOGETHER * groups.iter().take_while(is_empty).count()
+fn find_from(
+    words: &[AtomicU64; WORDS_PER_FRAME],
+    first: usize,
+    end: usize,
+    mask: u64,
+) -> Option<(usize, u64)> {
+    // What is looked at together begins at an even word.
+    let even = first.next_multiple_of(2).min(end);
+    let full = even + empty_words(words, even, end, mask);
+    (first..even)
+        .chain(full..end)
+        .find_map(|index| has(words, index, mask))
+}
+
+/// How many words from `first` on, which is even, have no bit of `mask`: a multiple of [`GROUP`], perhaps
+/// fewer than there are before `end`. Most of a table is empty.
+fn empty_words(words: &[AtomicU64; WORDS_PER_FRAME], first: usize, end: usize, mask: u64) -> usize {
+    let groups = end.saturating_sub(first) / GROUP;
+    let start = words[first..].as_ptr();
+    let mut at = start;
+    // SAFETY: reads the groups, which lie in the frame and are aligned to 16 bytes. In assembly, as
+    // others may write words meanwhile; each word is read whole.
+    unsafe {
+        asm!(
+            "jmp 3f",
+            "2:",
+            "movdqa {all}, [{at}]",
+            ".irp offset, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240",
+            "por {all}, [{at} + \\offset]",
+            ".endr",
+            "pshufd {half}, {all}, 0xee",
+            "por {half}, {all}",
+            "movq {found}, {half}",
+            "test {found}, {mask}",
+            "jnz 4f",
+            "add {at}, {bytes}",
+            "3:",
+            "cmp {at}, {end}",
+            "jb 2b",
+            "4:",
+            at = inout(reg) at,
+            end = in(reg) start.wrapping_add(groups * GROUP),
+            mask = in(reg) mask,
+            bytes = const GROUP * 8,
+            found = out(reg) _,
+            all = out(xmm_reg) _,
+            half = out(xmm_reg) _,
+            options(nostack, readonly),
+        );
+        at.offset_from_unsigned(start)
+    }
 }
 
 // SAFETY: `boot.s` and `extend_direct_map` map all memory at `DIRECT_MAP`; `USABLE` has no memory
@@ -176,17 +228,11 @@ unsafe impl Memory for Metal {
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
         // SAFETY: as in `word`.
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
-        let found = |index: usize| {
-            let value = words[index].load(Ordering::Relaxed);
-            (value & mask != 0).then_some((index, value))
-        };
         // Entries often follow one another.
-        if first < end
-            && let Some(at_once) = found(first)
-        {
-            return Some(at_once);
+        match has(words, first, mask) {
+            Some(at_once) if first < end => Some(at_once),
+            _ => find_from(words, first + 1, end, mask),
         }
-        (first + empty_words(words, first..end, mask)..end).find_map(found)
     }
 
     #[inline]

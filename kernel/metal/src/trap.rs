@@ -16,9 +16,9 @@ use x86_64::structures::gdt::SegmentSelector;
 core::arch::global_asm!(
     include_str!("trap.s"),
     stack = const offset_of!(Cpu, user_stack),
+    last = const offset_of!(Cpu, last_word),
     scratch = const offset_of!(Cpu, scratch),
     user_code = const USER_CODE,
-    user_data = const USER_DATA,
     system_call = const SYSTEM_CALL,
 );
 
@@ -45,19 +45,32 @@ unsafe extern "C" {
     static fixups: [usize; 2];
     static fixups_end: [usize; 2];
     fn system_call_entry();
-    fn enter_user(frame: *mut Frame, by_sysret: bool);
+    fn enter_by_iret(frame: *mut Frame);
+    fn enter_by_sysret(frame: *mut Frame);
 }
 
 /// Enters user mode; returns at the next trap.
 ///
 /// # Safety
-/// Interrupts are off, and the frame leads to user mode; if `by_sysret`, by `sysret`: it has RIP in RCX
-/// and RFLAGS in R11, too.
+/// Interrupts are off, and the frame leads to user mode.
 #[inline]
-pub(crate) unsafe fn enter(frame: &mut Frame, by_sysret: bool) {
-    // SAFETY: the caller's frame leads to user mode and is aligned. `enter_user` keeps RBX and RBP.
+pub(crate) unsafe fn iret(frame: &mut Frame) {
+    // SAFETY: the caller's frame leads to user mode and is aligned; the rest is clobbered.
     unsafe {
-        asm!("call {}", sym enter_user, in("rdi") frame, in("rsi") usize::from(by_sysret),
+        asm!("call {}", sym enter_by_iret, in("rdi") frame,
+             out("r12") _, out("r13") _, out("r14") _, out("r15") _, clobber_abi("C"));
+    }
+}
+
+/// The same at less cost, after a system call.
+///
+/// # Safety
+/// As [`iret`], and the frame has RIP in RCX and RFLAGS in R11, too.
+#[inline]
+pub(crate) unsafe fn sysret(frame: &mut Frame) {
+    // SAFETY: as in `iret`.
+    unsafe {
+        asm!("call {}", sym enter_by_sysret, in("rdi") frame,
              out("r12") _, out("r13") _, out("r14") _, out("r15") _, clobber_abi("C"));
     }
 }

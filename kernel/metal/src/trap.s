@@ -5,23 +5,26 @@
 # kernel is handled there, never sleeps, and returns from where it came. One from user mode, and a
 # system call, ends the call of `enter_user` by which the thread went there.
 #
-# All fill a `Frame`: SSE registers, general registers, number, error code, and what `iretq` needs.
+# All fill a `Frame`: SSE registers, general registers, number, error code, and what `iretq` needs. Of
+# the last word, the stack segment, a thread has always the same value.
 
-.set WORDS, 22                          # of a frame without the SSE registers
-.set INTERRUPTED, 18 * 8                # the code segment, in these
-.set USER_STACK, 5 * 8                  # the stack pointer, in what follows the general registers
+.set LAST, 512 + 21 * 8                 # where a frame's last word lies
+# In what follows the general registers:
+.set SEGMENT, 3 * 8                     # the code segment
+.set STATUS, 4 * 8                      # the flags
+.set STACK, 5 * 8                       # the stack pointer
 
 .macro save
     push rax
     push rbx
     push rcx
+    push rbp
+    push r9
+    push r8
+    push r10
     push rdx
     push rsi
     push rdi
-    push rbp
-    push r8
-    push r9
-    push r10
     push r11
     push r12
     push r13
@@ -29,24 +32,35 @@
     push r15
 .endm
 
+# Takes them from the frame at rdi.
 .macro restore
-    fxrstor64 [rsp]
-    add rsp, 512
+    fxrstor64 [rdi]
+    lea rsp, [rdi + 512]
     pop r15
     pop r14
     pop r13
     pop r12
     pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rbp
     pop rdi
     pop rsi
     pop rdx
+    pop r10
+    pop r8
+    pop r9
+    pop rbp
     pop rcx
     pop rbx
     pop rax
+.endm
+
+# To user mode, by the frame at rdi: where the kernel goes on at the next trap, and what that fills.
+.macro leave_kernel
+    push rbx
+    push rbp
+    mov gs:[{stack}], rsp
+    lea rax, [rdi + LAST]
+    mov gs:[{last}], rax
+    restore
 .endm
 
 # The registers that a call must keep.
@@ -103,69 +117,66 @@ trap_stubs_end:
 
 .section .text.trap, "ax"
 trap:
-    save
     cld
-    test byte ptr [rsp + INTERRUPTED], 3
+    test byte ptr [rsp + SEGMENT], 3
     jnz 1f
+    save
     sub rsp, 512
     fxsave64 [rsp]
     mov rdi, rsp
     call metal_trap_in_kernel
+    mov rdi, rsp
     restore
     add rsp, 16
     iretq
 1:  swapgs
-    mov rdi, gs:[{stack}]
-    mov rdi, [rdi]
-    fxsave64 [rdi]
-    add rdi, 512
-    mov rsi, rsp
-    mov ecx, WORDS
-    rep movsq
+    mov gs:[{scratch}], rax
+    mov rax, rsp
+    mov rsp, gs:[{last}]
+    push qword ptr [rax + STACK]
+    push qword ptr [rax + STATUS]
+    push qword ptr [rax + SEGMENT]
+    push qword ptr [rax + 16]
+    push qword ptr [rax + 8]
+    push qword ptr [rax]
+    mov rax, gs:[{scratch}]
     jmp leave_user
 
 .global system_call_entry
 system_call_entry:
     swapgs
     mov gs:[{scratch}], rsp
-    mov rsp, gs:[{stack}]
-    mov rsp, [rsp]
-    add rsp, 512 + WORDS * 8
-    push {user_data}
-    push gs:[{scratch}]
+    mov rsp, gs:[{last}]
+    push qword ptr gs:[{scratch}]
     push r11
     push {user_code}
     push rcx
     push 0
     push {system_call}
+leave_user:
     save
     fxsave64 [rsp - 512]
-leave_user:
     mov rsp, gs:[{stack}]
-    pop rdi
     pop rbp
     pop rbx
     ret
 
-# enter_user(frame: *mut Frame, by_sysret: bool): runs the thread in user mode up to its next trap,
-# which fills the frame. Called and returns with interrupts off. Keeps rbx and rbp only.
-.global enter_user
-enter_user:
-    push rbx
-    push rbp
-    push rdi
-    mov gs:[{stack}], rsp
-    mov rsp, rdi
-    test esi, esi
-    jz 1f
-    restore
-    mov rsp, [rsp + USER_STACK]
-    swapgs
-    sysretq
-1:  restore
+# enter_by_iret(frame: *mut Frame): runs the thread in user mode up to its next trap, which fills the
+# frame. Called and returns with interrupts off. Keeps rbx and rbp only.
+.global enter_by_iret
+enter_by_iret:
+    leave_kernel
     add rsp, 16
     swapgs
     iretq
+
+# The same for a thread that goes on after a system call.
+.global enter_by_sysret
+enter_by_sysret:
+    leave_kernel
+    mov rsp, [rsp + STACK]
+    swapgs
+    sysretq
 
 # switch_stacks(from: *mut usize, to: usize): saves the stack pointer and goes on with another one.
 .global switch_stacks

@@ -3,86 +3,91 @@
 use linux_raw_sys::errno;
 use machine::PageFault;
 
-/// Why a call failed, by Linux's number.
+/// Why a call failed, by Linux's number. As wide as what calls return, so that an answer fits registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errno(pub u32);
+pub struct Errno(pub usize);
 
 impl Errno {
     /// Not permitted.
-    pub const PERM: Errno = Errno(errno::EPERM);
+    pub const PERM: Errno = Errno(errno::EPERM as usize);
     /// There is no such name.
-    pub const NOENT: Errno = Errno(errno::ENOENT);
+    pub const NOENT: Errno = Errno(errno::ENOENT as usize);
     /// There is no such process.
-    pub const SRCH: Errno = Errno(errno::ESRCH);
+    pub const SRCH: Errno = Errno(errno::ESRCH as usize);
     /// A signal came.
-    pub const INTR: Errno = Errno(errno::EINTR);
+    pub const INTR: Errno = Errno(errno::EINTR as usize);
     /// The device does not do that.
-    pub const IO: Errno = Errno(errno::EIO);
+    pub const IO: Errno = Errno(errno::EIO as usize);
     /// There is no such device.
-    pub const NXIO: Errno = Errno(errno::ENXIO);
+    pub const NXIO: Errno = Errno(errno::ENXIO as usize);
     /// Too many arguments.
-    pub const TOOBIG: Errno = Errno(errno::E2BIG);
+    pub const TOOBIG: Errno = Errno(errno::E2BIG as usize);
     /// Not a program.
-    pub const NOEXEC: Errno = Errno(errno::ENOEXEC);
+    pub const NOEXEC: Errno = Errno(errno::ENOEXEC as usize);
     /// Not such a descriptor.
-    pub const BADF: Errno = Errno(errno::EBADF);
+    pub const BADF: Errno = Errno(errno::EBADF as usize);
     /// There is no such child.
-    pub const CHILD: Errno = Errno(errno::ECHILD);
+    pub const CHILD: Errno = Errno(errno::ECHILD as usize);
     /// Not now.
-    pub const AGAIN: Errno = Errno(errno::EAGAIN);
+    pub const AGAIN: Errno = Errno(errno::EAGAIN as usize);
     /// Memory is short.
-    pub const NOMEM: Errno = Errno(errno::ENOMEM);
+    pub const NOMEM: Errno = Errno(errno::ENOMEM as usize);
     /// Access denied.
-    pub const ACCES: Errno = Errno(errno::EACCES);
+    pub const ACCES: Errno = Errno(errno::EACCES as usize);
     /// Not the task's memory.
-    pub const FAULT: Errno = Errno(errno::EFAULT);
+    pub const FAULT: Errno = Errno(errno::EFAULT as usize);
     /// It is there already.
-    pub const EXIST: Errno = Errno(errno::EEXIST);
+    pub const EXIST: Errno = Errno(errno::EEXIST as usize);
     /// Not on the same device.
-    pub const XDEV: Errno = Errno(errno::EXDEV);
+    pub const XDEV: Errno = Errno(errno::EXDEV as usize);
     /// Not a directory.
-    pub const NOTDIR: Errno = Errno(errno::ENOTDIR);
+    pub const NOTDIR: Errno = Errno(errno::ENOTDIR as usize);
     /// A directory.
-    pub const ISDIR: Errno = Errno(errno::EISDIR);
+    pub const ISDIR: Errno = Errno(errno::EISDIR as usize);
     /// Not a possible argument.
-    pub const INVAL: Errno = Errno(errno::EINVAL);
+    pub const INVAL: Errno = Errno(errno::EINVAL as usize);
     /// Too many open files.
-    pub const NFILE: Errno = Errno(errno::ENFILE);
+    pub const NFILE: Errno = Errno(errno::ENFILE as usize);
     /// Too many descriptors.
-    pub const MFILE: Errno = Errno(errno::EMFILE);
+    pub const MFILE: Errno = Errno(errno::EMFILE as usize);
     /// Not a terminal.
-    pub const NOTTY: Errno = Errno(errno::ENOTTY);
+    pub const NOTTY: Errno = Errno(errno::ENOTTY as usize);
     /// Too large.
-    pub const FBIG: Errno = Errno(errno::EFBIG);
+    pub const FBIG: Errno = Errno(errno::EFBIG as usize);
     /// No room.
-    pub const NOSPC: Errno = Errno(errno::ENOSPC);
+    pub const NOSPC: Errno = Errno(errno::ENOSPC as usize);
     /// Not such a device.
-    pub const NODEV: Errno = Errno(errno::ENODEV);
+    pub const NODEV: Errno = Errno(errno::ENODEV as usize);
     /// Not seekable.
-    pub const SPIPE: Errno = Errno(errno::ESPIPE);
-    /// There is no reader.
-    pub const PIPE: Errno = Errno(errno::EPIPE);
+    pub const SPIPE: Errno = Errno(errno::ESPIPE as usize);
+    /// Nobody reads.
+    pub const PIPE: Errno = Errno(errno::EPIPE as usize);
     /// Too large a number.
-    pub const OVERFLOW: Errno = Errno(errno::EOVERFLOW);
+    pub const OVERFLOW: Errno = Errno(errno::EOVERFLOW as usize);
     /// Too large for its place.
-    pub const RANGE: Errno = Errno(errno::ERANGE);
+    pub const RANGE: Errno = Errno(errno::ERANGE as usize);
     /// A name is too long.
-    pub const NAMETOOLONG: Errno = Errno(errno::ENAMETOOLONG);
+    pub const NAMETOOLONG: Errno = Errno(errno::ENAMETOOLONG as usize);
     /// The time is over.
-    pub const TIMEDOUT: Errno = Errno(errno::ETIMEDOUT);
+    pub const TIMEDOUT: Errno = Errno(errno::ETIMEDOUT as usize);
     /// There is no such call.
-    pub const NOSYS: Errno = Errno(errno::ENOSYS);
+    pub const NOSYS: Errno = Errno(errno::ENOSYS as usize);
     /// The directory has entries.
-    pub const NOTEMPTY: Errno = Errno(errno::ENOTEMPTY);
+    pub const NOTEMPTY: Errno = Errno(errno::ENOTEMPTY as usize);
     /// Not on such a file.
-    pub const OPNOTSUPP: Errno = Errno(errno::EOPNOTSUPP);
+    pub const OPNOTSUPP: Errno = Errno(errno::EOPNOTSUPP as usize);
     /// Too many links.
-    pub const LOOP: Errno = Errno(errno::ELOOP);
+    pub const LOOP: Errno = Errno(errno::ELOOP as usize);
+
+    /// As a call returns it.
+    pub fn value(self) -> usize {
+        self.0.wrapping_neg()
+    }
 }
 
 impl From<vm::Error> for Errno {
     fn from(error: vm::Error) -> Self {
-        Errno(error.errno() as u32)
+        Errno(error.errno() as usize)
     }
 }
 

@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use ipc::Wait;
 use ipc::futex::Name;
 use linux_raw_sys::general::*;
+use machine::pte::USER_END;
 use machine::{Clock, PAGE_SIZE};
 use metal::Metal;
 use vm::Flags;
@@ -30,8 +31,12 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
             wait(thread, word, at, value as u32, until)
         }
         FUTEX_WAKE | FUTEX_WAKE_BITSET => {
-            // The address must be one.
-            thread.read::<u32>(at)?;
+            // The address must be one; a word that is the process's own need not be there.
+            if !is_private {
+                thread.read::<u32>(at)?;
+            } else if at >= USER_END {
+                return Err(Errno::FAULT);
+            }
             Ok(wake_named(word, value))
         }
         // A waiter that would be moved to the other word is woken, too, and checks its word again.

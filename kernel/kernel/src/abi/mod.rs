@@ -230,14 +230,10 @@ static BY_NUMBER: [Option<(Entry, Call)>; NUMBERS] = {
 };
 
 /// Performs the system call that the thread asks for.
+#[inline]
 pub fn call(thread: &mut Thread) {
-    let frame = &thread.frame;
-    let (number, arguments) = (
-        frame.rax,
-        [
-            frame.rdi, frame.rsi, frame.rdx, frame.r10, frame.r8, frame.r9,
-        ],
-    );
+    let number = thread.frame.rax;
+    let arguments = thread.frame.arguments();
     let Some(&Some((why, call))) = BY_NUMBER.get(number) else {
         return fail(thread, missing(number));
     };
@@ -250,22 +246,21 @@ pub fn call(thread: &mut Thread) {
             thread.until = None;
             thread.frame.rax = value;
         }
+        Err(Errno::INTR) => {
+            let waits_for_signals = matches!(why, Entry::Sleep | Entry::Poll);
+            thread.interrupted(Interrupted {
+                number,
+                waits_for_signals,
+            });
+            thread.frame.rax = Errno::INTR.value();
+        }
         Err(errno) => fail(thread, errno),
-    }
-    if answer == Err(Errno::INTR) {
-        let waits_for_signals = matches!(why, Entry::Sleep | Entry::Poll);
-        thread.interrupted(Interrupted {
-            number,
-            waits_for_signals,
-        });
     }
 }
 
 fn fail(thread: &mut Thread, errno: Errno) {
-    if errno != Errno::INTR {
-        thread.until = None;
-    }
-    thread.frame.rax = (errno.0 as usize).wrapping_neg();
+    thread.until = None;
+    thread.frame.rax = errno.value();
 }
 
 #[cold]

@@ -33,9 +33,10 @@ pub fn rt_sigaction(thread: &mut Thread, [signal, new, old, set, ..]: Arguments)
     let new = if new == 0 { None } else { Some(read(new)?) };
     let (before, is_ignored) = {
         let mut handlers = thread.process.handlers.lock();
-        let action = handlers.get(signal);
-        let before = *action;
-        *action = new.unwrap_or(before);
+        let before = handlers.get(signal);
+        if let Some(action) = new {
+            handlers.set(signal, action);
+        }
         let is_ignored = new.is_some() && handlers.ignores(signal);
         (before, is_ignored)
     };

@@ -3,7 +3,7 @@
 use super::{Thread, ThreadRef};
 use crate::system::system;
 use core::array;
-use machine::{Contexts, Topology};
+use machine::Topology;
 use metal::{MOST_CPUS, Metal};
 use sched::Bounds;
 
@@ -57,7 +57,7 @@ impl ThreadRef {
     pub fn set_affinity(&self, affinity: Affinity) {
         *self.affinity.lock() = affinity;
         self.call();
-        (0..Metal.cpus().len()).for_each(Metal::kick);
+        metal::kick_others();
     }
 }
 

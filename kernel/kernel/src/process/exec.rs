@@ -32,12 +32,12 @@ pub fn execute(thread: &mut Thread, start: &Start) -> Result<(), Errno> {
     process.handlers.lock().forget();
     process.job.has_executed.store(true, Ordering::Relaxed);
     process.end_as_usual();
-    *process.program.lock() = absolute(&process, &start.path);
+    *process.program.lock() = absolute(&process, &start.path).into();
     let arguments = start.arguments.iter();
     let arguments: Vec<_> = arguments
         .map(|it| [it, b"\0".as_slice()].concat())
         .collect();
-    *process.arguments.lock() = arguments.concat();
+    *process.arguments.lock() = arguments.concat().into();
     thread.shared.set_name(&start.path);
     let loaded = thread.empty_space().and_then(|()| {
         process.give_memory_back();
@@ -105,8 +105,8 @@ pub fn first() -> Result<Thread, Errno> {
     let inherited = Inherited {
         files,
         directory: root,
-        program: Vec::new(),
-        arguments: Vec::new(),
+        program: Arc::default(),
+        arguments: Arc::default(),
         handlers: Handlers::new(),
         limits: Limits::new(),
         umask: 0o022,

@@ -15,8 +15,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(super) struct Inherited {
     pub files: Descriptors,
     pub directory: Arc<Inode>,
-    pub program: Vec<u8>,
-    pub arguments: Vec<u8>,
+    pub program: Arc<[u8]>,
+    pub arguments: Arc<[u8]>,
     pub handlers: Handlers,
     pub limits: Limits,
     pub umask: u32,

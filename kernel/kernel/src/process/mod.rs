@@ -54,9 +54,9 @@ pub struct Process {
     /// Its current directory.
     pub directory: Lock<Arc<Inode>>,
     /// The path of its program.
-    pub program: Lock<Vec<u8>>,
+    pub program: Lock<Arc<[u8]>>,
     /// Its arguments, each with a 0 at its end.
-    pub arguments: Lock<Vec<u8>>,
+    pub arguments: Lock<Arc<[u8]>>,
     /// The signal that it gets when its parent ends; 0 for none.
     pub death_signal: AtomicU32,
     /// The permissions that new files do not get.

@@ -11,8 +11,7 @@ use alloc::sync::Arc;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ipc::{Entry, Kernel};
-use machine::Contexts;
-use machine::{Clock, Locals, Mmu, PageFault, Scheduler, Tasks, Topology};
+use machine::{Clock, Locals, Mmu, PageFault, Scheduler, Tasks};
 use metal::{Metal, Trap, TrapFrame};
 use sched::Bounds;
 use sync::EMBEDDER;
@@ -117,8 +116,11 @@ impl ThreadRef {
     /// Makes the thread look at its signals, wherever it is. The caller has set one.
     pub fn interrupt(&self) {
         self.call();
-        self.wake();
-        (0..Metal.cpus().len()).for_each(Metal::kick);
+        // The calling thread looks by itself.
+        if with_current(|caller| !caller.is_some_and(|caller| ptr::eq(caller, self))) {
+            self.wake();
+            metal::kick_others();
+        }
     }
 
     /// Makes the thread check its signals before it goes to user mode. The caller has made the change to
@@ -263,12 +265,17 @@ impl Thread {
     pub fn mask_meanwhile(&mut self, mask: Set) {
         self.saved_mask = Some(self.mask());
         self.set_mask(mask);
+        // To set it back.
+        self.shared.call();
     }
 
     /// Sets them.
     pub fn set_mask(&self, mask: Set) {
         self.shared.mask.store(mask.maskable().0, Ordering::Relaxed);
-        self.shared.call();
+        // Who sends another one from now on makes the thread look.
+        if self.shared.next_signal().is_some() {
+            self.shared.call();
+        }
     }
 
     /// The thread ends, by itself.
@@ -343,7 +350,7 @@ impl Thread {
     }
 
     fn exception(&mut self, number: usize) {
-        let here = |signal, code| Info::fault(signal, code, self.frame.rip);
+        let here = |signal, code| Info::fault(signal, code, self.frame.rip());
         let info = match number {
             // FPE_INTDIV; the others do not say which.
             0 => here(Signal::FPE, 1),

@@ -34,7 +34,7 @@ pub fn tree(proc: &Weak<Inode>, process: &Arc<Process>) -> Arc<Inode> {
                 ("mounts", text(of, |_| Ok(String::from(MOUNTS)))),
                 ("fd", descriptors(&itself, of)),
                 ("pagemap", pagemap(of)),
-                ("exe", link(of, |of| Ok(of.program.lock().clone()))),
+                ("exe", link(of, |of| Ok(of.program.lock().to_vec()))),
                 ("cwd", link(of, directory)),
                 ("root", link(of, |_| Ok(b"/".to_vec()))),
             ]))
@@ -78,7 +78,7 @@ fn descriptors(directory: &Weak<Inode>, of: &Weak<Process>) -> Arc<Inode> {
 fn cmdline(process: &Process) -> Result<Vec<u8>, Errno> {
     Ok(match state(process) {
         'Z' => Vec::new(),
-        _ => process.arguments.lock().clone(),
+        _ => process.arguments.lock().to_vec(),
     })
 }
 

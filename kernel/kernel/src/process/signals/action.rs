@@ -1,6 +1,7 @@
 //! A process's actions at signals.
 
 use super::{MOST, Set, Signal};
+use alloc::sync::Arc;
 use linux_raw_sys::general::{SA_NOCLDSTOP, SA_NOCLDWAIT};
 
 /// The action at a signal, as `rt_sigaction` has it.
@@ -16,9 +17,10 @@ pub struct Action {
     pub mask: Set,
 }
 
-/// A process's action at each signal.
+/// What a process does at each signal. A child has it together with its parent, until one of them
+/// changes it.
 #[derive(Clone)]
-pub struct Handlers([Action; MOST + 1]);
+pub struct Handlers(Arc<[Action; MOST + 1]>);
 
 impl Action {
     /// The system's default for the signal.
@@ -30,24 +32,29 @@ impl Action {
 impl Handlers {
     /// The default at all signals.
     pub fn new() -> Self {
-        Handlers(
+        Handlers(Arc::new(
             [Action {
                 handler: Action::DEFAULT,
                 flags: 0,
                 restorer: 0,
                 mask: Set::EMPTY,
             }; _],
-        )
+        ))
     }
 
-    /// The action at a signal.
-    pub fn get(&mut self, signal: Signal) -> &mut Action {
-        &mut self.0[signal.number() as usize]
+    /// What is done at a signal.
+    pub fn get(&self, signal: Signal) -> Action {
+        self.0[signal.number() as usize]
+    }
+
+    /// Sets what is done at a signal.
+    pub fn set(&mut self, signal: Signal, action: Action) {
+        Arc::make_mut(&mut self.0)[signal.number() as usize] = action;
     }
 
     /// Resets to a new program's actions: no handlers, and ignored signals stay ignored.
     pub fn forget(&mut self) {
-        for action in &mut self.0 {
+        for action in Arc::make_mut(&mut self.0) {
             if action.handler != Action::IGNORE {
                 action.handler = Action::DEFAULT;
             }

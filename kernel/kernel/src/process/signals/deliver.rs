@@ -32,7 +32,7 @@ impl Thread {
 
     /// A signal that the thread itself has caused, and cannot hold back.
     pub fn fault_signal(&mut self, info: Info) {
-        let action = *self.process.handlers.lock().get(info.signal);
+        let action = self.process.handlers.lock().get(info.signal);
         let is_held = self.mask().has(info.signal);
         if is_held || matches!(action.handler, Action::DEFAULT | Action::IGNORE) {
             return self.process.end(Status::killed(info.signal));
@@ -45,11 +45,11 @@ impl Thread {
         let action = {
             let mut handlers = self.process.handlers.lock();
             let action = handlers.get(signal);
-            let taken = *action;
-            if taken.flags & SA_RESETHAND != 0 {
-                action.handler = Action::DEFAULT;
+            if action.flags & SA_RESETHAND != 0 {
+                let handler = Action::DEFAULT;
+                handlers.set(signal, Action { handler, ..action });
             }
-            taken
+            action
         };
         match action.handler {
             Action::DEFAULT if signal.stops() => self.process.stop(signal),
@@ -86,6 +86,6 @@ impl Thread {
         /// Bytes of the instruction `syscall`.
         const CALL: usize = 2;
         self.frame.rax = number;
-        self.frame.rip = self.frame.rip.wrapping_sub(CALL);
+        self.frame.go_to(self.frame.rip().wrapping_sub(CALL));
     }
 }

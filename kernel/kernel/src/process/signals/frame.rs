@@ -47,8 +47,9 @@ impl Thread {
         self.write(at, action.restorer)?;
         let signal = info.signal.number() as usize;
         let frame = &mut self.frame;
-        (frame.rip, frame.rsp, frame.rax) = (action.handler, at, 0);
-        frame.rflags &= !(STEP | DOWN);
+        frame.go_to(action.handler);
+        frame.clear_flags(STEP | DOWN);
+        (frame.rsp, frame.rax) = (at, 0);
         (frame.rdi, frame.rsi, frame.rdx) = (signal, told, context);
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Process {
 
     /// Whether a signal is kept for a thread that holds `mask` back.
     fn keeps(&self, signal: Signal, mask: Set) -> bool {
-        let mut handlers = self.handlers.lock();
+        let handlers = self.handlers.lock();
         let is_default = handlers.get(signal).handler == Action::DEFAULT;
         let is_first = self.pid == FIRST && is_default;
         !is_first && (mask.has(signal) || !handlers.ignores(signal))
