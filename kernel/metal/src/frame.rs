@@ -226,15 +226,15 @@ impl Frame {
         trap
     }
 
-    /// Whether `sysret` does what `iret` would, at less cost: a system call has left RIP in RCX and RFLAGS
-    /// in R11, and nobody has changed them. With TF it would trap one instruction later. It checks RIP in
+    /// Whether `sysret` has the effect of `iret`, at less cost: a system call has left RIP in RCX and RFLAGS
+    /// in R11, and they are unchanged. With TF it would trap one instruction later. It checks RIP in
     /// the kernel's name, but `run` has.
     #[inline]
     fn fits_sysret(&self) -> bool {
         self.number == SYSTEM_CALL && self.rflags & TRAP_FLAG == 0
     }
 
-    /// What has come, but a system call; serves it if it is an interrupt.
+    /// The trap that has come, except a system call; serves it if it is an interrupt.
     #[inline]
     fn trap(&self) -> Trap {
         // A system call has cleared AC, these have not.

@@ -60,7 +60,7 @@ impl Errno {
     pub const NODEV: Errno = Errno(errno::ENODEV as usize);
     /// Not seekable.
     pub const SPIPE: Errno = Errno(errno::ESPIPE as usize);
-    /// Nobody reads.
+    /// There is no reader.
     pub const PIPE: Errno = Errno(errno::EPIPE as usize);
     /// Too large a number.
     pub const OVERFLOW: Errno = Errno(errno::EOVERFLOW as usize);

@@ -17,8 +17,8 @@ pub struct Action {
     pub mask: Set,
 }
 
-/// What a process does at each signal. A child has it together with its parent, until one of them
-/// changes it.
+/// A process's action at each signal. A child shares them with its parent until one of them
+/// changes one.
 #[derive(Clone)]
 pub struct Handlers(Arc<[Action; MOST + 1]>);
 
@@ -42,12 +42,12 @@ impl Handlers {
         ))
     }
 
-    /// What is done at a signal.
+    /// The action at a signal.
     pub fn get(&self, signal: Signal) -> Action {
         self.0[signal.number() as usize]
     }
 
-    /// Sets what is done at a signal.
+    /// Sets the action at a signal.
     pub fn set(&mut self, signal: Signal, action: Action) {
         Arc::make_mut(&mut self.0)[signal.number() as usize] = action;
     }
