@@ -139,7 +139,9 @@ impl Recorder {
         opened
             .enable()
             .map_err(Error::system("starting to record"))?;
-        self.state = State::Running(run(*opened, Account::new(family, files, began), began)?);
+        let mut account = Account::new(family, files, began);
+        account.sees_first_turns = opened.sees_waits && tasks::numbers_are_the_kernels();
+        self.state = State::Running(run(*opened, account, began)?);
         Ok(())
     }
 
