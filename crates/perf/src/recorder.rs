@@ -25,11 +25,6 @@ pub struct Options {
     pub ring_pages: usize,
 }
 
-impl Options {
-    /// Pages of a ring by default: 2 MiB, some 2,000 samples with their stacks, or 10,000 waits.
-    pub const DEFAULT_RING: u32 = 512;
-}
-
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -37,7 +32,8 @@ impl Default for Options {
             frequency: 997,
             locks: true,
             off_cpu: true,
-            ring_pages: Self::DEFAULT_RING as usize,
+            // 2 MiB: some 2,000 samples with their stacks, or 10,000 waits.
+            ring_pages: 512,
         }
     }
 }
