@@ -25,11 +25,6 @@ pub struct Options {
     pub ring_pages: usize,
 }
 
-impl Options {
-    /// Pages of a ring by default: 2 MiB, some 2,000 samples with their stacks, or 10,000 waits.
-    pub const DEFAULT_RING: u32 = 512;
-}
-
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -37,7 +32,8 @@ impl Default for Options {
             frequency: 997,
             locks: true,
             off_cpu: true,
-            ring_pages: Self::DEFAULT_RING as usize,
+            // 2 MiB: some 2,000 samples with their stacks, or 10,000 waits.
+            ring_pages: 512,
         }
     }
 }
@@ -140,7 +136,9 @@ impl Recorder {
         opened
             .enable()
             .map_err(Error::system("starting to record"))?;
-        self.state = State::Running(run(*opened, Account::new(family, files, began), began)?);
+        let mut account = Account::new(family, files, began);
+        account.sees_first_turns = opened.sees_waits && tasks::numbers_are_the_kernels();
+        self.state = State::Running(run(*opened, account, began)?);
         Ok(())
     }
 

@@ -159,7 +159,7 @@ impl Recording {
         let mut notes = self.0.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "{} records were lost, so there are too few waits and samples; larger rings \
+                "records that were lost: {}; so there are too few waits and samples, and larger rings \
                  (--ring) would keep them",
                 totals.lost
             ));
@@ -172,7 +172,7 @@ impl Recording {
         }
         if totals.throttled > 0 {
             notes.push(format!(
-                "the kernel throttled sampling {} times",
+                "times that the kernel throttled sampling: {}",
                 totals.throttled
             ));
         }

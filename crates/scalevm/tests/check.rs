@@ -99,8 +99,11 @@ fn what_only_preemption_shows_is_found_and_stays() {
 #[test]
 fn what_is_not_found_is_said() {
     let stdout = exits(1, "races --planted lost-wake-up --seed 0");
-    assert!(stdout.contains("NOT FOUND in 1 runs"), "{stdout}");
-    assert!(stdout.contains("0 of 1 planted bugs found"), "{stdout}");
+    assert!(stdout.contains("NOT FOUND in 1 run:"), "{stdout}");
+    assert!(
+        stdout.contains("0 of 1 planted bug found; 1 run in "),
+        "{stdout}"
+    );
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn bugs_planted_in_operations_are_found_with_few_steps() {
     }
     let stdout = exits(0, "model --planted dontneed-keeps");
     assert!(stdout.contains("advise"), "{stdout}");
-    assert!(stdout.contains("1 of 1 planted bugs found"), "{stdout}");
+    assert!(stdout.contains("1 of 1 planted bug found"), "{stdout}");
 }
 
 /// Sequences in which systems once differed.
@@ -254,7 +257,7 @@ fn a_sequence_in_a_file_is_played_again() {
     let good = Scratch::file("good.txt", good);
     for command in ["model", "oracle", "fuzz"] {
         let stdout = exits(0, &format!("{command} --replay {}", good.path()));
-        assert!(stdout.contains("5 operations in 1 sequences"), "{stdout}");
+        assert!(stdout.contains("5 operations in 1 sequence,"), "{stdout}");
     }
     for sequence in fs::read_dir(SEQUENCES).expect("sequences") {
         let file = sequence.expect("a file").path();

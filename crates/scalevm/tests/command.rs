@@ -175,7 +175,10 @@ fn too_many_tasks_are_warned_of_and_run() {
     let output = output(&arguments);
     assert_eq!(output.status.code(), Some(0));
     let warning = text(&output.stderr);
-    assert!(warning.contains(&format!("{tasks} tasks on ")), "{warning}");
+    assert!(
+        warning.contains(&format!("{tasks} tasks will share ")),
+        "{warning}"
+    );
 }
 
 #[test]

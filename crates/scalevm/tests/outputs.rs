@@ -294,7 +294,9 @@ fn tables_are_markdown_or_values_for_other_programs() {
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(
         rows[0],
-        ["on", "tasks", "median", "low–high", "per task", "speedup"]
+        [
+            "on", "tasks", "median", "low", "high", "per task", "speedup"
+        ]
     );
     assert_eq!((rows.len(), rows[2][1]), (3, "2"), "{csv}");
     assert!(

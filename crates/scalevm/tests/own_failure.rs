@@ -292,33 +292,28 @@ fn an_interrupted_run_prints_its_average() {
 #[test]
 fn what_counts_nothing_or_backwards_was_not_measured() {
     let place = Place::new("counts");
-    for (name, body, why) in [
-        (
-            "nothing",
-            "getppid();",
-            "counts: no task has counted anything in ",
-        ),
+    let down = "(*(volatile unsigned long long *)iterations)--; usleep(1000);";
+    let nothing = "counts: no task has counted anything in ";
+    let backwards = "counts: task 0: its count has gone back, from ";
+    for (name, from, body, samples, why) in [
+        ("nothing", "", "getppid();", "-s 2 --warmup 1", nothing),
         (
             "backwards",
-            "(*(volatile unsigned long long *)iterations)--; usleep(1000);",
-            "counts: task 0: its count has gone back, from ",
+            "*iterations = 1000000000;",
+            down,
+            "-s 2 --warmup 1",
+            backwards,
         ),
+        // There is no second sample that would have less than the first.
+        ("below-zero", "", down, "-s 1 --warmup 0", backwards),
     ] {
         let text = format!(
-            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) {{ *iterations = 1000000000; usleep(10000); for (;;) {{ {body} }} }}\n"
+            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) {{ {from} usleep(10000); for (;;) {{ {body} }} }}\n"
         );
-        let text = match name {
-            "nothing" => text.replace("*iterations = 1000000000;", ""),
-            _ => text,
-        };
         let folder = place.file(name);
         std::fs::create_dir(&folder).expect("a folder");
         let file = place.source(&format!("{name}/counts.c"), &text);
-        let errors = place.failure(
-            &format!("run {file} -s 2 --duration 0.05 --warmup 1"),
-            &[],
-            4,
-        );
+        let errors = place.failure(&format!("run {file} {samples} --duration 0.05"), &[], 4);
         let last = errors.lines().last().unwrap_or_default();
         assert!(last.starts_with(&format!("scalevm: {why}")), "{errors}");
     }

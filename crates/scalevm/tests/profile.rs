@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::Value;
 use std::process::Command;
-use support::command::{json, text};
+use support::command::{failure, json, text};
 use support::place::Place;
 
 /// Waits in the kernel for a lock of its own.
@@ -314,6 +314,26 @@ fn bad_profiles_are_named() {
     }
     let errors = place.failure("profile", &[], 2);
     assert!(errors.contains("--diff <BEFORE> <AFTER>"), "{errors}");
+}
+
+#[test]
+fn what_a_simulated_profile_has_no_use_for_is_refused() {
+    for option in [
+        "--seeds 2",
+        "--samples 2",
+        "--warmup 1",
+        "--frequency 99",
+        "--ring 64",
+    ] {
+        let line = format!("profile mmap1 --machine arm64-16 --duration 0.001 {option}");
+        let errors = failure(&line, 2);
+        let (name, _) = option.split_once(' ').expect("a value");
+        let expected = format!("scalevm: {name}");
+        assert!(
+            errors.starts_with(&expected) && errors.lines().count() == 1,
+            "{errors}"
+        );
+    }
 }
 
 #[test]

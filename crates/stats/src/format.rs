@@ -1,4 +1,6 @@
-//! Numbers as text: C's `%g`, and metric prefixes.
+//! Numbers as text: C's `%g`, metric prefixes, and how many of what.
+
+use std::fmt::Display;
 
 /// `value` as C's `printf("%.{precision}g")` prints it: `precision` significant digits, no trailing zeros, an exponent
 /// when it is below -4 or not below the precision. ministat's figures have this form.
@@ -35,6 +37,12 @@ pub fn metric(value: f64) -> String {
     format!("{}{prefix}", general(rounded / unit, 4))
 }
 
+/// `1 run`, `2 runs`: of what has a plural in -s.
+pub fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let ending = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
 fn without_trailing_zeros(text: &str) -> &str {
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.')
@@ -46,6 +54,12 @@ fn without_trailing_zeros(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_has_no_plural() {
+        let all = [0_u64, 1, 2].map(|number| count(number, "task"));
+        assert_eq!(all, ["0 tasks", "1 task", "2 tasks"]);
+    }
 
     #[test]
     fn general_is_c_printf() {

@@ -29,6 +29,6 @@ pub mod usl;
 pub mod verdict;
 
 pub use exit::Exit;
-pub use format::{general, metric};
+pub use format::{count, general, metric};
 pub use input::{InputError, for_each_line, from_json};
 pub use time::{Time, TimeError};

@@ -49,9 +49,29 @@ impl Reading {
         }
     }
 
-    /// The first task whose count is less than it was in `earlier`.
+    /// The first task whose count is less than it was in `earlier`. One that counts down from 0 ends up near 2⁶⁴:
+    /// no task counts 2⁶³ between two readings.
     pub fn backwards(&self, earlier: &Reading) -> Option<usize> {
+        const MOST: u64 = i64::MAX as u64;
         let mut pairs = self.counts.iter().zip(&earlier.counts);
-        pairs.position(|(now, then)| now < then)
+        pairs.position(|(now, then)| now.checked_sub(*then).is_none_or(|more| more > MOST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_below_zero_has_gone_back() {
+        let reading = |counts: [u64; 2]| Reading {
+            counts: counts.into(),
+            at: Duration::ZERO,
+            within: Duration::ZERO,
+        };
+        let earlier = reading([5, 0]);
+        assert_eq!(reading([5, 1 << 60]).backwards(&earlier), None);
+        assert_eq!(reading([4, 0]).backwards(&earlier), Some(0));
+        assert_eq!(reading([5, u64::MAX]).backwards(&earlier), Some(1));
     }
 }

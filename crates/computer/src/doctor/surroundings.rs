@@ -1,6 +1,7 @@
 //! The computer's surroundings, and other users of it.
 
 use super::{Finding, Host};
+use stats::count;
 use std::path::Path;
 
 /// Virtual machine, container, quota, load of others, clock.
@@ -55,7 +56,7 @@ fn quota(host: &Host) -> Finding {
     match numbers[..] {
         [quota, period] if quota < period * host.cpus() as f64 => Finding::change(
             NAME,
-            format!("{:.2} of {} CPUs", quota / period, host.cpus()),
+            format!("{:.2} of {}", quota / period, count(host.cpus(), "CPU")),
             format!("echo max > /{}", quota_file(host)),
         ),
         _ => Finding::ok(NAME, limit),
@@ -83,8 +84,10 @@ fn load(host: &Host) -> Finding {
         return Finding::ok(NAME, host.unknown("load_before"));
     };
     let found = format!(
-        "{:.2} of {} CPUs used by others, {:.2} stolen by the host",
-        load.foreign, load.cpus, load.steal
+        "{:.2} of {} used by others, {:.2} stolen by the host",
+        load.foreign,
+        count(load.cpus, "CPU"),
+        load.steal
     );
     match (load.quiet(), load.foreign >= load.steal) {
         (true, _) => Finding::ok(NAME, found),

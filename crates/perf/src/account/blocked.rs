@@ -6,6 +6,8 @@ use std::collections::HashMap;
 
 /// The bits of a thread state that mean it does not want to run. The bit above them means it was preempted.
 const NOT_RUNNABLE: i64 = 0xff;
+/// A thread state without any of them.
+pub(crate) const WANTS_TO_RUN: i64 = 0;
 
 /// Threads off CPU, by their number in the root pid namespace: the only one by which the kernel names the
 /// next thread.

@@ -9,7 +9,7 @@ pub(crate) use stacks::{Frame, Interner, Stack};
 use crate::event::{Chain, Event, Stamped, Thread};
 use crate::tasks::{Family, Files};
 use crate::unwind::Word;
-use blocked::{Blocked, Slept, is_asleep};
+use blocked::{Blocked, Slept, WANTS_TO_RUN, is_asleep};
 use std::collections::HashMap;
 use waits::{Waited, Waits};
 
@@ -71,6 +71,9 @@ pub(crate) struct Account {
     pub files: Files,
     pub stacks: Interner,
     pub totals: Totals,
+    /// Whether switches are seen, by the numbers that births have: then so is how long a new thread waits for
+    /// its first turn on a CPU.
+    pub sees_first_turns: bool,
     waits: Waits,
     blocked: Blocked,
     /// The watched threads that are alive, and since when.
@@ -141,9 +144,7 @@ impl Account {
             Event::Throttled => self.totals.throttled += 1,
             Event::Fork { child, .. } => {
                 self.family.follow(&event, &mut self.files);
-                if self.family.watched(child).is_some() {
-                    self.living.insert(child.tid, time.max(self.began));
-                }
+                self.born(child, time.max(self.began));
             }
             Event::Exit { thread } => {
                 let left = self.waits.exit(thread.tid);
@@ -167,6 +168,20 @@ impl Account {
         }
         for (_, since) in self.living.drain() {
             self.totals.lived += time.saturating_sub(since);
+        }
+    }
+
+    /// A thread begins, and wants to run.
+    fn born(&mut self, child: Thread, time: u64) {
+        let Some(process) = self.family.watched(child) else {
+            return;
+        };
+        self.living.insert(child.tid, time);
+        if self.sees_first_turns {
+            let nowhere = self.stacks.intern(process, &self.files, Chain::default());
+            let number = child.tid.into();
+            self.blocked
+                .off(number, child.tid, WANTS_TO_RUN, (nowhere, None), time);
         }
     }
 

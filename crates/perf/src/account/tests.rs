@@ -336,3 +336,34 @@ fn the_lives_of_threads_are_added_up() {
     account.close(100);
     assert_eq!(account.totals.lived, 100 + (30 - 10) + (100 - 40));
 }
+
+#[test]
+fn a_new_thread_waits_for_its_first_turn() {
+    let child = Thread { pid: 20, tid: 20 };
+    let fork = Event::Fork {
+        child,
+        parent: numbered(11),
+    };
+    let turn = Event::Switch {
+        thread: Thread { pid: 5, tid: 5 },
+        prev: 5,
+        state: 0,
+        next: 20,
+        chain: chain(1),
+    };
+    let waited = |sees_first_turns| {
+        let mut account = account();
+        account.sees_first_turns = sees_first_turns;
+        let events = [fork.clone(), turn.clone(), Event::Exit { thread: child }];
+        for (index, event) in events.into_iter().enumerate() {
+            let time = 10 * (index as u64 + 1);
+            account.take(Stamped { time, event });
+        }
+        account.close(100);
+        assert_eq!(account.totals.unpaired, 0);
+        Vec::from_iter(account.totals.preempted.into_values())
+    };
+    assert_eq!(waited(true), [tally(1, 10, 10)]);
+    // Where a switch names threads by other numbers than a birth does, it would never end.
+    assert!(waited(false).is_empty());
+}

@@ -6,4 +6,4 @@ mod scan;
 
 pub(crate) use family::{Family, Process};
 pub(crate) use image::{Files, Image, Place, is_system};
-pub(crate) use scan::threads;
+pub(crate) use scan::{numbers_are_the_kernels, threads};

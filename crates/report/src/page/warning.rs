@@ -5,6 +5,7 @@ use super::machine::Machines;
 use super::name::{described, mode_count, system};
 use crate::Source;
 use profile::Profile;
+use stats::count;
 use stats::environment::Load;
 use stats::record::{Record, Run};
 
@@ -51,8 +52,10 @@ fn load(source: &Source, file: &str) -> Option<String> {
     let loud = loads.flatten().filter(|load| !load.quiet());
     let worst = loud.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
     Some(format!(
-        "{file}: around a run, other processes used {:.2} and the hypervisor took {:.2} of {} CPUs: the machine was not quiet.",
-        worst.foreign, worst.steal, worst.cpus
+        "{file}: around a run, other processes used {:.2} and the hypervisor took {:.2} of {}: the machine was not quiet.",
+        worst.foreign,
+        worst.steal,
+        count(worst.cpus, "CPU")
     ))
 }
 
@@ -86,7 +89,8 @@ fn crowded(source: &Source, file: &str) -> Option<String> {
         Record::Sample(_) => None,
     };
     let (tasks, cpus) = source.records.iter().filter_map(crowded).max()?;
-    Some(format!("{file}: up to {tasks} tasks shared {cpus} CPUs."))
+    let cpus = count(cpus, "CPU");
+    Some(format!("{file}: up to {tasks} tasks shared {cpus}."))
 }
 
 fn cut_short(source: &Source, file: &str) -> Vec<String> {

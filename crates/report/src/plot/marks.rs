@@ -3,7 +3,7 @@
 use super::axis::{Axis, round};
 use crate::page::{Dot, Series};
 use maud::{Markup, html};
-use stats::metric;
+use stats::{count, metric};
 
 /// Steps of a fitted curve.
 const STEPS: usize = 64;
@@ -64,14 +64,11 @@ fn describe(series: &Series, dot: &Dot) -> String {
     let band = dot.band.map_or(String::new(), |(low, high)| {
         format!(" ({} to {})", metric(low), metric(high))
     });
-    format!("{name}, {}: {}{band}", count(*tasks), metric(dot.rate))
-}
-
-fn count(tasks: u32) -> String {
-    match tasks {
-        1 => "1 task".into(),
-        _ => format!("{tasks} tasks"),
-    }
+    format!(
+        "{name}, {}: {}{band}",
+        count(*tasks, "task"),
+        metric(dot.rate)
+    )
 }
 
 /// A circle, a square, a triangle or a diamond.
@@ -111,7 +108,7 @@ pub fn features(series: &Series, x: &Axis, y: &Axis) -> Markup {
     html! {
         @for (what, point) in all.into_iter().filter_map(|(what, point)| Some((what, point?))) {
             circle class=(what) cx=(round(x.at(f64::from(point.cpus)))) cy=(round(y.at(point.throughput))) r="8" {
-                title { (series.name) ": " (what) " at " (count(point.cpus)) ", " (metric(point.throughput)) }
+                title { (series.name) ": " (what) " at " (count(point.cpus, "task")) ", " (metric(point.throughput)) }
             }
         }
     }

@@ -21,8 +21,6 @@ their own. On hosted and sim our own lock profile, and the simulator's accounts,
 
 /// KiB of a page, as rings count them.
 const PAGE: u32 = 4;
-/// KiB of a ring, if nothing else is said.
-const RING: u32 = PAGE * perf::Options::DEFAULT_RING;
 
 /// `profile`.
 #[derive(Args)]
@@ -36,12 +34,13 @@ pub struct ProfileArgs {
     /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Samples of busy CPUs a second
-    #[arg(long, value_name = "HZ", default_value_t = perf::Options::default().frequency, value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    pub frequency: u32,
+    /// Samples of busy CPUs a second [default: 997]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub frequency: Option<u32>,
     /// KiB of the kernel's ring for each CPU, rounded up to a power of two; events that find no room in it are lost
-    #[arg(long, value_name = "KIB", default_value_t = RING, value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
-    pub ring: u32,
+    /// [default: 2048]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
+    pub ring: Option<u32>,
     /// Compare two profiles: directories that `profile` has written, or files of its JSON
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
@@ -57,10 +56,12 @@ pub struct ProfileArgs {
 impl ProfileArgs {
     /// The options of the recording.
     pub fn options(&self) -> perf::Options {
+        let default = perf::Options::default();
+        let pages = |ring: u32| ring.div_ceil(PAGE) as usize;
         perf::Options {
-            frequency: self.frequency,
-            ring_pages: self.ring.div_ceil(PAGE) as usize,
-            ..perf::Options::default()
+            frequency: self.frequency.unwrap_or(default.frequency),
+            ring_pages: self.ring.map_or(default.ring_pages, pages),
+            ..default
         }
     }
 
@@ -99,7 +100,9 @@ mod tests {
                 _ => None,
             }
         };
-        assert_eq!(pages(""), Some(perf::Options::default().ring_pages));
+        // As the help says.
+        assert_eq!(pages(""), Some(2048 / 4));
+        assert_eq!(perf::Options::default().frequency, 997);
         assert_eq!(pages("--ring 8192"), Some(2048));
         assert_eq!(pages("--ring 5"), Some(2));
         assert_eq!((pages("--ring 0"), pages("--ring -1")), (None, None));

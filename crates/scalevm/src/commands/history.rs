@@ -5,6 +5,7 @@ use crate::cli::{Export, HistoryArgs};
 use crate::output::{format, history as output};
 use bench::Failure;
 use stats::change;
+use stats::count;
 use stats::export::{Curve, csv};
 use stats::history::{History, Series, gather};
 use stats::store;
@@ -20,7 +21,7 @@ pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
     if history.cut_short > 0 {
         eprintln!(
             "scalevm: {} that did not end left out",
-            runs(history.cut_short)
+            count(history.cut_short, "run")
         );
     }
     select(&mut history, args)?;
@@ -135,11 +136,4 @@ fn export(args: &HistoryArgs, format: Export, mut series: Vec<Series>) -> Result
         Export::Csv => print!("{}", csv(&curve)),
     }
     Ok(())
-}
-
-fn runs(count: usize) -> String {
-    match count {
-        1 => "1 run".into(),
-        _ => format!("{count} runs"),
-    }
 }

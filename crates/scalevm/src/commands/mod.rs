@@ -28,9 +28,9 @@ use bench::own::{self, Opened, Setting};
 use bench::simulated::Simulated;
 use bench::tasks::places;
 use bench::{Body, Failure, Job, On, Plan, System, interrupt, needs_os};
-use stats::Exit;
 use stats::environment::{Environment, LOAD_WINDOW, LoadMeter};
 use stats::record::Subject;
+use stats::{Exit, count};
 use std::path::Path;
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ fn tell_if_crowded(system: &System, plan: &Plan) {
         (None, cpus) => {
             let cpus = cpus.unwrap_or(1) as usize;
             warn_if_crowded(system.on(), cpus);
-            format!("{cpus} threads")
+            count(cpus, "thread")
         }
     };
     eprintln!(
@@ -154,7 +154,8 @@ fn warn_if_crowded(on: On, tasks: usize) {
     };
     let cpus = mask.cpus().len();
     if tasks > cpus {
-        eprintln!("scalevm: warning: {tasks} tasks on {cpus} CPUs will share them");
+        let cpus = count(cpus, "CPU");
+        eprintln!("scalevm: warning: {tasks} tasks will share {cpus}");
     }
 }
 
@@ -173,8 +174,10 @@ fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
     };
     if let Some(load) = load.filter(|load| !load.quiet()) {
         eprintln!(
-            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {} CPUs: figures will be noisy (see `scalevm doctor`)",
-            load.foreign, load.steal, load.cpus
+            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {}: figures will be noisy (see `scalevm doctor`)",
+            load.foreign,
+            load.steal,
+            count(load.cpus, "CPU")
         );
     }
 }

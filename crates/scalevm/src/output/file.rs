@@ -14,13 +14,12 @@ use std::path::{Path, PathBuf};
 /// As many links as the kernel follows.
 const LINKS: usize = 40;
 
-/// Fails as [`write()`] would, as far as can be told without writing: a measurement that takes long
-/// checks first.
+/// Fails as [`write()`] would, as far as can be told beforehand: a measurement that takes long asks first.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let checked = target(path).and_then(|target| match fs::metadata(&target) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => accessible(&target, libc::W_OK),
-        Err(_) => accessible(parent(&target), libc::W_OK | libc::X_OK),
+        Err(_) => takes_files(parent(&target)),
     });
     checked.map_err(Failure::file(path))
 }
@@ -33,7 +32,7 @@ pub fn check_directory(path: &Path) -> Result<(), Failure> {
     }
     let checked = match fs::metadata(nearest) {
         Ok(found) if !found.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
-        Ok(_) => accessible(nearest, libc::W_OK | libc::X_OK),
+        Ok(_) => takes_files(nearest),
         Err(error) => Err(error),
     };
     checked.map_err(Failure::file(path))
@@ -119,6 +118,13 @@ fn parent(path: &Path) -> &Path {
         true => Path::new("."),
         false => parent,
     }
+}
+
+/// Fails if no file can be made in `directory`. Rights alone do not tell: root has them in `/proc` too.
+fn takes_files(directory: &Path) -> io::Result<()> {
+    let probe = directory.join(format!(".scalevm-{}.part", std::process::id()));
+    File::create_new(&probe)?;
+    fs::remove_file(&probe)
 }
 
 fn accessible(path: &Path, how: i32) -> io::Result<()> {
@@ -219,6 +225,8 @@ mod tests {
         check_directory(&folder.path().join("new/and/deeper")).expect("it can be made");
         assert!(check_directory(&file.join("below")).is_err());
         assert!(check_directory(&file).is_err());
+        let no_file = Path::new("/proc/no-file-of-ours");
+        assert!(check(no_file).is_err() && check_directory(no_file).is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 }

@@ -83,11 +83,22 @@ pub fn print_of(what: &str, table: &Table) {
     print(&wider);
 }
 
-/// By RFC 4180, but for the line ends.
+/// By RFC 4180, but for the line ends. A range becomes two columns, its ends, and what is not known an empty cell.
 fn csv(table: &Table) -> String {
+    const DASH: &str = "–";
+    let texts = |row: &Row| Vec::from_iter(row.cell_iter().map(|cell| cell.content()));
+    let header = table.header().map(texts).unwrap_or_default();
     let line = |row: &Row| {
-        let cells = row.cell_iter().map(|cell| quoted(cell.content().trim()));
-        cells.collect::<Vec<_>>().join(",") + "\n"
+        let mut cells = Vec::new();
+        for (index, text) in texts(row).iter().enumerate() {
+            let is_range = header.get(index).is_some_and(|name| name.contains(DASH));
+            match text.split_once(DASH).filter(|_| is_range) {
+                Some((low, high)) => cells.extend([quoted(low.trim()), quoted(high.trim())]),
+                None if text == DASH => cells.push(String::new()),
+                None => cells.push(quoted(text.trim())),
+            }
+        }
+        cells.join(",") + "\n"
     };
     table
         .header()
@@ -115,5 +126,14 @@ mod tests {
         table.add_row(["x, y", "say \"no\""]);
         table.add_row(["1", ""]);
         assert_eq!(csv(&table), "a,b\n\"x, y\",\"say \"\"no\"\"\"\n1,\n");
+    }
+
+    #[test]
+    fn both_ends_of_a_range_are_numbers() {
+        let mut table = Table::new();
+        table.set_header(["low–high", "speedup"]);
+        table.add_row(["1–2.5", "–"]);
+        table.add_row(["–", "1–2"]);
+        assert_eq!(csv(&table), "low,high,speedup\n1,2.5,\n,,1–2\n");
     }
 }

@@ -9,6 +9,7 @@ use bench::tasks::places::{self, Affinity};
 use bench::{Failure, Mode};
 use lockbench::registry::ROWS;
 use lockbench::{Row, measure, turns};
+use stats::count;
 use std::time::Duration;
 
 /// Default numbers of threads.
@@ -63,9 +64,9 @@ fn hosted(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
         }
     } else {
         println!(
-            "ns: one thread, nothing inside; ×n: operations a second of n threads on {} CPUs, \
+            "ns: one thread, nothing inside; ×n: operations a second of n threads on {}, \
              two writes inside",
-            places.len()
+            count(places.len(), "CPU")
         );
         format::print(&table::locks(&figures, &counts));
     }

@@ -10,6 +10,7 @@ use bench::{Failure, interrupt};
 use lockbench::Row;
 use lockbench::simulated;
 use sim::profile::Profile;
+use stats::count;
 use std::ops::Range;
 
 /// Default number of runs of each point.
@@ -77,7 +78,7 @@ fn measure(
             if interrupt::pending().is_some() {
                 break;
             }
-            progress.point(&format!("{}, {cpus} CPUs", row.name));
+            progress.point(&format!("{}, {}", row.name, count(cpus, "CPU")));
             let point = simulated::curve(profile, row, &[cpus], seeds)?;
             one.points.extend(point);
             progress.step();
@@ -90,11 +91,11 @@ fn measure(
 
 fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: &Range<u64>) {
     println!(
-        "simulated {}, {} CPUs: million operations a second of n CPUs, median of {} seeds \
+        "simulated {}, {}: million operations a second of n CPUs, median of {} \
          and range; ns: one CPU, nothing inside",
         profile.name,
-        profile.cpus(),
-        seeds.end - seeds.start
+        count(profile.cpus(), "CPU"),
+        count(seeds.end - seeds.start, "seed")
     );
     format::print(&table(figures, counts));
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();

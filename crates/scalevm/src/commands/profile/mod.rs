@@ -3,7 +3,7 @@
 mod difference;
 pub mod files;
 
-use crate::cli::{CommonArgs, ProfileArgs, WorkloadArgs};
+use crate::cli::{ProfileArgs, WorkloadArgs};
 use crate::output::{file, format, json, profile, progress};
 use bench::profiling::Subject;
 use bench::{Failure, On, Plan};
@@ -26,7 +26,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let common = &args.common;
     let on = super::on(common, args.vm.is_some())?;
     if on == On::Sim {
-        one_window(common)?;
+        one_window(args)?;
     }
     let system = super::system(on, args.vm, common)?;
     super::prepare()?;
@@ -71,8 +71,18 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// Refuses options that ask for more than one window of a simulated machine.
-fn one_window(common: &CommonArgs) -> Result<(), Failure> {
+/// Refuses options of a kernel's profile, and those that ask for more than one window of a simulated machine.
+fn one_window(args: &ProfileArgs) -> Result<(), Failure> {
+    let common = &args.common;
+    let kernels = [
+        ("--frequency", args.frequency.is_some()),
+        ("--ring", args.ring.is_some()),
+    ];
+    if let Some((option, _)) = kernels.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::Unavailable(format!(
+            "{option} is about this computer's kernel, which has no part in a simulated machine"
+        )));
+    }
     let more = |count: Option<u32>| count.is_some_and(|count| count != 1);
     let all = [
         ("--seeds", more(common.sim.seeds)),

@@ -3,6 +3,7 @@
 use checks::Frame;
 use checks::conflicts::{Compared, Conflict, Examined, Group, Pair, Results, Use};
 use serde_json::{Value, json};
+use stats::count;
 use std::collections::BTreeSet;
 
 /// Prints it all; each conflict only if it is wanted in full.
@@ -27,7 +28,12 @@ fn print_text(results: &Results, in_full: bool) {
         tasks.0
     );
     for (line, pairs) in results.lines() {
-        println!("  {pairs:>4} pairs meet in {line}");
+        let meet = if pairs == 1 {
+            "pair meets"
+        } else {
+            "pairs meet"
+        };
+        println!("  {pairs:>4} {meet} in {line}");
     }
     if in_full {
         print_known(results);
@@ -151,8 +157,8 @@ fn print_pair(result: &Examined) {
 }
 
 fn print_use(used: &Use) {
-    let (name, reads, writes) = (used.operation.name(), used.reads, used.writes);
-    println!("      {name}: {reads} reads, {writes} writes");
+    let (reads, writes) = (count(used.reads, "read"), count(used.writes, "write"));
+    println!("      {}: {reads}, {writes}", used.operation.name());
     for Frame { function, place } in &used.sites {
         println!("        {function}  {place}");
     }

@@ -2,6 +2,7 @@
 
 use checks::races::{Failure, Found};
 use serde_json::json;
+use stats::count;
 use std::time::Instant;
 
 /// One scenario's result.
@@ -63,15 +64,20 @@ impl Report {
                 "failed": self.failed_rows, "good": good, "seconds": seconds,
             });
             println!("{line}");
-        } else if self.planted {
+            return good;
+        }
+        let runs = count(runs, "run");
+        if self.planted {
             let found = self.failed_rows;
-            println!("{found} of {rows} planted bugs found; {runs} runs in {seconds:.1} s");
+            let bugs = count(rows, "planted bug");
+            println!("{found} of {bugs} found; {runs} in {seconds:.1} s");
         } else {
             let failed = match self.failed_rows {
                 0 => "none failed".into(),
                 failed => format!("{failed} FAILED"),
             };
-            println!("{rows} scenarios, {failed}; {runs} runs in {seconds:.1} s");
+            let scenarios = count(rows, "scenario");
+            println!("{scenarios}, {failed}; {runs} in {seconds:.1} s");
         }
         good
     }
@@ -87,9 +93,9 @@ impl Report {
                     row.about
                 )
             }
-            (true, None) => format!("NOT FOUND in {runs} runs: {}", row.about),
-            (false, Some(_)) => format!("{runs} runs, {failed} FAILED"),
-            (false, None) => format!("{runs} runs"),
+            (true, None) => format!("NOT FOUND in {}: {}", count(runs, "run"), row.about),
+            (false, Some(_)) => format!("{}, {failed} FAILED", count(runs, "run")),
+            (false, None) => count(runs, "run"),
         };
         println!("{name:<32} {result}");
         if let Some((seed, Failure { machine, what, .. })) = row.found.failures.first_key_value() {

@@ -3,6 +3,7 @@
 use oracle::System;
 use oracle::check::{Divergence, Played};
 use serde_json::{Value, json};
+use stats::count;
 use std::time::Instant;
 
 /// Prints differences as they are found, and sums up.
@@ -104,9 +105,10 @@ impl Report {
         }
         let systems = self.systems.join(", ");
         let result = if differs { "DIFFER" } else { "agree" };
-        let sequences = self.sequences;
+        let operations = count(compared, "operation");
+        let sequences = count(self.sequences, "sequence");
         println!(
-            "{systems} {result}: {compared} operations in {sequences} sequences, \
+            "{systems} {result}: {operations} in {sequences}, \
              {left_out} left out, {refused} refused; {seconds:.1} s"
         );
         for (system, lack) in &self.lacks {
@@ -150,6 +152,6 @@ pub fn planted_summary(json: bool, searched: usize, found: usize) {
             json!({"record": "summary", "planted": true, "rows": searched, "failed": found,
                 "good": searched == found})
         ),
-        false => println!("{found} of {searched} planted bugs found"),
+        false => println!("{found} of {} found", count(searched, "planted bug")),
     }
 }
