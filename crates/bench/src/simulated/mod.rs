@@ -365,6 +365,23 @@ mod tests {
         assert!(off < 0.7, "{off} off CPUs");
     }
 
+    /// Tasks that take their spaces down, and CPUs that have nothing to do meanwhile, are in no account.
+    #[test]
+    fn accounts_end_with_the_work() {
+        let target = four_cpus(Preset::Linux2639);
+        let exim = plan("exim", 8, Some(16));
+        let seen = target
+            .watch(&exim, Duration::from_millis(1), 1_000)
+            .expect("runs");
+        let real = seen.times.expect("its end").real.as_nanos() as f64;
+        let all: u64 = seen.samples.iter().map(|one| one.nanoseconds).sum();
+        let share = all as f64 / (8.0 * real);
+        // A task that has done its last message before others has no time any more.
+        assert!((0.7..1.05).contains(&share), "{share} of the tasks' time");
+        let own = seen.attribution.own;
+        assert!((0.0..1.0).contains(&own), "{own} is work");
+    }
+
     /// A thread that has finished a job takes the next that has not begun.
     #[test]
     fn jobs_are_dealt_out_as_they_end() {

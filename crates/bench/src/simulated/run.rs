@@ -8,6 +8,7 @@ use machine::{Job, Topology};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sync::obm::{SlowPaths, slow_paths};
@@ -25,6 +26,11 @@ const MOST_WARM_UPS: u64 = 16;
 const FIRST: u64 = 2;
 /// Simulated time between two checks whether a run is over.
 const STEP: u64 = 10_000_000;
+/// The part of the time so far that passes between two looks whether all tasks have done their work: the accounts
+/// of a watched run take so much of the teardown at most.
+const LOOK: u64 = 64;
+/// That time, at least.
+const SHORTEST_LOOK: u64 = 10_000;
 /// Simulated time after which a run is given up.
 const LIMIT: u64 = 60_000_000_000;
 
@@ -58,6 +64,8 @@ pub struct Run {
     counters: Arc<Counters>,
     /// If the plan has an end.
     ledgers: Option<Ledgers>,
+    /// Tasks that have work left. A task that has none takes its space down.
+    working: Arc<AtomicUsize>,
     errors: Arc<Mutex<Option<(usize, Error)>>>,
 }
 
@@ -94,6 +102,7 @@ impl Run {
             machine,
             counters: Arc::new(counters),
             ledgers: plan.count.map(|_| Ledger::of_tasks(plan.tasks)),
+            working: Arc::new(AtomicUsize::new(plan.tasks)),
             errors: Arc::default(),
         };
         let (maker, plan) = (run.machine.clone(), *plan);
@@ -120,6 +129,7 @@ impl Run {
         common: Common<Sim, P>,
     ) -> Job {
         let (counters, errors) = (self.counters.clone(), self.errors.clone());
+        let working = self.working.clone();
         let is_last = task + 1 == self.counters.tasks.len();
         let account = Account {
             task,
@@ -128,11 +138,10 @@ impl Run {
         };
         Box::new(move || {
             let run = || {
-                work.run(
-                    is_last,
-                    &mut common.task(&vm, account)?,
-                    &counters.tasks[task],
-                )
+                let mut system = common.task(&vm, account)?;
+                let result = work.run(is_last, &mut system, &counters.tasks[task]);
+                working.fetch_sub(1, Relaxed);
+                result
             };
             if let Err(error) = run() {
                 let mut first = errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,6 +163,17 @@ impl Run {
         let ledgers = self.ledgers.as_ref()?;
         let real = Ledger::end(ledgers).saturating_sub(began);
         Some(Ledger::times(ledgers, Duration::from_nanos(real)))
+    }
+
+    /// Runs until all tasks have done their work, or little longer.
+    fn work(&mut self) -> Result<(), Failure> {
+        let began = self.machine.time();
+        while self.working.load(Relaxed) > 0 {
+            interrupt::check()?;
+            let now = self.machine.time();
+            self.run_to(now + ((now - began) / LOOK).max(SHORTEST_LOOK))?;
+        }
+        Ok(())
     }
 
     /// Runs until `is_over`.
@@ -185,12 +205,9 @@ impl Run {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
-        let (from, to) = match self.ledgers {
-            Some(_) => (self.machine.time(), LIMIT),
-            None => {
-                let from = self.warm_up(span)?;
-                (from, from + span)
-            }
+        let from = match self.ledgers {
+            Some(_) => self.machine.time(),
+            None => self.warm_up(span)?,
         };
         self.machine.clear_accounts();
         let locks = profile::of(self.machine.own_anchor());
@@ -202,19 +219,30 @@ impl Run {
             self.machine.sample(period);
         }
         let before = self.counts().iter().sum::<u64>();
-        let outcome = self.run_to(to);
+        let outcome = match self.ledgers {
+            Some(_) => self.work(),
+            None => self.run_to(from + span),
+        };
         let locks = profile::of(self.machine.own_anchor());
         locks.stop();
         outcome?;
         let rows = locks.report();
+        let lasted = match self.ledgers {
+            Some(_) => self.machine.time() - from,
+            None => span,
+        };
+        let attribution = Attribution::of(&self.machine, &rows, self.counters.tasks.len(), lasted);
+        let samples = self.machine.sampled();
+        if self.ledgers.is_some() {
+            self.run_to(LIMIT)?;
+        }
         let times = self.times(from);
-        let lasted = times.map_or(span, |times| times.real.as_nanos() as u64);
         Ok(Seen {
             done: self.counts().iter().sum::<u64>() - before,
             times,
-            attribution: Attribution::of(&self.machine, &rows, self.counters.tasks.len(), lasted),
+            attribution,
             rows,
-            samples: self.machine.sampled(),
+            samples,
             // The machine's own count, and no task is left.
             slow_paths: times.map(|_| self.machine.on_cpu(0, slow_paths::<Sim>)),
         })
