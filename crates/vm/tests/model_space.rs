@@ -35,6 +35,8 @@ struct World {
     cut: <Checked as Atomics>::AtomicU64,
     /// A private page that is held.
     held: Mutex<Option<Hold<Checked, Best>>>,
+    /// Its first word, as a look for stores left it.
+    seen: <Checked as Atomics>::AtomicU64,
 }
 
 impl World {
@@ -53,6 +55,7 @@ impl World {
             object,
             cut: Atomic::new(0),
             held: Mutex::new(None),
+            seen: Atomic::new(0),
         }
     }
 
@@ -65,6 +68,13 @@ impl World {
     fn fill(&self, at: usize) {
         self.map(at);
         self.space.store(at, OURS).expect("store");
+    }
+
+    /// As [`World::fill`], and holds the page.
+    fn fill_held(&self, at: usize) {
+        self.fill(at);
+        let frame = self.space.pmap().lookup(at).expect("a page");
+        *self.held.lock().unwrap() = self.vm.hold(frame);
     }
 
     fn has(&self, at: usize) {
@@ -498,11 +508,7 @@ fn an_eviction_waits_for_the_flush_of_an_unmap() {
 fn a_removal_waits_for_the_flush_of_an_unmap() {
     model(
         2,
-        |world| {
-            world.fill(HERE);
-            let frame = world.space.pmap().lookup(HERE).expect("a page");
-            *world.held.lock().unwrap() = world.vm.hold(frame);
-        },
+        |world| world.fill_held(HERE),
         [
             |world| {
                 let hold = world.held.lock().unwrap().take().expect("held");
@@ -523,6 +529,46 @@ fn a_removal_waits_for_the_flush_of_an_unmap() {
             },
         ],
         |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// The same for stores: one by a translation on its way out marks nothing, so it must come before the look ends.
+#[test]
+fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
+    model(
+        2,
+        |world| world.fill_held(HERE),
+        [
+            |world| {
+                let hold = world.held.lock().unwrap().take().expect("held");
+                Checked::relax(0);
+                world.vm.test_modified(&hold);
+                let found = world.machine.word(hold.frame(), 0);
+                world
+                    .seen
+                    .store(found.load(Ordering::Relaxed), Ordering::Relaxed);
+                *world.held.lock().unwrap() = Some(hold);
+            },
+            |world| {
+                Checked::relax(0);
+                world.space.unmap(page(HERE)).expect("unmap");
+            },
+            |world| {
+                world.space.activate();
+                let _ = world.machine.store(HERE, OURS + 1);
+                Checked::relax(0);
+                let _ = world.machine.store(HERE, OURS + 2);
+            },
+        ],
+        |world| {
+            let hold = world.held.lock().unwrap().take().expect("held");
+            let found = world.machine.word(hold.frame(), 0);
+            let is_seen = found.load(Ordering::Relaxed) == world.seen.load(Ordering::Relaxed);
+            assert!(
+                is_seen || world.vm.test_modified(&hold),
+                "a store is missed"
+            );
+        },
     )();
 }
 
