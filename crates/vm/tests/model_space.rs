@@ -536,7 +536,7 @@ fn a_removal_waits_for_the_flush_of_an_unmap() {
 #[test]
 fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
     model(
-        2,
+        1,
         |world| world.fill_held(HERE),
         [
             |world| {
