@@ -135,7 +135,10 @@ fn pages_say_what_the_command_prints() {
     }
     let wrong = wrong.join("\n");
     assert!(wrong.is_empty(), "{wrong}\n`PAGES=write` corrects it");
-    assert!(checked >= 5 || !only.is_empty(), "only {checked} places are held");
+    assert!(
+        checked >= 5 || !only.is_empty(),
+        "only {checked} places are held"
+    );
 }
 
 #[test]
