@@ -12,6 +12,7 @@ mod pv;
 mod stress;
 mod superpages;
 mod swap;
+mod truncate;
 
 // Their shared parts.
 #[path = "../common/mod.rs"]

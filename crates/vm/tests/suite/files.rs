@@ -151,6 +151,17 @@ fn what_lies_behind_the_end_is_a_bus_error() {
 }
 
 #[test]
+fn bytes_behind_a_new_end_are_zero_at_once() {
+    let vm = plain(1, 16);
+    let (_, object) = file(&vm, 2);
+    let space = space(&vm);
+    let at = map(&space, &object, 2, true) + PAGE_SIZE;
+    store(&space, at + 8, 7);
+    object.set_size(PAGE_SIZE as u64 + 8).expect("set_size");
+    assert_eq!((load(&space, at), load(&space, at + 8)), (1, 0));
+}
+
+#[test]
 fn sync_writes_what_tasks_wrote() {
     let vm = plain(2, 16);
     let (disk, object) = file(&vm, 3);

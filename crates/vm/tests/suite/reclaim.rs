@@ -1,10 +1,10 @@
 //! More memory in use than there is, on hosted memory.
 
-use crate::system::{self, System, active as space};
+use crate::system::{self, System, TestSpace, active as space};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
-use std::sync::Arc;
+use machine::{Frame, PAGE_SIZE, Pager, PagerError, VaRange};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use vm::pager::MemoryPager;
 use vm::{Advice, Error, Options, Prot, Request, Resource, Superpages, Vm};
@@ -129,6 +129,16 @@ fn a_child_inherits_what_is_out() {
 
 #[test]
 fn locked_memory_stays() {
+    stays(false);
+}
+
+/// The child has not locked it, and shares no table by which it might go out.
+#[test]
+fn locked_memory_stays_beside_a_child() {
+    stays(true);
+}
+
+fn stays(forks: bool) {
     let vm = system(2, 4, 8_192);
     let space = space(&vm);
     let locked = space.map(64 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
@@ -139,6 +149,7 @@ fn locked_memory_stays() {
         .collect();
     let refused = space.advise(range, Advice::PageOut);
     assert!(matches!(refused, Err(Error::Invalid { .. })));
+    let _child = forks.then(|| space.fork().expect("fork"));
     let at = space.map(8 * MIB, Prot::READ_WRITE).expect("map");
     for page in 0..8 * MIB / PAGE_SIZE {
         space.store(at + page * PAGE_SIZE, 1).expect("store");
@@ -179,6 +190,75 @@ fn shared_memory_goes_out_and_comes_back() {
     drop((parent, child));
     assert_eq!(used(&vm), 0);
     assert_eq!(vm.frames().free_count(), free);
+}
+
+/// Ends a write to the swap space.
+type End = Box<dyn FnOnce() -> Result<(), PagerError> + Send>;
+
+/// A swap space whose next write has an end of the test's.
+struct Ending {
+    pager: MemoryPager<Hosted>,
+    end: Arc<Mutex<Option<End>>>,
+}
+
+impl Pager<Hosted> for Ending {
+    fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        self.pager.read(machine, first, frames)
+    }
+
+    fn write(
+        &self,
+        machine: &Hosted,
+        first: u64,
+        frames: &[Frame],
+        bytes: usize,
+    ) -> Result<(), PagerError> {
+        self.pager.write(machine, first, frames, bytes)?;
+        let end = self.end.lock().expect("no panic").take();
+        end.map_or(Ok(()), |end| end())
+    }
+}
+
+/// A page of shared memory is stored to (1), goes out (and the write ends as told), and goes out again.
+/// What is in it then.
+fn out_twice(
+    end: impl FnOnce(&TestSpace, VaRange) -> Result<(), PagerError> + Send + 'static,
+) -> u64 {
+    let held = Arc::new(Mutex::new(None));
+    let pager = Ending {
+        pager: MemoryPager::new(),
+        end: held.clone(),
+    };
+    let vm = system::swapping(1, 4, (pager, 64), Superpages::Advised);
+    let space = Arc::new(space(&vm));
+    let request = Request::anonymous(PAGE_SIZE, Prot::READ_WRITE).shared();
+    let page = VaRange::sized(space.map_as(&request).expect("map"), PAGE_SIZE);
+    space.store(page.start, 1).expect("store");
+    let inside = space.clone();
+    let end: End = Box::new(move || end(&inside, page));
+    *held.lock().expect("no panic") = Some(end);
+    for _ in 0..2 {
+        space.advise(page, Advice::PageOut).expect("advise");
+        space.load(page.start).expect("load");
+    }
+    assert!(held.lock().expect("no panic").is_none(), "it was written");
+    space.load(page.start).expect("load")
+}
+
+#[test]
+fn a_store_beside_the_write_is_kept() {
+    let seen = out_twice(|space, page| {
+        space.store(page.start, 2).expect("store");
+        // The mapping goes, and what it knows of the store with it.
+        space.advise(page, Advice::DontNeed).expect("advise");
+        Ok(())
+    });
+    assert_eq!(seen, 2);
+}
+
+#[test]
+fn shared_memory_that_could_not_be_written_is_written_later() {
+    assert_eq!(out_twice(|_, _| Err(PagerError { errno: 5 })), 1);
 }
 
 #[test]
