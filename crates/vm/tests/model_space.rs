@@ -1,144 +1,15 @@
-//! Spaces of the real VM under all interleavings of two or three CPUs: the tree's descent and its
-//! subdivision, activation beside an unmap, protection beside a fork, a private copy or a mapping of an
-//! object's page beside a truncation, and beside an eviction; removal by the reverse map beside an unmap.
+//! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its subdivision,
+//! activation beside an unmap, protection beside a fork, a private copy or a mapping of an object's page beside
+//! a truncation.
+
+mod spaces;
 
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
-use machine::{
-    Atomic, Atomics, Cpus, Execute, Job, Memory, Mmu, Ordering, PAGE_SIZE, Tasks, VaRange,
-};
-use std::sync::{Arc, Mutex};
-use sync::sleepq::{Hashed, SleepQueue};
-use vm::object::{Advice, Object, ObjectRef};
-use vm::{At, Best, Error, Hold, Move, Options, Prot, Request, Space, Vm};
-
-const MIB: usize = 1 << 20;
-/// A page of the slot of level 0 at 1 GiB.
-const HERE: usize = 1 << 30;
-/// A page of its neighbour: 2 MiB on.
-const NEAR: usize = HERE + 2 * MIB;
-/// A page of the slot behind that.
-const BEYOND: usize = NEAR + 2 * MIB;
-/// The content of the pages.
-const OURS: u64 = 7;
-/// The content of another owner's page.
-const THEIRS: u64 = 99;
-
-struct World {
-    machine: Checked,
-    vm: Arc<Vm<Checked, Best>>,
-    space: Space<Checked, Best>,
-    /// A page of a file's, as private mappings see it.
-    object: ObjectRef<Checked, Best>,
-    /// 1 when the page has gone from there.
-    cut: <Checked as Atomics>::AtomicU64,
-    /// A private page that is held.
-    held: Mutex<Option<Hold<Checked, Best>>>,
-    /// Its first word, as a look for stores left it.
-    seen: <Checked as Atomics>::AtomicU64,
-}
-
-impl World {
-    fn new(machine: &Checked) -> World {
-        let options = Options {
-            swap_pages: Some(1 << 20),
-            ..Options::default()
-        };
-        let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
-        let space = Space::new(&vm).expect("a space");
-        let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
-        World {
-            machine: machine.clone(),
-            vm,
-            space,
-            object,
-            cut: Atomic::new(0),
-            held: Mutex::new(None),
-            seen: Atomic::new(0),
-        }
-    }
-
-    fn map(&self, at: usize) {
-        let mapped = self.space.map_fixed(page(at), Prot::READ_WRITE);
-        mapped.expect("map");
-    }
-
-    /// Maps a page at `at`, and writes it.
-    fn fill(&self, at: usize) {
-        self.map(at);
-        self.space.store(at, OURS).expect("store");
-    }
-
-    /// As [`World::fill`], and holds the page.
-    fn fill_held(&self, at: usize) {
-        self.fill(at);
-        let frame = self.space.pmap().lookup(at).expect("a page");
-        *self.held.lock().unwrap() = self.vm.hold(frame);
-    }
-
-    fn has(&self, at: usize) {
-        assert_eq!(self.space.load(at), Ok(OURS), "{at:#x}");
-    }
-
-    /// Maps the object's page privately at `at`.
-    fn map_object(&self, at: usize) {
-        let request = Request::object(&self.object, 0, PAGE_SIZE, Prot::READ_WRITE);
-        let request = request.expect("a request").at(At::Fixed(at));
-        self.space.map_as(&request).expect("map");
-    }
-
-    /// Takes a frame for something else: the one that was freed last.
-    fn reuse(&self) {
-        let other = self.vm.new_page().expect("a page");
-        let word = self.machine.word(other.frame(), 0);
-        word.store(THEIRS, Ordering::Relaxed);
-    }
-}
-
-fn page(at: usize) -> VaRange {
-    VaRange::sized(at, PAGE_SIZE)
-}
-
-/// Runs `prepare`, then the jobs at once, then `end`, in each interleaving with at most so many
-/// `preemptions`.
-fn model<const CPUS: usize>(
-    preemptions: usize,
-    prepare: fn(&World),
-    jobs: [fn(&World); CPUS],
-    end: fn(&World),
-) -> impl FnOnce() {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 100_000;
-    move || {
-        builder.check(move || {
-            let machine = Checked::with_memory(jobs.len(), 32);
-            let on_cpu = |job: Job| machine.execute(vec![job]);
-            let made = Arc::new(Mutex::new(None));
-            let (of, into) = (machine.clone(), made.clone());
-            on_cpu(Box::new(move || {
-                let world = World::new(&of);
-                world.space.activate();
-                prepare(&world);
-                *into.lock().unwrap() = Some(Arc::new(world));
-            }));
-            let world = made.lock().unwrap().take().expect("made above");
-            let start = |job: fn(&World)| {
-                let world = world.clone();
-                Box::new(move || job(&world)) as Job
-            };
-            machine.execute(jobs.map(start).into());
-            on_cpu(Box::new(move || {
-                end(&world);
-                let world = Arc::into_inner(world).expect("all have ended");
-                let vm = world.vm.clone();
-                drop(world);
-                assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
-            }));
-        });
-    }
-}
+use machine::{Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, VaRange};
+use spaces::{BEYOND, HERE, MIB, NEAR, OURS, THEIRS, World, model, not_theirs, page};
+use vm::object::Advice;
+use vm::{At, Error, Move, Prot, Request};
 
 /// The slot of level 1 that both lie in is not subdivided yet: one of the CPUs does it.
 fn two_map_in_one_slot(preemptions: usize) -> impl FnOnce() {
@@ -422,11 +293,6 @@ fn a_moved_copy_does_not_stay_behind_the_end() {
     )();
 }
 
-/// A task never finds the frame's next content, by a translation of its own or by a fault.
-fn not_theirs(seen: Result<u64, impl std::fmt::Debug>) {
-    assert!(!matches!(seen, Ok(THEIRS)), "somebody else's");
-}
-
 /// An object's page is mapped, by an entry that no list has, while it goes from the object.
 #[test]
 fn a_mapping_does_not_outlive_its_page() {
@@ -450,124 +316,6 @@ fn a_mapping_does_not_outlive_its_page() {
         |world| {
             let seen = world.space.load(HERE);
             assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
-        },
-    )();
-}
-
-/// Evicts the object's page if it is not mapped.
-fn evict(world: &World) {
-    let frame = world.object.resident(0).expect("no other task takes it");
-    let held = world.vm.page_ref(frame).expect("the object has it");
-    let home = world.vm.home(&held).expect("no other task is busy");
-    if home.evict() {
-        drop(held);
-        world.reuse();
-    }
-}
-
-#[test]
-fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
-    model(
-        2,
-        |world| {
-            // Where the fault sleeps while the eviction has the entry: made here, since the checker does not
-            // see how two CPUs make it at once.
-            Checked::anchor().get_or_init(Hashed::<Checked>::new);
-            world.map_object(HERE);
-            drop(world.object.page(0, Advice::Random).expect("a page"));
-        },
-        [evict, |world| {
-            world.space.activate();
-            assert_eq!(world.space.load(HERE), Ok(0));
-            assert_eq!(world.machine.load(HERE), Ok(0), "it is mapped");
-        }],
-        |world| assert_eq!(world.space.load(HERE), Ok(0)),
-    )();
-}
-
-/// The page is clean, and a translation of it is on its way out.
-#[test]
-fn an_eviction_waits_for_the_flush_of_an_unmap() {
-    model(
-        2,
-        |world| {
-            world.map_object(HERE);
-            assert_eq!(world.space.load(HERE), Ok(0));
-        },
-        [evict, |world| {
-            world.space.activate();
-            not_theirs(world.machine.load(HERE));
-            world.space.unmap(page(HERE)).expect("unmap");
-        }],
-        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
-    )();
-}
-
-/// A private page is found on no list while a third CPU may still use its translation.
-#[test]
-fn a_removal_waits_for_the_flush_of_an_unmap() {
-    model(
-        2,
-        |world| world.fill_held(HERE),
-        [
-            |world| {
-                let hold = world.held.lock().unwrap().take().expect("held");
-                Checked::relax(0);
-                world.vm.remove_all(&hold);
-                let word = world.machine.word(hold.frame(), 0);
-                word.store(THEIRS, Ordering::Relaxed);
-            },
-            |world| {
-                Checked::relax(0);
-                world.space.unmap(page(HERE)).expect("unmap");
-            },
-            |world| {
-                world.space.activate();
-                let _ = world.machine.load(HERE);
-                Checked::relax(0);
-                not_theirs(world.machine.load(HERE));
-            },
-        ],
-        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
-    )();
-}
-
-/// The same for stores: one by a translation on its way out marks nothing, so it must come before the look ends.
-#[test]
-fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
-    model(
-        1,
-        |world| world.fill_held(HERE),
-        [
-            |world| {
-                let hold = world.held.lock().unwrap().take().expect("held");
-                Checked::relax(0);
-                world.vm.test_modified(&hold);
-                let found = world.machine.word(hold.frame(), 0);
-                world
-                    .seen
-                    .store(found.load(Ordering::Relaxed), Ordering::Relaxed);
-                *world.held.lock().unwrap() = Some(hold);
-            },
-            |world| {
-                Checked::relax(0);
-                world.space.unmap(page(HERE)).expect("unmap");
-            },
-            |world| {
-                world.space.activate();
-                let _ = world.machine.store(HERE, OURS + 1);
-                Checked::relax(0);
-                let _ = world.machine.store(HERE, OURS + 2);
-            },
-        ],
-        |world| {
-            let hold = world.held.lock().unwrap().take().expect("held");
-            let found = world.machine.word(hold.frame(), 0);
-            let is_seen = found.load(Ordering::Relaxed) == world.seen.load(Ordering::Relaxed);
-            assert!(
-                is_seen || world.vm.test_modified(&hold),
-                "a store is missed"
-            );
         },
     )();
 }

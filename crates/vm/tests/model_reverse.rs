@@ -1,0 +1,129 @@
+//! Removal, the look for stores and eviction over the reverse map, of the real VM, under all interleavings with
+//! an unmap or a fault, and with a third CPU that uses the translation.
+
+mod spaces;
+
+use checked::Checked;
+use machine::{Atomic, Cpus, Memory, Mmu, Ordering, Tasks};
+use spaces::{HERE, OURS, THEIRS, World, model, not_theirs, page};
+use sync::sleepq::{Hashed, SleepQueue};
+use vm::Error;
+use vm::object::Advice;
+
+/// Evicts the object's page if it is not mapped.
+fn evict(world: &World) {
+    let frame = world.object.resident(0).expect("no other task takes it");
+    let held = world.vm.page_ref(frame).expect("the object has it");
+    let home = world.vm.home(&held).expect("no other task is busy");
+    if home.evict() {
+        drop(held);
+        world.reuse();
+    }
+}
+
+#[test]
+fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
+    model(
+        2,
+        |world| {
+            // Where the fault sleeps while the eviction has the entry: made here, since the checker does not
+            // see how two CPUs make it at once.
+            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+            world.map_object(HERE);
+            drop(world.object.page(0, Advice::Random).expect("a page"));
+        },
+        [evict, |world| {
+            world.space.activate();
+            assert_eq!(world.space.load(HERE), Ok(0));
+            assert_eq!(world.machine.load(HERE), Ok(0), "it is mapped");
+        }],
+        |world| assert_eq!(world.space.load(HERE), Ok(0)),
+    )();
+}
+
+/// The page is clean, and a translation of it is on its way out.
+#[test]
+fn an_eviction_waits_for_the_flush_of_an_unmap() {
+    model(
+        2,
+        |world| {
+            world.map_object(HERE);
+            assert_eq!(world.space.load(HERE), Ok(0));
+        },
+        [evict, |world| {
+            world.space.activate();
+            not_theirs(world.machine.load(HERE));
+            world.space.unmap(page(HERE)).expect("unmap");
+        }],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// Unmaps the page. Another CPU goes first, and that is no preemption.
+fn unmap(world: &World) {
+    Checked::relax(0);
+    world.space.unmap(page(HERE)).expect("unmap");
+}
+
+/// A private page is found on no list while a third CPU may still use its translation.
+#[test]
+fn a_removal_waits_for_the_flush_of_an_unmap() {
+    model(
+        2,
+        |world| world.fill_held(HERE),
+        [
+            |world| {
+                let hold = world.take_held();
+                Checked::relax(0);
+                world.vm.remove_all(&hold);
+                let word = world.machine.word(hold.frame(), 0);
+                word.store(THEIRS, Ordering::Relaxed);
+            },
+            unmap,
+            |world| {
+                world.space.activate();
+                let _ = world.machine.load(HERE);
+                Checked::relax(0);
+                not_theirs(world.machine.load(HERE));
+            },
+        ],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// The same for stores: one by a translation on its way out marks nothing, so it must come before the look ends.
+#[test]
+fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
+    model(
+        1,
+        |world| world.fill_held(HERE),
+        [
+            |world| {
+                let hold = world.take_held();
+                Checked::relax(0);
+                world.vm.test_modified(&hold);
+                let found = world.machine.word(hold.frame(), 0);
+                world
+                    .seen
+                    .store(found.load(Ordering::Relaxed), Ordering::Relaxed);
+                world.put_held(hold);
+            },
+            unmap,
+            |world| {
+                world.space.activate();
+                let _ = world.machine.store(HERE, OURS + 1);
+                Checked::relax(0);
+                let _ = world.machine.store(HERE, OURS + 2);
+            },
+        ],
+        |world| {
+            let hold = world.take_held();
+            let found = world.machine.word(hold.frame(), 0);
+            let is_seen = found.load(Ordering::Relaxed) == world.seen.load(Ordering::Relaxed);
+            assert!(
+                is_seen || world.vm.test_modified(&hold),
+                "a store is missed"
+            );
+        },
+    )();
+}

@@ -1,0 +1,149 @@
+//! Shared parts of the models of spaces: a VM with one space, of which two or three CPUs run jobs at once.
+#![allow(dead_code)] // each model uses a part
+
+use checked::Checked;
+use checked::loom::model::Builder;
+use machine::{Atomic, Atomics, Execute, Job, Memory, Ordering, PAGE_SIZE, VaRange};
+use std::sync::{Arc, Mutex};
+use vm::object::{Object, ObjectRef};
+use vm::{At, Best, Hold, Options, Prot, Request, Space, Vm};
+
+pub const MIB: usize = 1 << 20;
+/// A page of the slot of level 0 at 1 GiB.
+pub const HERE: usize = 1 << 30;
+/// A page of its neighbour: 2 MiB on.
+pub const NEAR: usize = HERE + 2 * MIB;
+/// A page of the slot behind that.
+pub const BEYOND: usize = NEAR + 2 * MIB;
+/// The content of the pages.
+pub const OURS: u64 = 7;
+/// The content of another owner's page.
+pub const THEIRS: u64 = 99;
+
+pub struct World {
+    pub machine: Checked,
+    pub vm: Arc<Vm<Checked, Best>>,
+    pub space: Space<Checked, Best>,
+    /// A page of a file's, as private mappings see it.
+    pub object: ObjectRef<Checked, Best>,
+    /// 1 when the page has gone from there.
+    pub cut: <Checked as Atomics>::AtomicU64,
+    /// A private page that is held.
+    held: Mutex<Option<Hold<Checked, Best>>>,
+    /// Its first word, as a look for stores left it.
+    pub seen: <Checked as Atomics>::AtomicU64,
+}
+
+impl World {
+    fn new(machine: &Checked) -> World {
+        let options = Options {
+            swap_pages: Some(1 << 20),
+            ..Options::default()
+        };
+        let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
+        let space = Space::new(&vm).expect("a space");
+        let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
+        World {
+            machine: machine.clone(),
+            vm,
+            space,
+            object,
+            cut: Atomic::new(0),
+            held: Mutex::new(None),
+            seen: Atomic::new(0),
+        }
+    }
+
+    pub fn map(&self, at: usize) {
+        let mapped = self.space.map_fixed(page(at), Prot::READ_WRITE);
+        mapped.expect("map");
+    }
+
+    /// Maps a page at `at`, and writes it.
+    pub fn fill(&self, at: usize) {
+        self.map(at);
+        self.space.store(at, OURS).expect("store");
+    }
+
+    /// As [`World::fill`], and holds the page.
+    pub fn fill_held(&self, at: usize) {
+        self.fill(at);
+        let frame = self.space.pmap().lookup(at).expect("a page");
+        self.put_held(self.vm.hold(frame).expect("it is mapped"));
+    }
+
+    pub fn take_held(&self) -> Hold<Checked, Best> {
+        self.held.lock().unwrap().take().expect("held")
+    }
+
+    pub fn put_held(&self, hold: Hold<Checked, Best>) {
+        *self.held.lock().unwrap() = Some(hold);
+    }
+
+    pub fn has(&self, at: usize) {
+        assert_eq!(self.space.load(at), Ok(OURS), "{at:#x}");
+    }
+
+    /// Maps the object's page privately at `at`.
+    pub fn map_object(&self, at: usize) {
+        let request = Request::object(&self.object, 0, PAGE_SIZE, Prot::READ_WRITE);
+        let request = request.expect("a request").at(At::Fixed(at));
+        self.space.map_as(&request).expect("map");
+    }
+
+    /// Takes a frame for something else: the one that was freed last.
+    pub fn reuse(&self) {
+        let other = self.vm.new_page().expect("a page");
+        let word = self.machine.word(other.frame(), 0);
+        word.store(THEIRS, Ordering::Relaxed);
+    }
+}
+
+pub fn page(at: usize) -> VaRange {
+    VaRange::sized(at, PAGE_SIZE)
+}
+
+/// Runs `prepare`, then the jobs at once, then `end`, in each interleaving with at most so many
+/// `preemptions`.
+pub fn model<const CPUS: usize>(
+    preemptions: usize,
+    prepare: fn(&World),
+    jobs: [fn(&World); CPUS],
+    end: fn(&World),
+) -> impl FnOnce() {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 100_000;
+    move || {
+        builder.check(move || {
+            let machine = Checked::with_memory(jobs.len(), 32);
+            let on_cpu = |job: Job| machine.execute(vec![job]);
+            let made = Arc::new(Mutex::new(None));
+            let (of, into) = (machine.clone(), made.clone());
+            on_cpu(Box::new(move || {
+                let world = World::new(&of);
+                world.space.activate();
+                prepare(&world);
+                *into.lock().unwrap() = Some(Arc::new(world));
+            }));
+            let world = made.lock().unwrap().take().expect("made above");
+            let start = |job: fn(&World)| {
+                let world = world.clone();
+                Box::new(move || job(&world)) as Job
+            };
+            machine.execute(jobs.map(start).into());
+            on_cpu(Box::new(move || {
+                end(&world);
+                let world = Arc::into_inner(world).expect("all have ended");
+                let vm = world.vm.clone();
+                drop(world);
+                assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
+            }));
+        });
+    }
+}
+
+/// A task never finds the frame's next content, by a translation of its own or by a fault.
+pub fn not_theirs(seen: Result<u64, impl std::fmt::Debug>) {
+    assert!(!matches!(seen, Ok(THEIRS)), "somebody else's");
+}
