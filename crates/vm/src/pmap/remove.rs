@@ -59,7 +59,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(())
     }
 
-    /// A removal for which nothing is locked yet.
+    /// A removal for which nothing is locked yet. [`Removal::lock`] is a step of its own: a call that returned
+    /// the locked removal would copy it, and an munmap would take 7 % more instructions.
     #[inline(always)]
     pub(crate) fn removal(&self) -> Removal<'_, M, P> {
         Removal {

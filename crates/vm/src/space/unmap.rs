@@ -146,7 +146,7 @@ pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
-    /// In a space where nothing is locked yet.
+    /// In a space where nothing is locked yet; [`Unmapping::lock`] is a step of its own as [`Removal::lock`] is.
     #[inline(always)]
     pub(super) fn new(space: &'a Space<M, P>) -> Self {
         Unmapping {
