@@ -1,6 +1,6 @@
 //! The modules of the crate are layers: each uses only those below it.
 //!
-//! Two things are looked at in the sources: paths that begin with `crate::`, and calls of methods that a
+//! Two things are looked at in the sources: paths from the crate's root on, and calls of methods that a
 //! module adds to a type of another one (`impl Vm` in `reclaim`, say), which no path shows.
 //! Unit tests may use anything.
 
@@ -56,19 +56,17 @@ impl Source {
         let code = text
             .lines()
             .map(|line| line.split("//").next().unwrap_or(""));
-        Source {
-            module: module.trim_end_matches(".rs").to_owned(),
-            code: code.collect::<Vec<_>>().join("\n"),
+        let mut code = code.collect::<Vec<_>>().join("\n");
+        let module = module.trim_end_matches(".rs").to_owned();
+        if path == format!("{module}.rs") || path == format!("{module}/mod.rs") {
+            code = code.replace("super::", "crate::");
         }
+        Source { module, code }
     }
 
-    /// The modules that paths of the code begin with.
+    /// The modules that paths of the code begin with. Paths in braces are not read, and no module is called "".
     fn uses(&self) -> Vec<&str> {
-        let paths = self.code.split("crate::").skip(1);
-        paths
-            .filter(|path| !path.starts_with('{'))
-            .map(word)
-            .collect()
+        self.code.split("crate::").skip(1).map(word).collect()
     }
 
     /// The methods that the module adds to `type_name`, which is another's.
@@ -185,6 +183,10 @@ fn a_wrong_path_is_noticed() {
     assert_eq!(violations(&wrong), ["error -> space"]);
     let nowhere = [Source::new("pmap/flush.rs", "fn f(_: crate::Hold) {}")];
     assert_eq!(violations(&nowhere), ["pmap -> Hold"]);
+    let relative = [Source::new("pmap/mod.rs", "use super::space::Space;\n")];
+    assert_eq!(violations(&relative), ["pmap -> space"]);
+    let grouped = [Source::new("pmap/mod.rs", "use crate::{space, tree};\n")];
+    assert_eq!(violations(&grouped), ["pmap -> "]);
 }
 
 #[test]
