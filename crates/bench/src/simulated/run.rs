@@ -167,20 +167,27 @@ impl Run {
 
     /// Runs until all tasks have done their work, or little longer.
     fn work(&mut self) -> Result<(), Failure> {
-        let began = self.machine.time();
-        while self.working.load(Relaxed) > 0 {
-            interrupt::check()?;
-            let now = self.machine.time();
-            self.run_to(now + ((now - began) / LOOK).max(SHORTEST_LOOK))?;
-        }
-        Ok(())
+        let working = self.working.clone();
+        let is_over = || working.load(Relaxed) == 0;
+        self.look_until(is_over, |passed| (passed / LOOK).max(SHORTEST_LOOK))
     }
 
     /// Runs until `is_over`.
     pub fn until(&mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
+        self.look_until(is_over, |_| STEP)
+    }
+
+    /// Runs until `is_over`; looks again after the `step` that is said for the time passed.
+    fn look_until(
+        &mut self,
+        is_over: impl Fn() -> bool,
+        step: impl Fn(u64) -> u64,
+    ) -> Result<(), Failure> {
+        let began = self.machine.time();
         while !is_over() {
             interrupt::check()?;
-            self.run_to(self.machine.time() + STEP)?;
+            let now = self.machine.time();
+            self.run_to(now + step(now - began))?;
         }
         Ok(())
     }
