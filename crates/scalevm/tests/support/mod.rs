@@ -3,4 +3,5 @@
 
 pub mod command;
 pub mod place;
+pub mod sample;
 pub mod scratch;
