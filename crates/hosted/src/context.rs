@@ -73,7 +73,7 @@ struct Context {
 // atomic. Values on a task's stack move between threads with it: none of them may be bound to a
 // thread, which code on a machine's CPUs never is.
 unsafe impl Sync for Context {}
-// SAFETY: as for `Sync`.
+// SAFETY: the body and what is on its stack may move between threads (see above).
 unsafe impl Send for Context {}
 
 /// All contexts of a machine.

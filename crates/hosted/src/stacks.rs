@@ -21,7 +21,7 @@ pub(crate) struct Stacks {
 
 // SAFETY: the reservation is addresses; the contexts say which CPU uses the stacks.
 unsafe impl Send for Stacks {}
-// SAFETY: as for `Send`.
+// SAFETY: the contexts say which CPU uses which stack.
 unsafe impl Sync for Stacks {}
 
 impl Stacks {

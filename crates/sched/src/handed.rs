@@ -26,7 +26,7 @@ struct Kept<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: only the lock's holder touches it, and the lock orders holders.
 unsafe impl<T> Send for Kept<T> {}
-// SAFETY: as for `Send`.
+// SAFETY: only the lock's holder touches it, also through a shared reference.
 unsafe impl<T> Sync for Kept<T> {}
 
 /// A held [`Handed`]; dropping it releases the lock.

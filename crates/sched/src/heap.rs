@@ -139,7 +139,7 @@ impl<M: Machine, T: Copy + Send> Link<M, T> {
     /// This node, which has just been popped, as a heap of its own.
     fn alone(self) -> Self {
         if let Some(node) = self.0 {
-            // SAFETY: as in `links`; the heap's owner has popped it, so no other task has it.
+            // SAFETY: the node is in place. The heap's owner has popped it, so no other task has it.
             let links = unsafe { &mut *node.as_ref().0.write() };
             (links.left, links.right) = (Link(None), Link(None));
         }
@@ -163,7 +163,7 @@ fn merge<M: Machine, T: Copy + Send>(mut a: Link<M, T>, mut b: Link<M, T>) -> Li
             Some(_) if b.0.is_none() => a,
             None => b,
             Some(node) => {
-                // SAFETY: as in `links`; the node is in one of the two heaps, which the caller owns.
+                // SAFETY: the node is in place, and in one of the two heaps, which the caller owns.
                 let links = unsafe { &mut *node.as_ref().0.write() };
                 // SAFETY: `place` is `root`, or the left link of the node merged before.
                 unsafe { *place = a };

@@ -122,5 +122,5 @@ impl<M: Contexts, P: Policy<M>> Eq for TaskRef<M, P> {}
 
 // SAFETY: a task is shared between CPUs; its fields say which of them may touch them.
 unsafe impl<M: Contexts, P: Policy<M>> Send for TaskRef<M, P> {}
-// SAFETY: as for `Send`.
+// SAFETY: each field says which CPU may touch it, also through a shared reference.
 unsafe impl<M: Contexts, P: Policy<M>> Sync for TaskRef<M, P> {}

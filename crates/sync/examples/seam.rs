@@ -108,7 +108,7 @@ mod plain {
             let this = std::ptr::from_ref(node).cast_mut();
             let predecessor = self.tail.swap(this, Ordering::AcqRel);
             if !predecessor.is_null() {
-                // SAFETY: as in `sync::spin::Mcs`.
+                // SAFETY: a predecessor waits in `unlock` until it has seen `next`.
                 unsafe { (*predecessor).next.store(this, Ordering::Release) };
                 spin_until(|| node.waiting.load(Ordering::Acquire) == 0);
             }
@@ -131,7 +131,7 @@ mod plain {
                     !next.is_null()
                 });
             }
-            // SAFETY: as in `sync::spin::Mcs`.
+            // SAFETY: the successor's node stays in place until `waiting` is cleared.
             unsafe { (*next).waiting.store(0, Ordering::Release) };
         }
     }
@@ -202,7 +202,7 @@ mod plain {
         #[inline]
         pub fn exit(&self) {
             let nesting = self.nesting.get();
-            // SAFETY: as in `enter`.
+            // SAFETY: one thread is the CPU.
             let inner = unsafe { *nesting };
             if inner != 0 {
                 // SAFETY: only this CPU uses its record's word.

@@ -22,7 +22,7 @@ const STEP: usize = 64;
 /// The steps of the largest.
 const STEPS: usize = 128;
 
-/// What is under the lock.
+/// The data under the lock.
 struct Pieces {
     memory: Talc<Manual, DefaultBinning>,
     /// The first kept piece of each number of steps. Each leads to the next.
@@ -72,7 +72,7 @@ impl Pieces {
     /// It comes from `take`, with the same layout, and nobody has it any more.
     unsafe fn give(&mut self, piece: *mut u8, layout: Layout) {
         let Some(steps) = steps(layout) else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller got it from `take` with this layout, so from `memory`, and gives it up.
             return unsafe { self.memory.deallocate(piece, layout) };
         };
         let piece: *mut Kept = piece.cast();

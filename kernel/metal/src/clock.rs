@@ -64,7 +64,7 @@ pub(crate) fn begin() {
 fn moment() -> Moment {
     let read = || {
         let cycles = cycles();
-        // SAFETY: as in `begin`: holds the count, and reads its halves.
+        // SAFETY: the ports are those of the timer that every PC has; the write holds the count, whose halves are read.
         let pit = unsafe {
             Port::<u8>::new(0x43).write(0x80);
             let mut count = Port::<u8>::new(0x42);

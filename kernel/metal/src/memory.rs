@@ -141,7 +141,7 @@ fn find_from(
     end: usize,
     mask: u64,
 ) -> Option<(usize, u64)> {
-    // What is looked at together begins at an even word.
+    // Words are looked at in pairs, the first of which is even.
     let even = first.next_multiple_of(2).min(end);
     let full = even + empty_words(words, even, end, mask);
     (first..even)
@@ -226,7 +226,7 @@ unsafe impl Memory for Metal {
 
     #[inline]
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
-        // SAFETY: as in `word`.
+        // SAFETY: the words are the frame, which is mapped for ever; shared words are atomic.
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
         // Entries often follow one another.
         match has(words, first, mask) {

@@ -49,7 +49,7 @@ impl Mask {
     /// Makes the calling thread, and threads and processes that it creates from now on, use these
     /// CPUs.
     fn apply(&self) -> io::Result<()> {
-        // SAFETY: as in `current`; only read.
+        // SAFETY: the buffer has the size given, and is only read.
         let result =
             unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), self.0.as_ptr().cast()) };
         if result < 0 {

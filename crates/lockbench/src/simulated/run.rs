@@ -87,7 +87,7 @@ impl<S: Subject> Site<S> {
     /// After all have left.
     fn verify(&self, operations: u64) -> Result<(), String> {
         for line in self.lines.iter().filter(|_| S::EXCLUSIVE) {
-            // SAFETY: as in `work`.
+            // SAFETY: all CPUs have left.
             let count = unsafe { *line.read() };
             if count != operations {
                 let why = format!("{operations} critical sections left {count} in a counter");

@@ -98,13 +98,13 @@ struct Account {
 impl<M: Contexts, B: Bounds> Entry<M, B> {
     /// The caller has the task.
     fn set_bounds(&self, bounds: B) {
-        // SAFETY: as in `set_account`.
+        // SAFETY: only the task's owner accesses it, and that is the caller.
         unsafe { *self.bounds.write() = bounds };
     }
 
     /// Whether the task may run on this CPU. The caller has the task.
     fn may_run(&self, cpu: usize) -> bool {
-        // SAFETY: as in `set_account`.
+        // SAFETY: only the task's owner accesses it, and that is the caller.
         B::NONE || unsafe { *self.bounds.read() }.allow(cpu)
     }
 

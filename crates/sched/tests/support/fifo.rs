@@ -21,7 +21,7 @@ const SLICE: u64 = 100_000;
 impl<M: Contexts> Fifo<M> {
     /// The caller holds the lock.
     fn push(&self, task: TaskRef<M, Self>) -> Option<usize> {
-        // SAFETY: by the caller's lock.
+        // SAFETY: the caller holds the lock that protects the queue.
         unsafe { (*self.queue.write()).push(task) };
         let idle = |cpu: &M::AtomicU32| cpu.swap(0, Ordering::Relaxed) != 0;
         self.idle.iter().position(idle)
@@ -66,7 +66,7 @@ unsafe impl<M: Contexts> Policy<M> for Fifo<M> {
         _: u64,
     ) -> Option<TaskRef<M, Self>> {
         assert!(self.lock.is_locked());
-        // SAFETY: by the lock.
+        // SAFETY: the lock that protects the queue is held.
         let queue = unsafe { &mut *self.queue.write() };
         (!queue.is_empty()).then(|| queue.remove(0))
     }
@@ -86,7 +86,7 @@ unsafe impl<M: Contexts> Policy<M> for Fifo<M> {
 
     fn idle(&self, cpu: usize) -> bool {
         self.lock.lock();
-        // SAFETY: by the lock.
+        // SAFETY: the lock that protects the queue is held.
         let empty = unsafe { (*self.queue.read()).is_empty() };
         if empty {
             self.idle[cpu].store(1, Ordering::Relaxed);

@@ -62,8 +62,8 @@ const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {
 }
 
 const WHY_MUTEX: &str = "a child that sleeps leaves its CPU to one that has none, one that spins keeps it; and how tasks sleep is not predicted";
-const WHY_ZEROING: &str = "each child zeroes a page a time, and a die of this machine zeroes 11 GB/s for its six cores; 40 children of \
-     xeon-4s with 100 times its bandwidth reached 98 %";
+const WHY_ZEROING: &str =
+    "each child zeroes a page a time, and a die of this machine zeroes 11 GB/s for its six cores";
 
 const DEEDS: [(Deed, &str); 3] = [
     (Deed::Fork, "fork and exit"),

@@ -29,7 +29,7 @@ impl<R: RawLock<Checked>> Shared<R> {
 
     /// The count, for a caller that holds the lock or is alone.
     pub fn get(&self) -> u32 {
-        // SAFETY: as in `add`.
+        // SAFETY: the caller holds the lock, or is alone; loom checks that.
         unsafe { *self.count.read() }
     }
 }

@@ -60,7 +60,7 @@ pub fn exclusion<R: RawLock<Checked> + 'static>(cpus: usize) {
         let held = lock.lock();
         // SAFETY: the lock is held.
         unsafe { *cell.write() += 1 };
-        // SAFETY: as acquired.
+        // SAFETY: this task has acquired it, with this token.
         unsafe { lock.unlock(held) };
     });
     // SAFETY: all CPUs are done.

@@ -347,7 +347,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             let (list, mut after) = (shard.list().lock(), None);
             while let Some((at, place)) = list.ranges.next(&pages, after) {
                 after = Some(place);
-                // SAFETY: as in `mappers`.
+                // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is there.
                 if let Some(owner) = unsafe { at.owner().cast::<T>().as_ref() } {
                     visit(owner, at);
                 }

@@ -93,7 +93,7 @@ impl<M: Platform, P: Policies<M>> Ranges<M, P> {
     /// # Safety
     /// It is in this tree.
     pub(super) unsafe fn remove(&mut self, node: Node<M, P>) {
-        // SAFETY: as in `insert`.
+        // SAFETY: all that is in the tree is there, and the caller has it locked.
         self.root = unsafe { remove(self.root, node) };
     }
 

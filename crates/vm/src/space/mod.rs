@@ -71,7 +71,7 @@ pub struct Space<M: Platform, P: Policies<M>> {
     regions: P::Regions,
 }
 
-/// What operations on a space write: on lines of its own.
+/// The data that operations on a space write, on lines of its own.
 struct Written<M: Platform> {
     /// The end of the heap.
     heap_end: Padded<HeapLock<M, usize>>,

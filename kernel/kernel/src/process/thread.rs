@@ -272,7 +272,7 @@ impl Thread {
     /// Sets them.
     pub fn set_mask(&self, mask: Set) {
         self.shared.mask.store(mask.maskable().0, Ordering::Relaxed);
-        // Who sends another one from now on makes the thread look.
+        // A signal that is sent from now on makes the thread look by itself.
         if self.shared.next_signal().is_some() {
             self.shared.call();
         }

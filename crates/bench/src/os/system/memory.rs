@@ -39,21 +39,22 @@ pub fn unmap(start: usize, len: usize) -> Result<(), Error> {
 
 #[inline]
 pub fn protect(start: usize, len: usize, prot: Prot) -> Result<(), Error> {
-    // SAFETY: as for `unmap`.
+    // SAFETY: workloads protect only memory that they have mapped through `map`.
     let result = unsafe { libc::mprotect(start as *mut _, len, bits(prot)) };
     answered(Call::Protect, result)
 }
 
 #[inline]
 pub fn discard(start: usize, len: usize) -> Result<(), Error> {
-    // SAFETY: as for `unmap`.
+    // SAFETY: workloads discard only memory that they have mapped through `map`, and hold no
+    // references into it.
     let result = unsafe { libc::madvise(start as *mut _, len, libc::MADV_DONTNEED) };
     answered(Call::Discard, result)
 }
 
 #[inline]
 pub fn remap(start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
-    // SAFETY: as for `unmap`; the workload owns the moved memory and its old place.
+    // SAFETY: the workload has mapped the memory through `map`, and holds no references into its old place.
     let moved = unsafe { libc::mremap(start as *mut _, len, new_len, libc::MREMAP_MAYMOVE) };
     if moved == libc::MAP_FAILED {
         return Err(failed(Call::Remap));
@@ -63,7 +64,7 @@ pub fn remap(start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
 
 #[inline]
 pub fn page_out(start: usize, len: usize) -> Result<(), Error> {
-    // SAFETY: as for `unmap`; changes no content.
+    // SAFETY: the workload has mapped the memory through `map`; its content does not change.
     let result = unsafe { libc::madvise(start as *mut _, len, libc::MADV_PAGEOUT) };
     answered(Call::PageOut, result)
 }

@@ -140,7 +140,7 @@ impl<P: Protocol> World<P> {
 impl Object {
     fn retire(&self) {
         let retired = self.retired.write();
-        // SAFETY: as in `World::read`.
+        // SAFETY: the machine runs one CPU at a time, so nothing else is at the count.
         unsafe {
             assert_eq!(*retired, 0, "retired twice");
             *retired += 1;

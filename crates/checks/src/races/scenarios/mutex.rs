@@ -91,7 +91,7 @@ impl Pair {
 
     /// Reads both; no other CPU may be writing.
     pub fn look(&self) -> u64 {
-        // SAFETY: as in `advance`.
+        // SAFETY: the machine runs one CPU at a time, so no write is under way.
         let (first, second) = unsafe { (*self.first.read(), *self.second.read()) };
         assert_eq!(first, second, "not alone in the critical section");
         first
