@@ -171,8 +171,8 @@ extern "C" fn metal_begin(body: NonNull<Body>) -> ! {
     me.drop_locals();
     go_on_with(next);
     Cpu::this().ended.set(Some(me));
-    // SAFETY: the next context is not running, and its stack was saved when it was left. Nothing switches back
-    // here, and this context is free once it is left.
+    // SAFETY: no CPU runs the next context, and only this one is about to. Nothing switches back here, and this
+    // context is free once it is left.
     unsafe { switch_stacks(me.body().saved.as_ptr(), next.body().saved.get()) };
     unreachable!("an ended context goes on")
 }
