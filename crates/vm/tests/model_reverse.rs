@@ -4,11 +4,11 @@
 mod spaces;
 
 use checked::Checked;
-use machine::{Atomic, Cpus, Memory, Mmu, Ordering, Tasks};
-use spaces::{HERE, OURS, THEIRS, World, model, not_theirs, page};
+use machine::{Atomic, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, Tasks};
+use spaces::{HERE, NEAR, OURS, THEIRS, World, model, not_theirs, page};
 use sync::sleepq::{Hashed, SleepQueue};
-use vm::Error;
-use vm::object::Advice;
+use vm::object;
+use vm::{Advice, At, Error, Move, Prot, Request};
 
 /// Evicts the object's page if it is not mapped.
 fn evict(world: &World) {
@@ -30,7 +30,12 @@ fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
             // see how two CPUs make it at once.
             Checked::anchor().get_or_init(Hashed::<Checked>::new);
             world.map_object(HERE);
-            drop(world.object.page(0, Advice::Random).expect("a page"));
+            drop(
+                world
+                    .object
+                    .page(0, object::Advice::Random)
+                    .expect("a page"),
+            );
         },
         [evict, |world| {
             world.space.activate();
@@ -125,5 +130,65 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
                 "a store is missed"
             );
         },
+    )();
+}
+
+/// A fault brings a page in, which then is written, and goes out once more: to the same slot.
+#[test]
+fn a_fault_sees_that_its_page_went_out_again() {
+    model(
+        1,
+        |world| {
+            world.fill(HERE);
+            page_out(world);
+        },
+        [
+            |world| {
+                world.space.activate();
+                let seen = world.space.load(HERE);
+                assert!(matches!(seen, Ok(OURS | THEIRS)), "{seen:?}");
+            },
+            |world| {
+                world.space.activate();
+                world.space.store(HERE, THEIRS).expect("store");
+                page_out(world);
+            },
+        ],
+        |world| assert_eq!(world.space.load(HERE), Ok(THEIRS)),
+    )();
+}
+
+fn page_out(world: &World) {
+    let advised = world.space.advise(page(HERE), Advice::PageOut);
+    advised.expect("advise");
+}
+
+/// The eviction has passed by the new mapping's place: it stands with those of CPU 0, and the old one with those of
+/// CPU 1. The page is dirty, which only its mapping knows.
+#[test]
+fn a_mapping_that_moves_to_where_an_eviction_has_looked_loses_nothing() {
+    model(
+        1,
+        |world| world.map(NEAR),
+        [
+            |world| {
+                while world.seen.load(Ordering::Acquire) == 0 {
+                    Checked::relax(0);
+                }
+                let moved = world.space.remap(page(HERE), PAGE_SIZE, Move::To(NEAR));
+                assert_eq!(moved, Ok(NEAR));
+            },
+            |world| {
+                world.space.activate();
+                let request = Request::object(&world.object, 0, PAGE_SIZE, Prot::READ_WRITE);
+                let request = request.expect("a request").at(At::Fixed(HERE)).shared();
+                world.space.map_as(&request).expect("map");
+                world.space.store(HERE, OURS).expect("store");
+                // Release: CPU 0 moves what is mapped.
+                world.seen.store(1, Ordering::Release);
+                evict(world);
+            },
+        ],
+        |world| assert_eq!(world.space.load(NEAR), Ok(OURS)),
     )();
 }

@@ -3,9 +3,13 @@
 
 use checked::Checked;
 use checked::loom::model::Builder;
-use machine::{Atomic, Atomics, Execute, Job, Memory, Ordering, PAGE_SIZE, VaRange};
+use machine::{
+    Atomic, Atomics, Execute, Frame, Job, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology,
+    VaRange,
+};
 use std::sync::{Arc, Mutex};
 use vm::object::{Object, ObjectRef};
+use vm::swap::SwapSpace;
 use vm::{At, Best, Hold, Options, Prot, Request, Space, Vm};
 
 pub const MIB: usize = 1 << 20;
@@ -19,6 +23,36 @@ pub const BEYOND: usize = NEAR + 2 * MIB;
 pub const OURS: u64 = 7;
 /// The content of another owner's page.
 pub const THEIRS: u64 = 99;
+
+/// A store that keeps the first word of the page that was written last.
+#[derive(Default)]
+struct OneWord(Mutex<u64>);
+
+impl Pager<Checked> for OneWord {
+    fn read(&self, machine: &Checked, _: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        let word = machine.word(frames[0], 0);
+        word.store(*self.0.lock().unwrap(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        machine: &Checked,
+        _: u64,
+        frames: &[Frame],
+        _: usize,
+    ) -> Result<(), PagerError> {
+        let word = machine.word(frames[0], 0);
+        *self.0.lock().unwrap() = word.load(Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A swap space of one page, so that its slot is used anew at once.
+fn swap_space(machine: &Checked) -> Arc<SwapSpace<Checked>> {
+    let space = SwapSpace::new(machine.cpus(), Box::new(OneWord::default()), 1);
+    Arc::new(space.expect("a table"))
+}
 
 pub struct World {
     pub machine: Checked,
@@ -38,6 +72,7 @@ impl World {
     fn new(machine: &Checked) -> World {
         let options = Options {
             swap_pages: Some(1 << 20),
+            swap_space: Some(swap_space(machine)),
             ..Options::default()
         };
         let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
