@@ -1,5 +1,6 @@
 //! The command line.
 
+mod campaign;
 mod check;
 mod choice;
 mod compare;
@@ -17,6 +18,7 @@ mod results;
 mod scaling;
 mod sim;
 
+pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine, check_point};
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
 pub use choice::{Choice, WorkloadArgs};
 pub use compare::CompareArgs;
@@ -88,6 +90,9 @@ pub enum Command {
     /// Measure how workloads scale on simulated machines
     #[command(long_about = scaling::LONG_ABOUT)]
     Scaling(ScalingArgs),
+    /// Run many simulated runs, here or as an array job of Slurm
+    #[command(subcommand, long_about = campaign::LONG_ABOUT)]
+    Campaign(CampaignCommand),
     /// Measure this computer and write it as a machine profile
     Calibrate(CalibrateArgs),
     /// Check the VM: shared cache lines, schedules that break it, differences from a model

@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["stats", "profile"]),
     ("oracle", &[]),
     ("emulator", &[]),
+    ("campaign", &[]),
     (
         "bench",
         &[

@@ -16,17 +16,9 @@ fn quiet(output: &Output) -> String {
 fn two_runs_are_the_same_and_have_all_fields() {
     let arguments = "reproduce --quick S3 --json";
     let (first, second) = (output(arguments), output(arguments));
-    let (mut rows, mut again) = (json(&quiet(&first)), json(&quiet(&second)));
+    assert_eq!(quiet(&first), quiet(&second));
+    let rows = json(&quiet(&first));
     assert_eq!(rows.len(), 5);
-    assert!(rows[0]["seconds"].as_f64() > Some(0.0), "{}", rows[0]);
-    assert_eq!(
-        rows[3]["seconds"], 0.0,
-        "its runs are those of rows before it"
-    );
-    for row in rows.iter_mut().chain(&mut again) {
-        row["seconds"].take();
-    }
-    assert_eq!(rows, again, "but for what they took on this computer");
     for row in &rows {
         assert_eq!(row["kind"], "reproduction");
         assert_eq!(row["class"], "published");

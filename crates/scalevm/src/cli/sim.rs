@@ -28,6 +28,9 @@ pub struct MachineArgs {
     /// The simulated machine's sockets, cores in each, and threads of a core; implies `--on sim`
     #[arg(long, value_name = "SxCxT", value_parser = shape)]
     pub topology: Option<[usize; 3]>,
+    /// One of the machine's four corners, combinations of extreme values of what is not published; implies `--on sim`
+    #[arg(long, value_name = "1-4", value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub corner: Option<u8>,
     /// The first seed [default: 1]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
@@ -56,6 +59,7 @@ impl MachineArgs {
         let all = [
             ("--machine", self.machine.is_some()),
             ("--topology", self.topology.is_some()),
+            ("--corner", self.corner.is_some()),
             ("--seed", self.seed.is_some()),
         ];
         let mut given = all.into_iter().filter(|(_, given)| *given);
@@ -69,7 +73,7 @@ impl MachineArgs {
 
     /// Whether the options choose a simulated machine.
     pub fn is_chosen(&self) -> bool {
-        self.machine.is_some() || self.topology.is_some()
+        self.machine.is_some() || self.topology.is_some() || self.corner.is_some()
     }
 
     /// The machine.
@@ -81,13 +85,16 @@ impl MachineArgs {
             true => Profile::load(name),
             false => Profile::named(name),
         };
-        let profile = profile.map_err(bad)?;
-        match self.topology {
-            None => Ok(profile),
-            Some([sockets, cores, threads]) => {
-                profile.with_topology(sockets, cores, threads).map_err(bad)
-            }
+        let mut profile = profile.map_err(bad)?;
+        if let Some([sockets, cores, threads]) = self.topology {
+            profile = profile
+                .with_topology(sockets, cores, threads)
+                .map_err(bad)?;
         }
+        Ok(match self.corner {
+            None => profile,
+            Some(corner) => profile.corners()[usize::from(corner) - 1].clone(),
+        })
     }
 }
 

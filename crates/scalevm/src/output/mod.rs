@@ -1,6 +1,7 @@
 //! How results are shown: data on stdout, progress on stderr.
 
 pub mod attribution;
+pub mod campaign;
 pub mod checks;
 pub mod curves;
 pub mod file;

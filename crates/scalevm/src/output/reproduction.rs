@@ -143,7 +143,6 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             "holds_at_a_corner": row.corners.iter().any(|&corner| row.aim.holds(corner)),
             "why": row.why.filter(|_| row.verdict() != Verdict::Holds),
             "note": row.note,
-            "seconds": row.seconds,
         });
         println!("{line}");
     }

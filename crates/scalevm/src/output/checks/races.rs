@@ -61,7 +61,7 @@ impl Report {
         if self.json {
             let line = json!({
                 "record": "summary", "planted": self.planted, "rows": rows, "runs": runs,
-                "failed": self.failed_rows, "good": good, "seconds": seconds,
+                "failed": self.failed_rows, "good": good,
             });
             println!("{line}");
             return good;

@@ -95,7 +95,7 @@ impl Report {
             let line = json!({
                 "record": "summary", "systems": self.systems, "sequences": self.sequences,
                 "compared": compared, "left_out": left_out, "refused": refused, "passing": self.passing,
-                "good": !differs, "seconds": seconds,
+                "good": !differs,
                 "lacks": self.lacks.iter().map(|(system, lack)| {
                     json!({"system": system, "what": lack})
                 }).collect::<Vec<_>>(),

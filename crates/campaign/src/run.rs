@@ -1,0 +1,172 @@
+//! Running points on this computer, each in a process of its own.
+
+use crate::{Error, Plan, Point, Results, Shard, State};
+use std::io::{self, Read, Seek};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Runs the points of a plan that have no result yet.
+pub struct Runner<'a> {
+    /// The points.
+    pub plan: &'a Plan,
+    /// Where results go.
+    pub results: &'a Results,
+    /// The command that each point gives arguments to.
+    pub program: &'a Path,
+    /// Which of the points.
+    pub shard: Shard,
+    /// How many run at once.
+    pub jobs: usize,
+    /// Whether to leave the rest for another time.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Told of each point of the shard that has a result, or failed.
+    pub tell: &'a (dyn Fn(&Point) + Sync),
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// How many points of the shard have a result now.
+    pub done: usize,
+    /// The numbers of those that failed, and why; in order.
+    pub failed: Vec<(usize, String)>,
+}
+
+/// How often a point runs whose process is killed: by a machine short of memory, for example.
+const ATTEMPTS: usize = 3;
+
+/// How often the end of a process is looked for.
+const NAP: Duration = Duration::from_millis(5);
+
+/// What a process left.
+struct Ended {
+    status: ExitStatus,
+    printed: Vec<u8>,
+    said: String,
+}
+
+/// Runs what is missing in the runner's shard. A point that failed earlier runs again. Returns early if the
+/// runner is told to stop; points that are under way then are killed, and leave nothing.
+///
+/// # Errors
+/// Results cannot be written, or no process can be started. A point that fails is no error.
+pub fn run(runner: &Runner<'_>) -> Result<Outcome, Error> {
+    runner.results.make()?;
+    let points = runner.plan.points.iter();
+    let points = Mutex::new(points.filter(|point| runner.shard.has(point.number)));
+    let outcome = Mutex::new(Outcome::default());
+    let work = || -> Result<(), Error> {
+        while !(runner.stop)() {
+            let Some(point) = locked(&points).next() else {
+                break;
+            };
+            let Some(failed) = runner.settle(point)? else {
+                break;
+            };
+            let mut outcome = locked(&outcome);
+            match failed {
+                None => outcome.done += 1,
+                Some(why) => outcome.failed.push((point.number, why)),
+            }
+            drop(outcome);
+            (runner.tell)(point);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..runner.jobs).map(|_| scope.spawn(work)).collect();
+        let ended = workers
+            .into_iter()
+            .map(|worker| worker.join().expect("a worker does not panic"));
+        // All are waited for before the first error is told.
+        ended.fold(Ok(()), Result::and)
+    })?;
+    let mut outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome.failed.sort();
+    Ok(outcome)
+}
+
+impl Runner<'_> {
+    /// Runs a point unless it is done: why it failed, if it did. `None`: it was stopped.
+    fn settle(&self, point: &Point) -> Result<Option<Option<String>>, Error> {
+        if self.results.state(point) == State::Done {
+            return Ok(Some(None));
+        }
+        self.results.forget(point)?;
+        let mut ended = None;
+        for _ in 0..ATTEMPTS {
+            ended = self.attempt(point).map_err(Error::file(self.program))?;
+            if ended
+                .as_ref()
+                .is_none_or(|ended| ended.status.signal().is_none())
+            {
+                break;
+            }
+        }
+        let Some(ended) = ended else {
+            return Ok(None);
+        };
+        // 1 is a finding: something is slower, is broken, or misses.
+        match ended.status.code() {
+            Some(exit @ (0 | 1)) => {
+                self.results.keep(point, exit as u8, &ended.printed)?;
+                Ok(Some(None))
+            }
+            _ => {
+                let why = format!("{}: {}", ended.status, ended.said.trim());
+                self.results.fail(point, &why)?;
+                Ok(Some(Some(why)))
+            }
+        }
+    }
+
+    /// Runs a point to its end; `None` if it was stopped.
+    fn attempt(&self, point: &Point) -> io::Result<Option<Ended>> {
+        let (mut printed, mut said) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        let mut child = Command::new(self.program)
+            .args(&point.argv)
+            .current_dir(self.plan.directory())
+            .stdin(Stdio::null())
+            .stdout(printed.try_clone()?)
+            .stderr(said.try_clone()?)
+            .spawn()?;
+        let Some(status) = self.wait(&mut child)? else {
+            return Ok(None);
+        };
+        let mut ended = Ended {
+            status,
+            printed: Vec::new(),
+            said: String::new(),
+        };
+        printed.rewind()?;
+        printed.read_to_end(&mut ended.printed)?;
+        said.rewind()?;
+        let mut bytes = Vec::new();
+        said.read_to_end(&mut bytes)?;
+        ended.said = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Some(ended))
+    }
+
+    fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = child.try_wait()? {
+                // The terminal's Ctrl-C reaches the process, too.
+                return Ok((!(self.stop)()).then_some(status));
+            }
+            if (self.stop)() {
+                child.kill()?;
+                child.wait()?;
+                return Ok(None);
+            }
+            thread::sleep(NAP);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

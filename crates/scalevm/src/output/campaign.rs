@@ -1,0 +1,46 @@
+//! How far a campaign is, as text.
+
+use campaign::{Outcome, Plan, Results, Shard, State};
+use stats::count;
+
+/// Prints each point with its state.
+pub fn list(plan: &Plan, results: &Results, shard: Shard) {
+    for point in plan.points.iter().filter(|point| shard.has(point.number)) {
+        let state = match results.state(point) {
+            State::Done => "done",
+            State::Failed(_) => "failed",
+            State::Missing => "missing",
+        };
+        println!("{:>6}  {state:<7}  {}", point.number, point.argv.join(" "));
+    }
+}
+
+/// What is there of all points.
+pub fn outcome(plan: &Plan, results: &Results) -> Outcome {
+    let mut outcome = Outcome::default();
+    for point in &plan.points {
+        match results.state(point) {
+            State::Done => outcome.done += 1,
+            State::Failed(why) => outcome.failed.push((point.number, why)),
+            State::Missing => outcome.failed.push((point.number, "was not run".into())),
+        }
+    }
+    outcome
+}
+
+/// Prints how many points are done, and why others failed.
+pub fn print(results: &Results, outcome: &Outcome) {
+    for (number, why) in &outcome.failed {
+        let why = why.replace('\n', "; ");
+        eprintln!("scalevm: point {number} failed: {why}");
+    }
+    let failed = match outcome.failed.len() {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    let done = count(outcome.done, "point");
+    println!(
+        "{done} done{failed}; results are in {}",
+        results.directory().display()
+    );
+}
