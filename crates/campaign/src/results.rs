@@ -7,9 +7,10 @@
 use crate::{Error, Plan, Point};
 use fnv::FnvHasher;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::{self, Permissions};
 use std::hash::Hasher;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A directory of results.
@@ -178,27 +179,16 @@ impl Results {
 
     /// Puts a whole file there, or none.
     fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".{}.{}.part", host(), std::process::id()));
-        let beside = PathBuf::from(beside);
-        let put = (|| {
-            let mut file = File::create(&beside)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&beside, path)
-        })();
-        if put.is_err() {
-            // The file may not exist; if it does it is incomplete.
-            let _ = fs::remove_file(&beside);
-        }
-        put
+        // Any number of runners on any machines may write here, even the same file.
+        let mut beside = tempfile::Builder::new()
+            .suffix(".part")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(&self.directory)?;
+        beside.write_all(bytes)?;
+        beside.as_file().sync_all()?;
+        beside.persist(path)?;
+        Ok(())
     }
-}
-
-/// This machine's name: two that share the directory may also share process ids.
-fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().replace('/', "-")
 }
 
 #[cfg(test)]

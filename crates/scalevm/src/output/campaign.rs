@@ -39,8 +39,7 @@ pub fn print(results: &Results, outcome: &Outcome) {
         failed => format!(", {failed} failed"),
     };
     let done = count(outcome.done, "point");
-    println!(
-        "{done} done{failed}; results are in {}",
-        results.directory().display()
-    );
+    let place = results.directory().display();
+    // Results may go to stdout.
+    eprintln!("scalevm: {done} done{failed}; results are in {place}");
 }

@@ -30,7 +30,11 @@ pub fn render(renderer: &str, stdout: &str) -> Result<String, String> {
         "study" => block(&study(&json(stdout), arguments, false)),
         "checks" => block(&study(&json(stdout), arguments, true)),
         "tally" => Ok(tally(&json(stdout))),
-        "scaling" => block(&scaling(&json(stdout), arguments)),
+        "scaling" => {
+            let mut lines = json(stdout);
+            lines.retain(|line| line["kind"] != "point");
+            block(&scaling(&lines, arguments))
+        }
         "locks" => block(&locks(&json(stdout))),
         "planted" => block(&planted(&json(stdout))),
         _ => Err(format!("no renderer is called `{name}`")),
@@ -211,6 +215,11 @@ fn scaling(lines: &[Value], key: &str) -> String {
             rows.push(row);
         }
     }
+    // A campaign has one kind of task after the other.
+    let first = |workload| rows.iter().position(|row| row[0] == workload);
+    let mut rows: Vec<_> = rows.iter().map(|row| (first(row[0]), *row)).collect();
+    rows.sort_by_key(|(first, _)| *first);
+    let rows = rows.into_iter().map(|(_, row)| row);
     let cell = |row: &[&Value; 2], tasks: u64| {
         let is_it =
             |line: &&Value| [&line["workload"], &line["mode"]] == *row && line["tasks"] == tasks;
@@ -221,9 +230,9 @@ fn scaling(lines: &[Value], key: &str) -> String {
             (Some(ratio), _) => format!("{ratio:.1}"),
         }
     };
-    let rows = rows.iter().map(|row| {
+    let rows = rows.map(|row| {
         let names = row.map(|name| name.as_str().unwrap_or_default().to_owned());
-        let cells = counts.iter().map(|&tasks| cell(row, tasks));
+        let cells = counts.iter().map(|&tasks| cell(&row, tasks));
         Vec::from_iter(names.into_iter().chain(cells))
     });
     let counts = counts.iter().map(u64::to_string);

@@ -45,13 +45,14 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
 }
 
 /// Kinds of JSON lines that the command prints or stores besides results.
-const ASIDES: [&str; 12] = [
+const ASIDES: [&str; 13] = [
     "attribution",
     "curve",
     "difference",
     "history",
     "lock",
     "ministat",
+    "point",
     "profile",
     "reproduction",
     "scaling",
