@@ -2,7 +2,7 @@
 
 use super::Pmap;
 use crate::policy::Policies;
-use core::mem::MaybeUninit;
+use core::mem::{self, MaybeUninit};
 use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
 
 /// Frames gathered before a flush is forced.
@@ -11,18 +11,27 @@ const CAPACITY: usize = 128;
 const SUPERPAGES: usize = 16;
 
 /// The pages whose translations have changed: from the first to the last.
-#[derive(Default)]
-pub(super) struct Touched(Option<VaRange>);
+pub(super) struct Touched(VaRange);
 
 impl Touched {
+    /// None.
+    pub(super) const NONE: Self = Touched(VaRange {
+        start: usize::MAX,
+        end: 0,
+    });
+
     /// A page at `address` whose translation changed.
     #[inline]
     pub(super) fn page(&mut self, address: usize) {
-        let page = VaRange::sized(address, PAGE_SIZE);
-        self.0 = Some(self.0.map_or(page, |range| VaRange {
-            start: range.start.min(page.start),
-            end: range.end.max(page.end),
-        }));
+        self.0.start = self.0.start.min(address);
+        self.0.end = self.0.end.max(address + PAGE_SIZE);
+    }
+
+    /// Those pages, and whatever lies between them; none are left.
+    #[inline]
+    fn take(&mut self) -> Option<VaRange> {
+        let Touched(range) = mem::replace(self, Self::NONE);
+        (range.start < range.end).then_some(range)
     }
 }
 
@@ -45,7 +54,7 @@ pub(super) struct Gather {
 impl Gather {
     pub(super) fn new() -> Self {
         Gather {
-            touched: Touched::default(),
+            touched: Touched::NONE,
             pages: [MaybeUninit::uninit(); CAPACITY],
             page_count: 0,
             dirty_count: 0,
@@ -55,6 +64,7 @@ impl Gather {
     }
 
     /// A page that was mapped at `address`.
+    #[inline]
     pub(super) fn page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.pages[self.page_count].write(frame);
@@ -78,11 +88,13 @@ impl Gather {
     }
 
     /// A page at `address` whose translation changed.
+    #[inline]
     pub(super) fn touch(&mut self, address: usize) {
         self.touched.page(address);
     }
 
     /// Whether the next page, or superpage, would not fit.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.page_count + self.dirty_count == CAPACITY || self.superpage_count == SUPERPAGES
     }
@@ -90,7 +102,7 @@ impl Gather {
 
 impl Drop for Gather {
     fn drop(&mut self) {
-        debug_assert!(self.touched.0.is_none(), "gathered pages were not flushed");
+        debug_assert!(self.touched.take().is_none(), "gathered pages were not flushed");
     }
 }
 
@@ -104,15 +116,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::settle`]; between flush and freeing, `flushed` is called.
     #[inline]
     pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
-        let Some(range) = gather.touched.0.take() else {
+        let Some(range) = gather.touched.take() else {
             return;
         };
         self.flush(Flush::Range(range));
         flushed();
-        for frame in &gather.pages[..gather.page_count] {
-            // SAFETY: so many were written, from the beginning on.
-            self.vm.release_page(unsafe { frame.assume_init() });
-        }
+        let pages = &gather.pages[..gather.page_count];
+        // SAFETY: so many were written, from the beginning on.
+        let pages = pages.iter().map(|frame| unsafe { frame.assume_init() });
+        self.vm.release_pages(pages);
         gather.page_count = 0;
         for &first in &gather.superpages[..gather.superpage_count] {
             self.vm.release_block(first);
@@ -126,8 +138,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Flushes what has changed, with nothing to be freed, from all TLBs that may have it.
-    pub(super) fn flush_touched(&self, touched: Touched) {
-        if let Some(range) = touched.0 {
+    pub(super) fn flush_touched(&self, mut touched: Touched) {
+        if let Some(range) = touched.take() {
             self.flush(Flush::Range(range));
         }
     }

@@ -19,7 +19,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
-                let mut touched = Touched::default();
+                let mut touched = Touched::NONE;
                 let mut locked = self.tree.lock_small(place, range);
                 for mut part in locked.parts() {
                     self.own_used(&mut part)?;
@@ -44,7 +44,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if locked.parts().all(|part| part.is_vacant()) {
             return;
         }
-        let mut touched = Touched::default();
+        let mut touched = Touched::NONE;
         for mut part in locked.parts() {
             if self.protect_superpage(&mut part, prot, false, &mut touched) {
                 continue;

@@ -229,6 +229,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
     /// list. Between this and the flush the page looks unmapped and is not: the block has it noted.
     /// The list, if it is worth keeping for the next page.
+    #[inline]
     fn page(
         &mut self,
         part: &mut Part<'_, M, P>,
@@ -253,6 +254,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 
     /// Locks the list of the page in `frame`.
+    #[inline]
     fn lock(&mut self, last: Option<Last<'a, M, P>>, frame: Frame) -> PvList<'a, M, P> {
         let vm = &self.pmap.vm;
         let list = vm.pass_pv(last, frame);
@@ -261,6 +263,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or by
     /// `lock` when it has settled.
+    #[inline]
     pub(super) fn lock_by<L>(
         &mut self,
         try_lock: impl FnOnce() -> Option<L>,
@@ -288,6 +291,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 
     /// Notes in the block that a mapping of the page in `frame` goes. Under its PV lock.
+    #[inline]
     pub(super) fn note(&mut self, frame: Frame) {
         let vm = &self.pmap.vm;
         let invalidation = vm.invalidation();

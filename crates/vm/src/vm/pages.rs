@@ -114,6 +114,15 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
+    /// As [`Vm::release_page`], of several pages.
+    pub(crate) fn release_pages(&self, pages: impl Iterator<Item = Frame>) {
+        let mut last = pages.filter(|&frame| self.page(frame).release());
+        match self.queues.is_used() {
+            true => last.for_each(|frame| self.free_page(frame, false)),
+            false => self.frames.free_all(&self.machine, last),
+        }
+    }
+
     /// Frees a page that has no references any more. `zeroed` says it is all zero.
     pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
         self.queues.remove(frame);
