@@ -226,20 +226,24 @@ impl<M: Platform> Frames<M> {
         self.fail_in.store(nth | FOR_GOOD, Ordering::Relaxed);
     }
 
+    /// Takes a frame, and says whether it is all zero.
+    #[inline]
     fn take(&self, content: Content) -> Option<(Frame, bool)> {
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
-        if let Some(found) = cache.pop(content) {
-            return Some(found);
-        }
-        for pool in self.pools.from(self.home()) {
-            pool.lock().take(BATCH, |frame| cache.refill(frame));
-            if let Some(found) = cache.pop(content) {
-                return Some(found);
-            }
-        }
+        let found = cache.pop(content);
+        let found = found.or_else(|| self.refill(&mut cache, content));
         drop(cache);
-        self.steal(content)
+        found.or_else(|| self.steal(content))
+    }
+
+    /// Fills this CPU's cache, which has run empty, from the first pool that has frames; one of them.
+    #[cold]
+    fn refill(&self, cache: &mut Cache, content: Content) -> Option<(Frame, bool)> {
+        self.pools.from(self.home()).find_map(|pool| {
+            pool.lock().take(BATCH, |frame| cache.refill(frame));
+            cache.pop(content)
+        })
     }
 
     /// Takes a frame from any cache or reservation. The caller holds no cache's lock, so

@@ -103,6 +103,7 @@ pub(super) const fn swapped(slot: u32) -> u64 {
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Writes the entry at the start of `part`, which is empty.
+    #[inline]
     pub(super) fn write(&self, part: &mut Part<'_, M, P>, bits: u64) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, part.range().start);

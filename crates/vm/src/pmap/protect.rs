@@ -41,19 +41,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// No delayed invalidation: the PV entries stay, so a removal of the page takes
     /// the slot's lock and finds the flush done.
     pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M, P>, prot: Prot) {
-        if locked.parts().all(|part| part.is_vacant()) {
-            return;
-        }
         let mut touched = Touched::NONE;
-        for mut part in locked.parts() {
-            if self.protect_superpage(&mut part, prot, false, &mut touched) {
-                continue;
+        locked.each(|mut part| {
+            if part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched) {
+                return;
             }
             part.for_each(|mapped| {
                 let shared = mapped.flags.has(Flags::SHARED);
                 self.protect_run(part.leaf(), mapped.range, prot, shared, &mut touched);
             });
-        }
+        });
         self.flush_touched(touched);
     }
 

@@ -37,6 +37,7 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
+    #[inline]
     pub(super) fn new(vm: &'a Vm<M, P>, is_short: bool) -> Self {
         Supply {
             vm,
@@ -85,6 +86,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 
     /// Whether there is a page of zeroes; an error if none could be allocated.
+    #[inline]
     pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
         match self.failed {
             Some(error) => Err(error),
@@ -101,6 +103,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 
     /// The page, which is the caller's now.
+    #[inline]
     pub(super) fn take_frame(&mut self) -> Option<Frame> {
         self.frame.take().map(|(frame, _)| frame)
     }
@@ -111,6 +114,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         Some(page)
     }
 
+    #[inline]
     fn frame(&mut self, content: Content) -> Result<(), Error> {
         self.give_back();
         let frame = self.vm.allocate_page(content)?;
@@ -118,6 +122,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         Ok(())
     }
 
+    #[inline]
     fn give_back(&mut self) {
         if let Some((frame, zeroed)) = self.frame.take() {
             self.vm.release_unused(frame, zeroed);

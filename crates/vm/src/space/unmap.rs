@@ -163,13 +163,12 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     #[inline(always)]
     pub(super) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
         self.removal.lock(place, range)?;
-        for mut part in self.removal.locked.parts() {
+        self.removal.locked.try_each(|mut part| {
             part.make_room()?;
             let (of_part, kept) = keep_attachments(&part, &mut self.attached);
             self.usage += of_part;
-            kept?;
-        }
-        Ok(())
+            kept
+        })
     }
 
     /// The locked range.
@@ -189,10 +188,10 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     pub(super) fn finish(&mut self, attributes: Option<Attributes<M, P>>) -> bool {
         self.removal.pages();
         let mut leaves_tables = false;
-        for mut part in self.removal.locked.parts() {
+        self.removal.locked.each(|mut part| {
             part.set(attributes.clone());
             leaves_tables |= part.is_empty() && part.leaf().get().is_some();
-        }
+        });
         self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
         self.attached.clear();

@@ -27,7 +27,16 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         }
     }
 
+    /// As [`Part::new`], of a range that begins in `place`.
+    #[inline(always)]
+    pub(super) fn beginning(place: Place<'a, M, P>, range: VaRange) -> Self {
+        let end = range.end.min(place.range.end);
+        let range = VaRange { end, ..range };
+        Part { place, range }
+    }
+
     /// The addresses wanted.
+    #[inline]
     pub(crate) fn range(&self) -> VaRange {
         self.range
     }
@@ -49,11 +58,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Whether nothing is mapped in the slot.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.place.slot.is_empty()
     }
 
     /// Whether all entries of the slot are empty and its table is not shared.
+    #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
     }
@@ -82,11 +93,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot has one entry of `kind` more, or less.
+    #[inline]
     pub(crate) fn add(&mut self, kind: Kind, delta: i16) {
         self.place.slot.add(kind, delta);
     }
 
     /// The slot's table.
+    #[inline]
     pub(crate) fn leaf(&self) -> Table {
         // SAFETY: the slot's lock is held, and nothing writes during the read.
         unsafe { (*self.place.slot.inside()).leaf }
@@ -107,6 +120,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's tables.
+    #[inline]
     pub(crate) fn inside(&mut self) -> &mut Inside<M, P> {
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
@@ -187,11 +201,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Makes room for one [`Part::set`] or [`Part::update`], which then cannot fail.
+    #[inline]
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
         self.make_room_for(1)
     }
 
     /// As [`Part::make_room`], for so many changes of the slot.
+    #[inline]
     fn make_room_for(&mut self, changes: usize) -> Result<(), Error> {
         if self.is_all() {
             return Ok(());
@@ -200,14 +216,24 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Makes room for so many changes in each of `parts`; whether nothing is mapped in any of them.
-    pub(crate) fn make_room_if_free(
-        parts: impl Iterator<Item = Self>,
+    pub(crate) fn make_room_if_all_free(
+        mut parts: impl Iterator<Item = Self>,
         changes: usize,
     ) -> Result<bool, Error> {
+        let taken = parts.find_map(|mut part| match part.make_room_if_free(changes) {
+            Ok(true) => None,
+            other => Some(other),
+        });
+        taken.unwrap_or(Ok(true))
+    }
+
+    /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
+    #[inline]
+    pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
         let mut is_free = true;
-        for mut part in parts {
-            part.for_each(|_| is_free = false);
-            part.make_room_for(changes)?;
+        self.for_each(|_| is_free = false);
+        if is_free {
+            self.make_room_for(changes)?;
         }
         Ok(is_free)
     }
@@ -283,6 +309,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         }
     }
 
+    #[inline]
     fn become_uniform(&mut self, attributes: Option<Attributes<M, P>>) {
         let state = match attributes {
             Some(_) => State::Whole,
@@ -303,6 +330,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Whether the range covers all of the slot.
+    #[inline]
     pub(crate) fn is_all(&self) -> bool {
         self.range == self.place.range
     }

@@ -89,7 +89,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         while let Some((index, mut list)) = unsafe { run.pop() } {
             let frame = frame_at(first, index);
             list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-            self.note(frame);
+            self.note(frame, list.page());
             let address = start + index * PAGE_SIZE;
             // SAFETY: the mapping's, so it is on this list.
             unsafe { pmap.unlist(&mut list, part, address) };
