@@ -74,7 +74,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
         self.domain.enter()
     }
 
-    #[inline]
+    #[inline(always)]
     fn note(&self, block: &Self::Block<'_>, _frame: Frame, page: &Self::Page) {
         let mine = block.id().to_bits();
         // Relaxed, here and below: the PV lock orders writers and waiters.

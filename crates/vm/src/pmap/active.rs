@@ -39,6 +39,24 @@ impl<M: Machine> ActiveCpus<M> {
         }
     }
 
+    /// Whether the CPU `own` is in the set, of a machine with these `cpus`, and whether others are. As
+    /// [`ActiveCpus::get`].
+    #[inline(always)]
+    pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
+        // Pairs with the fence in `insert`.
+        M::fence(Ordering::SeqCst);
+        let (mut has_own, mut others) = (false, 0);
+        for (index, word) in self.words.iter().take(cpus.len().div_ceil(64)).enumerate() {
+            let mut word = word.load(Ordering::Relaxed);
+            if index == own / 64 {
+                has_own = word & 1 << (own % 64) != 0;
+                word &= !(1 << (own % 64));
+            }
+            others |= word;
+        }
+        (has_own, others != 0)
+    }
+
     /// The set, of a machine with these `cpus`; CPUs not in it do not reach the entries that the caller
     /// cleared before.
     #[inline(always)]

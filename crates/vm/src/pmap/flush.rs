@@ -47,18 +47,19 @@ pub(super) struct Gather {
     page_count: usize,
     dirty_count: usize,
     /// The first frames of superpages.
-    superpages: [Frame; SUPERPAGES],
+    superpages: [MaybeUninit<Frame>; SUPERPAGES],
     superpage_count: usize,
 }
 
 impl Gather {
+    #[inline(always)]
     pub(super) fn new() -> Self {
         Gather {
             touched: Touched::NONE,
             pages: [MaybeUninit::uninit(); CAPACITY],
             page_count: 0,
             dirty_count: 0,
-            superpages: [Frame(0); SUPERPAGES],
+            superpages: [MaybeUninit::uninit(); SUPERPAGES],
             superpage_count: 0,
         }
     }
@@ -75,7 +76,7 @@ impl Gather {
     pub(super) fn superpage(&mut self, address: usize, first: Frame) {
         // The flush of one page forgets all.
         self.touch(address);
-        self.superpages[self.superpage_count] = first;
+        self.superpages[self.superpage_count].write(first);
         self.superpage_count += 1;
     }
 
@@ -126,8 +127,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let pages = pages.iter().map(|frame| unsafe { frame.assume_init() });
         self.vm.release_pages(pages);
         gather.page_count = 0;
-        for &first in &gather.superpages[..gather.superpage_count] {
-            self.vm.release_block(first);
+        for first in &gather.superpages[..gather.superpage_count] {
+            // SAFETY: so many were written.
+            self.vm.release_block(unsafe { first.assume_init() });
         }
         gather.superpage_count = 0;
         for frame in &gather.pages[CAPACITY - gather.dirty_count..] {
@@ -147,15 +149,23 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Flushes on every CPU that may have translations of this pmap, and returns when
     /// all have. Interrupts no CPU but those.
     pub(super) fn flush(&self, what: Flush) {
-        let pin = M::pin();
-        let mut others = self.active.get(self.vm.machine().cpus());
+        let (pin, machine) = (M::pin(), self.vm.machine());
         let own = pin.cpu().index();
-        if others.contains(own) {
-            others.remove(own);
-            self.vm.machine().flush_local(self.asid, what);
+        let (has_own, has_others) = self.active.look(machine.cpus(), own);
+        if has_own {
+            machine.flush_local(self.asid, what);
         }
-        if !others.is_empty() {
-            self.vm.machine().shootdown(&others, self.asid, what);
+        if has_others {
+            self.flush_others(own, what);
         }
+    }
+
+    /// As [`Pmap::flush`], on all CPUs but the calling one, `own`.
+    #[inline(never)]
+    fn flush_others(&self, own: usize, what: Flush) {
+        let machine = self.vm.machine();
+        let mut others = self.active.get(machine.cpus());
+        others.remove(own);
+        machine.shootdown(&others, self.asid, what);
     }
 }

@@ -266,7 +266,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or by
     /// `lock` when it has settled.
-    #[inline]
+    #[inline(always)]
     pub(super) fn lock_by<L>(
         &mut self,
         try_lock: impl FnOnce() -> Option<L>,

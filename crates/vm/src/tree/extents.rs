@@ -46,10 +46,11 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     /// The extents that overlap `range`.
+    #[inline]
     pub(super) fn overlapping(&self, range: VaRange) -> &[Extent<M, P>] {
-        let first = self.first_ending_after(range.start);
-        let last = self.sorted.partition_point(|e| e.range.start < range.end);
-        &self.sorted[first..last.max(first)]
+        let rest = &self.sorted[self.first_ending_after(range.start)..];
+        let overlaps = |extent: &&Extent<M, P>| extent.range.start < range.end;
+        &rest[..rest.iter().take_while(overlaps).count()]
     }
 
     /// Makes room for so many changes, each of which adds two extents at most, and for one extent

@@ -427,8 +427,8 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some((first, held)) = self.first.take() {
-            unlock(first.slot, held);
+        if let Some((first, held)) = &mut self.first {
+            unlock(first.slot, held.take());
             if first.range.end < self.range.end {
                 let start = first.range.end;
                 unlock_all(

@@ -9,6 +9,7 @@ use crate::flags::Flags;
 use crate::policy::Policies;
 use crate::pv::{Pv, PvTables, Table};
 use crate::usage::Usage;
+use core::iter;
 use machine::{Platform, VaRange};
 
 /// A locked slot and the part of a locked range that lies in it.
@@ -126,51 +127,41 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         unsafe { &mut *self.place.slot.inside() }
     }
 
+    /// The mappings in the range, cut to it, in order. Nothing changes them meanwhile.
+    #[inline]
+    fn mappings(&self) -> impl Iterator<Item = Mapped<'_, M, P>> {
+        let range = self.range;
+        // SAFETY: the slot's lock is held, and nothing writes while the result lives,
+        // which borrows the part.
+        let inside = || unsafe { &*self.place.slot.inside() };
+        let (mut whole, extents) = match self.place.slot.state() {
+            State::Empty | State::Divided => (None, &[][..]),
+            State::Whole => (Some(inside().whole(range)), &[][..]),
+            State::Parts => (None, inside().extents.overlapping(range)),
+        };
+        let mut extents = extents.iter();
+        iter::from_fn(move || whole.take().or_else(|| Some(extents.next()?.cut_to(range))))
+    }
+
     /// Calls `visit` with each mapping in the range, cut to it, in order.
     #[inline]
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
-        // SAFETY: the slot's lock is held, and nothing writes during the visit.
-        let inside = || unsafe { &*self.place.slot.inside() };
-        match self.place.slot.state() {
-            State::Empty | State::Divided => {}
-            State::Whole => visit(inside().whole(self.range)),
-            State::Parts => {
-                for extent in inside().extents.overlapping(self.range) {
-                    visit(extent.cut_to(self.range));
-                }
-            }
-        }
+    pub(crate) fn for_each(&self, visit: impl FnMut(Mapped<'_, M, P>)) {
+        self.mappings().for_each(visit);
     }
 
     /// As [`Part::for_each`], up to the first error.
     #[inline]
     pub(crate) fn try_for_each(
         &self,
-        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+        visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut result = Ok(());
-        self.for_each(|mapped| {
-            if result.is_ok() {
-                result = visit(mapped);
-            }
-        });
-        result
+        self.mappings().try_for_each(visit)
     }
 
     /// The mapping at the range's start.
     #[inline]
     pub(crate) fn first(&self) -> Option<Mapped<'_, M, P>> {
-        // SAFETY: the slot's lock is held, and nothing writes while the result lives,
-        // which borrows the part.
-        let inside = || unsafe { &*self.place.slot.inside() };
-        let first = match self.place.slot.state() {
-            State::Empty | State::Divided => None,
-            State::Whole => Some(inside().whole(self.range)),
-            State::Parts => {
-                let extents = inside().extents.overlapping(self.range);
-                extents.first().map(|extent| extent.cut_to(self.range))
-            }
-        };
+        let first = self.mappings().next();
         first.filter(|mapped| mapped.range.start == self.range.start)
     }
 
