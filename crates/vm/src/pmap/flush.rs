@@ -56,10 +56,10 @@ impl Gather {
     pub(super) fn new() -> Self {
         Gather {
             touched: Touched::NONE,
-            pages: [MaybeUninit::uninit(); CAPACITY],
+            pages: [const { MaybeUninit::uninit() }; CAPACITY],
             page_count: 0,
             dirty_count: 0,
-            superpages: [MaybeUninit::uninit(); SUPERPAGES],
+            superpages: [const { MaybeUninit::uninit() }; SUPERPAGES],
             superpage_count: 0,
         }
     }

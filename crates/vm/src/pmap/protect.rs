@@ -55,6 +55,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Rewrites the entries of `range`, which is of a locked slot with this table.
+    #[inline]
     fn protect_run(
         &self,
         leaf: Table,
@@ -75,6 +76,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Sets the rights of the page at `address`; `true` if that took one away. Where stores
     /// are private, a page that is not only this mapping's stays read-only.
+    #[inline]
     fn rewrite(&self, leaf: Table, address: usize, prot: Prot, shared: bool) -> bool {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
@@ -85,6 +87,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Makes `rights` those of an entry that maps; `true` if that took one away.
+    #[inline]
     pub(super) fn give_rights(&self, entry: &M::AtomicU64, rights: u64) -> bool {
         let mut old = entry.load(Ordering::Relaxed);
         loop {

@@ -78,7 +78,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Maps `bytes` at the first place in `range` that is found free. O(slots and
-    /// regions passed over).
+    /// regions passed over). `align` is a power of two.
     fn search<'s>(
         &'s self,
         range: VaRange,
@@ -88,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Result<Option<usize>, Error> {
         let mut from = range.start;
         loop {
-            let at = from.next_multiple_of(align);
+            let at = (from + align - 1) & !(align - 1);
             if at > range.end || range.end - at < bytes {
                 return Ok(None);
             }

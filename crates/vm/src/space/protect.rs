@@ -22,9 +22,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut brought = Vec::new();
         self.vm
             .with_frames(|| self.protect_whole(range, prot, &mut brought))?;
-        brought
-            .into_iter()
-            .for_each(|part| self.populate_locked(part));
+        brought.iter().for_each(|&part| self.populate_locked(part));
         Ok(())
     }
 

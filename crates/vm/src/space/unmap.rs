@@ -209,11 +209,21 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
     let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
         usage += Usage::of(mapped.flags, mapped.range.pages());
-        if let Some(attached) = mapped.attachment
-            && kept.last() != Some(attached)
-        {
-            room = room.and(push(kept, attached.clone()));
+        if let Some(attached) = mapped.attachment {
+            room = room.and(keep(attached, kept));
         }
     });
     (usage, room)
+}
+
+/// Keeps `attached` in `kept`, if it is not the last one there.
+#[inline(never)]
+fn keep<M: Platform, P: Policies<M>>(
+    attached: &Attached<M, P>,
+    kept: &mut Vec<Attached<M, P>>,
+) -> Result<(), Error> {
+    match kept.last() == Some(attached) {
+        true => Ok(()),
+        false => push(kept, attached.clone()),
+    }
 }

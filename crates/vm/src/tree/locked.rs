@@ -337,7 +337,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 
     /// Calls `visit` with the slots held of which the range covers a part only: the first and the last
     /// at most, up to the first error.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit_cut(
         &mut self,
         mut visit: impl FnMut(Part<'_, M, P>) -> Result<(), Error>,

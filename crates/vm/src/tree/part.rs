@@ -128,7 +128,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The mappings in the range, cut to it, in order. Nothing changes them meanwhile.
-    #[inline]
+    #[inline(always)]
     fn mappings(&self) -> impl Iterator<Item = Mapped<'_, M, P>> {
         let range = self.range;
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
@@ -144,18 +144,23 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Calls `visit` with each mapping in the range, cut to it, in order.
-    #[inline]
-    pub(crate) fn for_each(&self, visit: impl FnMut(Mapped<'_, M, P>)) {
-        self.mappings().for_each(visit);
+    #[inline(always)]
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
+        for mapped in self.mappings() {
+            visit(mapped);
+        }
     }
 
     /// As [`Part::for_each`], up to the first error.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_for_each(
         &self,
-        visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.mappings().try_for_each(visit)
+        for mapped in self.mappings() {
+            visit(mapped)?;
+        }
+        Ok(())
     }
 
     /// The mapping at the range's start.
@@ -231,7 +236,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// Puts a mapping with these attributes, or nothing, in the place of all that is
     /// mapped in the range. There must be room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, attributes: Option<Attributes<M, P>>) {
         match self.is_all() {
             true => self.become_uniform(attributes),
@@ -271,6 +276,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's extents, which say all from now on.
+    #[inline]
     fn divide(&mut self) -> &mut super::extents::Extents<M, P> {
         let place = self.place.range;
         let whole = self.place.slot.state() == State::Whole;
@@ -288,6 +294,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Updates the slot's byte if the slot became uniform.
+    #[inline]
     fn settle(&mut self) {
         let place = self.place.range;
         match self.inside().extents.all() {
