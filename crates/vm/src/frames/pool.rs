@@ -100,9 +100,7 @@ impl Pool {
     pub(super) fn put_some(&mut self, first: Frame, rest: impl Iterator<Item = Frame>) {
         let put = |block: &mut Block| {
             let frames = iter::once(first).chain(rest);
-            frames
-                .map(|frame| block.put(frame.index() % BLOCK))
-                .count()
+            frames.map(|frame| block.put(frame.index() % BLOCK)).count()
         };
         self.count += self.change(self.block_of(first), put);
     }

@@ -103,7 +103,10 @@ impl Gather {
 
 impl Drop for Gather {
     fn drop(&mut self) {
-        debug_assert!(self.touched.take().is_none(), "gathered pages were not flushed");
+        debug_assert!(
+            self.touched.take().is_none(),
+            "gathered pages were not flushed"
+        );
     }
 }
 

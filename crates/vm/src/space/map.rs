@@ -106,7 +106,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mapped = match at {
             At::Anywhere => self.place(bytes, &mut take),
             At::Hint(at) => match Self::hinted(at, bytes) {
-                Some(range) if self.stack_above(range).is_none() && take_at(range)? => Ok(range.start),
+                Some(range) if self.stack_above(range).is_none() && take_at(range)? => {
+                    Ok(range.start)
+                }
                 _ => self.place(bytes, &mut take),
             },
             At::Fixed(at) => {
@@ -117,7 +119,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             At::Free(at) => {
                 let range = Self::in_pages_at(at, bytes)?;
                 let address = range.start;
-                take_at(range)?.then_some(at).ok_or(Error::Exists { address })
+                take_at(range)?
+                    .then_some(at)
+                    .ok_or(Error::Exists { address })
             }
         }?;
         self.region_new(VaRange::sized(mapped, bytes), new);

@@ -45,12 +45,10 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.sorted.push(extent);
     }
 
-    /// The extents that overlap `range`.
+    /// The extents that end above `address`.
     #[inline]
-    pub(super) fn overlapping(&self, range: VaRange) -> &[Extent<M, P>] {
-        let rest = &self.sorted[self.first_ending_after(range.start)..];
-        let overlaps = |extent: &&Extent<M, P>| extent.range.start < range.end;
-        &rest[..rest.iter().take_while(overlaps).count()]
+    pub(super) fn from(&self, address: usize) -> &[Extent<M, P>] {
+        &self.sorted[self.first_ending_after(address)..]
     }
 
     /// Makes room for so many changes, each of which adds two extents at most, and for one extent

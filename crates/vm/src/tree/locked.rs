@@ -302,7 +302,10 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         start: usize,
         visit: &mut impl FnMut(Part<'_, M, P>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let range = VaRange { start, ..self.range };
+        let range = VaRange {
+            start,
+            ..self.range
+        };
         let mut places = self.tree.places(range);
         places.try_for_each(|place| visit(Part::new(place, range)))
     }

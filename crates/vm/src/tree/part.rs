@@ -137,10 +137,14 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         let (mut whole, extents) = match self.place.slot.state() {
             State::Empty | State::Divided => (None, &[][..]),
             State::Whole => (Some(inside().whole(range)), &[][..]),
-            State::Parts => (None, inside().extents.overlapping(range)),
+            State::Parts => (None, inside().extents.from(range.start)),
         };
         let mut extents = extents.iter();
-        iter::from_fn(move || whole.take().or_else(|| Some(extents.next()?.cut_to(range))))
+        let mut cut = move || {
+            let extent = extents.next()?;
+            (extent.range.start < range.end).then(|| extent.cut_to(range))
+        };
+        iter::from_fn(move || whole.take().or_else(&mut cut))
     }
 
     /// Calls `visit` with each mapping in the range, cut to it, in order.
