@@ -34,20 +34,19 @@ impl<M: Machine> ActiveCpus<M> {
         // Only this CPU sets its bit, so a set bit is one it has fenced behind.
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Relaxed);
-            // Pairs with the fence in `get`.
+            // Pairs with the fence in `look`.
             M::fence(Ordering::SeqCst);
         }
     }
 
-    /// Whether the CPU `own` is in the set, of a machine with these `cpus`, and whether others are. As
-    /// [`ActiveCpus::get`].
+    /// Whether the CPU `own` is in the set, of a machine with these `cpus`, and whether others are. CPUs not in
+    /// it do not reach the entries that the caller cleared before.
     #[inline(always)]
     pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
         // Pairs with the fence in `insert`.
         M::fence(Ordering::SeqCst);
         let (mut has_own, mut others) = (false, 0);
-        for (index, word) in self.words.iter().take(cpus.len().div_ceil(64)).enumerate() {
-            let mut word = word.load(Ordering::Relaxed);
+        for (index, mut word) in self.load(cpus) {
             if index == own / 64 {
                 has_own = word & 1 << (own % 64) != 0;
                 word &= !(1 << (own % 64));
@@ -57,17 +56,21 @@ impl<M: Machine> ActiveCpus<M> {
         (has_own, others != 0)
     }
 
-    /// The set, of a machine with these `cpus`; CPUs not in it do not reach the entries that the caller
-    /// cleared before.
-    #[inline(always)]
-    pub(super) fn get(&self, cpus: CpuRange) -> CpuSet {
-        // Pairs with the fence in `insert`.
-        M::fence(Ordering::SeqCst);
+    /// The set without `own`, by a caller that has looked at it.
+    pub(super) fn others(&self, cpus: CpuRange, own: usize) -> CpuSet {
         let mut set = CpuSet::EMPTY;
-        let words = self.words.iter().take(cpus.len().div_ceil(64));
-        for (index, word) in words.enumerate() {
-            *set.word(index) = word.load(Ordering::Relaxed);
+        for (index, word) in self.load(cpus) {
+            *set.word(index) = word;
         }
+        set.remove(own);
         set
+    }
+
+    /// The words that `cpus` need.
+    #[inline(always)]
+    fn load(&self, cpus: CpuRange) -> impl Iterator<Item = (usize, u64)> {
+        let words = self.words.iter().take(cpus.len().div_ceil(64));
+        // Relaxed: what came before the caller's fence is there.
+        words.map(|word| word.load(Ordering::Relaxed)).enumerate()
     }
 }

@@ -167,8 +167,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline(never)]
     fn flush_others(&self, own: usize, what: Flush) {
         let machine = self.vm.machine();
-        let mut others = self.active.get(machine.cpus());
-        others.remove(own);
+        let others = self.active.others(machine.cpus(), own);
         machine.shootdown(&others, self.asid, what);
     }
 }
