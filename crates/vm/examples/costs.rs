@@ -64,6 +64,7 @@ fn case_of<'a>(case: &str, vm: &'a System) -> Option<Box<dyn FnMut() + 'a>> {
         "fork-exit-empty" => fork_exit(vm, 0),
         "protect" => protect(vm),
         "unmap-touched" => unmap_touched(vm),
+        "unmap-pages" => unmap_pages(vm),
         "discard" => discard(vm),
         "move" => remap_moving(vm),
         "grow" => remap_growing(vm),
@@ -221,6 +222,15 @@ fn unmap_touched(vm: &System) -> Case<'_> {
         let at = map(&space, PAGE_SIZE);
         touch(&space, at, 1);
         counted(|| space.unmap(page(at))).expect("unmap");
+    })
+}
+
+fn unmap_pages(vm: &System) -> Case<'_> {
+    let space = space(vm);
+    Box::new(move || {
+        let at = map(&space, 2 * MIB);
+        touch(&space, at, PAGES);
+        counted(|| space.unmap(VaRange::sized(at, 2 * MIB))).expect("unmap");
     })
 }
 

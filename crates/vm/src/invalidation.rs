@@ -33,6 +33,7 @@ pub struct Snapshots<M: Machine> {
 
 impl<M: Machine> Snapshots<M> {
     /// Whether all that the stamp stands for has ended.
+    #[inline]
     fn is_over(&self, stamp: u64) -> bool {
         if let Some(section) = SectionId::from_bits(stamp) {
             self.domain.has_left(section)
@@ -73,6 +74,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
         self.domain.enter()
     }
 
+    #[inline(always)]
     fn note(&self, block: &Self::Block<'_>, _frame: Frame, page: &Self::Page) {
         let mine = block.id().to_bits();
         // Relaxed, here and below: the PV lock orders writers and waiters.

@@ -8,7 +8,7 @@ use callgrind::figures;
 
 /// A case of `examples/costs.rs`, how often to do it, and how many of it an iteration is: it counts
 /// 256 faults an iteration, 20,000 mappings of a page, or 50 times 2 MiB.
-const CASES: [(&str, u64, u64); 22] = [
+const CASES: [(&str, u64, u64); 23] = [
     ("zero", 100, 1),
     ("copy", 100, 1),
     ("map-unmap", 1_000, 1),
@@ -21,6 +21,7 @@ const CASES: [(&str, u64, u64); 22] = [
     ("fork-exit-empty", 50, 1),
     ("protect", 1_000, 1),
     ("unmap-touched", 1_000, 1),
+    ("unmap-pages", 20, 256),
     ("discard", 1_000, 1),
     ("move", 50, 256),
     ("grow", 200, 1),

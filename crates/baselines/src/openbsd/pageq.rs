@@ -173,6 +173,10 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
         self.magazines.label("uvm_pmr_cache");
     }
 
+    fn is_used(&self) -> bool {
+        true
+    }
+
     #[track_caller]
     fn free(&self) -> FreePages<'_, M> {
         let pin = M::pin();

@@ -41,6 +41,11 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     }
 
     #[inline]
+    fn is_used(&self) -> bool {
+        matches!(self, AnyQueues::Global(_))
+    }
+
+    #[inline]
     #[track_caller]
     fn free(&self) -> Option<FreePages<'_, M>> {
         match self {

@@ -24,24 +24,29 @@ impl Default for Stack {
 }
 
 impl Stack {
+    #[inline]
     fn pop(&mut self) -> Option<Frame> {
         self.len = self.len.checked_sub(1)?;
         Some(self.frames[self.len])
     }
 
     /// Pushes a frame; a full stack returns its older half.
+    #[inline]
     fn push(&mut self, frame: Frame) -> Option<[Frame; BATCH]> {
-        let mut surplus = None;
-        if self.len == CAPACITY {
-            let mut oldest = [Frame(0); BATCH];
-            oldest.copy_from_slice(&self.frames[..BATCH]);
-            self.frames.copy_within(BATCH.., 0);
-            self.len -= BATCH;
-            surplus = Some(oldest);
-        }
+        let surplus = (self.len == CAPACITY).then(|| self.halve());
         self.frames[self.len] = frame;
         self.len += 1;
         surplus
+    }
+
+    /// Takes the older half out of a full stack.
+    #[cold]
+    fn halve(&mut self) -> [Frame; BATCH] {
+        let mut oldest = [Frame(0); BATCH];
+        oldest.copy_from_slice(&self.frames[..BATCH]);
+        self.frames.copy_within(BATCH.., 0);
+        self.len -= BATCH;
+        oldest
     }
 }
 
@@ -54,6 +59,7 @@ pub(super) struct Cache {
 
 impl Cache {
     /// A frame, and whether it is zero; one of the wanted kind if there is one.
+    #[inline]
     pub(super) fn pop(&mut self, content: Content) -> Option<(Frame, bool)> {
         let zeroed = |cache: &mut Cache| cache.zeroed.pop().map(|frame| (frame, true));
         let plain = |cache: &mut Cache| cache.plain.pop().map(|frame| (frame, false));
@@ -69,6 +75,7 @@ impl Cache {
     }
 
     /// Adds a frame; a full stack returns the frames that must go to the pool.
+    #[inline]
     pub(super) fn push(&mut self, frame: Frame, zeroed: bool) -> Option<[Frame; BATCH]> {
         if zeroed {
             self.zeroed.push(frame)

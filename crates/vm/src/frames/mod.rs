@@ -104,7 +104,12 @@ impl<M: Platform> Frames<M> {
     #[inline]
     pub fn free(&self, machine: &M, frame: Frame, zeroed: bool) {
         machine.freed(frame);
-        self.put(frame, zeroed);
+        self.put(iter::once(frame), zeroed);
+    }
+
+    /// Gives frames of unknown content back, under one locking.
+    pub(crate) fn free_all(&self, machine: &M, frames: impl Iterator<Item = Frame>) {
+        self.put(frames.inspect(|&frame| machine.freed(frame)), false);
     }
 
     /// Takes 512 contiguous frames, the first aligned to as many, of unknown content, as
@@ -153,13 +158,16 @@ impl<M: Platform> Frames<M> {
         self.pools.home(self.caches.index(&M::pin()))
     }
 
-    /// Puts a free frame into this CPU's cache.
-    fn put(&self, frame: Frame, zeroed: bool) {
+    /// Puts free frames into this CPU's cache.
+    #[inline]
+    fn put(&self, frames: impl Iterator<Item = Frame>, zeroed: bool) {
         // Not pinned while it waits: the holder may be a task that is off this CPU.
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
-        if let Some(surplus) = cache.push(frame, zeroed) {
-            self.pools.put(surplus);
+        for frame in frames {
+            if let Some(surplus) = cache.push(frame, zeroed) {
+                self.pools.put(surplus);
+            }
         }
     }
 
@@ -172,7 +180,7 @@ impl<M: Platform> Frames<M> {
                 return done;
             };
             machine.zero(frame);
-            self.put(frame, true);
+            self.put(iter::once(frame), true);
         }
         count
     }
@@ -218,20 +226,24 @@ impl<M: Platform> Frames<M> {
         self.fail_in.store(nth | FOR_GOOD, Ordering::Relaxed);
     }
 
+    /// Takes a frame, and says whether it is all zero.
+    #[inline]
     fn take(&self, content: Content) -> Option<(Frame, bool)> {
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
-        if let Some(found) = cache.pop(content) {
-            return Some(found);
-        }
-        for pool in self.pools.from(self.home()) {
-            pool.lock().take(BATCH, |frame| cache.refill(frame));
-            if let Some(found) = cache.pop(content) {
-                return Some(found);
-            }
-        }
+        let found = cache.pop(content);
+        let found = found.or_else(|| self.refill(&mut cache, content));
         drop(cache);
-        self.steal(content)
+        found.or_else(|| self.steal(content))
+    }
+
+    /// Fills this CPU's cache, which has run empty, from the first pool that has frames; one of them.
+    #[cold]
+    fn refill(&self, cache: &mut Cache, content: Content) -> Option<(Frame, bool)> {
+        self.pools.from(self.home()).find_map(|pool| {
+            pool.lock().take(BATCH, |frame| cache.refill(frame));
+            cache.pop(content)
+        })
     }
 
     /// Takes a frame from any cache or reservation. The caller holds no cache's lock, so

@@ -25,6 +25,7 @@ use super::{BATCH, RUN};
 use crate::error::Error;
 use crate::heap::filled;
 use alloc::boxed::Box;
+use core::iter;
 use core::ops::Range;
 use machine::Frame;
 
@@ -92,9 +93,16 @@ impl Pool {
 
     /// Takes a frame in. O(1).
     pub(super) fn put(&mut self, frame: Frame) {
-        let offset = frame.index() % BLOCK;
-        self.change(self.block_of(frame), |block| block.put(offset));
-        self.count += 1;
+        self.put_some(frame, iter::empty());
+    }
+
+    /// Takes in `first`, and `rest`, which is of the same block. O(1) each.
+    pub(super) fn put_some(&mut self, first: Frame, rest: impl Iterator<Item = Frame>) {
+        let put = |block: &mut Block| {
+            let frames = iter::once(first).chain(rest);
+            frames.map(|frame| block.put(frame.index() % BLOCK)).count()
+        };
+        self.count += self.change(self.block_of(first), put);
     }
 
     /// Takes a whole block in, by its first frame. O(1).

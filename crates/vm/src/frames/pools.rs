@@ -12,6 +12,7 @@ use crate::heap::push;
 use crate::lock::PoolLock;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::iter;
 use core::ops::Range;
 use machine::{Frame, Platform};
 use sync::Padded;
@@ -85,7 +86,9 @@ impl<M: Platform> Pools<M> {
             let part = self.part(index);
             let mut pool = self.pools[index].lock();
             while let Some(frame) = frames.next_if(|frame| part.contains(&frame.index())) {
-                pool.put(frame);
+                // A block is one pool's.
+                let is_near = |next: &Frame| next.index() / BLOCK == frame.index() / BLOCK;
+                pool.put_some(frame, iter::from_fn(|| frames.next_if(is_near)));
             }
         }
     }

@@ -97,6 +97,12 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
         mem::forget(self);
     }
 
+    /// The page.
+    #[inline]
+    pub(crate) fn page(&self) -> &'a Descriptor<M, P> {
+        self.page
+    }
+
     fn head(&self) -> &PvHead {
         // SAFETY: the PV lock is held.
         unsafe { &*self.page.pv.read() }
@@ -142,6 +148,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
 impl<M: Machine + Memory, P: Policies<M>> PvList<'_, M, P> {
     /// # Safety
     /// The frame of `pv` is there, and `pv` is on no list.
+    #[inline(always)]
     pub(crate) unsafe fn insert(&mut self, memory: &M, pv: Pv) {
         // SAFETY: the PV lock is held; the frame is there and `pv` on no list, as the caller says.
         unsafe { (*self.page.pv.write()).insert(memory, pv) }
@@ -149,6 +156,7 @@ impl<M: Machine + Memory, P: Policies<M>> PvList<'_, M, P> {
 
     /// # Safety
     /// `pv` is on this list.
+    #[inline(always)]
     pub(crate) unsafe fn remove(&mut self, memory: &M, pv: Pv) {
         // SAFETY: the PV lock is held, and `pv` is on this list, as the caller says.
         unsafe { (*self.page.pv.write()).remove(memory, pv) }

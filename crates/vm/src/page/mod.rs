@@ -119,6 +119,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     }
 
     /// Makes the descriptor that of a freshly allocated frame with one reference.
+    #[inline]
     pub(crate) fn begin(&self) {
         debug_assert_eq!(self.references.load(Ordering::Relaxed), 0);
         self.flags.store(0, Ordering::Relaxed);

@@ -34,22 +34,43 @@ impl<M: Machine> ActiveCpus<M> {
         // Only this CPU sets its bit, so a set bit is one it has fenced behind.
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Relaxed);
-            // Pairs with the fence in `get`.
+            // Pairs with the fence in `look`.
             M::fence(Ordering::SeqCst);
         }
     }
 
-    /// The set, of a machine with these `cpus`; CPUs not in it do not reach the entries that the caller
-    /// cleared before.
+    /// Whether the CPU `own` is in the set, of a machine with these `cpus`, and whether others are. CPUs not in
+    /// it do not reach the entries that the caller cleared before.
     #[inline(always)]
-    pub(super) fn get(&self, cpus: CpuRange) -> CpuSet {
+    pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
         // Pairs with the fence in `insert`.
         M::fence(Ordering::SeqCst);
-        let mut set = CpuSet::EMPTY;
-        let words = self.words.iter().take(cpus.len().div_ceil(64));
-        for (index, word) in words.enumerate() {
-            *set.word(index) = word.load(Ordering::Relaxed);
+        let (mut has_own, mut others) = (false, 0);
+        for (index, mut word) in self.load(cpus) {
+            if index == own / 64 {
+                has_own = word & 1 << (own % 64) != 0;
+                word &= !(1 << (own % 64));
+            }
+            others |= word;
         }
+        (has_own, others != 0)
+    }
+
+    /// The set without `own`, by a caller that has looked at it.
+    pub(super) fn others(&self, cpus: CpuRange, own: usize) -> CpuSet {
+        let mut set = CpuSet::EMPTY;
+        for (index, word) in self.load(cpus) {
+            *set.word(index) = word;
+        }
+        set.remove(own);
         set
+    }
+
+    /// The words that `cpus` need.
+    #[inline(always)]
+    fn load(&self, cpus: CpuRange) -> impl Iterator<Item = (usize, u64)> {
+        let words = self.words.iter().take(cpus.len().div_ceil(64));
+        // Relaxed: what came before the caller's fence is there.
+        words.map(|word| word.load(Ordering::Relaxed)).enumerate()
     }
 }

@@ -89,6 +89,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Maps the page in `frame` at the start of `part`, where nothing is mapped. It is
     /// prepared; the caller's reference to the page becomes the mapping's.
+    #[inline]
     pub(crate) fn make(
         &self,
         part: &mut Part<'_, M, P>,
@@ -123,6 +124,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Maps the page that `bits` names at the start of `part`, where nothing is mapped. It is
     /// prepared; the caller's reference to the page becomes the mapping's.
+    #[inline]
     pub(super) fn link(&self, part: &mut Part<'_, M, P>, bits: u64) {
         let mut list = self.vm.lock_pv(pte::frame(bits));
         self.list(&mut list, part, part.range().start);

@@ -103,6 +103,7 @@ pub(super) const fn swapped(slot: u32) -> u64 {
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Writes the entry at the start of `part`, which is empty.
+    #[inline]
     pub(super) fn write(&self, part: &mut Part<'_, M, P>, bits: u64) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, part.range().start);
@@ -162,29 +163,23 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 
-    /// The first address of `range`, which is one slot's with this leaf table, that has an
-    /// entry; and the entry.
-    fn next_used(&self, leaf: Table, range: VaRange) -> Option<(usize, u64)> {
-        let leaf = leaf.get()?;
-        if range.start >= range.end {
-            return None;
-        }
-        let first = pte::index(range.start, 0);
-        let past = first + range.pages();
-        let found = self.vm.machine().find_word(leaf, first, past, USED);
-        found.map(|(index, bits)| (range.start + (index - first) * PAGE_SIZE, bits))
-    }
-
-    /// The entries of `range`, which is one slot's with this leaf table, in order.
+    /// The entries of `range`, which is one slot's with this leaf table, in order, with their addresses.
+    #[inline]
     pub(super) fn used(
         &self,
         leaf: Table,
-        mut range: VaRange,
+        range: VaRange,
     ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
+        let machine = self.vm.machine();
+        let first = pte::index(range.start, 0);
+        let (mut next, past) = (first, first + range.pages());
         iter::from_fn(move || {
-            let found = self.next_used(leaf, range)?;
-            range.start = found.0 + PAGE_SIZE;
-            Some(found)
+            if next == past {
+                return None;
+            }
+            let (index, bits) = machine.find_word(leaf.get()?, next, past, USED)?;
+            next = index + 1;
+            Some((range.start + (index - first) * PAGE_SIZE, bits))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Pmap;
 use crate::policy::Policies;
-use core::mem::MaybeUninit;
+use core::mem::{self, MaybeUninit};
 use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
 
 /// Frames gathered before a flush is forced.
@@ -11,18 +11,27 @@ const CAPACITY: usize = 128;
 const SUPERPAGES: usize = 16;
 
 /// The pages whose translations have changed: from the first to the last.
-#[derive(Default)]
-pub(super) struct Touched(Option<VaRange>);
+pub(super) struct Touched(VaRange);
 
 impl Touched {
+    /// None.
+    pub(super) const NONE: Self = Touched(VaRange {
+        start: usize::MAX,
+        end: 0,
+    });
+
     /// A page at `address` whose translation changed.
     #[inline]
     pub(super) fn page(&mut self, address: usize) {
-        let page = VaRange::sized(address, PAGE_SIZE);
-        self.0 = Some(self.0.map_or(page, |range| VaRange {
-            start: range.start.min(page.start),
-            end: range.end.max(page.end),
-        }));
+        self.0.start = self.0.start.min(address);
+        self.0.end = self.0.end.max(address + PAGE_SIZE);
+    }
+
+    /// Those pages, and whatever lies between them; none are left.
+    #[inline]
+    fn take(&mut self) -> Option<VaRange> {
+        let Touched(range) = mem::replace(self, Self::NONE);
+        (range.start < range.end).then_some(range)
     }
 }
 
@@ -38,23 +47,25 @@ pub(super) struct Gather {
     page_count: usize,
     dirty_count: usize,
     /// The first frames of superpages.
-    superpages: [Frame; SUPERPAGES],
+    superpages: [MaybeUninit<Frame>; SUPERPAGES],
     superpage_count: usize,
 }
 
 impl Gather {
+    #[inline(always)]
     pub(super) fn new() -> Self {
         Gather {
-            touched: Touched::default(),
-            pages: [MaybeUninit::uninit(); CAPACITY],
+            touched: Touched::NONE,
+            pages: [const { MaybeUninit::uninit() }; CAPACITY],
             page_count: 0,
             dirty_count: 0,
-            superpages: [Frame(0); SUPERPAGES],
+            superpages: [const { MaybeUninit::uninit() }; SUPERPAGES],
             superpage_count: 0,
         }
     }
 
     /// A page that was mapped at `address`.
+    #[inline]
     pub(super) fn page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.pages[self.page_count].write(frame);
@@ -65,7 +76,7 @@ impl Gather {
     pub(super) fn superpage(&mut self, address: usize, first: Frame) {
         // The flush of one page forgets all.
         self.touch(address);
-        self.superpages[self.superpage_count] = first;
+        self.superpages[self.superpage_count].write(first);
         self.superpage_count += 1;
     }
 
@@ -78,11 +89,13 @@ impl Gather {
     }
 
     /// A page at `address` whose translation changed.
+    #[inline]
     pub(super) fn touch(&mut self, address: usize) {
         self.touched.page(address);
     }
 
     /// Whether the next page, or superpage, would not fit.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.page_count + self.dirty_count == CAPACITY || self.superpage_count == SUPERPAGES
     }
@@ -90,7 +103,10 @@ impl Gather {
 
 impl Drop for Gather {
     fn drop(&mut self) {
-        debug_assert!(self.touched.0.is_none(), "gathered pages were not flushed");
+        debug_assert!(
+            self.touched.take().is_none(),
+            "gathered pages were not flushed"
+        );
     }
 }
 
@@ -104,18 +120,19 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::settle`]; between flush and freeing, `flushed` is called.
     #[inline]
     pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
-        let Some(range) = gather.touched.0.take() else {
+        let Some(range) = gather.touched.take() else {
             return;
         };
         self.flush(Flush::Range(range));
         flushed();
-        for frame in &gather.pages[..gather.page_count] {
-            // SAFETY: so many were written, from the beginning on.
-            self.vm.release_page(unsafe { frame.assume_init() });
-        }
+        let pages = &gather.pages[..gather.page_count];
+        // SAFETY: so many were written, from the beginning on.
+        let pages = pages.iter().map(|frame| unsafe { frame.assume_init() });
+        self.vm.release_pages(pages);
         gather.page_count = 0;
-        for &first in &gather.superpages[..gather.superpage_count] {
-            self.vm.release_block(first);
+        for first in &gather.superpages[..gather.superpage_count] {
+            // SAFETY: so many were written.
+            self.vm.release_block(unsafe { first.assume_init() });
         }
         gather.superpage_count = 0;
         for frame in &gather.pages[CAPACITY - gather.dirty_count..] {
@@ -126,8 +143,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Flushes what has changed, with nothing to be freed, from all TLBs that may have it.
-    pub(super) fn flush_touched(&self, touched: Touched) {
-        if let Some(range) = touched.0 {
+    pub(super) fn flush_touched(&self, mut touched: Touched) {
+        if let Some(range) = touched.take() {
             self.flush(Flush::Range(range));
         }
     }
@@ -135,15 +152,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Flushes on every CPU that may have translations of this pmap, and returns when
     /// all have. Interrupts no CPU but those.
     pub(super) fn flush(&self, what: Flush) {
-        let pin = M::pin();
-        let mut others = self.active.get(self.vm.machine().cpus());
+        let (pin, machine) = (M::pin(), self.vm.machine());
         let own = pin.cpu().index();
-        if others.contains(own) {
-            others.remove(own);
-            self.vm.machine().flush_local(self.asid, what);
+        let (has_own, has_others) = self.active.look(machine.cpus(), own);
+        if has_own {
+            machine.flush_local(self.asid, what);
         }
-        if !others.is_empty() {
-            self.vm.machine().shootdown(&others, self.asid, what);
+        if has_others {
+            self.flush_others(own, what);
         }
+    }
+
+    /// As [`Pmap::flush`], on all CPUs but the calling one, `own`.
+    #[inline(never)]
+    fn flush_others(&self, own: usize, what: Flush) {
+        let machine = self.vm.machine();
+        let others = self.active.others(machine.cpus(), own);
+        machine.shootdown(&others, self.asid, what);
     }
 }

@@ -86,7 +86,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     ///
     /// # Safety
     /// It is there.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn unlist(
         &self,
         list: &mut PvList<'_, M, P>,

@@ -19,7 +19,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
-                let mut touched = Touched::default();
+                let mut touched = Touched::NONE;
                 let mut locked = self.tree.lock_small(place, range);
                 for mut part in locked.parts() {
                     self.own_used(&mut part)?;
@@ -41,23 +41,21 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// No delayed invalidation: the PV entries stay, so a removal of the page takes
     /// the slot's lock and finds the flush done.
     pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M, P>, prot: Prot) {
-        if locked.parts().all(|part| part.is_vacant()) {
-            return;
-        }
-        let mut touched = Touched::default();
-        for mut part in locked.parts() {
-            if self.protect_superpage(&mut part, prot, false, &mut touched) {
-                continue;
+        let mut touched = Touched::NONE;
+        locked.each(|mut part| {
+            if part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched) {
+                return;
             }
             part.for_each(|mapped| {
                 let shared = mapped.flags.has(Flags::SHARED);
                 self.protect_run(part.leaf(), mapped.range, prot, shared, &mut touched);
             });
-        }
+        });
         self.flush_touched(touched);
     }
 
     /// Rewrites the entries of `range`, which is of a locked slot with this table.
+    #[inline]
     fn protect_run(
         &self,
         leaf: Table,
@@ -78,6 +76,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Sets the rights of the page at `address`; `true` if that took one away. Where stores
     /// are private, a page that is not only this mapping's stays read-only.
+    #[inline]
     fn rewrite(&self, leaf: Table, address: usize, prot: Prot, shared: bool) -> bool {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
@@ -88,6 +87,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Makes `rights` those of an entry that maps; `true` if that took one away.
+    #[inline]
     pub(super) fn give_rights(&self, entry: &M::AtomicU64, rights: u64) -> bool {
         let mut old = entry.load(Ordering::Relaxed);
         loop {

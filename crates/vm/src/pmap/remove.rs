@@ -111,12 +111,12 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     pub(crate) fn pages(&mut self) {
         let (mut is_vacant, mut is_shared) = (true, false);
-        for part in self.locked.parts() {
+        self.locked.each(|part| {
             if !part.is_vacant() {
                 is_vacant = false;
                 is_shared |= part.size() == Size::Shared;
             }
-        }
+        });
         if is_shared {
             self.pmap.leave_slots(&mut self.locked);
         }
@@ -149,15 +149,18 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     }
 
     /// Takes away the ranges that `choose` gives of each part.
+    #[inline]
     fn take(&mut self, choose: impl Fn(&Part<'_, M, P>, &mut dyn FnMut(VaRange))) {
         let mut taking = Taking {
             pmap: self.pmap,
             block: &mut self.block,
             gather: Gather::new(),
         };
-        for part in self.locked.parts().filter(|part| !part.is_vacant()) {
-            choose(&part, &mut |range| taking.pages(part.again(range)));
-        }
+        self.locked.each(|part| {
+            if !part.is_vacant() {
+                choose(&part, &mut |range| taking.pages(part.again(range)));
+            }
+        });
         taking.settle();
         self.pmap.trim_chunks();
     }
@@ -229,6 +232,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
     /// list. Between this and the flush the page looks unmapped and is not: the block has it noted.
     /// The list, if it is worth keeping for the next page.
+    #[inline]
     fn page(
         &mut self,
         part: &mut Part<'_, M, P>,
@@ -240,7 +244,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         let mut list = self.lock(last, frame);
         let old = pmap.clear(part, address, 0);
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-        self.note(frame);
+        self.note(frame, list.page());
         // SAFETY: the mapping's, so it is on this list.
         unsafe { pmap.unlist(&mut list, part, address) };
         self.gather.page(address, frame);
@@ -253,6 +257,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 
     /// Locks the list of the page in `frame`.
+    #[inline(always)]
     fn lock(&mut self, last: Option<Last<'a, M, P>>, frame: Frame) -> PvList<'a, M, P> {
         let vm = &self.pmap.vm;
         let list = vm.pass_pv(last, frame);
@@ -261,6 +266,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or by
     /// `lock` when it has settled.
+    #[inline(always)]
     pub(super) fn lock_by<L>(
         &mut self,
         try_lock: impl FnOnce() -> Option<L>,
@@ -287,12 +293,12 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         self.block.is_some() && !self.pmap.vm.invalidation().may_sleep()
     }
 
-    /// Notes in the block that a mapping of the page in `frame` goes. Under its PV lock.
-    pub(super) fn note(&mut self, frame: Frame) {
-        let vm = &self.pmap.vm;
-        let invalidation = vm.invalidation();
+    /// Notes in the block that a mapping of `page`, which is in `frame`, goes. Under its PV lock.
+    #[inline(always)]
+    pub(super) fn note(&mut self, frame: Frame, page: &Page<M, P::Invalidation>) {
+        let invalidation = self.pmap.vm.invalidation();
         let block = self.block.get_or_insert_with(|| invalidation.begin());
-        invalidation.note(block, frame, &vm.page(frame).invalidation);
+        invalidation.note(block, frame, &page.invalidation);
     }
 
     /// Gathers a superpage, by its first frame.

@@ -17,6 +17,10 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Whether there are queues; never changes. If not, frames come back several at a time, and
+    /// [`PageQueues::free`] and [`PageQueues::remove`] need not be called.
+    fn is_used(&self) -> bool;
+
     /// Before a frame is taken from the free ones, or comes back to them. Perhaps under a
     /// slot's lock, or a page's.
     fn free(&self) -> Self::Free<'_>;
@@ -41,6 +45,11 @@ impl<M: Machine> PageQueues<M> for NoQueues {
 
     fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
         Ok(NoQueues)
+    }
+
+    #[inline]
+    fn is_used(&self) -> bool {
+        false
     }
 
     #[inline]

@@ -100,6 +100,7 @@ impl PvHead {
     ///
     /// # Safety
     /// The PV lock is held; `pv` is on this list.
+    #[inline]
     pub(crate) unsafe fn remove<M: Machine + Memory>(&mut self, memory: &M, pv: Pv) {
         // SAFETY: the entry and its neighbours are on the list, under the PV lock.
         unsafe {

@@ -62,7 +62,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 flags: Cell::new(flags),
                 object: None,
             };
-            let taken = self.take(grown, &new)?;
+            let taken = self.take(self.pmap.tree.find(grown.start), grown, &new)?;
             if taken {
                 self.region_new(grown, &new);
             }

@@ -31,7 +31,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                     }
                 }
             }
-            Move::IfNeeded => self.place(bytes, &mut |to| self.duplicate_to(page, to)),
+            Move::IfNeeded => self.place(bytes, &mut |_, to| self.duplicate_to(page, to)),
             // It is another place, and leaves the first.
             Move::Never | Move::Leaving | Move::LeavingTo(_) => Err(Error::NoAddresses { bytes }),
         }
@@ -41,7 +41,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn duplicate_to(&self, page: VaRange, to: VaRange) -> Result<bool, Error> {
         let (two, attributes) = self.lock_one(page, Some(to))?;
         let tree = &self.pmap.tree;
-        if !Part::make_room_if_free(tree.parts_of(&two, to), 1)? {
+        if !Part::make_room_if_all_free(tree.parts_of(&two, to), 1)? {
             return Ok(false);
         }
         let second = self.moved(&attributes, page.start, to)?;

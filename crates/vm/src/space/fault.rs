@@ -21,7 +21,7 @@ use crate::flags::Flags;
 use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
-use crate::tree::{Kind, Part, Place, Size};
+use crate::tree::{Kind, Locked, Part, Place, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
 
@@ -88,11 +88,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Answer<M, P> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.pmap.locking.pmap();
-        let mut locked = self.pmap.tree.lock_at(place, page)?;
+        let mut locked = Locked::none(&self.pmap.tree);
+        locked.lock_at(place, page)?;
         let hole = Error::NotMapped {
             address: page.start,
         };
-        let part = locked.parts().next().ok_or(hole)?;
+        let part = locked.first().ok_or(hole)?;
         let mut place = Faulting::look(self, region, part, fault)?.ok_or(hole)?;
         match place.own_entry()? {
             Entry::Empty if place.object.is_some() => place.object(supply),
@@ -184,6 +185,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
     }
 
     /// Maps a page of zeroes.
+    #[inline(always)]
     fn zeroes(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
         if vm.superpages().wanted(self.flags)
@@ -317,6 +319,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
     }
 
     /// Maps a page of which the caller gives a reference. It is prepared.
+    #[inline]
     fn make(&mut self, frame: Frame, kind: Kind, writable: bool) {
         let prot = self.flags.prot();
         let pmap = &self.space.pmap;
@@ -325,6 +328,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
     }
 
     /// Says that the anonymous page in `frame` is mapped now.
+    #[inline]
     fn took(&self, frame: Frame) {
         let vm = &self.space.vm;
         vm.queues().activate(frame);

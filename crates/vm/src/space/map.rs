@@ -8,7 +8,7 @@ use crate::flags::Flags;
 use crate::object::ObjectRef;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Attributes, Holding, Part};
+use crate::tree::{Attributes, Holding, Locked, Place};
 use crate::usage::Usage;
 use crate::vm::Overcommit;
 use alloc::sync::Arc;
@@ -101,11 +101,14 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn map_new(&self, bytes: usize, at: At, new: &New<'_, M, P>) -> Result<usize, Error> {
         let _write = self.pmap.locking.write();
-        let mut take = |range| self.take(range, new);
+        let mut take = |place, range| self.take(place, range, new);
+        let take_at = |range: VaRange| self.take(self.pmap.tree.find(range.start), range, new);
         let mapped = match at {
             At::Anywhere => self.place(bytes, &mut take),
             At::Hint(at) => match Self::hinted(at, bytes) {
-                Some(range) if self.stack_above(range).is_none() && take(range)? => Ok(range.start),
+                Some(range) if self.stack_above(range).is_none() && take_at(range)? => {
+                    Ok(range.start)
+                }
                 _ => self.place(bytes, &mut take),
             },
             At::Fixed(at) => {
@@ -116,7 +119,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             At::Free(at) => {
                 let range = Self::in_pages_at(at, bytes)?;
                 let address = range.start;
-                take(range)?.then_some(at).ok_or(Error::Exists { address })
+                take_at(range)?
+                    .then_some(at)
+                    .ok_or(Error::Exists { address })
             }
         }?;
         self.region_new(VaRange::sized(mapped, bytes), new);
@@ -158,15 +163,24 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Maps all of `range` if it is free.
-    pub(super) fn take(&self, range: VaRange, new: &New<'_, M, P>) -> Result<bool, Error> {
+    /// Maps all of `range`, at whose start `place` was found, if it is free.
+    pub(super) fn take(
+        &self,
+        place: Place<'_, M, P>,
+        range: VaRange,
+        new: &New<'_, M, P>,
+    ) -> Result<bool, Error> {
         let mut attributes = self.attributes(new, range)?;
-        let mut locked = self.pmap.tree.lock(range)?;
-        let is_free = Part::make_room_if_free(locked.parts(), 1)?;
+        let mut locked = Locked::none(&self.pmap.tree);
+        locked.lock_at(place, range)?;
+        let mut is_free = true;
+        locked.try_each(|mut part| {
+            is_free &= part.make_room_if_free(1)?;
+            Ok::<_, Error>(())
+        })?;
         if is_free {
             self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
-            let parts = locked.parts();
-            parts.for_each(|mut part| part.set(Some(attributes.clone())));
+            locked.each(|mut part| part.set(Some(attributes.clone())));
         }
         Ok(is_free)
     }

@@ -167,7 +167,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             };
             last = Some((run.to.end - 1) / arena::TABLE);
             is_ready &= tree.parts_of(two, run.to).all(|part| part.is_divisible());
-            is_ready &= Part::make_room_if_free(tree.parts_of(two, run.to), changes)?;
+            is_ready &= Part::make_room_if_all_free(tree.parts_of(two, run.to), changes)?;
             // Extents that are taken out, or changed, are split at the ends of the whole only.
             tree.parts_of(two, run.from).try_for_each(|mut part| {
                 part.make_room()?;

@@ -14,15 +14,21 @@ use super::{HIGHEST, MAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::Policies;
+use crate::tree::Place;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// Takes a range if it is free.
-pub(super) type Take<'a> = dyn FnMut(VaRange) -> Result<bool, Error> + 'a;
+/// Takes a range, at whose start a slot was found, if it is free.
+pub(super) type Take<'a, 's, M, P> =
+    dyn FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error> + 'a;
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Maps `bytes` where there is room, and returns where.
     /// `take` maps a range that it finds free.
-    pub(super) fn place(&self, bytes: usize, take: &mut Take<'_>) -> Result<usize, Error> {
+    pub(super) fn place<'s>(
+        &'s self,
+        bytes: usize,
+        take: &mut Take<'_, 's, M, P>,
+    ) -> Result<usize, Error> {
         let arena = self.arenas.own()?;
         if let Some(hole) = arena.hole(bytes) {
             let found = self.search(hole, bytes, alignment(bytes), take)?;
@@ -50,7 +56,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Maps `bytes` outside of the CPU's arena.
     #[cold]
-    fn place_elsewhere(&self, bytes: usize, take: &mut Take<'_>) -> Result<usize, Error> {
+    fn place_elsewhere<'s>(
+        &'s self,
+        bytes: usize,
+        take: &mut Take<'_, 's, M, P>,
+    ) -> Result<usize, Error> {
         let unowned = VaRange {
             start: self.arenas.end(),
             end: HIGHEST,
@@ -61,33 +71,34 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         loop {
             let at = self.first_gap(bytes).ok_or(Error::NoAddresses { bytes })?;
             // Another task may take it first; then there may be another gap.
-            if take(VaRange::sized(at, bytes))? {
+            if take(self.pmap.tree.find(at), VaRange::sized(at, bytes))? {
                 return Ok(at);
             }
         }
     }
 
     /// Maps `bytes` at the first place in `range` that is found free. O(slots and
-    /// regions passed over).
-    fn search(
-        &self,
+    /// regions passed over). `align` is a power of two.
+    fn search<'s>(
+        &'s self,
         range: VaRange,
         bytes: usize,
         align: usize,
-        take: &mut Take<'_>,
+        take: &mut Take<'_, 's, M, P>,
     ) -> Result<Option<usize>, Error> {
         let mut from = range.start;
         loop {
-            let at = from.next_multiple_of(align);
+            let at = (from + align - 1) & !(align - 1);
             if at > range.end || range.end - at < bytes {
                 return Ok(None);
             }
             let here = VaRange::sized(at, bytes);
-            let obstacle = self.pmap.tree.obstacle(here);
+            let place = self.pmap.tree.find(at);
+            let obstacle = self.pmap.tree.obstacle(place, here);
             match obstacle.or_else(|| self.stack_above(here)) {
                 // No place that begins before the last obstacle's end avoids it.
                 Some(end) => from = end,
-                None if take(here)? => return Ok(Some(at)),
+                None if take(place, here)? => return Ok(Some(at)),
                 // Another task was faster: look again, to see its mapping.
                 None => {}
             }

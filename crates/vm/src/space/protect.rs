@@ -6,7 +6,7 @@ use crate::flags::Flags;
 use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::Place;
+use crate::tree::{Locked, Place};
 use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
@@ -22,9 +22,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut brought = Vec::new();
         self.vm
             .with_frames(|| self.protect_whole(range, prot, &mut brought))?;
-        brought
-            .into_iter()
-            .for_each(|part| self.populate_locked(part));
+        brought.iter().for_each(|&part| self.populate_locked(part));
         Ok(())
     }
 
@@ -39,12 +37,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _write = self.pmap.locking.write();
         let place = self.refuse_hole(range)?;
         let pmap = self.pmap.locking.pmap();
-        let mut locked = self.pmap.tree.lock_at(place, range)?;
+        let mut locked = Locked::none(&self.pmap.tree);
+        locked.lock_at(place, range)?;
         // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut denied = false;
-        for mut part in locked.parts() {
+        locked.try_each(|mut part| {
             let mut to = part.range().start;
             part.try_for_each(|mapped| {
                 if mapped.range.start == to {
@@ -65,8 +64,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 return Err(Error::NotMapped { address: to });
             }
             part.make_room()?;
-            self.pmap.own_used(&mut part)?;
-        }
+            self.pmap.own_used(&mut part)
+        })?;
         if denied {
             return Err(Error::Denied);
         }
@@ -75,9 +74,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let counted = self.rules(&locked).count(before, after);
         counted.inspect_err(|_| self.vm.uncommit(uncharged))?;
         self.pmap.protect_locked(&mut locked, prot);
-        for mut part in locked.parts() {
-            part.update(|attributes| attributes.flags = change(attributes.flags));
-        }
+        locked.each(|mut part| part.update(|of| of.flags = change(of.flags)));
         drop(locked);
         drop(pmap);
         self.region_protected(range, prot);

@@ -173,7 +173,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         };
         let (two, attributes) = self.lock_one(old, Some(more))?;
         let tree = &self.pmap.tree;
-        if !Part::make_room_if_free(tree.parts_of(&two, more), 1)? {
+        if !Part::make_room_if_all_free(tree.parts_of(&two, more), 1)? {
             return Ok(false);
         }
         // The attachment covers the old range only: the object must find the added pages, too.
@@ -192,7 +192,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Moves `old` to where there is room for `bytes`.
     fn remap_elsewhere(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
-        self.place(bytes, &mut |to| self.move_to(old, to, place))
+        self.place(bytes, &mut |_, to| self.move_to(old, to, place))
     }
 
     /// Moves `old` to `at`, in the place of whatever is there.

@@ -1,6 +1,6 @@
 //! Memory that a fault gets before it locks anything.
 
-use crate::error::Error;
+use crate::error::{Error, Resource};
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
@@ -28,8 +28,8 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     is_short: bool,
     /// A page that no other task knows, and whether it is all zero.
     frame: Option<(Frame, bool)>,
-    /// Why there are no zeroes.
-    failed: Option<Error>,
+    /// There was no page of zeroes.
+    failed: bool,
     /// The content of a slot of the swap space.
     swapped: Option<(u32, PageRef<'a, M, P>)>,
     /// An object's page that stays in memory for the next look.
@@ -37,12 +37,13 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
+    #[inline]
     pub(super) fn new(vm: &'a Vm<M, P>, is_short: bool) -> Self {
         Supply {
             vm,
             is_short,
             frame: None,
-            failed: None,
+            failed: false,
             swapped: None,
             kept: None,
         }
@@ -59,7 +60,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
             Likely::Object if access == Access::Write => Content::Any,
             Likely::Object | Likely::Other => return,
         };
-        self.failed = self.frame(content).err();
+        self.failed = self.frame(content).is_err();
     }
 
     /// Meets the need. May sleep.
@@ -85,10 +86,11 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 
     /// Whether there is a page of zeroes; an error if none could be allocated.
+    #[inline]
     pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
         match self.failed {
-            Some(error) => Err(error),
-            None => Ok(matches!(self.frame, Some((_, true)))),
+            true => Err(Error::OutOfMemory(Resource::Frames)),
+            false => Ok(matches!(self.frame, Some((_, true)))),
         }
     }
 
@@ -101,6 +103,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 
     /// The page, which is the caller's now.
+    #[inline]
     pub(super) fn take_frame(&mut self) -> Option<Frame> {
         self.frame.take().map(|(frame, _)| frame)
     }
@@ -111,6 +114,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         Some(page)
     }
 
+    #[inline]
     fn frame(&mut self, content: Content) -> Result<(), Error> {
         self.give_back();
         let frame = self.vm.allocate_page(content)?;
@@ -118,6 +122,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         Ok(())
     }
 
+    #[inline]
     fn give_back(&mut self) {
         if let Some((frame, zeroed)) = self.frame.take() {
             self.vm.release_unused(frame, zeroed);

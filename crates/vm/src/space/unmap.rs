@@ -163,13 +163,12 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     #[inline(always)]
     pub(super) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
         self.removal.lock(place, range)?;
-        for mut part in self.removal.locked.parts() {
+        self.removal.locked.try_each(|mut part| {
             part.make_room()?;
             let (of_part, kept) = keep_attachments(&part, &mut self.attached);
             self.usage += of_part;
-            kept?;
-        }
-        Ok(())
+            kept
+        })
     }
 
     /// The locked range.
@@ -189,10 +188,10 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     pub(super) fn finish(&mut self, attributes: Option<Attributes<M, P>>) -> bool {
         self.removal.pages();
         let mut leaves_tables = false;
-        for mut part in self.removal.locked.parts() {
+        self.removal.locked.each(|mut part| {
             part.set(attributes.clone());
             leaves_tables |= part.is_empty() && part.leaf().get().is_some();
-        }
+        });
         self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
         self.attached.clear();
@@ -210,11 +209,21 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
     let (mut usage, mut room) = (Usage::NONE, Ok(()));
     part.for_each(|mapped| {
         usage += Usage::of(mapped.flags, mapped.range.pages());
-        if let Some(attached) = mapped.attachment
-            && kept.last() != Some(attached)
-        {
-            room = room.and(push(kept, attached.clone()));
+        if let Some(attached) = mapped.attachment {
+            room = room.and(keep(attached, kept));
         }
     });
     (usage, room)
+}
+
+/// Keeps `attached` in `kept`, if it is not the last one there.
+#[inline(never)]
+fn keep<M: Platform, P: Policies<M>>(
+    attached: &Attached<M, P>,
+    kept: &mut Vec<Attached<M, P>>,
+) -> Result<(), Error> {
+    match kept.last() == Some(attached) {
+        true => Ok(()),
+        false => push(kept, attached.clone()),
+    }
 }

@@ -45,11 +45,10 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.sorted.push(extent);
     }
 
-    /// The extents that overlap `range`.
-    pub(super) fn overlapping(&self, range: VaRange) -> &[Extent<M, P>] {
-        let first = self.first_ending_after(range.start);
-        let last = self.sorted.partition_point(|e| e.range.start < range.end);
-        &self.sorted[first..last.max(first)]
+    /// The extents that end above `address`.
+    #[inline]
+    pub(super) fn from(&self, address: usize) -> &[Extent<M, P>] {
+        &self.sorted[self.first_ending_after(address)..]
     }
 
     /// Makes room for so many changes, each of which adds two extents at most, and for one extent
@@ -83,24 +82,28 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
 
     /// Splits the extents that reach over the ends of `range`; returns the indices of those in it.
     fn isolate(&mut self, range: VaRange) -> (usize, usize) {
-        self.split(range.start);
-        self.split(range.end);
-        let first = self.first_ending_after(range.start);
-        let last = self.sorted.partition_point(|e| e.range.start < range.end);
-        (first, last.max(first))
+        let mut first = self.first_ending_after(range.start);
+        first += usize::from(self.split(first, range.start));
+        let within = |extent: &&Extent<M, P>| extent.range.end <= range.end;
+        let count = self.sorted[first..].iter().take_while(within).count();
+        let last = first + count;
+        (first, last + usize::from(self.split(last, range.end)))
     }
 
-    /// Makes two of the extent that reaches over `address`.
-    fn split(&mut self, address: usize) {
-        let index = self.first_ending_after(address);
-        if let Some(extent) = self.sorted.get_mut(index)
-            && extent.range.start < address
-        {
-            let mut rest = extent.clone();
-            rest.range.start = address;
-            extent.range.end = address;
-            self.sorted.insert(index + 1, rest);
+    /// Makes two of the extent at `index`, if it reaches over `address`; whether it does.
+    #[inline]
+    fn split(&mut self, index: usize, address: usize) -> bool {
+        let Some(extent) = self.sorted.get_mut(index) else {
+            return false;
+        };
+        if extent.range.start >= address {
+            return false;
         }
+        let mut rest = extent.clone();
+        rest.range.start = address;
+        extent.range.end = address;
+        self.sorted.insert(index + 1, rest);
+        true
     }
 
     /// Joins neighbours among the extents `first .. last` and those beside them.

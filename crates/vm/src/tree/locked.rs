@@ -7,6 +7,7 @@ use super::{ALL, Place, Slot, Tree, shift, span};
 use crate::error::Error;
 use crate::lock::SlotLock;
 use crate::policy::Policies;
+use core::convert::Infallible;
 use core::iter;
 use machine::{Platform, VaRange};
 use sync::RawLock;
@@ -261,6 +262,54 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         }
     }
 
+    /// The first of [`Locked::parts`].
+    #[inline(always)]
+    pub(crate) fn first(&mut self) -> Option<Part<'_, M, P>> {
+        let first = self.first.as_ref();
+        first.map(|(place, _)| Part::beginning(*place, self.range))
+    }
+
+    /// Calls `visit` with each of [`Locked::parts`]. For short paths: as most ranges have one part, the code for
+    /// the first stands by itself.
+    #[inline(always)]
+    pub(crate) fn each(&mut self, mut visit: impl FnMut(Part<'_, M, P>)) {
+        let Ok(()) = self.try_each(|part| {
+            visit(part);
+            Ok::<_, Infallible>(())
+        });
+    }
+
+    /// As [`Locked::each`], up to the first error.
+    #[inline(always)]
+    pub(crate) fn try_each<E>(
+        &mut self,
+        mut visit: impl FnMut(Part<'_, M, P>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some((first, _)) = &self.first else {
+            return Ok(());
+        };
+        visit(Part::beginning(*first, self.range))?;
+        match first.range.end < self.range.end {
+            true => self.try_each_from(first.range.end, &mut visit),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`Locked::try_each`], of the parts from `start` on.
+    #[inline(never)]
+    fn try_each_from<E>(
+        &self,
+        start: usize,
+        visit: &mut impl FnMut(Part<'_, M, P>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let range = VaRange {
+            start,
+            ..self.range
+        };
+        let mut places = self.tree.places(range);
+        places.try_for_each(|place| visit(Part::new(place, range)))
+    }
+
     /// Those of [`Locked::parts`] in which something is mapped.
     pub(crate) fn occupied(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
         let range = self.range;
@@ -291,7 +340,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 
     /// Calls `visit` with the slots held of which the range covers a part only: the first and the last
     /// at most, up to the first error.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit_cut(
         &mut self,
         mut visit: impl FnMut(Part<'_, M, P>) -> Result<(), Error>,
@@ -381,8 +430,8 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some((first, held)) = self.first.take() {
-            unlock(first.slot, held);
+        if let Some((first, held)) = &mut self.first {
+            unlock(first.slot, held.take());
             if first.range.end < self.range.end {
                 let start = first.range.end;
                 unlock_all(

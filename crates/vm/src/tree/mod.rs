@@ -126,12 +126,11 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         self.find(range.start).is_hole(range)
     }
 
-    /// The end of the last mapping that was found in `range`, perhaps only of a part of
-    /// it; `None` if nothing was. Holds one lock at a time, and none where nothing is
+    /// The end of the last mapping that was found in `range`, at whose start `place` was found, perhaps
+    /// only of a part of it; `None` if nothing was. Holds one lock at a time, and none where nothing is
     /// mapped in parts.
     #[inline]
-    pub(crate) fn obstacle(&self, range: VaRange) -> Option<usize> {
-        let place = self.find(range.start);
+    pub(crate) fn obstacle(&self, place: Place<'_, M, P>, range: VaRange) -> Option<usize> {
         match range.end <= place.range.end && place.slot.is_empty() {
             true => None,
             false => self.obstacle_among(range),
@@ -148,7 +147,8 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
             // Since the walk reached it; once its lock is free, the node is there.
             State::Divided => {
                 unlock(place.slot, lock(place.slot, false));
-                self.obstacle(range.common(place.range))
+                let range = range.common(place.range);
+                self.obstacle(self.find(range.start), range)
             }
         };
         self.places(range).filter_map(found).last()

@@ -9,6 +9,7 @@ use crate::flags::Flags;
 use crate::policy::Policies;
 use crate::pv::{Pv, PvTables, Table};
 use crate::usage::Usage;
+use core::iter;
 use machine::{Platform, VaRange};
 
 /// A locked slot and the part of a locked range that lies in it.
@@ -27,7 +28,16 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         }
     }
 
+    /// As [`Part::new`], of a range that begins in `place`.
+    #[inline(always)]
+    pub(super) fn beginning(place: Place<'a, M, P>, range: VaRange) -> Self {
+        let end = range.end.min(place.range.end);
+        let range = VaRange { end, ..range };
+        Part { place, range }
+    }
+
     /// The addresses wanted.
+    #[inline]
     pub(crate) fn range(&self) -> VaRange {
         self.range
     }
@@ -49,11 +59,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Whether nothing is mapped in the slot.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.place.slot.is_empty()
     }
 
     /// Whether all entries of the slot are empty and its table is not shared.
+    #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
     }
@@ -82,11 +94,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot has one entry of `kind` more, or less.
+    #[inline]
     pub(crate) fn add(&mut self, kind: Kind, delta: i16) {
         self.place.slot.add(kind, delta);
     }
 
     /// The slot's table.
+    #[inline]
     pub(crate) fn leaf(&self) -> Table {
         // SAFETY: the slot's lock is held, and nothing writes during the read.
         unsafe { (*self.place.slot.inside()).leaf }
@@ -107,56 +121,56 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's tables.
+    #[inline]
     pub(crate) fn inside(&mut self) -> &mut Inside<M, P> {
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
     }
 
-    /// Calls `visit` with each mapping in the range, cut to it, in order.
-    #[inline]
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
-        // SAFETY: the slot's lock is held, and nothing writes during the visit.
+    /// The mappings in the range, cut to it, in order. Nothing changes them meanwhile.
+    #[inline(always)]
+    fn mappings(&self) -> impl Iterator<Item = Mapped<'_, M, P>> {
+        let range = self.range;
+        // SAFETY: the slot's lock is held, and nothing writes while the result lives,
+        // which borrows the part.
         let inside = || unsafe { &*self.place.slot.inside() };
-        match self.place.slot.state() {
-            State::Empty | State::Divided => {}
-            State::Whole => visit(inside().whole(self.range)),
-            State::Parts => {
-                for extent in inside().extents.overlapping(self.range) {
-                    visit(extent.cut_to(self.range));
-                }
-            }
+        let (mut whole, extents) = match self.place.slot.state() {
+            State::Empty | State::Divided => (None, &[][..]),
+            State::Whole => (Some(inside().whole(range)), &[][..]),
+            State::Parts => (None, inside().extents.from(range.start)),
+        };
+        let mut extents = extents.iter();
+        let mut cut = move || {
+            let extent = extents.next()?;
+            (extent.range.start < range.end).then(|| extent.cut_to(range))
+        };
+        iter::from_fn(move || whole.take().or_else(&mut cut))
+    }
+
+    /// Calls `visit` with each mapping in the range, cut to it, in order.
+    #[inline(always)]
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
+        for mapped in self.mappings() {
+            visit(mapped);
         }
     }
 
     /// As [`Part::for_each`], up to the first error.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_for_each(
         &self,
         mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut result = Ok(());
-        self.for_each(|mapped| {
-            if result.is_ok() {
-                result = visit(mapped);
-            }
-        });
-        result
+        for mapped in self.mappings() {
+            visit(mapped)?;
+        }
+        Ok(())
     }
 
     /// The mapping at the range's start.
     #[inline]
     pub(crate) fn first(&self) -> Option<Mapped<'_, M, P>> {
-        // SAFETY: the slot's lock is held, and nothing writes while the result lives,
-        // which borrows the part.
-        let inside = || unsafe { &*self.place.slot.inside() };
-        let first = match self.place.slot.state() {
-            State::Empty | State::Divided => None,
-            State::Whole => Some(inside().whole(self.range)),
-            State::Parts => {
-                let extents = inside().extents.overlapping(self.range);
-                extents.first().map(|extent| extent.cut_to(self.range))
-            }
-        };
+        let first = self.mappings().next();
         first.filter(|mapped| mapped.range.start == self.range.start)
     }
 
@@ -187,11 +201,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Makes room for one [`Part::set`] or [`Part::update`], which then cannot fail.
+    #[inline]
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
         self.make_room_for(1)
     }
 
     /// As [`Part::make_room`], for so many changes of the slot.
+    #[inline]
     fn make_room_for(&mut self, changes: usize) -> Result<(), Error> {
         if self.is_all() {
             return Ok(());
@@ -200,21 +216,31 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Makes room for so many changes in each of `parts`; whether nothing is mapped in any of them.
-    pub(crate) fn make_room_if_free(
-        parts: impl Iterator<Item = Self>,
+    pub(crate) fn make_room_if_all_free(
+        mut parts: impl Iterator<Item = Self>,
         changes: usize,
     ) -> Result<bool, Error> {
+        let taken = parts.find_map(|mut part| match part.make_room_if_free(changes) {
+            Ok(true) => None,
+            other => Some(other),
+        });
+        taken.unwrap_or(Ok(true))
+    }
+
+    /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
+    #[inline]
+    pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
         let mut is_free = true;
-        for mut part in parts {
-            part.for_each(|_| is_free = false);
-            part.make_room_for(changes)?;
+        self.for_each(|_| is_free = false);
+        if is_free {
+            self.make_room_for(changes)?;
         }
         Ok(is_free)
     }
 
     /// Puts a mapping with these attributes, or nothing, in the place of all that is
     /// mapped in the range. There must be room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, attributes: Option<Attributes<M, P>>) {
         match self.is_all() {
             true => self.become_uniform(attributes),
@@ -254,6 +280,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's extents, which say all from now on.
+    #[inline]
     fn divide(&mut self) -> &mut super::extents::Extents<M, P> {
         let place = self.place.range;
         let whole = self.place.slot.state() == State::Whole;
@@ -271,6 +298,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Updates the slot's byte if the slot became uniform.
+    #[inline]
     fn settle(&mut self) {
         let place = self.place.range;
         match self.inside().extents.all() {
@@ -283,6 +311,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         }
     }
 
+    #[inline]
     fn become_uniform(&mut self, attributes: Option<Attributes<M, P>>) {
         let state = match attributes {
             Some(_) => State::Whole,
@@ -303,6 +332,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Whether the range covers all of the slot.
+    #[inline]
     pub(crate) fn is_all(&self) -> bool {
         self.range == self.place.range
     }

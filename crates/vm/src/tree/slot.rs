@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::ManuallyDrop;
 use core::ops::BitOr;
-use core::{array, ptr, slice};
+use core::{array, ptr};
 use machine::{Atomic, Ordering, Platform, SharedCell, VaRange};
 use sync::RawLock;
 
@@ -125,12 +125,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 
     /// The node below, if the slot is subdivided.
     #[inline]
-    pub(super) fn child(&self) -> Option<&[Slot<M, P>]> {
+    pub(super) fn child(&self) -> Option<&[Slot<M, P>; FAN_OUT]> {
         // Acquire: pairs with the release in `subdivide`.
-        let first = self.child.load(Ordering::Acquire).cast::<Slot<M, P>>();
+        let node = self.child.load(Ordering::Acquire);
         // SAFETY: a node has so many slots, is whole when it is published, and stays
         // until this slot is dropped.
-        (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, FAN_OUT) })
+        unsafe { node.cast::<[Slot<M, P>; FAN_OUT]>().as_ref() }
     }
 
     /// How much is mapped. Exact under the lock; else a hint.

@@ -74,11 +74,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// The frame's page's data of the policy of regions.
+    #[inline]
     pub(crate) fn page_regions(&self, frame: Frame) -> &<P::Regions as Regions<M>>::Page {
         &self.pages[frame.index() / RUN].regions[frame.index() % RUN]
     }
 
     /// Takes a frame for a page, with one reference.
+    #[inline]
     pub(crate) fn allocate_page(&self, content: Content) -> Result<Frame, Error> {
         let frame = self.allocate(content)?;
         self.page(frame).begin();
@@ -86,6 +88,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Takes a frame that is no page: a table.
+    #[inline]
     pub(crate) fn allocate(&self, content: Content) -> Result<Frame, Error> {
         let _free = self.queues.free();
         let frame = self.frames.allocate(&self.machine, content);
@@ -111,6 +114,15 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub(crate) fn release_page(&self, frame: Frame) {
         if self.page(frame).release() {
             self.free_page(frame, false);
+        }
+    }
+
+    /// As [`Vm::release_page`], of several pages.
+    pub(crate) fn release_pages(&self, pages: impl Iterator<Item = Frame>) {
+        let last = pages.filter(|&frame| self.page(frame).release());
+        match self.queues.is_used() {
+            true => last.for_each(|frame| self.free_page(frame, false)),
+            false => self.frames.free_all(&self.machine, last),
         }
     }
 

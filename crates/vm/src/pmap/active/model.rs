@@ -40,7 +40,8 @@ fn model() {
         let cpus = machine.cpus();
         let take = move || {
             other.entry.swap(0, Ordering::AcqRel);
-            if other.active.get(cpus).is_empty() {
+            let (_, has_others) = other.active.look(cpus, 1);
+            if !has_others {
                 other.page.write();
             }
         };
@@ -57,7 +58,7 @@ fn who_is_not_in_the_set_finds_nothing() {
 #[test]
 fn a_missing_fence_is_found() {
     for comment in [
-        "// Pairs with the fence in `get`.",
+        "// Pairs with the fence in `look`.",
         "// Pairs with the fence in `insert`.",
     ] {
         let site = Site::after("pmap/active.rs", include_str!("../active.rs"), comment);

@@ -30,11 +30,19 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// As [`Pmap::own`], if the table has entries in the range of `part`.
+    #[inline]
     pub(crate) fn own_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
-        let is_used = |part: &Part<'_, M, P>| self.used(part.leaf(), part.range()).next().is_some();
         match part.size() {
-            Size::Shared if is_used(part) => self.own_shared(part),
+            Size::Shared => self.own_shared_if_used(part),
             _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn own_shared_if_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        match self.used(part.leaf(), part.range()).next() {
+            Some(_) => self.own_shared(part),
+            None => Ok(()),
         }
     }
 

@@ -16,6 +16,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the pages of `part` the rights `prot`, if they are all of a superpage that can
     /// have them; else they are mapped by pages from now on, and `false` says that it is to be done
     /// there.
+    #[inline]
     pub(in crate::pmap) fn protect_superpage(
         &self,
         part: &mut Part<'_, M, P>,
@@ -23,9 +24,18 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         shared: bool,
         touched: &mut Touched,
     ) -> bool {
-        if part.size() == Size::Pages {
-            return false;
-        }
+        part.size() != Size::Pages && self.protect_large(part, prot, shared, touched)
+    }
+
+    /// As [`Pmap::protect_superpage`], where there may be one.
+    #[inline(never)]
+    fn protect_large(
+        &self,
+        part: &mut Part<'_, M, P>,
+        prot: Prot,
+        shared: bool,
+        touched: &mut Touched,
+    ) -> bool {
         if !part.is_all() {
             self.split(part);
         } else if part.size() == Size::Superpage {
@@ -89,7 +99,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         while let Some((index, mut list)) = unsafe { run.pop() } {
             let frame = frame_at(first, index);
             list.set_flags(Page::<M, P::Invalidation>::harvest(old));
-            self.note(frame);
+            self.note(frame, list.page());
             let address = start + index * PAGE_SIZE;
             // SAFETY: the mapping's, so it is on this list.
             unsafe { pmap.unlist(&mut list, part, address) };
