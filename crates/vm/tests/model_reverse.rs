@@ -7,15 +7,19 @@ use checked::Checked;
 use machine::{Atomic, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, Tasks};
 use spaces::{HERE, NEAR, OURS, THEIRS, World, model, not_theirs, page};
 use sync::sleepq::{Hashed, SleepQueue};
-use vm::object;
-use vm::{Advice, At, Error, Move, Prot, Request};
+use vm::object::{self, Home, Object};
+use vm::{Advice, At, Best, Error, Move, Prot, Request};
 
 /// Evicts the object's page if it is not mapped.
 fn evict(world: &World) {
-    let frame = world.object.resident(0).expect("no other task takes it");
+    evict_from(world, &world.object);
+}
+
+fn evict_from(world: &World, object: &Object<Checked, Best>) {
+    let frame = object.resident(0).expect("no other task takes it");
     let held = world.vm.page_ref(frame).expect("the object has it");
-    let home = world.vm.home(&held).expect("no other task is busy");
-    if home.evict() {
+    // None while another task is busy with the page.
+    if world.vm.home(&held).is_some_and(Home::evict) {
         drop(held);
         world.reuse();
     }
@@ -190,5 +194,31 @@ fn a_mapping_that_moves_to_where_an_eviction_has_looked_loses_nothing() {
             },
         ],
         |world| assert_eq!(world.space.load(NEAR), Ok(OURS)),
+    )();
+}
+
+/// While an eviction looks whether the page is mapped, the file shows none.
+#[test]
+fn a_sync_beside_an_eviction_writes_what_was_stored() {
+    model(
+        1,
+        |world| {
+            let request = Request::object(&world.file, 0, PAGE_SIZE, Prot::READ_WRITE);
+            let request = request.expect("a request").at(At::Fixed(HERE)).shared();
+            world.space.map_as(&request).expect("map");
+            assert_eq!(world.space.load(HERE), Ok(0));
+            // Where a task sleeps while another has the entry.
+            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+        },
+        [
+            |world| evict_from(world, &world.file),
+            |world| {
+                world.space.activate();
+                world.space.store(HERE, OURS).expect("store");
+                world.space.sync(page(HERE)).expect("sync");
+                assert_eq!(world.store.word(), OURS);
+            },
+        ],
+        |world| assert_eq!(world.space.load(HERE), Ok(OURS)),
     )();
 }

@@ -33,7 +33,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// slots. The page's own flag is taken here.
     ///
     /// An error is the first of perhaps several; pages not written are still dirty.
-    /// O(leaves + pages in memory). Sleeps while a page is being written by others.
+    /// O(leaves + pages in memory). Sleeps while a page is being read, written or evicted by others.
     pub fn write_back(
         &self,
         range: Range<u64>,
@@ -64,8 +64,9 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             if !run.takes(index) {
                 result = result.and(run.write());
             }
-            if !is_resident(entry.content()) {
-                // Being read or taken away, if it is busy; in neither case dirty.
+            // Content is no guide: an eviction hides its page while it looks whether a mapping has it, and keeps
+            // it if one has, which may have made it dirty.
+            if entry.is_vacant() {
                 continue;
             }
             let owned = entry.try_own(is_resident).unwrap_or_else(|| {

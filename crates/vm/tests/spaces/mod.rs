@@ -5,7 +5,7 @@ use checked::Checked;
 use checked::loom::model::Builder;
 use machine::{
     Atomic, Atomics, Execute, Frame, Job, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology,
-    VaRange,
+    Truncate, VaRange,
 };
 use std::sync::{Arc, Mutex};
 use vm::object::{Object, ObjectRef};
@@ -26,7 +26,19 @@ pub const THEIRS: u64 = 99;
 
 /// A store that keeps the first word of the page that was written last.
 #[derive(Default)]
-struct OneWord(Mutex<u64>);
+pub struct OneWord(Mutex<u64>);
+
+impl OneWord {
+    pub fn word(&self) -> u64 {
+        *self.0.lock().unwrap()
+    }
+}
+
+impl Truncate<Checked> for OneWord {
+    fn truncate(&self, _: &Checked, _: u64) -> Result<(), PagerError> {
+        Ok(())
+    }
+}
 
 impl Pager<Checked> for OneWord {
     fn read(&self, machine: &Checked, _: u64, frames: &[Frame]) -> Result<(), PagerError> {
@@ -60,6 +72,9 @@ pub struct World {
     pub space: Space<Checked, Best>,
     /// A page of a file's, as private mappings see it.
     pub object: ObjectRef<Checked, Best>,
+    /// A file of one page, and its store.
+    pub file: ObjectRef<Checked, Best>,
+    pub store: Arc<OneWord>,
     /// 1 when the page has gone from there.
     pub cut: <Checked as Atomics>::AtomicU64,
     /// A private page that is held.
@@ -78,7 +93,11 @@ impl World {
         let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
         let space = Space::new(&vm).expect("a space");
         let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
+        let store = Arc::new(OneWord::default());
+        let file = Object::file(&vm, store.clone(), PAGE_SIZE as u64).expect("an object");
         World {
+            file,
+            store,
             machine: machine.clone(),
             vm,
             space,
