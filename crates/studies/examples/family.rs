@@ -56,6 +56,9 @@ fn efficiency(deed: Deed, machine: &Profile) {
     for children in OURS {
         let cpus = children.min(machine.cpus());
         let part = of(children) / (one * cpus as f64);
-        println!("{children:4} children: {:.0} % of {cpus} times one", 100.0 * part);
+        println!(
+            "{children:4} children: {:.0} % of {cpus} times one",
+            100.0 * part
+        );
     }
 }
