@@ -59,8 +59,8 @@ pub struct Tick {
 /// - `next` returns a task only if `ready` or `put_back` handed it over, and each time once.
 /// - All that one CPU did before it handed a task over is visible to the one that `next` returns it to
 ///   (release, acquire).
-/// - A [`TaskRef`] is not used after its task has ended, except to compare it, nor after the policy is
-///   dropped.
+/// - A [`TaskRef`] is not used after its task has ended, except to compare it and its generation, nor after the policy
+///   is dropped.
 pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// The policy's name, as the command prints it.
     const NAME: &'static str;

@@ -231,6 +231,15 @@ fn no_task_waits_while_a_cpu_idles() {
     }
 }
 
+/// A tick looks at 128 CPUs, and at others the next time.
+#[test]
+fn no_task_waits_while_a_far_cpu_idles() {
+    let sim = best(384);
+    let job = |_| -> (usize, Job) { (0, Box::new(|| sim::compute(40.0 * MILLI as f64))) };
+    let time = finish(&sim, (0..384).map(job).collect());
+    assert!(time < 40 * MILLI + 12 * SLICE, "{time}");
+}
+
 /// Jobs of unequal lengths: a CPU that is done takes from others.
 #[test]
 fn a_cpu_that_is_done_helps_others() {

@@ -7,7 +7,8 @@
 mod support;
 
 use machine::{Atomic, Clock, Job, Ordering, Topology};
-use sched::Best;
+use sched::freebsd::Ule;
+use sched::{Best, Policy};
 use sim::{Progress, Sim};
 use support::{MICRO, MILLI, machine, quiet, shared, words};
 use sync::epoch::{Domain, Sleepable};
@@ -20,12 +21,12 @@ const INSIDE: u64 = 50 * MICRO;
 const OUTSIDE: u64 = 20 * MICRO;
 
 /// The longest of some waits beside readers, in nanoseconds.
-fn longest<D: Send + Sync + 'static>(
+fn longest<P: Policy<Sim>, D: Send + Sync + 'static>(
     domain: impl FnOnce(&Sim) -> D + Send + 'static,
     read: fn(&D),
     wait: fn(&D),
 ) -> u64 {
-    let sim = machine::<Best<Sim>>(quiet(CPUS, 1));
+    let sim = machine::<P>(quiet(CPUS, 1));
     let maker = sim.clone();
     let domain = shared(&sim, move || domain(&maker));
     // Whether the waits are over, and the longest.
@@ -56,28 +57,42 @@ fn longest<D: Send + Sync + 'static>(
     words[1].load(Ordering::Relaxed)
 }
 
-#[test]
-fn a_reader_that_is_pinned_holds_up_nobody_for_longer_than_its_section() {
+fn pinned<P: Policy<Sim>>() -> u64 {
     let read = |domain: &Domain<Sim>| {
         let _section = domain.enter();
         sim::compute(INSIDE as f64);
     };
-    let waited = longest(
-        |sim| Domain::<Sim>::new(sim.cpus()),
-        read,
-        |domain| domain.wait(),
-    );
-    assert!(waited < 2 * INSIDE, "{waited}");
+    let domain = |sim: &Sim| Domain::<Sim>::new(sim.cpus());
+    longest::<P, _>(domain, read, |domain| domain.wait())
 }
 
-#[test]
-fn a_reader_that_may_leave_its_cpu_holds_up_a_wait_until_it_is_back() {
+fn preemptible<P: Policy<Sim>>() -> u64 {
     let read = |domain: &Sleepable<Sim>| {
         let _section = domain.enter();
         sim::compute(INSIDE as f64);
     };
     let domain = |sim: &Sim| Sleepable::<Sim>::new(sim.cpus()).expect("memory");
-    let waited = longest(domain, read, |domain| domain.wait());
+    longest::<P, _>(domain, read, |domain| domain.wait())
+}
+
+#[test]
+fn a_reader_that_is_pinned_holds_up_nobody_for_longer_than_its_section() {
+    let waited = pinned::<Best<Sim>>();
+    println!("pinned, best: {} µs", waited / MICRO);
+    assert!(waited < 2 * INSIDE, "{waited}");
+}
+
+#[test]
+fn a_reader_that_may_leave_its_cpu_holds_up_a_wait_until_it_is_back() {
     // It ends all the same, because the waiter lets others run: on its CPU are some of the readers.
-    assert!((10 * MILLI..1_000 * MILLI).contains(&waited), "{waited}");
+    for (name, waited) in [
+        ("best", preemptible::<Best<Sim>>()),
+        ("freebsd", preemptible::<Ule<Sim>>()),
+    ] {
+        println!("preemptible, {name}: {} µs", waited / MICRO);
+        assert!(
+            (10 * MILLI..1_000 * MILLI).contains(&waited),
+            "{name}: {waited}"
+        );
+    }
 }

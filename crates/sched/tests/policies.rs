@@ -16,7 +16,7 @@ use support::{machine, quiet, with_delays};
 const MS: u64 = 1_000_000;
 
 // The policies' words in a task.
-const _: () = assert!(size_of::<sched::openbsd::Entry<Sim>>() == 40);
+const _: () = assert!(size_of::<sched::openbsd::Entry<Sim>>() == 56);
 const _: () = assert!(size_of::<sched::freebsd::Entry<Sim>>() == 72);
 const _: () = assert!(size_of::<sched::linux::Entry<Sim>>() == 72);
 

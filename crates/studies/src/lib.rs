@@ -44,7 +44,7 @@ mod s13;
 mod s14;
 mod s15;
 mod s16;
-mod s17;
+pub mod s17;
 mod s18;
 mod s19;
 mod s2;

@@ -7,7 +7,7 @@ use super::{Best, Bounds, NEAR};
 use crate::TaskRef;
 use machine::Contexts;
 
-/// How many flags a busy CPU reads at a tick to find an idle CPU.
+/// How many flags a busy CPU reads at a tick to find idle CPUs. A power of two.
 const FAR: usize = 128;
 
 impl<M: Contexts, B: Bounds> Best<M, B> {
@@ -29,12 +29,15 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         })
     }
 
-    /// The calling CPU, at which tasks wait, gives one to each idle CPU; if there is none, one to a CPU
-    /// with fewer. Returns a CPU to interrupt.
+    /// The calling CPU, at which tasks wait, gives one to each idle CPU in a group of [`FAR`]; if there is none, one to a
+    /// CPU with fewer. The group is chosen at random: on a larger machine, ticks look at each in the end. Returns a CPU
+    /// to interrupt.
     pub(super) fn balance(&self, cpu: usize, now: u64) -> Option<usize> {
         let own = self.queues.of(cpu);
         let mut given = false;
-        for other in self.idle.near(cpu).take(FAR) {
+        let groups = self.queues.cpus().len().next_power_of_two().div_ceil(FAR) as u64;
+        let group = (dice(cpu, now) >> 16) % groups;
+        for other in self.idle.group(cpu, group as usize, FAR) {
             if !own.is_crowded() {
                 return None;
             }
@@ -57,7 +60,7 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
     /// A CPU at which fewer tasks wait; one is looked at, chosen at random.
     fn shorter(&self, cpu: usize, now: u64) -> Option<usize> {
         let others = self.queues.cpus().len() as u64 - 1;
-        let dice = scramble(now.wrapping_add((cpu as u64) << 48));
+        let dice = dice(cpu, now);
         let other = (dice >> 32).checked_rem(others)?;
         let other = self.idle.near(cpu).nth(other as usize)?;
         let (own, its) = (self.queues.of(cpu), self.queues.of(other));
@@ -65,6 +68,11 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         let enough = if dice.is_multiple_of(4) { 1 } else { 2 };
         (own.waiting() >= its.waiting() + enough).then_some(other)
     }
+}
+
+/// A number that looks random, another one for each CPU and time.
+fn dice(cpu: usize, now: u64) -> u64 {
+    scramble(now.wrapping_add((cpu as u64) << 48))
 }
 
 /// The finalizer of SplitMix64: neighbouring numbers become unrelated ones.

@@ -5,6 +5,7 @@
 //! fence between its write and its read, so one of them sees the other (Dekker's pattern).
 
 use alloc::boxed::Box;
+use core::ops::Range;
 use machine::{Atomic, CpuRange, Machine, Ordering};
 use sync::Padded;
 
@@ -56,8 +57,22 @@ impl<M: Machine> Idle<M> {
 
     /// The other CPUs, nearest first.
     pub fn near(&self, cpu: usize) -> impl Iterator<Item = usize> + use<M> {
+        self.at(cpu, 1..self.flags.len().next_power_of_two())
+    }
+
+    /// The other CPUs of an aligned group of `size`, a power of two; the caller's own group is number 0 to it.
+    pub fn group(
+        &self,
+        cpu: usize,
+        number: usize,
+        size: usize,
+    ) -> impl Iterator<Item = usize> + use<M> {
+        self.at(cpu, (number * size).max(1)..(number + 1) * size)
+    }
+
+    /// The CPUs at these distances, if they exist.
+    fn at(&self, cpu: usize, distances: Range<usize>) -> impl Iterator<Item = usize> + use<M> {
         let count = self.flags.len();
-        let distances = 1..count.next_power_of_two();
         distances.map(move |d| cpu ^ d).filter(move |&c| c < count)
     }
 }

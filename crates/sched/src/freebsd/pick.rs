@@ -7,9 +7,9 @@ use super::interact::MIN_IDLE;
 use super::{Task, Ule, ticks};
 use machine::{Contexts, CpuSet};
 
-/// How much less load counts on a CPU that is preferred; a task counts 256.
+/// How much less load counts on a CPU that is preferred (`cs_prefer` in `cpu_search`); a task counts 256.
 const PREFERRED: i64 = 64;
-/// Loads are compared up to a random number below this.
+/// Loads are compared up to a random number below this (`sched_random() % 32` in `cpu_search`).
 const NOISE: i64 = 32;
 /// Ticks during which a task's data is still in the caches that its CPU has for itself:
 /// `SCHED_AFFINITY` of `CG_SHARE_L2` (2) with `affinity` 1.

@@ -8,9 +8,9 @@ use machine::{Atomic, Contexts, Ordering};
 
 /// `cache_nice_tries` of `SD_MC_INIT`: after so many failures tasks are moved that are in caches.
 const NICE_TRIES: u32 = 1;
-/// `max_interval`, in ticks: as long as nothing is to be moved, a CPU looks less often.
+/// `max_interval` of `SD_MC_INIT`, in ticks: as long as nothing is to be moved, a CPU looks less often.
 const MAX_INTERVAL: u32 = 4;
-/// `busy_factor`: how much less often a CPU with tasks looks.
+/// `busy_factor` of `SD_MC_INIT`: how much less often a CPU with tasks looks.
 const BUSY_FACTOR: u64 = 64;
 
 /// Why a CPU looks for tasks.

@@ -1,8 +1,9 @@
 //! The policy's words in a task.
 
 use super::OpenBsd;
-use super::priority::user;
-use crate::queue::{Linked, Links};
+use super::priority::{inherited, user};
+use crate::TaskRef;
+use crate::queue::{Link, Linked, Links};
 use machine::{Atomic, Contexts, Ordering};
 
 /// In `asleep_since`: the task is awake.
@@ -24,6 +25,9 @@ pub struct Entry<M: Contexts> {
     pub(super) decayed: M::AtomicU32,
     /// 1 until it has run.
     pub(super) fresh: M::AtomicU32,
+    /// The task that made it, and that one's generation: it may have ended.
+    parent: Link<M, OpenBsd<M>>,
+    parents_generation: M::AtomicU64,
 }
 
 impl<M: Contexts> Entry<M> {
@@ -37,16 +41,33 @@ impl<M: Contexts> Entry<M> {
             asleep_since: word(),
             decayed: word(),
             fresh: word(),
+            parent: Link::new(),
+            parents_generation: M::AtomicU64::new(0),
         }
     }
 
-    /// A new task's, whose parent has this estimate (`scheduler_fork_hook`).
-    pub(super) fn begin(&self, estcpu: u32, cpu: usize) {
+    /// A new task's, which begins with its parent's estimate (`scheduler_fork_hook`).
+    pub(super) fn begin(&self, parent: Option<TaskRef<M, OpenBsd<M>>>, cpu: usize) {
         self.set_cpu(cpu);
-        self.set_estcpu(estcpu);
+        self.set_estcpu(parent.map_or(0, |parent| parent.entry().estcpu()));
+        self.parent.set(parent);
+        if let Some(parent) = parent {
+            let generation = parent.state.generation();
+            self.parents_generation.store(generation, Ordering::Relaxed);
+        }
         self.wake();
         self.decayed.store(0, Ordering::Relaxed);
         self.fresh.store(1, Ordering::Relaxed);
+    }
+
+    /// The task has ended: its parent, if that still lives, has used the CPU as well (`scheduler_wait_hook`).
+    pub(super) fn end(&self) {
+        let generation = self.parents_generation.load(Ordering::Relaxed);
+        let alive = |parent: &TaskRef<M, OpenBsd<M>>| parent.state.generation() == generation;
+        if let Some(parent) = self.parent.get().filter(alive) {
+            let parent = parent.entry();
+            parent.set_estcpu(inherited(parent.estcpu(), self.estcpu()));
+        }
     }
 
     pub(super) fn cpu(&self) -> usize {
@@ -96,5 +117,51 @@ impl<M: Contexts> Entry<M> {
 impl<M: Contexts> Linked<M, OpenBsd<M>> for Entry<M> {
     fn links(&self) -> &Links<M, OpenBsd<M>> {
         &self.links
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Task;
+    use alloc::boxed::Box;
+    use core::ptr::NonNull;
+    use sim::Sim;
+
+    fn task() -> TaskRef<Sim, OpenBsd<Sim>> {
+        let place = Box::leak(Box::new(Task::new(0)));
+        // SAFETY: it stays for ever.
+        unsafe { TaskRef::new(NonNull::from(place)) }
+    }
+
+    /// A child that has computed with this estimate.
+    fn child_of(parent: TaskRef<Sim, OpenBsd<Sim>>, estcpu: u32) -> TaskRef<Sim, OpenBsd<Sim>> {
+        let child = task();
+        child.entry().begin(Some(parent), 0);
+        child.entry().set_estcpu(child.entry().estcpu() + estcpu);
+        child
+    }
+
+    #[test]
+    fn a_parent_pays_for_its_children() {
+        let parent = task();
+        parent.entry().begin(None, 0);
+        // The second child begins with the parent's estimate, which so counts twice.
+        let estimates = [3, 1, 30].map(|computed| {
+            child_of(parent, computed).entry().end();
+            parent.entry().estcpu()
+        });
+        assert_eq!(estimates, [3, 7, 36]);
+    }
+
+    #[test]
+    fn a_task_in_the_place_of_an_ended_parent_does_not_pay() {
+        let parent = task();
+        parent.entry().begin(None, 0);
+        let child = child_of(parent, 5);
+        parent.state.end();
+        parent.entry().begin(None, 0);
+        child.entry().end();
+        assert_eq!(parent.entry().estcpu(), 0);
     }
 }

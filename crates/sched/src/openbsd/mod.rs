@@ -25,8 +25,8 @@
 //! - Nice values, bound tasks, halted CPUs: the machine's tasks have none of it.
 //! - `SPCF_SHOULDYIELD` and `SPCF_SEENRR`, by which long operations inside the kernel learn that they
 //!   should make way: there are none.
-//! - `scheduler_wait_hook`, which charges a child's estimate to the parent that waits for it: no task
-//!   waits for tasks.
+//! - `scheduler_wait_hook`, which charges a child's estimate to its parent, comes when the child ends, not when the
+//!   parent has waited for it.
 //! - An idle CPU's clock does not tick: it would find nothing to charge.
 //! - The task of a switch takes `KERNEL_LOCK` again, if it had it, after the last of the acquisitions
 //!   above, and in OpenBSD before that.
@@ -177,8 +177,7 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
     }
 
     fn begin(&self, task: Task<M>, parent: Option<Task<M>>, _now: u64) {
-        let estcpu = parent.map_or(0, |parent| parent.entry().estcpu());
-        task.entry().begin(estcpu, task.cpu());
+        task.entry().begin(parent, task.cpu());
     }
 
     /// As `mi_switch` does with `KERNEL_LOCK`.
@@ -229,8 +228,12 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
         }
         here.wanted.store(0, Ordering::Relaxed);
         let stays = current.filter(|(_, leaving)| leaving.stays_ready());
-        if let Some((task, Leaving::Parks | Leaving::Sleeps)) = current {
-            task.entry().sleep(self.passes.load(Ordering::Relaxed));
+        match current {
+            Some((task, Leaving::Parks | Leaving::Sleeps)) => {
+                task.entry().sleep(self.passes.load(Ordering::Relaxed));
+            }
+            Some((task, Leaving::Ends)) => task.entry().end(),
+            _ => {}
         }
         let next = self.choose(cpu, stays.map(|(task, _)| task));
         if let Some(task) = next {

@@ -44,6 +44,11 @@ pub(super) fn charged(estcpu: u32) -> u32 {
     (estcpu + 1).min(ESTCPU_LIMIT)
 }
 
+/// The estimate of a task whose child has ended with `child` (`scheduler_wait_hook`).
+pub(super) fn inherited(estcpu: u32, child: u32) -> u32 {
+    (estcpu + child).min(ESTCPU_LIMIT)
+}
+
 /// The estimate a second later (`decay_cpu`), at this load average.
 pub(super) fn decayed(estcpu: u32, load: u64) -> u32 {
     let factor = 2 * load;

@@ -1,6 +1,6 @@
 //! Children of one process at work, on as many CPUs or on fewer.
 
-use crate::{Effort, Outcome, Probe};
+use crate::{Effort, Outcome};
 use baselines::selected::{Preset, Selected};
 use bench::Failure;
 use bench::ours::{inside, scheduler};
@@ -55,15 +55,15 @@ struct Board {
     failed: AtomicBool,
 }
 
-/// The rate of as many children of one parent as the probe has, together.
+/// The rate of so many children of one parent, together.
 pub fn rate(
-    probe: &Probe,
     deed: Deed,
+    preset: Preset,
+    children: usize,
     profile: &Profile,
     seed: u64,
     effort: &Effort,
 ) -> Result<Outcome, Failure> {
-    let (preset, children) = (probe.preset, probe.size);
     let span = effort.span(preset);
     let machine = Sim::new(MachineOptions {
         memory: (children + 1) * MEMORY,

@@ -1,0 +1,64 @@
+//! Children of one parent at work (S17), by their number: the effect of a mutex at the root on the rate that spin locks
+//! have, and of keeping it along a chain; or, with `ours`, the rate of our design as a part of one's for each CPU at work.
+//!
+//! `cargo run --release -p scalevm-studies --example family [-- MACHINE [ours]]`
+
+use baselines::selected::Preset;
+use sim::profile::Profile;
+use studies::Effort;
+use studies::s17::{DEEDS, Deed, rate};
+
+#[global_allocator]
+static ALLOCATOR: sim::Allocator = sim::Allocator;
+
+/// From one child to two for each CPU.
+const COUNTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 48, 96];
+/// As many as a die of `opteron-48` has CPUs, the machine has, and twice that.
+const OURS: [usize; 3] = [6, 48, 96];
+const SEED: u64 = 1;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "opteron-48".into());
+    let machine = Profile::named(&name).or_else(|_| Profile::load(&name));
+    let machine = machine.expect("a machine's name, or the file of its profile");
+    let ours = args.next().is_some();
+    for (deed, what) in DEEDS {
+        println!("{what}, on {}", machine.name);
+        match ours {
+            true => efficiency(deed, &machine),
+            false => locks(deed, &machine),
+        }
+    }
+}
+
+fn of(deed: Deed, preset: Preset, children: usize, machine: &Profile) -> f64 {
+    let outcome = rate(deed, preset, children, machine, SEED, &Effort::quick(1));
+    outcome.expect("a run").value
+}
+
+fn locks(deed: Deed, machine: &Profile) {
+    for children in COUNTS {
+        let of = |preset| of(deed, preset, children, machine);
+        let (spin, mutex) = (of(Preset::Linux2639Ra), of(Preset::Linux30Rc2));
+        let kept = of(Preset::Linux30Fixes);
+        println!(
+            "{children:4} children: {spin:9.0}/s with spin locks; mutex over that {:.2}; kept over mutex {:.2}",
+            mutex / spin,
+            kept / mutex
+        );
+    }
+}
+
+fn efficiency(deed: Deed, machine: &Profile) {
+    let of = |children| of(deed, Preset::Scalevm, children, machine);
+    let one = of(1);
+    for children in OURS {
+        let cpus = children.min(machine.cpus());
+        let part = of(children) / (one * cpus as f64);
+        println!(
+            "{children:4} children: {:.0} % of {cpus} times one",
+            100.0 * part
+        );
+    }
+}
