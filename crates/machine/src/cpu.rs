@@ -69,6 +69,22 @@ impl CpuRange {
         CpuId(self.base + index as u64)
     }
 
+    /// The first `count` of these CPUs.
+    ///
+    /// # Panics
+    /// If `count` is 0 or above [`CpuRange::len`].
+    pub fn first(self, count: usize) -> Self {
+        assert!(
+            (1..=self.len()).contains(&count),
+            "no {count} of {} CPUs",
+            self.count
+        );
+        CpuRange {
+            count: count as u16,
+            ..self
+        }
+    }
+
     /// The index of `cpu` in an array indexed by this range; at or above [`CpuRange::len`] if it is
     /// not a CPU of this machine.
     #[inline]
@@ -99,6 +115,14 @@ pub unsafe trait Cpus {
     /// only: a simulator and a model checker always count, a machine built for speed only with
     /// debug assertions.
     fn pins() -> u32;
+
+    /// How many of `cpus`, from the first on, may have run a task; a scan leaves out the rest. A CPU counts before
+    /// anything that it publishes ([`Atomic::publish`](crate::Atomic::publish)), so a caller that has fenced since
+    /// misses none that it has to see.
+    #[inline(always)]
+    fn begun(cpus: CpuRange) -> usize {
+        cpus.len()
+    }
 
     /// Waits a moment for another CPU to change a value that the caller has read since its last `relax`;
     /// `round` counts the caller's calls in this wait.

@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "emulator",
         ],
     ),
+    ("c", &["machine", "sync"]),
     ("lockbench", &["machine", "sync", "hosted", "sim", "bench"]),
     ("computer", &["sim", "workloads", "stats", "perf", "bench"]),
     (

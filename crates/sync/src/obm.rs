@@ -26,6 +26,10 @@ pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }> {
     inner: Blocking<M, Byte<M>, SPINS>,
 }
 
+/// The one-byte mutex for threads that share their CPUs with others, as those of a process do: 25 rounds. A spin is mostly
+/// yields there, and an owner that is off its CPU stays off longer than they take.
+pub type Threads<M> = Obm<M, 25>;
+
 // SAFETY: `Blocking`'s protocol: a compare-and-swap of a value without LOCKED sets it, with
 // acquire, and the owner clears it with release.
 unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {

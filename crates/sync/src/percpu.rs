@@ -76,6 +76,13 @@ impl<T, C: Cpus> PerCpu<T, C> {
         &self.values[index]
     }
 
+    /// The values of the CPUs that have begun ([`Cpus::begun`]), by CPU index.
+    #[inline]
+    pub fn begun(&self) -> impl Iterator<Item = &T> {
+        let begun = C::begun(self.cpus).min(self.values.len());
+        self.values[..begun].iter().map(|padded| &padded.0)
+    }
+
     /// All values, by CPU index.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {

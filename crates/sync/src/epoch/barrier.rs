@@ -18,7 +18,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     pub fn barrier(&self) {
         self.assert_outside("barrier");
         self.assert_not_running();
-        let mut todo: Vec<(usize, u64)> = (0..self.queues.cpus().len())
+        // A CPU that has deferred something before has begun before.
+        let mut todo: Vec<(usize, u64)> = (0..M::begun(self.queues.cpus()))
             .map(|cpu| (cpu, self.count(cpu, |lists| lists.deferred)))
             .collect();
         let mut round = 0;

@@ -74,6 +74,15 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         self.end(record)
     }
 
+    /// Whether the CPU of `pin` is in a section.
+    ///
+    /// # Panics
+    /// See [`Domain::enter`].
+    #[inline]
+    pub fn is_inside(&self, pin: &M::Pin) -> bool {
+        self.records.get(pin).inside(pin)
+    }
+
     #[inline]
     fn begin(&self, record: &Record<M>) {
         // Relaxed: the owner reads what it wrote.

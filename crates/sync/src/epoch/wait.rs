@@ -56,7 +56,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// The oldest open section's CPU and epoch. A fence came before.
     fn oldest(&self) -> Option<(usize, u64)> {
         let mut oldest: Option<(usize, u64)> = None;
-        for (cpu, record) in self.records.iter().enumerate() {
+        for (cpu, record) in self.records.begun().enumerate() {
             // Acquire: pairs with the release of an exit.
             if record.section.load(Ordering::Acquire) & 1 == 1 {
                 // Acquire: pairs with the release of a later section's entry.

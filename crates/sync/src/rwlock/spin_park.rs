@@ -209,6 +209,12 @@ unsafe impl<M: Machine, const SPINS: u32, const RESTRICTED: bool> RawRw<M>
 }
 
 impl<M: Machine, const SPINS: u32, const RESTRICTED: bool> SpinParkRw<M, SPINS, RESTRICTED> {
+    /// How many readers held the lock a moment ago.
+    #[inline]
+    pub fn readers(&self) -> u32 {
+        self.word.load(Ordering::Relaxed) / READER
+    }
+
     fn key(&self) -> *const () {
         ptr::from_ref(self).cast()
     }

@@ -1,0 +1,293 @@
+//! epochs: waiting until every reader that might still look has left
+//!
+//! Readers mark sections by enter and exit; sections nest, and cost two stores and a fence. A thread that has unlinked
+//! something waits, leaves a callback, or asks now and then, and may free it when every section has ended that was open
+//! before.
+//!
+//! A section belongs to its thread, is short, and waits for nothing that waits for it. Sections of one epoch delay no
+//! wait of another. An epoch made for n threads takes 256 bytes for each; it may be used by the threads in the first n
+//! places, and aborts in any other: n is at least the number of threads that use the library at once. One with a
+//! static initialiser, or made for 0 threads, is for 1024. It is made in full at its first use.
+//!
+//! Callbacks run in the thread that left them: at each 64th call, at a poll, and at the end of a section in which one
+//! of these fell due; those of a thread that has ended run at a barrier. They may enter sections and leave callbacks,
+//! but neither wait nor acquire a lock that is held around any of these.
+//!
+//! What a section did happens before the return of the waits, the polls that are true, and the callbacks that it delayed.
+
+use crate::object::{self, Owned, is, object, pin};
+use crate::process::{Pin, Process, abort};
+use crate::tsan::{self, Guard, Guarded};
+use core::ptr;
+use libc::{EBUSY, EINVAL, ENOMEM, c_int};
+use machine::{CpuRange, Cpus, Pinned};
+use sync::epoch::{Deferred, Domain, Snapshot};
+
+/// An epoch.
+#[repr(C)]
+pub struct scalevm_epoch_t {
+    domain: usize,
+    threads: u32,
+    reserved: u32,
+}
+
+/// What it is.
+#[repr(C)]
+pub(crate) struct Epoch {
+    made: Owned<Made>,
+    threads: u32,
+    reserved: u32,
+}
+
+object!(scalevm_epoch_t = Epoch, 16, 8);
+
+/// A callback's place, in the object that it is for. It needs no initialisation.
+#[repr(C)]
+pub struct scalevm_epoch_entry_t {
+    words: [usize; 4],
+}
+
+/// What it is.
+#[repr(C)]
+struct Entry {
+    /// First, so that a pointer to it is one to the entry.
+    node: Deferred<Process>,
+    run: unsafe extern "C" fn(*mut scalevm_epoch_entry_t),
+    epoch: *const scalevm_epoch_t,
+}
+
+const _: () = assert!(size_of::<scalevm_epoch_entry_t>() == 32 && size_of::<Entry>() == 32);
+const _: () = assert!(align_of::<scalevm_epoch_entry_t>() == 8 && align_of::<Entry>() == 8);
+
+/// An epoch in use.
+struct Made {
+    domain: Domain<Process>,
+    cpus: CpuRange,
+}
+
+/// All epochs in use, for threads that end.
+fn all() -> Guard<'static, Vec<Known>> {
+    static ALL: Guarded<Vec<Known>> = Guarded::new(Vec::new());
+    ALL.lock()
+}
+
+/// One of them; it leaves the list before it is freed.
+struct Known(*const Made);
+
+// SAFETY: `Made` is shared between threads.
+unsafe impl Send for Known {}
+
+impl Made {
+    fn new(threads: u32) -> Result<Box<Self>, c_int> {
+        let cpus = object::cpus(threads).ok_or(EINVAL)?;
+        let domain = Domain::try_new(cpus).map_err(|_| ENOMEM)?;
+        let made = Box::new(Made { domain, cpus });
+        all().push(Known(&*made));
+        Ok(made)
+    }
+
+    #[inline(always)]
+    fn pin(&self, function: &str) -> Pin {
+        pin(self.cpus, function)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        all().retain(|known| !ptr::eq(known.0, self));
+    }
+}
+
+impl Epoch {
+    #[inline(always)]
+    fn made(&self) -> &Made {
+        self.made.get().unwrap_or_else(|| self.make())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(&self) -> &Made {
+        match Made::new(self.threads) {
+            Ok(made) => self.made.set(made),
+            Err(EINVAL) => abort("scalevm_epoch", "made for more than 1024 threads"),
+            Err(_) => abort("scalevm_epoch", "no memory"),
+        }
+    }
+}
+
+/// Makes an epoch for so many threads, 0 for 1024: returns 0, EINVAL if there may not be so many, or ENOMEM.
+/// `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_init(epoch: *mut scalevm_epoch_t, threads: u32) -> c_int {
+    // SAFETY: C's promise.
+    unsafe {
+        object::init(epoch);
+        (*epoch).threads = threads;
+    }
+    match Made::new(threads) {
+        Ok(made) => {
+            // SAFETY: C's promise.
+            unsafe { is(epoch) }.made.set(made);
+            0
+        }
+        Err(error) => error,
+    }
+}
+
+/// Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a section is open. It
+/// may be used again, as after `SCALEVM_EPOCH_INIT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_destroy(epoch: *mut scalevm_epoch_t) -> c_int {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    if !made.domain.has_passed(&made.domain.snapshot()) {
+        return EBUSY;
+    }
+    tsan::acquire(epoch);
+    made.domain.barrier();
+    // SAFETY: C's promise; no thread uses the epoch.
+    drop(unsafe { is(epoch) }.made.take());
+    0
+}
+
+/// Enters a section.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_enter(epoch: *mut scalevm_epoch_t) {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    // SAFETY: a thread stays its CPU while it lives, and its end in a section aborts.
+    unsafe { made.domain.enter_raw(&made.pin("scalevm_epoch_enter")) };
+}
+
+/// Leaves the section that was entered last. Aborts if the caller is in none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_exit(epoch: *mut scalevm_epoch_t) {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    let pin = made.pin("scalevm_epoch_exit");
+    if !made.domain.is_inside(&pin) {
+        abort("scalevm_epoch_exit", "the caller is in no section");
+    }
+    tsan::release(epoch);
+    // SAFETY: entered by `scalevm_epoch_enter`; what C does afterwards is its promise.
+    if unsafe { made.domain.exit_raw(&pin) } {
+        made.domain.settle();
+    }
+}
+
+/// Whether the caller is in a section.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_inside(epoch: *mut scalevm_epoch_t) -> bool {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    made.domain.is_inside(&made.pin("scalevm_epoch_inside"))
+}
+
+/// Returns when every section has ended that was open at the call. Aborts if the caller is in one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_wait(epoch: *mut scalevm_epoch_t) {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    outside(made, "scalevm_epoch_wait");
+    made.domain.wait();
+    tsan::acquire(epoch);
+}
+
+/// Names this moment, for scalevm_epoch_passed(). Never 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_snapshot(epoch: *mut scalevm_epoch_t) -> u64 {
+    // SAFETY: C's promise.
+    unsafe { is(epoch) }.made().domain.snapshot().to_bits()
+}
+
+/// Whether every section has ended that was open at that moment. It may be false for a while longer; asking again is
+/// enough for it to become true. Aborts if scalevm_epoch_snapshot() has named no such moment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_passed(epoch: *mut scalevm_epoch_t, moment: u64) -> bool {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    let Some(snapshot) = Snapshot::from_bits(moment) else {
+        abort("scalevm_epoch_passed", "no moment");
+    };
+    let passed = made.domain.has_passed(&snapshot);
+    if passed {
+        tsan::acquire(epoch);
+    }
+    passed
+}
+
+/// Leaves a callback: run(entry) is called once every section has ended that was open at the call. Until then the entry
+/// stays in place, and is used for nothing else. Returns at once, unless the caller has 16384 callbacks pending: then
+/// it waits for some, if it is in no section.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_call(
+    epoch: *mut scalevm_epoch_t,
+    entry: *mut scalevm_epoch_entry_t,
+    run: unsafe extern "C" fn(*mut scalevm_epoch_entry_t),
+) {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    let _pin = made.pin("scalevm_epoch_call");
+    let place = entry.cast::<Entry>();
+    tsan::release(entry);
+    // SAFETY: C's promises: the entry is valid, in no list, and stays until `called`.
+    unsafe {
+        place.write(Entry {
+            node: Deferred::new(),
+            run,
+            epoch,
+        });
+        made.domain.call(place.cast(), called);
+    }
+}
+
+/// Calls the callback of an entry.
+///
+/// # Safety
+/// The node is an [`Entry`]'s.
+unsafe fn called(node: *mut Deferred<Process>) {
+    // SAFETY: the caller's promise.
+    let &Entry { run, epoch, .. } = unsafe { &*node.cast() };
+    tsan::acquire(epoch);
+    tsan::acquire(node);
+    // SAFETY: C has left it for this moment.
+    unsafe { run(node.cast()) };
+}
+
+/// Runs callbacks of the caller that are due, but none in a section; returns whether it has none left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_poll(epoch: *mut scalevm_epoch_t) -> bool {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    let index = made.cpus.index_of(made.pin("scalevm_epoch_poll").cpu());
+    made.domain.settle();
+    made.domain.pending(index) == 0
+}
+
+/// Returns when every callback has run that any thread had left before. Aborts if the caller is in a section or in a
+/// callback.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_epoch_barrier(epoch: *mut scalevm_epoch_t) {
+    // SAFETY: C's promise.
+    let made = unsafe { is(epoch) }.made();
+    outside(made, "scalevm_epoch_barrier");
+    made.domain.barrier();
+}
+
+fn outside(made: &Made, function: &str) {
+    if made.domain.is_inside(&made.pin(function)) {
+        abort(function, "the caller is in a section");
+    }
+}
+
+/// The calling thread ends.
+pub(crate) fn thread_ends() {
+    for known in all().iter() {
+        // SAFETY: epochs leave the list before they are freed.
+        let made = unsafe { &*known.0 };
+        let pin = Process::pin();
+        if made.cpus.index_of(pin.cpu()) < made.cpus.len() && made.domain.is_inside(&pin) {
+            abort("scalevm_epoch", "a thread ended in a section");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! a reader/writer lock of four bytes that sleeps
+//!
+//! Waiters spin for a few rounds, then sleep. A writer that waits stops new readers, and its release lets in all readers
+//! that wait then: neither starves. So a thread that reads must not read again: a writer may have come in between. At
+//! most 32767 readers hold the lock; one more aborts.
+//!
+//! A write unlock happens before each lock that follows, and a read unlock before the write lock that follows.
+
+use crate::object::{self, held, is, object};
+use crate::process::Process;
+use crate::tsan;
+use libc::{EBUSY, c_int};
+use sync::rwlock::{RawRw, SpinParkRw};
+
+/// A reader/writer lock.
+#[repr(C)]
+pub struct scalevm_rwlock_t {
+    word: u32,
+}
+
+object!(scalevm_rwlock_t = SpinParkRw<Process>, 4, 4);
+
+/// For ThreadSanitizer: what readers release, and writers acquire. The lock's own address is what writers release.
+fn readers(lock: *const scalevm_rwlock_t) -> *const u8 {
+    lock.cast::<u8>().wrapping_add(1)
+}
+
+/// Makes the lock free, as `SCALEVM_RWLOCK_INIT` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_init(lock: *mut scalevm_rwlock_t) {
+    // SAFETY: C's promise.
+    unsafe { object::init(lock) };
+}
+
+/// Acquires the lock together with other readers, waiting as long as it takes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_rdlock(lock: *mut scalevm_rwlock_t) {
+    // SAFETY: C's promise.
+    unsafe { is(lock) }.read();
+    tsan::acquire(lock);
+}
+
+/// Acquires the lock together with other readers if no writer holds it or waits for readers: returns 0, or EBUSY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_tryrdlock(lock: *mut scalevm_rwlock_t) -> c_int {
+    // SAFETY: C's promise.
+    if !unsafe { is(lock) }.try_read() {
+        return EBUSY;
+    }
+    tsan::acquire(lock);
+    0
+}
+
+/// Releases the lock, for a reader. Aborts if none holds it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_rdunlock(lock: *mut scalevm_rwlock_t) {
+    // SAFETY: C's promise.
+    let this = unsafe { is(lock) };
+    held(this.readers() > 0, "scalevm_rwlock_rdunlock");
+    tsan::release(readers(lock));
+    // SAFETY: readers hold the lock, by C's promise the caller.
+    unsafe { this.read_unlock() };
+}
+
+/// Acquires the lock alone, waiting as long as it takes. A thread that holds it waits for itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_wrlock(lock: *mut scalevm_rwlock_t) {
+    // SAFETY: C's promise.
+    unsafe { is(lock) }.write();
+    tsan::acquire(lock);
+    tsan::acquire(readers(lock));
+}
+
+/// Acquires the lock alone if it is free: returns 0, or EBUSY if it is not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_trywrlock(lock: *mut scalevm_rwlock_t) -> c_int {
+    // SAFETY: C's promise.
+    if !unsafe { is(lock) }.try_write() {
+        return EBUSY;
+    }
+    tsan::acquire(lock);
+    tsan::acquire(readers(lock));
+    0
+}
+
+/// Releases the lock, for its writer. Aborts if none holds it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_wrunlock(lock: *mut scalevm_rwlock_t) {
+    // SAFETY: C's promise.
+    let this = unsafe { is(lock) };
+    held(this.is_write_locked(), "scalevm_rwlock_wrunlock");
+    tsan::release(lock);
+    // SAFETY: a writer holds the lock, by C's promise the caller.
+    unsafe { this.write_unlock() };
+}
+
+/// Whether the lock was held a moment ago.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scalevm_rwlock_locked(lock: *const scalevm_rwlock_t) -> bool {
+    // SAFETY: C's promise.
+    unsafe { is(lock) }.is_locked()
+}
