@@ -119,8 +119,6 @@ pub struct Reproduction {
     pub why: Option<String>,
     /// Further remarks.
     pub note: Option<String>,
-    /// Seconds that the runs took.
-    pub seconds: f64,
 }
 
 /// The expected error of a ratio.

@@ -1,6 +1,6 @@
 //! Published figures and ours: a table per case study, with each ratio as a mark on its band.
 
-use super::text::{percent, seconds};
+use super::text::percent;
 use crate::Reproduction;
 use crate::page::{Study, held};
 use maud::{Markup, html};
@@ -21,11 +21,10 @@ pub fn section(studies: &[Study]) -> Markup {
 }
 
 fn one(study: &Study) -> Markup {
-    let took: f64 = study.figures.iter().map(|figure| figure.seconds).sum();
     let missing = study.figures.iter().filter(|figure| !figure.holds());
     html! {
         h3 { "Case study " (study.document) ": " (held(study.part(false))) " hold" }
-        (table(study, false, &format!("The runs took {}", seconds(took))))
+        (table(study, false, "Figures of the simulator"))
         @if study.part(true).next().is_some() {
             (table(study, true, &format!("Checks of the instrument, which hold by construction: {} hold", held(study.part(true)))))
         }
@@ -49,7 +48,7 @@ fn table(study: &Study, checks: bool, caption: &str) -> Markup {
                 thead { tr {
                     th scope="col" { "System" } th scope="col" { "Figure" } th scope="col" { "Machine" }
                     th.number scope="col" { "Published or aim" } th.number scope="col" { "Ours" } th.number scope="col" { "Ratio" }
-                    th scope="col" { "Band" } th scope="col" { "Verdict" } th.number scope="col" { "Time taken" }
+                    th scope="col" { "Band" } th scope="col" { "Verdict" }
                 } }
                 tbody { @for figure in study.part(checks) { (row(figure)) } }
             }
@@ -86,7 +85,6 @@ fn row(figure: &Reproduction) -> Markup {
             td { span class={ "word " (class(figure)) } {
                 (figure.verdict) @if !figure.holds() && figure.holds_at_a_corner { ", holds at a corner" }
             } }
-            td.number data-v=(figure.seconds) { (seconds(figure.seconds)) }
         }
     }
 }

@@ -189,6 +189,49 @@ pub const PAGES: &[Page] = &[
         &[FAILED],
     ),
     page(
+        "scalevm-campaign",
+        &[(
+            "All points of a plan, here:",
+            "scalevm campaign run plan.toml",
+        )],
+        &[],
+    ),
+    page(
+        "scalevm-campaign-run",
+        &[
+            (
+                "How far a campaign is:",
+                "scalevm campaign run plan.toml --list",
+            ),
+            (
+                "The second of eight parts:",
+                "scalevm campaign run plan.toml --shard 2/8",
+            ),
+            (
+                "An array job of Slurm, each task at most an hour:",
+                "scalevm campaign run plan.toml --engine slurm -- --time=60",
+            ),
+        ],
+        &[
+            (
+                1,
+                "All points are done, and one of them says that something is broken or misses.",
+            ),
+            (4, "A point failed, or the engine did; the others are kept."),
+        ],
+    ),
+    page(
+        "scalevm-campaign-collect",
+        &[(
+            "All results as one file:",
+            "scalevm campaign collect plan.toml -o all.jsonl",
+        )],
+        &[(
+            1,
+            "One of the points says that something is broken or misses.",
+        )],
+    ),
+    page(
         "scalevm-calibrate",
         &[(
             "A profile of this computer:",
