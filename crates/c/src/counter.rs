@@ -12,7 +12,7 @@
 //! A release happens before the reservations that follow it.
 
 use crate::object::{self, Owned, is, object, pin};
-use crate::process::{Process, abort};
+use crate::process::Process;
 use crate::tsan;
 use libc::{EINVAL, ENOMEM, c_int};
 use machine::CpuRange;
@@ -55,17 +55,8 @@ impl Made {
 impl Counter {
     #[inline(always)]
     fn made(&self) -> &Made {
-        self.made.get().unwrap_or_else(|| self.make())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn make(&self) -> &Made {
-        match Made::new(self.limit, self.threads) {
-            Ok(made) => self.made.set(made),
-            Err(EINVAL) => abort("scalevm_counter", "made for more than 1024 threads"),
-            Err(_) => abort("scalevm_counter", "no memory"),
-        }
+        self.made
+            .get_or_make("scalevm_counter", || Made::new(self.limit, self.threads))
     }
 }
 
@@ -83,14 +74,8 @@ pub unsafe extern "C" fn scalevm_counter_init(
         (*counter).limit = limit;
         (*counter).threads = threads;
     }
-    match Made::new(limit, threads) {
-        Ok(made) => {
-            // SAFETY: C's promise.
-            unsafe { is(counter) }.made.set(made);
-            0
-        }
-        Err(error) => error,
-    }
+    // SAFETY: C's promise.
+    unsafe { is(counter) }.made.begin(Made::new(limit, threads))
 }
 
 /// Gives up what the counter owns. It may be used again, with the same limit, and is at 0.

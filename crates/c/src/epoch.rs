@@ -101,17 +101,8 @@ impl Drop for Made {
 impl Epoch {
     #[inline(always)]
     fn made(&self) -> &Made {
-        self.made.get().unwrap_or_else(|| self.make())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn make(&self) -> &Made {
-        match Made::new(self.threads) {
-            Ok(made) => self.made.set(made),
-            Err(EINVAL) => abort("scalevm_epoch", "made for more than 1024 threads"),
-            Err(_) => abort("scalevm_epoch", "no memory"),
-        }
+        self.made
+            .get_or_make("scalevm_epoch", || Made::new(self.threads))
     }
 }
 
@@ -124,14 +115,8 @@ pub unsafe extern "C" fn scalevm_epoch_init(epoch: *mut scalevm_epoch_t, threads
         object::init(epoch);
         (*epoch).threads = threads;
     }
-    match Made::new(threads) {
-        Ok(made) => {
-            // SAFETY: C's promise.
-            unsafe { is(epoch) }.made.set(made);
-            0
-        }
-        Err(error) => error,
-    }
+    // SAFETY: C's promise.
+    unsafe { is(epoch) }.made.begin(Made::new(threads))
 }
 
 /// Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a section is open. It

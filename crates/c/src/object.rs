@@ -4,7 +4,7 @@ use crate::process::{CPUS, Pin, Process, abort};
 use crate::tsan;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
-use libc::{EBUSY, c_int};
+use libc::{EBUSY, EINVAL, c_int};
 use machine::{CpuRange, Cpus, Pinned};
 use sync::RawLock;
 
@@ -120,8 +120,34 @@ impl<T> Owned<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
+    /// It, made by `make` if it has not been. If that fails, aborts in the name of `object`.
+    #[inline(always)]
+    pub(crate) fn get_or_make(
+        &self,
+        object: &str,
+        make: impl FnOnce() -> Result<Box<T>, c_int>,
+    ) -> &T {
+        self.get().unwrap_or_else(|| self.make(object, make))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(&self, object: &str, make: impl FnOnce() -> Result<Box<T>, c_int>) -> &T {
+        match make() {
+            Ok(made) => self.set(made),
+            Err(EINVAL) => abort(object, "made for more than 1024 threads"),
+            Err(_) => abort(object, "no memory"),
+        }
+    }
+
+    /// Makes it for an object that no thread uses yet: 0, or the error's number.
+    pub(crate) fn begin(&self, made: Result<Box<T>, c_int>) -> c_int {
+        let begun = made.map(|made| self.set(made));
+        begun.err().unwrap_or(0)
+    }
+
     /// Stores `made`, unless another thread was faster.
-    pub(crate) fn set(&self, made: Box<T>) -> &T {
+    fn set(&self, made: Box<T>) -> &T {
         let made = Box::into_raw(made);
         // Release: pairs with the acquire in `get`.
         let stored = self

@@ -1,20 +1,12 @@
-//! All results in one file.
+//! All results together.
 
 use crate::{Error, Plan, Results, State};
-use std::io::Write;
-use std::path::Path;
 
-/// Writes the results of all points to `out`, in order: the same bytes however they were run. Returns the highest
-/// exit code among them. `path` names `out` in errors.
+/// The results of all points, in order: the same bytes however they were run; and the highest exit code among them.
 ///
 /// # Errors
-/// A point has no result, or one that is damaged, or `out` cannot be written.
-pub fn collect(
-    plan: &Plan,
-    results: &Results,
-    path: &Path,
-    out: &mut dyn Write,
-) -> Result<u8, Error> {
+/// A point has no result, or one that is damaged.
+pub fn collect(plan: &Plan, results: &Results) -> Result<(Vec<u8>, u8), Error> {
     let missing = |point: &&_| results.state(point) != State::Done;
     let mut missing = plan.points.iter().filter(missing);
     if let Some(first) = missing.next() {
@@ -24,12 +16,11 @@ pub fn collect(
             first: first.number,
         });
     }
-    let mut highest = 0;
+    let (mut all, mut highest) = (Vec::new(), 0);
     for point in &plan.points {
         let (bytes, exit) = results.read(point)?;
-        out.write_all(&bytes).map_err(Error::file(path))?;
+        all.extend(bytes);
         highest = highest.max(exit);
     }
-    out.flush().map_err(Error::file(path))?;
-    Ok(highest)
+    Ok((all, highest))
 }

@@ -64,15 +64,11 @@ pub fn run(runner: &Runner<'_>) -> Result<Outcome, Error> {
             let Some(point) = locked(&points).next() else {
                 break;
             };
-            let Some(failed) = runner.settle(point)? else {
-                break;
-            };
-            let mut outcome = locked(&outcome);
-            match failed {
-                None => outcome.done += 1,
-                Some(why) => outcome.failed.push((point.number, why)),
+            match runner.settle(point)? {
+                State::Done => locked(&outcome).done += 1,
+                State::Failed(why) => locked(&outcome).failed.push((point.number, why)),
+                State::Missing => break,
             }
-            drop(outcome);
             (runner.tell)(point);
         }
         Ok(())
@@ -91,37 +87,31 @@ pub fn run(runner: &Runner<'_>) -> Result<Outcome, Error> {
 }
 
 impl Runner<'_> {
-    /// Runs a point unless it is done: why it failed, if it did. `None`: it was stopped.
-    fn settle(&self, point: &Point) -> Result<Option<Option<String>>, Error> {
+    /// Runs a point unless it is done; it is still missing if the runner was stopped.
+    fn settle(&self, point: &Point) -> Result<State, Error> {
         if self.results.state(point) == State::Done {
-            return Ok(Some(None));
+            return Ok(State::Done);
         }
         self.results.forget(point)?;
         let mut ended = None;
         for _ in 0..ATTEMPTS {
             ended = self.attempt(point).map_err(Error::file(self.program))?;
-            if ended
-                .as_ref()
-                .is_none_or(|ended| ended.status.signal().is_none())
-            {
+            let is_killed = |ended: &Ended| ended.status.signal().is_some();
+            if !ended.as_ref().is_some_and(is_killed) {
                 break;
             }
         }
         let Some(ended) = ended else {
-            return Ok(None);
+            return Ok(State::Missing);
         };
         // 1 is a finding: something is slower, is broken, or misses.
-        match ended.status.code() {
-            Some(exit @ (0 | 1)) => {
-                self.results.keep(point, exit as u8, &ended.printed)?;
-                Ok(Some(None))
-            }
-            _ => {
-                let why = format!("{}: {}", ended.status, ended.said.trim());
-                self.results.fail(point, &why)?;
-                Ok(Some(Some(why)))
-            }
+        if let Some(exit @ (0 | 1)) = ended.status.code() {
+            self.results.keep(point, exit as u8, &ended.printed)?;
+            return Ok(State::Done);
         }
+        let why = format!("{}: {}", ended.status, ended.said.trim());
+        self.results.fail(point, &why)?;
+        Ok(State::Failed(why))
     }
 
     /// Runs a point to its end; `None` if it was stopped.

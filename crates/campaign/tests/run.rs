@@ -3,7 +3,7 @@
 use campaign::{Error, Outcome, Plan, Results, Runner, Shard, State, collect, run};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tempfile::TempDir;
 
@@ -65,8 +65,7 @@ impl World {
     }
 
     fn collected(&self, results: &Results) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        collect(&self.plan, results, Path::new("out"), &mut bytes).expect("all are there");
+        let (bytes, _) = collect(&self.plan, results).expect("all are there");
         bytes
     }
 }
@@ -90,7 +89,7 @@ fn bytes_are_the_same_however_points_are_run() {
     for shard in ["5/5", "1/5", "3/5", "2/5"] {
         world.run(&shards, shard, 2);
     }
-    let incomplete = collect(&world.plan, &shards, Path::new("out"), &mut Vec::new());
+    let incomplete = collect(&world.plan, &shards);
     let why = incomplete.expect_err("a shard is missing").to_string();
     assert_eq!(why, "4 of 23 points have no result, the first of them 3");
     world.run(&shards, "4/5", 1);
@@ -128,8 +127,8 @@ fn a_finding_is_a_result() {
     let world = World::new(3, "echo $3; [ $3 != 2 ]");
     let results = world.results("results");
     assert_eq!(world.run(&results, "1/1", 1).done, 3);
-    let exit = collect(&world.plan, &results, Path::new("out"), &mut Vec::new());
-    assert_eq!(exit.expect("all are there"), 1);
+    let (_, exit) = collect(&world.plan, &results).expect("all are there");
+    assert_eq!(exit, 1);
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod results;
 mod scaling;
 mod sim;
 
-pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine, check_point};
+pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
 pub use choice::{Choice, WorkloadArgs};
 pub use compare::CompareArgs;

@@ -324,7 +324,7 @@ fn a_sequence_that_takes_too_long_is_named() {
 #[test]
 fn a_signal_ends_what_hangs() {
     let scratch = Scratch::folder("hangs");
-    let fifo = format!("{}/sequence", scratch.path());
+    let fifo = scratch.inside("sequence");
     let name = CString::new(fifo.clone()).expect("a name");
     // SAFETY: the name is a C string.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);

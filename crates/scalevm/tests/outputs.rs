@@ -114,7 +114,7 @@ fn a_page_goes_through_devices_and_links() {
         let kind = fs::metadata(folder.0.join(device)).expect("a device");
         assert!(kind.file_type().is_char_device(), "it is still a device");
     }
-    fs::write(folder.0.join("page"), "old").expect("a file");
+    folder.write("page", "old");
     symlink("page", folder.0.join("link")).expect("a link");
     report(0, "link");
     let link = fs::symlink_metadata(folder.0.join("link")).expect("a link");

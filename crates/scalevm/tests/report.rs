@@ -9,7 +9,7 @@ use support::scratch::Scratch;
 
 /// Writes a file in `folder` and returns its name there.
 fn file(folder: &Scratch, name: &str, content: &str) -> String {
-    fs::write(folder.0.join(name), content).expect("a file");
+    folder.write(name, content);
     name.to_owned()
 }
 

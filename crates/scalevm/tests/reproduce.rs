@@ -71,7 +71,7 @@ fn what_is_published_is_met_to_the_digit_and_becomes_a_page() {
         assert_eq!(row["band"]["low"], row["band"]["high"]);
     }
     let folder = Scratch::folder("reproduce-report");
-    std::fs::write(folder.0.join("studies.jsonl"), lines).expect("a file");
+    folder.write("studies.jsonl", &lines);
     let mut report = scalevm("report");
     let (stdout, _) = exits(0, report.arg("studies.jsonl").current_dir(&folder.0));
     assert_eq!(

@@ -16,8 +16,8 @@ static void section(void)
     }
 }
 
-/* A test of a lock: how it is locked, tried and unlocked with `node`. */
-#define TEST(type, Node, LOCK, TRY, UNLOCK)                                   \
+/* A test of a lock. Its functions get it alone, or with `node`. */
+#define TEST(type, Node, WITH)                                                \
     static scalevm_##type##_t type = TYPE_INIT_##type;                        \
     static void *type##_turns(void *number)                                   \
     {                                                                         \
@@ -25,13 +25,13 @@ static void section(void)
         (void)node;                                                           \
         for (long i = 0; i < rounds; i++) {                                   \
             if ((i + (intptr_t)number) % 16 == 0) {                           \
-                while (TRY(type) == EBUSY)                                    \
+                while (scalevm_##type##_trylock(WITH(type)) == EBUSY)         \
                     sched_yield();                                            \
             } else {                                                          \
-                LOCK(type);                                                   \
+                scalevm_##type##_lock(WITH(type));                            \
             }                                                                 \
             section();                                                        \
-            UNLOCK(type);                                                     \
+            scalevm_##type##_unlock(WITH(type));                              \
         }                                                                     \
         return NULL;                                                          \
     }                                                                         \
@@ -40,7 +40,7 @@ static void section(void)
         Node node;                                                            \
         (void)node;                                                           \
         (void)unused;                                                         \
-        CHECK(TRY(type) == EBUSY);                                            \
+        CHECK(scalevm_##type##_trylock(WITH(type)) == EBUSY);                 \
         CHECK(scalevm_##type##_locked(&type));                                \
         return NULL;                                                          \
     }                                                                         \
@@ -50,22 +50,22 @@ static void section(void)
         (void)node;                                                           \
         memset(shared, 0, sizeof shared);                                     \
         CHECK(!scalevm_##type##_locked(&type));                               \
-        LOCK(type);                                                           \
+        scalevm_##type##_lock(WITH(type));                                    \
         in_thread(type##_busy, NULL);                                         \
-        UNLOCK(type);                                                         \
+        scalevm_##type##_unlock(WITH(type));                                  \
         CHECK(!scalevm_##type##_locked(&type));                               \
-        CHECK(TRY(type) == 0);                                                \
+        CHECK(scalevm_##type##_trylock(WITH(type)) == 0);                     \
         in_thread(type##_busy, NULL);                                         \
-        UNLOCK(type);                                                         \
+        scalevm_##type##_unlock(WITH(type));                                  \
         in_threads(type##_turns);                                             \
         CHECK(shared[0] == (uint64_t)rounds * THREADS);                       \
         scalevm_##type##_t other;                                             \
         memset(&other, 0xff, sizeof other);                                   \
         scalevm_##type##_init(&other);                                        \
         CHECK(!scalevm_##type##_locked(&other));                              \
-        CHECK(TRY(other) == 0);                                               \
+        CHECK(scalevm_##type##_trylock(WITH(other)) == 0);                    \
         CHECK(scalevm_##type##_locked(&other));                               \
-        UNLOCK(other);                                                        \
+        scalevm_##type##_unlock(WITH(other));                                 \
         DESTROY_##type(&other);                                               \
     }
 
@@ -86,47 +86,16 @@ static void section(void)
 #define DESTROY_mutex(lock)
 #define DESTROY_adaptive(lock)
 
-#define PLAIN(type)                                                           \
-    static void type##_lock_(scalevm_##type##_t *lock) { scalevm_##type##_lock(lock); } \
-    static void type##_unlock_(scalevm_##type##_t *lock) { scalevm_##type##_unlock(lock); }
-PLAIN(tas)
-PLAIN(ticket)
-PLAIN(conbo)
-PLAIN(k42)
-PLAIN(mutex)
-PLAIN(adaptive)
-#define LOCK_tas(l) tas_lock_(&l)
-#define TRY_tas(l) scalevm_tas_trylock(&l)
-#define UNLOCK_tas(l) tas_unlock_(&l)
-TEST(tas, int, LOCK_tas, TRY_tas, UNLOCK_tas)
-#define LOCK_ticket(l) ticket_lock_(&l)
-#define TRY_ticket(l) scalevm_ticket_trylock(&l)
-#define UNLOCK_ticket(l) ticket_unlock_(&l)
-TEST(ticket, int, LOCK_ticket, TRY_ticket, UNLOCK_ticket)
-#define LOCK_conbo(l) conbo_lock_(&l)
-#define TRY_conbo(l) scalevm_conbo_trylock(&l)
-#define UNLOCK_conbo(l) conbo_unlock_(&l)
-TEST(conbo, int, LOCK_conbo, TRY_conbo, UNLOCK_conbo)
-#define LOCK_k42(l) k42_lock_(&l)
-#define TRY_k42(l) scalevm_k42_trylock(&l)
-#define UNLOCK_k42(l) k42_unlock_(&l)
-TEST(k42, int, LOCK_k42, TRY_k42, UNLOCK_k42)
-#define LOCK_mutex(l) mutex_lock_(&l)
-#define TRY_mutex(l) scalevm_mutex_trylock(&l)
-#define UNLOCK_mutex(l) mutex_unlock_(&l)
-TEST(mutex, int, LOCK_mutex, TRY_mutex, UNLOCK_mutex)
-#define LOCK_adaptive(l) adaptive_lock_(&l)
-#define TRY_adaptive(l) scalevm_adaptive_trylock(&l)
-#define UNLOCK_adaptive(l) adaptive_unlock_(&l)
-TEST(adaptive, int, LOCK_adaptive, TRY_adaptive, UNLOCK_adaptive)
-#define LOCK_mcs(l) scalevm_mcs_lock(&l, &node)
-#define TRY_mcs(l) scalevm_mcs_trylock(&l, &node)
-#define UNLOCK_mcs(l) scalevm_mcs_unlock(&l, &node)
-TEST(mcs, scalevm_mcs_node_t, LOCK_mcs, TRY_mcs, UNLOCK_mcs)
-#define LOCK_clh(l) scalevm_clh_lock(&l, &node)
-#define TRY_clh(l) scalevm_clh_trylock(&l, &node)
-#define UNLOCK_clh(l) scalevm_clh_unlock(&l, &node)
-TEST(clh, scalevm_clh_held_t, LOCK_clh, TRY_clh, UNLOCK_clh)
+#define ALONE(lock) &lock
+#define AND_NODE(lock) &lock, &node
+TEST(tas, int, ALONE)
+TEST(ticket, int, ALONE)
+TEST(conbo, int, ALONE)
+TEST(k42, int, ALONE)
+TEST(mutex, int, ALONE)
+TEST(adaptive, int, ALONE)
+TEST(mcs, scalevm_mcs_node_t, AND_NODE)
+TEST(clh, scalevm_clh_held_t, AND_NODE)
 
 /* What the adaptive mutex says to a thread that is not its owner. */
 static void *not_owner(void *lock)

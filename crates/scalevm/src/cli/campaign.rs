@@ -1,10 +1,8 @@
 //! The command line of `campaign`.
 
-use super::{Cli, Command, LocksOn};
-use bench::On;
 use campaign::Shard;
 use campaign::slurm::MOST_SHARDS;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// The beginning of `campaign --help`.
@@ -31,7 +29,7 @@ pub enum CampaignCommand {
     /// Run the points that have no result; if then all have one, collect them
     Run(CampaignRunArgs),
     /// Put all results into one file, in the order of the plan
-    Collect(CampaignCollectArgs),
+    Collect(CampaignArgs),
 }
 
 /// The plan, and where its results are.
@@ -74,14 +72,6 @@ pub struct CampaignRunArgs {
     pub options: Vec<String>,
 }
 
-/// `campaign collect`.
-#[derive(Args)]
-pub struct CampaignCollectArgs {
-    /// The plan.
-    #[command(flatten)]
-    pub campaign: CampaignArgs,
-}
-
 /// What distributes the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
@@ -95,72 +85,4 @@ fn jobs() -> clap::builder::RangedI64ValueParser<u32> {
 
 fn shards() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=MOST_SHARDS as i64)
-}
-
-/// Fails if the command line of a point makes no sense, or says something else in each run.
-pub fn check_point(argv: &[String]) -> Result<(), String> {
-    let words = ["scalevm"]
-        .into_iter()
-        .chain(argv.iter().map(String::as_str));
-    let cli = Cli::try_parse_from(words).map_err(|error| first_line(&error.to_string()))?;
-    let is_the_same = match &cli.command {
-        Some(Command::Run(args)) => is_simulated(&args.common),
-        Some(Command::Sweep(args)) => is_simulated(&args.common),
-        Some(Command::Latency(args)) => is_simulated(&args.common()),
-        Some(Command::Locks(args)) => args.on() == LocksOn::Sim,
-        Some(Command::Scaling(_) | Command::Reproduce(_) | Command::Check(_)) => true,
-        _ => return Err("no command for a campaign".into()),
-    };
-    match is_the_same {
-        true => Ok(()),
-        false => Err("only simulated runs say the same everywhere; on = \"sim\" is missing".into()),
-    }
-}
-
-fn is_simulated(common: &super::CommonArgs) -> bool {
-    let is_chosen = common.tasks.on.is_none() && common.sim.machine.is_chosen();
-    common.tasks.on == Some(On::Sim) || is_chosen
-}
-
-fn first_line(error: &str) -> String {
-    let line = error.lines().next().unwrap_or_default();
-    line.trim_start_matches("error: ").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::check_point;
-
-    fn check(line: &str) -> Result<(), String> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        check_point(&words)
-    }
-
-    #[test]
-    fn points_are_simulated_runs() {
-        for good in [
-            "run mmap1 --on=sim --tasks=2 --json",
-            "run mmap1 --machine=freebsd-96 --json",
-            "locks --on=sim --json",
-            "scaling mmap1 --cpus=1,2 --json",
-            "check races --seeds=3 --json",
-            "reproduce S3 --json",
-        ] {
-            assert_eq!(check(good), Ok(()), "{good}");
-        }
-        for (bad, why) in [
-            ("run mmap1 --json", "only simulated"),
-            (
-                "run mmap1 --on=os --machine=freebsd-96 --json",
-                "only simulated",
-            ),
-            ("run mmap1 --on=sim --taks=2 --json", "--taks"),
-            ("run mmap9 --on=sim --json", "mmap9"),
-            ("doctor --json", "no command for a campaign"),
-            ("profile mmap1 --on=sim --json", ""),
-        ] {
-            let said = check(bad).expect_err(bad);
-            assert!(said.contains(why) && !said.contains('\n'), "{bad}: {said}");
-        }
-    }
 }

@@ -7,6 +7,9 @@ use stats::Time;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Record, Subject, Summary};
 
+/// The commit that this command is built from, if that is known.
+pub const COMMIT: Option<&str> = option_env!("SCALEVM_COMMIT");
+
 /// Describes this machine and this command; takes the time to watch the load.
 pub fn machine() -> Environment {
     let arguments: Vec<String> = std::env::args_os()
@@ -14,7 +17,7 @@ pub fn machine() -> Environment {
         .collect();
     environment::collect(&Tool {
         version: concat!("scalevm ", env!("CARGO_PKG_VERSION")),
-        commit: option_env!("SCALEVM_COMMIT"),
+        commit: COMMIT,
         arguments: &arguments,
     })
 }

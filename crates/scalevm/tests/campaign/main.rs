@@ -24,25 +24,6 @@ seeds = 1
 duration = 0.001
 "#;
 
-/// A folder of a test's own.
-struct Folder(Scratch);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        Folder(Scratch::folder(name))
-    }
-
-    fn path(&self, name: &str) -> String {
-        format!("{}/{name}", self.0.path())
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.path(name);
-        fs::write(&path, text).expect("written");
-        path
-    }
-}
-
 /// The bytes of a file.
 fn bytes(path: &str) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -50,7 +31,7 @@ fn bytes(path: &str) -> Vec<u8> {
 
 #[test]
 fn a_plan_is_listed_run_in_parts_and_collected() {
-    let place = Folder::new("campaign");
+    let place = Scratch::folder("campaign");
     let plan = place.write("plan.toml", PLAN);
     let list = success(&format!("campaign run {plan} --list"));
     assert_eq!(list.lines().count(), 16);
@@ -74,7 +55,7 @@ fn a_plan_is_listed_run_in_parts_and_collected() {
         "scalevm: 11 of 16 points have no result, the first of them 0\n"
     );
     success(&format!("campaign run {plan}"));
-    let all = bytes(&place.path("plan.jsonl"));
+    let all = bytes(&place.inside("plan.jsonl"));
     let lines = json(std::str::from_utf8(&all).expect("UTF-8"));
     let of_kind = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
     assert_eq!(
@@ -84,10 +65,10 @@ fn a_plan_is_listed_run_in_parts_and_collected() {
     // The results are a store, the collected file is one of results, and another run gives the same bytes.
     let history = success(&format!(
         "history {} --workload mmap1",
-        place.path("plan.results")
+        place.inside("plan.results")
     ));
     assert!(history.contains("mmap1"), "{history}");
-    let (again, out) = (place.path("again"), place.path("again.jsonl"));
+    let (again, out) = (place.inside("again"), place.inside("again.jsonl"));
     success(&format!(
         "campaign run {plan} --results {again} --out {out} --jobs 3"
     ));
@@ -114,25 +95,25 @@ fn a_plan_is_listed_run_in_parts_and_collected() {
 /// Instructions that round otherwise, which another computer may have, are in no result.
 #[test]
 fn results_do_not_depend_on_the_processor() {
-    let place = Folder::new("campaign-processor");
+    let place = Scratch::folder("campaign-processor");
     let plan = place.write("plan.toml", PLAN);
     success(&format!("campaign run {plan}"));
-    let out = place.path("plain.jsonl");
+    let out = place.inside("plain.jsonl");
     let mut plain = scalevm(&format!(
         "campaign run {plan} --results {} --out {out}",
-        place.path("plain")
+        place.inside("plain")
     ));
     plain.env(
         "GLIBC_TUNABLES",
         "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2,-AVX,-AVX512F",
     );
     exits(0, &mut plain);
-    assert_eq!(bytes(&out), bytes(&place.path("plan.jsonl")));
+    assert_eq!(bytes(&out), bytes(&place.inside("plan.jsonl")));
 }
 
 #[test]
 fn a_point_that_makes_no_sense_is_named_before_any_runs() {
-    let place = Folder::new("campaign-bad");
+    let place = Scratch::folder("campaign-bad");
     for (plan, why) in [
         (
             "[[part]]\ncommand = \"run\"\nargs = \"mmap1\"",
@@ -154,14 +135,14 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
             said.contains(why) && said.contains("plan.toml") && said.lines().count() == 1,
             "{said}"
         );
-        assert!(!Path::new(&place.path("plan.results")).exists());
+        assert!(!Path::new(&place.inside("plan.results")).exists());
     }
     assert!(failure("campaign run /not/there.toml", 2).contains("/not/there.toml"));
 }
 
 #[test]
 fn a_failed_point_is_told_and_the_others_are_kept() {
-    let place = Folder::new("campaign-failed");
+    let place = Scratch::folder("campaign-failed");
     // A machine's file is looked for beside the plan, when the point runs.
     let plan = "[[part]]\ncommand = \"run\"\nargs = \"mmap1\"\nmachine = [\"./none.toml\", \"pc-16c32t\"]\n\
                 seeds = 1\nduration = 0.001";
@@ -181,18 +162,18 @@ fn a_failed_point_is_told_and_the_others_are_kept() {
 /// A cluster of three nodes runs 200 points; one of the nodes dies in the midst.
 #[test]
 fn slurm_runs_a_campaign_of_which_a_node_dies() {
-    let place = Folder::new("campaign-slurm");
+    let place = Scratch::folder("campaign-slurm");
     let plan = "[[part]]\ncommand = \"run\"\nargs = [\"mmap1\", \"brk1\"]\nvm = [\"freebsd-di\", \"scalevm\"]\n\
                 machine = \"pc-16c32t\"\ntasks = 2\nseeds = 1\nduration = 0.002\nseed = [";
     let seeds: Vec<String> = (1..=50).map(|seed| seed.to_string()).collect();
     let plan = place.write("plan.toml", &format!("{plan}{}]", seeds.join(",")));
-    let cluster = Cluster::start(&place.path("cluster"), 3);
+    let cluster = Cluster::start(&place.inside("cluster"), 3);
     let mut submit = scalevm(&format!("campaign run {plan} --engine slurm --shards 10"));
     let mut submit = cluster
         .environment(&mut submit)
         .spawn()
         .expect("the command starts");
-    let results = place.path("plan.results");
+    let results = place.inside("plan.results");
     let done = || {
         fs::read_dir(&results).map_or(0, |names| {
             let ends =
@@ -219,7 +200,7 @@ fn slurm_runs_a_campaign_of_which_a_node_dies() {
     assert!(status.success(), "{status}: {}", cluster.logs());
     assert!(left > 20, "only {left} points were left when the node died");
     assert!(cluster.was_requeued(), "{}", cluster.logs());
-    let (here, out) = (place.path("here"), place.path("here.jsonl"));
+    let (here, out) = (place.inside("here"), place.inside("here.jsonl"));
     success(&format!("campaign run {plan} --results {here} --out {out}"));
-    assert_eq!(bytes(&out), bytes(&place.path("plan.jsonl")));
+    assert_eq!(bytes(&out), bytes(&place.inside("plan.jsonl")));
 }

@@ -35,6 +35,18 @@ impl Scratch {
         self.0.to_str().expect("UTF-8")
     }
 
+    /// The name of a file in the folder.
+    pub fn inside(&self, name: &str) -> String {
+        format!("{}/{name}", self.path())
+    }
+
+    /// Writes a file in the folder; its name.
+    pub fn write(&self, name: &str, content: &str) -> String {
+        let path = self.inside(name);
+        fs::write(&path, content).expect("a file");
+        path
+    }
+
     /// The files in the folder, by name.
     pub fn files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).expect("a folder");

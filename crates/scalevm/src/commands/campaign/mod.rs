@@ -1,9 +1,11 @@
 //! `scalevm campaign`: many simulated runs.
 
-use crate::cli::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine, check_point};
+mod point;
+
+use crate::cli::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 use crate::output::campaign as output;
-use crate::output::file;
 use crate::output::progress::Progress;
+use crate::output::{file, json};
 use bench::{Failure, interrupt};
 use campaign::slurm::{MOST_SHARDS, Slurm};
 use campaign::{Error, Outcome, Plan, Results, Runner, Shard, collect, run as run_points};
@@ -24,10 +26,7 @@ const POINTS_OF_A_SHARD: usize = 10;
 pub fn run(command: &CampaignCommand) -> Result<u8, Failure> {
     match command {
         CampaignCommand::Run(args) => run_plan(args),
-        CampaignCommand::Collect(args) => {
-            let campaign = Campaign::open(&args.campaign)?;
-            campaign.collect()
-        }
+        CampaignCommand::Collect(args) => Campaign::open(args)?.collect(),
     }
 }
 
@@ -63,7 +62,7 @@ impl Campaign {
     fn open(args: &CampaignArgs) -> Result<Self, Failure> {
         let plan = Plan::read(&args.plan).map_err(failure)?;
         for point in &plan.points {
-            check_point(&point.argv).map_err(|why| {
+            point::check(&point.argv).map_err(|why| {
                 let path = args.plan.display();
                 let line = point.argv.join(" ");
                 Failure::Unavailable(format!("{path}: point {}, `{line}`: {why}", point.number))
@@ -71,7 +70,7 @@ impl Campaign {
         }
         let beside = |end: &str| args.plan.with_extension(end);
         let directory = args.results.clone().unwrap_or_else(|| beside("results"));
-        let build = option_env!("SCALEVM_COMMIT").unwrap_or(env!("CARGO_PKG_VERSION"));
+        let build = json::COMMIT.unwrap_or(env!("CARGO_PKG_VERSION"));
         Ok(Campaign {
             plan,
             results: Results::new(directory, build),
@@ -163,8 +162,7 @@ impl Campaign {
 
     fn collect(&self) -> Result<u8, Failure> {
         file::check(&self.out)?;
-        let mut bytes = Vec::new();
-        let exit = collect(&self.plan, &self.results, &self.out, &mut bytes).map_err(failure)?;
+        let (bytes, exit) = collect(&self.plan, &self.results).map_err(failure)?;
         file::write(&self.out, &bytes)?;
         Ok(exit)
     }
