@@ -10,13 +10,18 @@ use machine::Platform;
 /// many.
 const DIRECT: usize = 32;
 
-/// How often it comes again for pages. Then the only pages to be freed are those it brings itself.
+/// How often it comes again for pages.
 const TRIES: u32 = 16;
+
+/// How often after a look at all pages that freed fewer than it asked for. Then the only pages to be freed are those it
+/// brings itself.
+const SHORT: u32 = 4;
 
 /// How often an operation has come.
 #[derive(Default)]
 struct Tries {
     pages: u32,
+    short: u32,
     tables: u32,
     chunks: u32,
 }
@@ -68,8 +73,16 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn relieve_of_pages(&self, before: usize, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.pages;
         tries.pages += 1;
-        // Pages that cannot be freed here may be on their way out already, by others.
-        tries.pages <= TRIES && (self.reclaim(wanted) > 0 || self.hand().wait(before))
+        if tries.pages > TRIES || tries.short == SHORT {
+            return false;
+        }
+        let freed = self.reclaim(wanted);
+        if freed == 0 {
+            // Pages that cannot be freed here may be on their way out already, by others.
+            return self.hand().wait(before);
+        }
+        tries.short += u32::from(freed < wanted);
+        true
     }
 
     /// Frees tables, unless that was no help before.

@@ -2,9 +2,12 @@
 //! come to an end.
 
 use crate::failing;
+use crate::store;
 
 use failing::{Disk, TestSpace, check_empty, pages, system};
 use machine::PAGE_SIZE;
+use std::sync::Arc;
+use store::TestStore;
 use vm::object::Object;
 use vm::{Advice, Error, Hold, Prot, Request, Resource, Superpages};
 
@@ -37,6 +40,26 @@ fn reading_ahead_leaves_room_for_tables() {
         drop((withheld, space));
     }
     drop(file);
+    check_empty(&vm, "read");
+}
+
+/// Each look at all the memory costs as much as memory is large: after a few that free only the page that the fault
+/// itself has read, the fault fails.
+#[test]
+fn a_fault_that_frees_only_its_own_page_fails_soon() {
+    let vm = system(1, Superpages::Never, &Disk::default(), 256);
+    let store = Arc::new(TestStore::with(1, 1));
+    let file = Object::file(&vm, store.clone(), PAGE_SIZE as u64).expect("an object");
+    let space = TestSpace::new(&vm).expect("a space");
+    space.activate();
+    let request = Request::object(&file, 0, PAGE_SIZE, Prot::READ).expect("a request");
+    let at = space.map_as(&request).expect("map");
+    // The page and two of its three tables.
+    let withheld = withhold(&space, 3);
+    assert_eq!(space.load(at), Err(Error::OutOfMemory(Resource::Frames)));
+    let reads = store.calls().len();
+    assert!((2..=6).contains(&reads), "the page was read {reads} times");
+    drop((withheld, space, file));
     check_empty(&vm, "read");
 }
 
