@@ -19,8 +19,8 @@
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
 //! # Cost
-//! Operations on different 2 MiB write no common line. A range takes a lock for each of its 2 MiB
-//! if it is subdivided so far, and for each larger slot that is not. The tree takes 4 KiB of kernel
+//! Operations on different 2 MiB write no common line. An operation takes a lock for each 2 MiB of its
+//! range where the tree is subdivided, and one for each larger slot. The tree takes 4 KiB of kernel
 //! memory for each 128 MiB, 8 GiB, 512 GiB and 32 TiB ever subdivided, until the space goes.
 
 mod coupled;
