@@ -3,7 +3,7 @@
 //! On simulated machines, which see more than a test on real CPUs can, [`conflicts`] asks whether
 //! operations that commute touch common cache lines, [`races`] whether some schedule breaks
 //! a promise of the locks, epochs or the VM. [`sequences`] asks whether operations mean what
-//! the model, and the kernel of this computer, say they mean. All judge the very code that
+//! the model, and the kernel of this computer, say they mean. All check the same code that
 //! runs elsewhere.
 
 pub mod conflicts;

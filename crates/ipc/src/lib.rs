@@ -1,7 +1,7 @@
 //! How tasks sleep and are woken in a kernel: pipes, futexes, poll (S14 and S15 of case study 003).
 //!
 //! A [`Kernel`] holds the differences between kernels: the locks taken on entry, how a task sleeps,
-//! the lock under which pollers are told. The structures are the same over each, so that a
+//! the lock under which pollers are notified. The structures are the same for each, so that a
 //! comparison shows the cost of the kernel's locks and nothing else.
 #![no_std]
 

@@ -3,14 +3,14 @@
 //!
 //! - *alone*: one thread repeats the operation, nothing inside. All candidates are
 //!   measured in turn, round by round, and the median of the rounds is the
-//!   figure, so that a drift of the machine meets all of them alike.
+//!   figure, so that a drift of the machine affects all of them alike.
 //! - *contended*: threads, pinned to the CPUs in turn, repeat the operation with two
 //!   writes to one shared line inside and a few instructions between. Rounds
-//!   take turns likewise.
+//!   alternate in the same way.
 //! - *simulated*: [`simulated`], the locks of `sync` on a machine with more CPUs than this.
 //!
-//! Work is verified: a lock that lost one update, or that is not free at the end, is
-//! no row of a table but an error.
+//! Work is verified: if a lock has lost one update, or is not free at the end, that is
+//! an error and no row of a table.
 
 mod alone;
 mod contended;

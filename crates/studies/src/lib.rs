@@ -24,12 +24,12 @@
 //! Row::new(lab, "sys, patched over stock", aim, |world| world.ratio_of(AFTER, STOCK, Outcome::sys))
 //! ```
 //!
-//! It is not there where the machine has too few CPUs. Its runs: one without jobs is short and has all
-//! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one and is
-//! on no corner. A row that misses gives the reason ([`Row::why`]); a statement in words is taken
-//! for a range ([`Aim::Words`]); a row that no simulation could make miss is a check of the instrument
-//! ([`Row::check`]), and counted apart. The default design on larger machines beside the case study's "after" is a
-//! [`Beyond`].
+//! A machine with too few CPUs has no such row. Of its runs, one without jobs is short and has all
+//! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one seed and
+//! no corner. A row that misses gives the reason ([`Row::why`]); a statement in words becomes
+//! a range ([`Aim::Words`]); a row that no simulation could make miss is a check of the instrument
+//! ([`Row::check`]), and counted apart. A [`Beyond`] compares the default design with the case study's
+//! "after" on larger machines.
 
 pub mod beyond;
 mod lab;

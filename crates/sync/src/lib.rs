@@ -1,6 +1,6 @@
 //! Locks, epochs and per-CPU state for kernels that must scale.
 //!
-//! Everything is generic over a [`machine::Machine`], so the very same source
+//! Everything is generic over a [`machine::Machine`], so the same source
 //! runs on hosted threads, on a simulated many-core machine and under an
 //! exhaustive checker.
 #![no_std]

@@ -1,7 +1,7 @@
 //! A virtual-memory subsystem that scales.
 //!
-//! [`Vm`] is a machine's memory, [`Space`] an address space in it. The differences between the systems
-//! of the field are [`policy`] traits; [`Best`] has the project's own designs.
+//! [`Vm`] is a machine's memory, [`Space`] an address space in it. The differences between operating
+//! systems are [`policy`] traits; [`Best`] has the project's own designs.
 #![no_std]
 
 extern crate alloc;

@@ -25,9 +25,9 @@
 //! waits.
 //!
 //! # Address spaces
-//! A context has tables as it has registers: the CPU translates by them when it goes on with the
-//! context, and by the kernel's own when it goes on with one that has none, such as its idle one. So
-//! the tables of a task that has ended are in use nowhere.
+//! A context has tables as it has registers: the CPU translates by them when it switches to the
+//! context, and by the kernel's own when it switches to one that has none, such as its idle one. So
+//! no CPU uses the tables of a task that has ended.
 #![no_std]
 
 extern crate alloc;

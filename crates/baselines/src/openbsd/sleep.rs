@@ -21,7 +21,7 @@
 //!          KERNEL_LOCK as often as before; SCHED_LOCK, note that it runs, release it
 //! ```
 //! The differences: an idle CPU looks at its run queue when it is told to, without taking the lock
-//! to find nothing; and there is one task per CPU, so no other task runs meanwhile.
+//! to find nothing; and, without a scheduler, no other task runs on a sleeper's CPU.
 
 use machine::Machine;
 use sched::openbsd::{KernelLock, MpLock, SchedulerLock};

@@ -2,7 +2,7 @@
 //!
 //! Tasks are child processes or threads, pinned round-robin over cores or CPUs.
 //! Their counters and their errors lie in memory shared by all of them.
-//! Nothing outlives the measurement: children are killed and reaped however it ends,
+//! Nothing outlives the measurement: however it ends, children are killed and reaped,
 //! by the kernel itself if this process is killed.
 
 pub mod compiler;

@@ -1,8 +1,8 @@
 //! scalevm's own VM as a system that workloads run on, and its hosted machine: threads
 //! of this process.
 //!
-//! Each task is a thread and a CPU of a hosted machine; or there are fewer threads, over which a
-//! scheduler of ours deals the tasks. As processes, tasks have an
+//! Each task is a thread and a CPU of a hosted machine; or there are fewer threads, and one of our
+//! schedulers decides which task runs on which. As processes, tasks have an
 //! address space each, in one physical memory; as threads, they share one.
 
 mod common;

@@ -4,9 +4,9 @@
 //! Such code may do anything: never return, abort, leave threads, processes and signal
 //! handlers behind. So it never runs in scalevm's own process, but in a *host*: this
 //! program started once more (`scalevm host`, see [`host`]), not a fork of it. A fork
-//! would inherit scalevm's state: threads that exist no more and locks they held,
-//! handlers, a heap; and libc would take the locks of a test case for ones that threads
-//! may share, which changes what is measured. The host starts as a program does.
+//! would inherit scalevm's state: locks that other threads held, handlers, a heap; and
+//! libc would treat the locks of a test case as ones that threads may share, which
+//! changes the measurement. The host starts like any program.
 //!
 //! Scalevm and the host share the tasks' counters (an [`Area`](crate::tasks::Area)) and a
 //! `channel`. The host and all it starts form one process group, which is killed as a

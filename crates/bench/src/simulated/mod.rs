@@ -1,7 +1,7 @@
 //! scalevm's own VM on a simulated machine.
 //!
 //! A sample is a run of its own: a fresh machine with the next seed, warmed up, then
-//! measured for a span of simulated time. Nothing of this computer enters the result.
+//! measured for a span of simulated time. The result does not depend on this computer.
 
 mod attribution;
 mod private;

@@ -1,10 +1,10 @@
 //! Do operations that commute share cache lines?
 //!
-//! Operations commute if neither's result tells in which order they came. Then an
+//! Operations commute if neither's result depends on their order. Then an
 //! implementation exists in which they share no line that one of them writes, and scale
 //! (Clements et al., "The scalable commutativity rule", SOSP 2013). For each pair this
-//! asks whether ours is one. Where it is known not to be (`known.rs`), the conflicts must be
-//! those that are listed, all of them and no other.
+//! checks whether ours is one. For the pairs of which it is known not to be (`known.rs`), the
+//! conflicts must be exactly those that are listed.
 
 mod commute;
 mod examine;

@@ -1,6 +1,6 @@
 //! scalevm's own VM as a system that plays sequences.
 //!
-//! Each process is a space. Steps come one at a time, but on the CPUs in turn, so
+//! Each process is a space. Steps run one at a time, on the CPUs in turn, so
 //! each CPU must flush the others' TLBs.
 
 mod arguments;

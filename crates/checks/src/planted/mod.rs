@@ -1,4 +1,4 @@
-//! Bugs planted on purpose: `check races` must find them, or it proves nothing.
+//! Bugs planted on purpose: if `check races` did not find them, it would prove nothing.
 //!
 //! Each is a small wrong version of real code, or the real code with one point of its
 //! protocol broken, in the scenario that also runs the sound one.

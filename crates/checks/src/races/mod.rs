@@ -1,6 +1,6 @@
 //! Scenarios under many schedules, each named by a seed.
 //!
-//! Random delays at random accesses, on machines of random shapes, take runs to schedules
+//! Random delays at random accesses, on machines of random shapes, lead to schedules
 //! that a quiet machine never shows. `docs/simulator/checking.md` says what is explored.
 
 mod panics;

@@ -1,4 +1,4 @@
-//! Epochs: sections, waiting, callbacks; ours, and the nearest `crossbeam-epoch` has.
+//! Epochs: sections, waiting, callbacks; ours, and `crossbeam-epoch`'s nearest equivalents.
 
 pub mod crossbeam;
 pub mod ours;

@@ -14,7 +14,7 @@
 //! A run goes through windows, each as long as all before it, until one holds
 //! [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So the filling of the
 //! queue is discarded, and the window that counts is many times as long as the queue takes to
-//! drain. Readers only read the lines, and together.
+//! drain. Readers only read the lines, and run together.
 
 mod run;
 

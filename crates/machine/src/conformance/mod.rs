@@ -6,7 +6,7 @@
 //! The checks of memory and translation use the first [`FRAMES`] frames that the machine hands over,
 //! those of large pages 512 more; nothing else may use these.
 //!
-//! The checks of races take a number of rounds: a real machine needs many to meet the interesting
+//! The checks of races take a number of rounds: a real machine needs many to run into the interesting
 //! schedules, a checker that explores them all needs one.
 //!
 //! | function | checks |

@@ -1,7 +1,7 @@
 //! Compares systems step by step, and shortens the sequences in which they differ.
 //!
-//! The model goes first: it gives the answer of any system, or says that a step is undefined; then no
-//! system performs it. Every system's answer must agree with the model's.
+//! The model goes first: it gives the answer that every system must give, or says that a step is
+//! undefined, and then no system performs it.
 
 mod refused;
 mod shrink;

@@ -6,7 +6,7 @@
 //! falls. A task outside the queues keeps its *lag*: how far its virtual time is above the floor; so it
 //! can go to another queue, whose floor is another one. Time asleep counts against the lag, down to
 //! -[`BONUS`]: a task that has slept gets the CPU before one that has run, and at once if it is
-//! [`GRAIN`] behind. A new task begins with its parent's lag, so nobody gains time by making tasks. A
+//! [`GRAIN`] behind. A new task begins with its parent's lag, so making tasks gains no time. A
 //! task that yields goes behind all that wait. (The ideas are those of Linux's CFS, 2.6.23 to 6.5:
 //! virtual run time, wake-up preemption, a bounded credit for sleepers.)
 //!
@@ -23,7 +23,7 @@
 //! # No task is forgotten
 //! A ready task is in the queue of some CPU `c`, and `c` takes it, or another CPU does:
 //!
-//! - *`c` runs a task.* It looks at its queue when that leaves. If the task goes on for ever, `c` must
+//! - *`c` runs a task.* It looks at its queue when the task leaves. If the task never leaves, `c` must
 //!   have a tick: `crowded` says so, under the queue's lock. `c` sets it when it begins to run a task
 //!   and others wait; the CPU that enqueues the first one later sets it and interrupts `c`, which then sets
 //!   its timer. (On `c` itself the scheduler does that after [`Policy::ready`].)
@@ -41,8 +41,8 @@
 //!   `c` waits, that interrupt ends the wait; and before `c` waits again it sets IDLE, which comes after
 //!   that enqueuer's look, so it sees the count.
 //!
-//! So a task waits for a busy CPU while another is idle only until the next tick, if the idle one was
-//! not among the neighbours, or was busy when the waker looked.
+//! So a task waits for a busy CPU while another is idle only until the next tick, and only if the idle one
+//! was not among the neighbours, or was busy when the waker looked.
 //!
 //! # Bounds
 //! Where tasks have [`Bounds`], a task is only in the queue of a CPU that they allow, and another CPU takes only tasks that

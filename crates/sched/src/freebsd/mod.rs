@@ -6,7 +6,7 @@
 //! A CPU's `tdq_lock` guards its queues and the words of the tasks that run or are queued there. A
 //! switch (`sched_switch`) holds it from the choice until the next task runs and releases it. A wake-up
 //! (`sched_wakeup`, `sched_add`) chooses a CPU by words it reads without locks, and takes only that
-//! CPU's. A move from one CPU to another takes both.
+//! CPU's lock. A move from one CPU to another takes both.
 //!
 //! An idle CPU says so and looks at its load once more; a waker that queues a task there counts it and
 //! then looks whether the CPU is idle:
@@ -18,15 +18,15 @@
 //! # Order
 //! Tasks that sleep much more than they run are interactive and come first, by how interactive they are;
 //! the others take turns, by how much they use the CPU (modules `interact` and `runq`). A task in the kernel
-//! that has slept is at least as good as the best of those others (`static_boost`), until it is back in
-//! user mode. A woken task interrupts another CPU only if that one is idle, or if it is interactive and
-//! that CPU's task is not; on the waker's own CPU, if it is better at all.
+//! that has slept ranks at least as high as the best of those others (`static_boost`), until it is back in
+//! user mode. A woken task interrupts another CPU only if that CPU is idle, or if the task is interactive and
+//! that CPU's task is not; on the waker's own CPU, if it ranks higher at all.
 //!
 //! # Omissions
 //! - The topology: see module `pick`.
 //! - Nice values, real-time and idle classes, interrupt threads, bound and pinned tasks, borrowed
-//!   priorities: the machine's tasks have none of it. So the third run queue, for the idle class, is not
-//!   there.
+//!   priorities: the machine's tasks have none of these. So the third run queue, for the idle class, is
+//!   missing.
 //! - An idle CPU does not spin before it waits (FreeBSD's does from about 10,000 switches a second,
 //!   `sched_idlespins`) and is woken by an interrupt, never by a store to a word that it monitors
 //!   (`cpu_idle_wakeup`); its clock does not tick.

@@ -8,7 +8,7 @@
 //! (`try_to_wake_up`) chooses a CPU by words it reads without locks, and takes that CPU's lock. A move
 //! from one CPU to another takes both.
 //!
-//! A CPU without tasks goes to sleep; a waker that makes a task ready there finds out:
+//! A CPU without tasks goes to sleep; a waker that makes a task ready there notices:
 //!
 //! ```text
 //! idle:           add to idle_cpus; fence; if nr_running > 0, look again; wait
@@ -21,14 +21,14 @@
 //!
 //! # Omissions
 //! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have none
-//!   of it, so every load is a number of tasks.
+//!   of these, so every load is a number of tasks.
 //! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), as Linux's are for
 //!   wake-ups, new tasks and idle CPUs; a busy CPU that balances looks at averages over ticks (`busy_idx`).
-//! - Buddies but the one that preempts (`LAST_BUDDY` with eight tasks or more, `CACHE_HOT_BUDDY`): they save
-//!   cache misses that a task's own memory does not have here. 2.6.39 has no `next` buddy.
+//! - Buddies except the one that preempts (`LAST_BUDDY` with eight tasks or more, `CACHE_HOT_BUDDY`): they
+//!   save misses on a task's own memory, which are not modelled here. 2.6.39 has no `next` buddy.
 //! - In 3.0 a wake-up on another CPU leaves the task in a list there and interrupts that CPU if the list was
-//!   empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in 2.6.39; which takes
-//!   the lock of the task's last CPU before, where 3.0 has the task's own (`pi_lock`).
+//!   empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in 2.6.39, which first
+//!   takes the lock of the task's last CPU, where 3.0 takes the task's own (`pi_lock`).
 //! - Wake-ups that announce the waker's sleep (`WF_SYNC`: pipes, sockets), a second choice of the CPU at exec
 //!   (`sched_exec`), autogroups.
 //! - Linux lets two CPUs with work interrupt idle ones, the second even if no task waits there.

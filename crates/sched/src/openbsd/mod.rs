@@ -15,21 +15,21 @@
 //! an idle CPU:           when its own queues are not empty: as a switch
 //! ```
 //! An idle CPU takes the lock only when another CPU has queued a task on it: it looks at its queues
-//! without. It steals from others once, in the switch to the idle thread.
+//! without the lock. It steals from others once, in the switch to the idle thread.
 //!
 //! Each CPU has 32 queues by priority, first come first served (module `priority` says what a priority is).
-//! A woken task's is better than that of any task in user mode, so it takes over the CPU it is queued
-//! on, or an idle one (`need_resched`, `cpu_unidle`).
+//! A woken task's priority is higher than that of any task in user mode, so it takes over the CPU it is
+//! queued on, or an idle one (`need_resched`, `cpu_unidle`).
 //!
 //! # Omissions
-//! - Nice values, bound tasks, halted CPUs: the machine's tasks have none of it.
+//! - Nice values, bound tasks, halted CPUs: the machine has none of these.
 //! - `SPCF_SHOULDYIELD` and `SPCF_SEENRR`, by which long operations inside the kernel learn that they
-//!   should make way: there are none.
-//! - `scheduler_wait_hook`, which charges a child's estimate to its parent, comes when the child ends, not when the
+//!   should make way: there are no such operations.
+//! - `scheduler_wait_hook`, which charges a child's estimate to its parent, runs when the child ends, not when the
 //!   parent has waited for it.
 //! - An idle CPU's clock does not tick: it would find nothing to charge.
-//! - The task of a switch takes `KERNEL_LOCK` again, if it had it, after the last of the acquisitions
-//!   above, and in OpenBSD before that.
+//! - A task that had `KERNEL_LOCK` takes it again after the last of the acquisitions above; in OpenBSD
+//!   before it.
 
 mod choose;
 mod clock;

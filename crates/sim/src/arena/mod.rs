@@ -2,7 +2,7 @@
 //!
 //! Cache lines are numbered from the window's start, so they do not depend on where the host
 //! happens to put things: heap blocks, CPU stacks and physical frames of a machine all lie in its
-//! window, at places that follow from the run alone. The windows stand at fixed addresses,
+//! window, at places that follow from the run alone. The windows are at fixed addresses,
 //! [`WINDOWS`] of them, each [`WINDOW`] bytes of address space; the host provides memory at the
 //! first touch.
 //!

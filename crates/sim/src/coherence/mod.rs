@@ -13,7 +13,7 @@
 //! # Time
 //! Requests are made in the order of simulated time: a requester has the smallest clock of all
 //! actors. Hits need not be: a request made at time *t* takes nothing away before *t* plus two legs
-//! of the shortest transfer, the *warning*. So a CPU may run ahead of the others by as much, and
+//! of the shortest transfer, the *warning*. So a CPU may run ahead of the others by that much, and
 //! the result is the same as if it had not.
 //!
 //! # Spinning

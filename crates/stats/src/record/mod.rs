@@ -1,4 +1,4 @@
-//! Results as JSON lines: one object a line, `kind` telling a sample from a summary.
+//! Results as JSON lines: one object a line; `kind` distinguishes a sample from a summary.
 //!
 //! A *run* is a workload at one number of tasks; it gives a `sample` line for each interval measured, and finally one
 //! `summary` line, which also carries the [`Environment`]. Results are rates: each count is divided by the measured length

@@ -1,6 +1,6 @@
 //! Whether B is faster than A, from interleaved runs.
 //!
-//! The unit is the *run* (its mean), never the sample within a run: samples of one run share its luck, and a comparison of
+//! The unit is the *run* (its mean), never the sample within a run: samples of one run are not independent, and comparing
 //! samples finds a program different from itself in a quarter of the trials. Runs of A and B must be *interleaved* (A B A B
 //! …); otherwise a drifting machine looks like a difference. [`self_test`] measures both claims on the machine at hand.
 //!
@@ -13,9 +13,9 @@
 //! | lies entirely within the minimum effect | | `no difference shown` |
 //! | otherwise | | `inconclusive (need about k more runs)` |
 //!
-//! So "no difference shown" is a finding (the difference, if any, is below the minimum effect) and never a lack of data. To
-//! decide again after every few runs and stop at the first pleasing word raises false alarms above 5 %: add all of the `k`
-//! runs at once.
+//! So "no difference shown" is a finding (the difference, if any, is below the minimum effect) and never a lack of data.
+//! Deciding again after every few runs and stopping at the first pleasing word raises false alarms above 5 %: add all of
+//! the `k` runs at once.
 
 mod judge;
 mod rank;

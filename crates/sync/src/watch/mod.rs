@@ -1,4 +1,4 @@
-//! Watching locks: which lock is waited for, where, and in which order locks nest.
+//! Watching locks: which locks tasks wait for, where, and in which order locks nest.
 //!
 //! [`Watched`] wraps a lock and tells an [`Observer`] of each acquisition, with the lock's class
 //! and the caller's source line. [`Profile`] counts and times (like FreeBSD's LOCK_PROFILING),

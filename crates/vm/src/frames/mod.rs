@@ -8,8 +8,8 @@
 //! zeroing in idle time.
 //!
 //! Each pool has a part of memory, and eight CPUs that take from it first: frames go back
-//! where they came from, so CPUs that free the frames they have allocated meet no more than
-//! seven others there, however many there are ([`pools`]).
+//! where they came from, so CPUs that free their own frames meet at most seven others
+//! there, however many CPUs the machine has ([`pools`]).
 //!
 //! A pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
 //! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until

@@ -1,8 +1,8 @@
 //! Memory objects, which several spaces can map.
 //!
 //! An object is a file's memory, read from and written to a [`Truncate`] store, or shared
-//! anonymous memory: zero where never written, in the swap space ([`Slots`]) where memory
-//! does not keep it. Its content at each page index is in a tree of 8-byte entries
+//! anonymous memory: zero where never written, and in swap space ([`Slots`]) after it was
+//! paged out. Its content at each page index is in a tree of 8-byte entries
 //! (`entry`, `tree`); [`Attachment`]s say where it is mapped, and keep it.
 //!
 //! # Protocol

@@ -23,7 +23,7 @@
 //! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how that happens and
 //! how it ends. The protocol then concerns its pages as before.
 //!
-//! Entries are words the walker reads and writes too (accessed, dirty), so they are
+//! The hardware walker also reads and writes entries (accessed, dirty), so they are
 //! cleared by exchange, never by store.
 
 mod active;

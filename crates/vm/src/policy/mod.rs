@@ -1,4 +1,4 @@
-//! The differences between the systems of the field, as traits.
+//! The differences between operating systems' designs, as traits.
 
 mod pv;
 mod queues;

@@ -1,4 +1,4 @@
-//! A space in the words of Linux's `/proc/PID`: `maps`, `smaps` and `pagemap`
+//! A space as Linux's `/proc/PID` shows it: `maps`, `smaps` and `pagemap`
 //! (`Documentation/filesystems/proc.rst`, `admin-guide/mm/pagemap.rst`).
 //!
 //! Text is written from [`crate::Space::regions`] and [`crate::Space::footprints`]. The names

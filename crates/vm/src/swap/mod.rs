@@ -34,7 +34,7 @@
 //!            frozen: → no frame, without BUSY; else → without BUSY; no reference left: → 0
 //! wait:      under the queue's lock: word is BUSY: set WAITERS, sleep
 //! ```
-//! - *A look-up returns no stranger.* The cache has a reference while the word says `CACHED`.
+//! - *A look-up returns the right page.* The cache has a reference while the word says `CACHED`.
 //!   A frame whose page was held and is still in the word at the second look had the cache's
 //!   reference when it was held: had it been freed and used anew in between, then holding it
 //!   has acquired all that its new owner released, and the second look sees the change of the

@@ -13,14 +13,14 @@
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
 //!   released and descended into. That changes no mapping, so an operation may fail
 //!   after it.
-//! - An operation that has locked a slot looks again whether it has got a node: then the slot
-//!   has no mappings any more, and the operation goes on below.
+//! - An operation that has locked a slot looks again whether the slot has got a node: then it
+//!   has no mappings any more, and the operation continues below.
 //! - A range within one empty slot above level 0 is known to be a hole without a lock:
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
 //! # Cost
-//! Operations on different 2 MiB write no common line. A lock for each 2 MiB of a range
-//! that is subdivided so far, and for each larger slot that is not. 4 KiB of kernel
+//! Operations on different 2 MiB write no common line. An operation takes a lock for each 2 MiB of its
+//! range where the tree is subdivided, and one for each larger slot. The tree takes 4 KiB of kernel
 //! memory for each 128 MiB, 8 GiB, 512 GiB and 32 TiB ever subdivided, until the space goes.
 
 mod coupled;

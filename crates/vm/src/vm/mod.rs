@@ -1,7 +1,7 @@
 //! The machine's memory as one whole: frames, pages, and the policies' state.
 //!
-//! Spaces, pmaps and objects are made of it and keep it. Its requests to a pmap, when no
-//! page can be freed, are a trait ([`Spare`]).
+//! Spaces, pmaps and objects are made from it and keep it alive. Its requests to a pmap, when
+//! no page can be freed, are a trait ([`Spare`]).
 
 mod asids;
 mod hand;

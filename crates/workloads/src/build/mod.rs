@@ -3,9 +3,9 @@
 //! A task is one of the N jobs. As processes, each job has a make of its own, as in a recursive
 //! make; as threads, all share one make, which forks its compilers side by side. An iteration: make
 //! forks, the child becomes the compiler ([`compile`]), writes an output file and ends; make waits,
-//! notes that in its memory, and checks that the output is that of this unit.
+//! notes that in its memory, and checks that the output is this unit's.
 //!
-//! Not from will-it-scale: the case studies measure this by building a kernel.
+//! It is not from will-it-scale: the case studies measure this by building a kernel.
 
 mod compiler;
 

@@ -6,7 +6,7 @@
 //! them continue in their copy of the daemon's memory; none calls `exec`. Each waits for its child,
 //! so that one process of a task runs at a time; the next one's work checks the memory.
 //!
-//! Not from will-it-scale: case study 004 measures it (Boyd-Wickizer et al., An analysis of Linux
+//! It is not from will-it-scale: case study 004 measures it (Boyd-Wickizer et al., An analysis of Linux
 //! scalability to many cores, 2010; exim 4.71 with `deliver_drop_privilege` and ten messages per
 //! connection). Missing are sockets, file names and their directories, and look-ups of names in
 //! tables.
@@ -16,8 +16,8 @@
 //! at 2.4 GHz, 69 % of them in the kernel (An analysis of Linux scalability to many cores; both quoted from memory, not
 //! re-checked). Two numbers are chosen so that it does here, on `opteron-48` with `linux-2.6.39`: the nanoseconds of
 //! computing, and the part of its pages that a process touches. Which pages is measured on Exim 4.96 of Debian 12
-//! with MOSBENCH's configuration, by the tracepoints of page faults and `strace -f`: there a connection takes 49
-//! faults per message, all but a few of them copies of pages that the last fork has made read-only; its
+//! with MOSBENCH's configuration, by the tracepoints of page faults and `strace -f`: there a connection takes 54
+//! faults per message, 49 of them copies of pages that the last fork has made read-only; its
 //! delivery 152, of which 84 are copies and 67 reads of programs; the transport 184, 103 and 80. Of 4.96's 28
 //! libraries there are 8, about as many as 4.71 had. The calls of 2010's allocators, one `brk`, `mmap` and
 //! `munmap` per message, are MOSBENCH's own count. Two forks and three exits take most of the time in the kernel.

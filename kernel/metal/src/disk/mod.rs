@@ -1,7 +1,7 @@
 //! A disk: the first virtio block device on the first PCI bus. `virtio-drivers` speaks with it.
 //!
 //! The device sends no interrupts: a transfer polls until it is done, and the caller says how to wait in
-//! between. A transfer needs no memory, so that one that frees memory does not fail for want of it.
+//! between. A transfer needs no memory, so that a transfer that frees memory cannot fail for lack of it.
 
 mod pci;
 mod shared;

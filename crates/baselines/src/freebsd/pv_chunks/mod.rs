@@ -7,11 +7,11 @@
 //!
 //! # Victims
 //! When no frame is left for a chunk, another chunk loses its mappings. Which one:
-//! - [`Order::Chunks`]: all chunks stand in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
-//!   oldest first; a kernel built for NUMA has one list for each domain. Each chunk that comes or
-//!   goes takes the mutex; an operation that ends with several empty chunks takes it once
+//! - [`Order::Chunks`]: all chunks are in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
+//!   oldest first; a kernel built for NUMA has one list for each domain. Adding or removing a chunk
+//!   takes the mutex; an operation that ends with several empty chunks takes it once
 //!   (`free_pv_chunk_batch`; FreeBSD does so only at exit).
-//! - [`Order::Pmaps`] (the "after" of case study 002): pmaps stand in a list, entered once with the
+//! - [`Order::Pmaps`] (the "after" of case study 002): pmaps are in a list, entered once with the
 //!   first use of their tag, as the constructor of FreeBSD's zone enters them; they stay after
 //!   their end. Reclaim rotates that list, and the pmap's own. No chunk takes a common lock.
 //!

@@ -1,8 +1,8 @@
 //! The process in which a workload of the user's own runs (`scalevm host`).
 //!
-//! It loads the test case, prepares it, starts the tasks behind a gate, waits, and when
-//! told to ends the tasks and cleans up. Until it starts tasks that are threads it has
-//! one thread, as the process that will-it-scale forks its tasks from.
+//! It loads the test case, prepares it, starts the tasks behind a gate, waits, and on
+//! command ends the tasks and cleans up. Until it starts tasks that are threads it has
+//! one thread, like the process from which will-it-scale forks its tasks.
 
 mod death;
 mod new_task;

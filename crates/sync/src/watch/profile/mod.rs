@@ -1,4 +1,4 @@
-//! The lock profile: how often, how long and where locks are waited for.
+//! The lock profile: how often, how long and where tasks wait for locks.
 //!
 //! Each acquisition adds one to a counter of the acquiring CPU's own. Only an acquisition that
 //! finds the lock taken reads the clock: twice for its wait and once more at its release. So only

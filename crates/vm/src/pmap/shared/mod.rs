@@ -2,11 +2,11 @@
 //!
 //! A fork need not copy the table of 2 MiB of private memory: parent and child have the
 //! same leaf table and PV tables, and the entry that leads to them forbids writing on both
-//! sides. A space that must change an entry of the table first gets one of its own; one that goes, just
-//! goes. (The idea is on-demand-fork's, EuroSys 2021.)
+//! sides. A space that must change an entry of the table first gets a table of its own; a space that ends
+//! just leaves. (The idea is on-demand-fork's, EuroSys 2021.)
 //!
 //! # The content of a shared table
-//! [`Size::Shared`] says that a slot's tables may be others' too. The table's entries are
+//! [`Size::Shared`] says that other slots may have a slot's tables too. The table's entries are
 //! as they were, except that a page that is known elsewhere has become read-only. Each page
 //! has one reference and one PV entry for the table, and each slot of the swap space one
 //! reference, however many spaces share it; each member's slot counts the entries as its
@@ -14,9 +14,9 @@
 //! superpages.
 //!
 //! # Protocol
-//! The slots that have a table are its *family*, which stands in the first of its PV tables
-//! under a lock of its own (after slots and PV locks). All tables have one: mostly
-//! of one member.
+//! The slots that have a table are its *family*, which is recorded in the first of its PV
+//! tables, under a lock of its own (after slots and PV locks). All tables have one, mostly
+//! with one member.
 //!
 //! - **join** ([`super::fork`]): under the locks of the parent's slot, the child's and the family.
 //! - **leave**: under the member's slot lock and then the family's. A member is alone if it
@@ -30,26 +30,26 @@
 //!   leaves. From then on the copies are read-only on both sides, and their pages have a
 //!   reference and a PV entry more. If it finds itself alone only then, it takes the old
 //!   table apart.
-//! - A member that needs nothing of it any more ([`Pmap::leave_slots`]: unmap, exec, exit)
+//! - A member that no longer needs the table ([`Pmap::leave_slots`]: unmap, exec, exit)
 //!   clears the entry that leads to the table, flushes, and then leaves: O(1) for 2 MiB.
 //! - **removal by the reverse map** ([`super::reverse`]): a task has a page's PV lock, and with it an
 //!   entry of a table, locks the family. If there are several members no other task changes the
-//!   entry: it clears it, counts one less for each, and flushes them all: a member may leave
-//!   only before or after. Of a member that is alone it needs the slot, as ever.
+//!   entry: it clears it, counts one less for each, and flushes them all; a member may leave
+//!   only before or after. If there is one member, it needs that slot's lock, as usual.
 //!
 //! So the entries of a shared table are changed under a PV lock and the family's, never
 //! under a slot's lock (the right to write is taken from one under the PV lock alone: no space
 //! has it anyway). A member that reads one under its slot's lock may see a page that
-//! is just going: it takes the family's lock too ([`Pmap::steady`]), or the page's PV lock
-//! and looks again.
+//! is being removed: it takes the family's lock too ([`Pmap::steady`]), or takes the page's PV
+//! lock and looks again.
 //!
-//! A flush always comes before leaving, so a removal that finds in the family which CPUs may have a page
-//! in a TLB finds all: removals from shared tables need no delayed invalidation.
+//! A flush always comes before leaving, so the family names every CPU that may have a page in its TLB:
+//! removals from shared tables need no delayed invalidation.
 //!
 //! # Failures
 //! Owning needs a leaf table and its PV tables; it fails before anything has changed. So an
-//! unmap, discard, protect, lock or move of a *part* of a shared slot can be out of memory;
-//! then reclaim is asked, as in a fault. Whole slots need none.
+//! unmap, discard, protect, lock or move of a *part* of a shared slot can run out of memory;
+//! then the VM reclaims, as in a fault. Whole slots need none.
 
 mod leave;
 mod own;

@@ -1,6 +1,6 @@
 //! Superpages: 2 MiB of private memory mapped by one entry.
 //!
-//! FreeBSD's way: reserve, promote, demote. The first page of a slot that wants superpages
+//! As in FreeBSD: reserve, promote, demote. The first page of a slot that wants superpages
 //! reserves an aligned block of frames ([`reserve`]), further pages take their places in it,
 //! and when all 512 are there, with equal rights, the entry of level 1 that led to the
 //! leaf table maps the block instead ([`promote`]). A change of a part puts the table back
@@ -8,8 +8,8 @@
 //!
 //! # The leaf table stays
 //! The leaf table stays with the slot, so demotion needs no memory and cannot fail. It
-//! still says which frames are mapped; rights, accessed and dirty bits are the superpage's
-//! alone. Each page keeps its PV entry: promotion saves no memory there, and demotion needs
+//! still says which frames are mapped; rights, accessed and dirty bits are in the superpage's
+//! entry alone. Each page keeps its PV entry: promotion saves no memory there, and demotion needs
 //! none. (FreeBSD has one PV entry for a superpage and must find 511 to demote it.) Counts
 //! of pages do not change either.
 //!

@@ -1,4 +1,4 @@
-//! Signals: how they are sent, and a thread's actions at one.
+//! Signals: how they are sent, and how a thread acts on one.
 //!
 //! A thread takes its signals when it is about to return to user mode. A signal that the process
 //! ignores is not kept, unless the thread holds it back.
