@@ -35,6 +35,7 @@ pub mod beyond;
 mod lab;
 mod outcome;
 mod point;
+pub mod published;
 mod row;
 mod s1;
 mod s10;
