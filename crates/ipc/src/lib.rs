@@ -16,3 +16,8 @@ pub use futex::{Futexes, Wait};
 pub use kernel::{Entry, Kernel, Own};
 pub use pipe::{End, Pipe};
 pub use poll::{poll, poll_while};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

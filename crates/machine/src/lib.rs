@@ -63,3 +63,8 @@ impl<M: Atomics + Cpus + Tasks + Clock + Send + Sync + 'static> Machine for M {}
 /// Everything that the virtual-memory subsystem needs.
 pub trait Platform: Machine + Topology + Memory + Mmu {}
 impl<M: Machine + Topology + Memory + Mmu> Platform for M {}
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

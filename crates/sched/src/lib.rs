@@ -42,3 +42,8 @@ pub use best::{Best, Bounds};
 pub use policy::{Leaving, Policy, Tick, Why};
 pub use sched::Sched;
 pub use task::{Task, TaskRef};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

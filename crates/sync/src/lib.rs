@@ -30,3 +30,8 @@ pub use padded::Padded;
 pub use percpu::PerCpu;
 pub use raw::{RawGuard, RawLock};
 pub use rwlock::RwLock;
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -45,3 +45,8 @@ pub use space::{
 };
 pub use usage::{Limit, Usage};
 pub use vm::{Hold, Options, OutOfMemory, Overcommit, Vm};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
