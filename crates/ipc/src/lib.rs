@@ -4,9 +4,11 @@
 //! the lock under which pollers are told. The structures are the same over each, so that a
 //! comparison shows the cost of the kernel's locks and nothing else.
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
+mod debug;
 pub mod futex;
 mod kernel;
 pub mod pipe;

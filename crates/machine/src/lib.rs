@@ -27,6 +27,7 @@
 //! added: [`Atomic::publish`], a store followed by a full fence, which real
 //! hardware does in one instruction.
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
@@ -34,6 +35,7 @@ mod anchor;
 mod atomic;
 pub mod conformance;
 mod cpu;
+mod debug;
 mod memory;
 mod mmu;
 mod native;

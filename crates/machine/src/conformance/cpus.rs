@@ -38,8 +38,7 @@ pub fn cpus<M: Execute + Topology>(m: &M) {
 }
 
 fn sets(cpus: usize) {
-    let mut set = CpuSet::EMPTY;
-    (0..cpus).for_each(|cpu| set.insert(cpu));
+    let mut set: CpuSet = (0..cpus).collect();
     assert!(set.iter().eq(0..cpus), "a set of all CPUs");
     set.remove(0);
     assert!(
