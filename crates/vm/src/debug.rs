@@ -1,13 +1,17 @@
 //! `Debug` of what CPUs share: its name.
 
+use crate::frames::Frames;
 use crate::invalidation::Snapshots;
 use crate::object::{Attached, Attachment, Home, Object, ObjectRef, PageRef};
+use crate::page::Page;
 use crate::pager::MemoryPager;
-use crate::policy::{Invalidation, PvByteHeld};
+use crate::pmap::Pmap;
+use crate::policy::{Invalidation, Policies, PvByteHeld};
 use crate::proc::Names;
 use crate::pv::Links;
+use crate::space::{Request, Space};
 use crate::swap::{Loading, PerCpuSwap, SwapIn, SwapSpace};
-use crate::{Frames, Hold, Options, Page, Pmap, Policies, Request, Space, Vm};
+use crate::vm::{Hold, Options, Vm};
 use machine::{Machine, Platform, opaque_debug};
 
 opaque_debug! {
