@@ -73,3 +73,8 @@ impl Topology for Checked {
         self.cpus
     }
 }
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

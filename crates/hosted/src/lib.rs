@@ -99,3 +99,8 @@ impl Topology for Hosted {
 }
 
 machine::native_atomics!(Hosted);
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

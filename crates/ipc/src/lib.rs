@@ -4,9 +4,11 @@
 //! the lock under which pollers are notified. The structures are the same for each, so that a
 //! comparison shows the cost of the kernel's locks and nothing else.
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
+mod debug;
 pub mod futex;
 mod kernel;
 pub mod pipe;
@@ -16,3 +18,8 @@ pub use futex::{Futexes, Wait};
 pub use kernel::{Entry, Kernel, Own};
 pub use pipe::{End, Pipe};
 pub use poll::{poll, poll_while};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -19,7 +19,8 @@ use crate::poll::Poller;
 use alloc::boxed::Box;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
-use core::ptr;
+use core::error::Error;
+use core::{fmt, ptr};
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
 use sync::Mutex;
 use sync::adaptive::Adaptive;
@@ -51,6 +52,14 @@ pub enum End {
 /// The other end is closed, so bytes cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the pipe's reading end is closed")
+    }
+}
+
+impl Error for Broken {}
 
 /// A pipe, both of its ends open.
 pub struct Pipe<M: Machine> {

@@ -9,7 +9,7 @@ pub const MAX_CPUS: usize = 1024;
 const INDEX_BITS: u32 = 16;
 
 /// One CPU of one machine, unique in the process: two machines never share an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CpuId(u64);
 
@@ -29,7 +29,7 @@ impl CpuId {
 /// Structures indexed by CPU keep the range of their machine. Looking a CPU up costs one
 /// subtraction and the bounds check that an array needs anyway, and a CPU of another machine, or no
 /// CPU at all, cannot be mistaken for one of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CpuRange {
     base: u64,
     count: u16,
@@ -158,7 +158,7 @@ pub trait Topology {
 }
 
 /// A set of CPUs of one machine, by index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct CpuSet {
     words: [u64; MAX_CPUS / 64],
 }
@@ -221,5 +221,19 @@ impl CpuSet {
                 })
             })
         })
+    }
+}
+
+impl Extend<usize> for CpuSet {
+    fn extend<I: IntoIterator<Item = usize>>(&mut self, indices: I) {
+        indices.into_iter().for_each(|index| self.insert(index));
+    }
+}
+
+impl FromIterator<usize> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(indices: I) -> Self {
+        let mut set = CpuSet::EMPTY;
+        set.extend(indices);
+        set
     }
 }

@@ -27,6 +27,7 @@
 //! added: [`Atomic::publish`], a store followed by a full fence, which real
 //! hardware does in one instruction.
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
@@ -34,6 +35,7 @@ mod anchor;
 mod atomic;
 pub mod conformance;
 mod cpu;
+mod debug;
 mod memory;
 mod mmu;
 mod native;
@@ -63,3 +65,8 @@ impl<M: Atomics + Cpus + Tasks + Clock + Send + Sync + 'static> Machine for M {}
 /// Everything that the virtual-memory subsystem needs.
 pub trait Platform: Machine + Topology + Memory + Mmu {}
 impl<M: Machine + Topology + Memory + Mmu> Platform for M {}
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::Range;
 
 /// A tag of TLB entries: entries of different tags are separate (x86 PCID).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asid(pub u16);
 
 /// A range of virtual addresses, `start .. end`, both page-aligned.
@@ -73,7 +73,7 @@ impl fmt::Debug for VaRange {
 }
 
 /// The part that all address spaces share: the kernel's entries of a root table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KernelEntries {
     /// A root table that has the entries.
     pub root: Frame,
@@ -82,7 +82,7 @@ pub struct KernelEntries {
 }
 
 /// Translations to drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flush {
     /// Every translation of an address in the range, including an entry of a larger page of which
     /// the range names only a part.
@@ -92,7 +92,7 @@ pub enum Flush {
 }
 
 /// A kind of access by a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It read.
     Read,
@@ -103,7 +103,7 @@ pub enum Access {
 }
 
 /// An access that translation refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageFault {
     /// The address.
     pub address: usize,

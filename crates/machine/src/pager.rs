@@ -53,7 +53,7 @@ impl<M: Memory, P: Pager<M> + ?Sized> Pager<M> for Arc<P> {
 }
 
 /// Why a store failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PagerError {
     /// The errno (Linux numbering): 5 is `EIO`, 28 is `ENOSPC`.
     pub errno: i32,

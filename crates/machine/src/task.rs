@@ -59,6 +59,7 @@ pub const LOCAL_WORDS: usize = 64;
 
 /// A task's own words; `sync` keeps queue nodes and the stack of held locks in
 /// them. The machine drops them when the task ends.
+#[derive(Debug)]
 pub struct Locals {
     /// The words.
     pub words: [Cell<usize>; LOCAL_WORDS],

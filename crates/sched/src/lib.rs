@@ -18,21 +18,24 @@
 //! | `openbsd`, `freebsd`, `linux` | policies: those of OpenBSD 7.0, FreeBSD 12 and Linux 3.0 |
 //! | `queue`, `cpuset`, `handed` | for these: lists of tasks, sets of CPUs, and a lock that a switch hands on |
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
 pub mod best;
 mod cpu;
 mod cpuset;
+mod debug;
 pub mod freebsd;
 mod handed;
-pub mod heap;
+mod heap;
 pub mod linux;
 pub mod openbsd;
 mod policy;
 mod queue;
 mod sched;
 mod sleep;
+#[doc(hidden)]
 pub mod state;
 mod switch;
 mod table;
@@ -42,3 +45,8 @@ pub use best::{Best, Bounds};
 pub use policy::{Leaving, Policy, Tick, Why};
 pub use sched::Sched;
 pub use task::{Task, TaskRef};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -132,3 +132,8 @@ impl Drop for Claim<'_> {
         self.0.store(false, Ordering::Release);
     }
 }
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

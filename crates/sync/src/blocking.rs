@@ -293,6 +293,7 @@ pub trait BackOff: 'static {
 }
 
 /// Three waits that double, then yields the CPU.
+#[derive(Debug)]
 pub struct YieldSoon;
 
 impl BackOff for YieldSoon {
@@ -304,6 +305,7 @@ impl BackOff for YieldSoon {
 
 /// FreeBSD's `lock_delay`, as its mutexes used it in 2018: pauses that double before each wait,
 /// from 2 up to 32,678, whichever task owns the lock meanwhile.
+#[derive(Debug)]
 pub struct LockDelay;
 
 impl BackOff for LockDelay {

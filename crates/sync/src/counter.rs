@@ -129,6 +129,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     /// # Panics
     /// If the caller runs on no CPU of the counter's machine.
     #[inline]
+    #[must_use = "nothing is reserved if it is refused"]
     pub fn reserve(&self, n: u64) -> bool {
         let pin = M::pin();
         let stock = self.stocks.get(&pin);

@@ -3,13 +3,25 @@
 //! Everything is generic over a [`machine::Machine`], so the same source
 //! runs on hosted threads, on a simulated many-core machine and under an
 //! exhaustive checker.
+//!
+//! | | |
+//! |---|---|
+//! | [`spin`] | spin locks, for a few instructions under a pin: test-and-set, ticket, CONBO, MCS, CLH, K42 |
+//! | [`obm`], [`adaptive`], [`rwlock`] | locks whose waiters spin a little and then sleep: a byte, a word, readers and writers |
+//! | [`Mutex`], [`RwLock`] | data behind any of them; with [`ecosystem`] also `lock_api`'s guards, in a `static` |
+//! | [`epoch`] | readers without locks, and callbacks when no reader is left |
+//! | [`counter`] | counters of each CPU with an exact limit in common |
+//! | [`turnstile`], [`sleepq`] | where tasks sleep |
+//! | [`watch`] | checks the order of locks, and counts waits; nothing if it is off |
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
 pub mod adaptive;
 mod blocking;
 pub mod counter;
+mod debug;
 pub mod ecosystem;
 pub mod epoch;
 mod locals;
@@ -30,3 +42,8 @@ pub use padded::Padded;
 pub use percpu::PerCpu;
 pub use raw::{RawGuard, RawLock};
 pub use rwlock::RwLock;
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -47,6 +47,7 @@ impl<M: Machine, R: RawLock<M>, T: Send> Mutex<M, R, T> {
     /// Acquires the lock if that needs no waiting.
     #[inline]
     #[track_caller]
+    #[must_use = "without a guard the lock is not held"]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, M, R, T>> {
         self.raw.try_lock().map(|held| self.guard(held))
     }

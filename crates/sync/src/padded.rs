@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 ///
 /// 128 bytes, not 64: x86 prefetches lines in pairs, so a CPU that fetches a line takes its
 /// neighbour away, too.
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Padded<T>(pub T);
 

@@ -29,6 +29,7 @@ pub unsafe trait RawLock<M: Machine>: Send + Sync {
     fn lock(&self) -> Self::Held;
 
     /// Acquires the lock if no wait is needed.
+    #[must_use = "a lock that was acquired must be released"]
     fn try_lock(&self) -> Option<Self::Held>;
 
     /// Releases the lock.
@@ -60,6 +61,7 @@ impl<'a, M: Machine, R: RawLock<M>> RawGuard<'a, M, R> {
     /// Acquires `lock` if no wait is needed.
     #[inline]
     #[track_caller]
+    #[must_use = "without a guard the lock is not held"]
     pub fn try_new(lock: &'a R) -> Option<Self> {
         let held = Some(lock.try_lock()?);
         Some(RawGuard { lock, held })

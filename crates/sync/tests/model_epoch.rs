@@ -13,13 +13,15 @@ type Word = <Checked as Atomics>::AtomicU64;
 
 /// The epoch advanced one step too early.
 enum EarlyGrace {}
-impl Protocol for EarlyGrace {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for EarlyGrace {
     const GRACE: u64 = 1;
 }
 
 /// Callbacks stamped with their caller's own epoch: one epoch too early.
 enum OwnStamp {}
-impl Protocol for OwnStamp {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for OwnStamp {
     fn stamp(_global: u64, section: u64) -> u64 {
         section
     }
@@ -27,7 +29,8 @@ impl Protocol for OwnStamp {
 
 /// Sections made visible without a fence.
 enum NoFence {}
-impl Protocol for NoFence {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for NoFence {
     fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
         epoch.store(value, Ordering::Release);
     }
@@ -35,19 +38,22 @@ impl Protocol for NoFence {
 
 /// Exit without release.
 enum RelaxedExit {}
-impl Protocol for RelaxedExit {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for RelaxedExit {
     const EXIT: Ordering = Ordering::Relaxed;
 }
 
 /// Entry without release.
 enum RelaxedEntry {}
-impl Protocol for RelaxedEntry {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for RelaxedEntry {
     const ENTRY: Ordering = Ordering::Relaxed;
 }
 
 /// A record's epoch stored without release.
 enum RelaxedEpoch {}
-impl Protocol for RelaxedEpoch {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for RelaxedEpoch {
     fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
         epoch.store(value, Ordering::Relaxed);
         M::fence(Ordering::SeqCst);

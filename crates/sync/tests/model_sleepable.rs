@@ -12,13 +12,15 @@ type Word = <Checked as Atomics>::AtomicU64;
 
 /// A wait for one side only.
 enum OneSide {}
-impl Protocol for OneSide {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for OneSide {
     const BOTH_SIDES: bool = false;
 }
 
 /// Sections made visible without a fence.
 enum NoFence {}
-impl Protocol for NoFence {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for NoFence {
     fn publish<M: machine::Machine>(count: &M::AtomicU64, value: u64) {
         count.store(value, Ordering::Release);
     }
@@ -26,7 +28,8 @@ impl Protocol for NoFence {
 
 /// Exit without release.
 enum RelaxedExit {}
-impl Protocol for RelaxedExit {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for RelaxedExit {
     const EXIT: Ordering = Ordering::Relaxed;
 }
 

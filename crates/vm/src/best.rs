@@ -4,6 +4,7 @@ use crate::policy::{NoQueues, NoRegions, PerSlot, Policies, PvBytes, PvInTables}
 use machine::Machine;
 
 /// The project's own design of each policy.
+#[derive(Debug)]
 pub struct Best;
 
 impl<M: Machine> Policies<M> for Best {

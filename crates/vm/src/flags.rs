@@ -51,7 +51,7 @@ impl Flags {
     }
 
     /// These flags with other rights.
-    pub const fn with_prot(self, prot: Prot) -> Self {
+    pub(crate) const fn with_prot(self, prot: Prot) -> Self {
         Flags(self.0 & !Self::PROT | prot.to_byte() as u32)
     }
 

@@ -2,13 +2,27 @@
 //!
 //! [`Vm`] is a machine's memory, [`Space`] an address space in it. The differences between operating
 //! systems are [`policy`] traits; [`Best`] has the project's own designs.
+//!
+//! | to | begin with |
+//! |---|---|
+//! | make a VM of a machine's memory | [`Vm::with_options`], [`Options`] |
+//! | map, fault, fork, unmap | [`Space`] |
+//! | map files and shared memory | [`object::Object`], [`Request`] |
+//! | have more than there is memory for | [`swap::SwapSpace`], [`Vm::keep_free`] |
+//! | answer `/proc` | [`proc`], [`Space::stats`] |
+//! | try another design | [`policy`], [`Policies`] |
+//!
+//! An operation that is refused returns an [`Error`] with Linux's errno. The order of locks stands in [`lock`], the protocol
+//! of each structure in its module. `examples/embed` is a machine in less than 250 lines and a program on it.
 #![no_std]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
 mod best;
+mod debug;
 mod error;
 mod file;
 mod flags;
@@ -45,3 +59,8 @@ pub use space::{
 };
 pub use usage::{Limit, Usage};
 pub use vm::{Hold, Options, OutOfMemory, Overcommit, Vm};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -38,6 +38,7 @@ const LAYERS: &[&str] = &[
     "file",
     "space",
     "proc",
+    "debug",
 ];
 
 /// Types to which modules above their own add methods, and the names of their variables.

@@ -9,7 +9,8 @@ use vm::{Best, Policies};
 /// The epoch has passed one step too early.
 pub enum EarlyGrace {}
 
-impl Protocol for EarlyGrace {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for EarlyGrace {
     const GRACE: u64 = 1;
 }
 
@@ -17,7 +18,8 @@ impl Protocol for EarlyGrace {
 /// its way, while the section reads an object that is being retired.
 pub enum NoFence {}
 
-impl Protocol for NoFence {
+// SAFETY: none; it is a flaw, made only where it is to be found.
+unsafe impl Protocol for NoFence {
     fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
         epoch.store(value, Ordering::Release);
     }

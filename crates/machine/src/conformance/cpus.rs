@@ -1,11 +1,11 @@
 //! CPUs: where tasks run, and how they wait.
 
 use super::two;
-use crate::{Atomic, CpuId, CpuSet, Execute, Job, Ordering, Pinned, Platform};
+use crate::{Atomic, CpuId, CpuSet, Execute, Job, Ordering, Pinned, Topology};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 /// Each job runs on the CPU of its number, pins nest, and each CPU's id belongs to this machine.
-pub fn cpus<M: Execute + Platform>(m: &M) {
+pub fn cpus<M: Execute + Topology>(m: &M) {
     let range = m.cpus();
     assert!(
         range.index_of(CpuId::NONE) >= range.len(),
@@ -38,8 +38,7 @@ pub fn cpus<M: Execute + Platform>(m: &M) {
 }
 
 fn sets(cpus: usize) {
-    let mut set = CpuSet::EMPTY;
-    (0..cpus).for_each(|cpu| set.insert(cpu));
+    let mut set: CpuSet = (0..cpus).collect();
     assert!(set.iter().eq(0..cpus), "a set of all CPUs");
     set.remove(0);
     assert!(

@@ -53,7 +53,7 @@ pub use shootdown::{many_requests, mutual_shootdown, shootdown, stale_stores};
 pub use tables::FRAMES;
 pub use tasks::{anchor, clock, locals, parking, permits};
 
-use crate::{Atomic, AtomicInt, Execute, Job, Machine, Ordering, Platform};
+use crate::{Atomic, AtomicInt, Execute, Job, Machine, Ordering, Platform, Topology};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 /// Rounds of each race in [`all`].
@@ -73,7 +73,21 @@ pub fn alike<M: Execute>(m: &M, count: usize, job: impl Fn(usize) + Send + Sync 
 
 /// Every check that a real machine must pass, the races many times.
 pub fn all<M: Execute + Platform + Clone>(m: &M) {
+    without_memory(m);
     single(m);
+    harvest(m, ROUNDS);
+    shootdown(m);
+    stale_stores(m, ROUNDS, STORES);
+    mutual_shootdown(m, ROUNDS);
+    many_requests(m);
+    large_shootdown(m);
+    large_harvest(m, ROUNDS);
+}
+
+/// Those of them that need no memory: what locks and epochs rely on.
+pub fn without_memory<M: Execute + Topology>(m: &M) {
+    cells(m);
+    cpus(m);
     atomics(m);
     message_passing(m, ROUNDS);
     store_buffer(m, ROUNDS);
@@ -83,13 +97,6 @@ pub fn all<M: Execute + Platform + Clone>(m: &M) {
     locals(m);
     anchor(m);
     clock(m);
-    harvest(m, ROUNDS);
-    shootdown(m);
-    stale_stores(m, ROUNDS, STORES);
-    mutual_shootdown(m, ROUNDS);
-    many_requests(m);
-    large_shootdown(m);
-    large_harvest(m, ROUNDS);
 }
 
 /// Those of them that need one CPU only.

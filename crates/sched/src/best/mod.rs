@@ -50,6 +50,7 @@
 
 mod balance;
 mod bounds;
+#[doc(hidden)]
 pub mod idle;
 mod queue;
 

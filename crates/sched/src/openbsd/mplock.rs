@@ -139,7 +139,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// Acquires the lock, or keeps it if the task holds it, however often it has taken it
     /// (`__mp_release_all_but_one`), and leaves it to the CPU, for [`MpLock::unlock_after_switch`].
     #[track_caller]
-    pub fn lock_for_switch(&self) {
+    pub(crate) fn lock_for_switch(&self) {
         if !self.is_mine() {
             self.lock();
         }
@@ -153,7 +153,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// # Panics
     /// If it was not handed over.
     #[track_caller]
-    pub fn unlock_after_switch(&self) {
+    pub(crate) fn unlock_after_switch(&self) {
         // Relaxed: the CPU has held the lock since it wrote this.
         let owner = self.owner.load(Ordering::Relaxed);
         assert!(

@@ -4,8 +4,11 @@ use machine::{Atomic, Machine, Ordering};
 
 /// The protocol's choices. [`Standard`] is sound; the models of this crate change one point at a
 /// time and show that the change is caught.
+///
+/// # Safety
+/// A section keeps what a reader finds only if the choices are sound, as the defaults are.
 #[doc(hidden)]
-pub trait Protocol: 'static {
+pub unsafe trait Protocol: 'static {
     /// The least distance of the global epoch from a stamp that has passed.
     const GRACE: u64 = 2;
 
@@ -32,6 +35,8 @@ pub trait Protocol: 'static {
 }
 
 /// The sound protocol.
+#[derive(Debug)]
 pub enum Standard {}
 
-impl Protocol for Standard {}
+// SAFETY: the defaults.
+unsafe impl Protocol for Standard {}

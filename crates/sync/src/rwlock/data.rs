@@ -51,6 +51,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
     /// Acquires shared access if no wait is needed.
     #[inline]
     #[track_caller]
+    #[must_use = "without a guard the lock is not held"]
     pub fn try_read(&self) -> Option<ReadGuard<'_, M, R, T>> {
         self.raw.try_read().then(|| self.reader())
     }
@@ -66,6 +67,7 @@ impl<M: Machine, R: RawRw<M>, T: Send> RwLock<M, R, T> {
     /// Acquires exclusive access if no wait is needed.
     #[inline]
     #[track_caller]
+    #[must_use = "without a guard the lock is not held"]
     pub fn try_write(&self) -> Option<WriteGuard<'_, M, R, T>> {
         self.raw.try_write().then(|| self.writer())
     }

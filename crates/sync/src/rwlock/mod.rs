@@ -30,6 +30,7 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     fn read(&self);
 
     /// Acquires the lock for reading if no wait is needed.
+    #[must_use = "a lock that was acquired must be released"]
     fn try_read(&self) -> bool;
 
     /// Releases a read acquisition.
@@ -42,6 +43,7 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     fn write(&self);
 
     /// Acquires the lock alone if no wait is needed.
+    #[must_use = "a lock that was acquired must be released"]
     fn try_write(&self) -> bool;
 
     /// Releases the write acquisition.

@@ -44,7 +44,7 @@ const PATIENCE: u32 = 64;
 pub type Conbo<M> = TicketLock<M, ConboPace>;
 
 /// The pace of [`Conbo`].
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct ConboPace {
     /// The distance at the last look; 0 before the first.
     last: u32,

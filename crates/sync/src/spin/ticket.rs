@@ -46,7 +46,7 @@ pub struct TicketLock<M: Machine, P> {
 pub type Ticket<M> = TicketLock<M, Eager>;
 
 /// Looks again after one relaxation.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Eager {
     round: u32,
 }
@@ -74,7 +74,7 @@ const PAUSES_PER_PLACE: u32 = 5;
 pub type Proportional<M> = TicketLock<M, ProportionalPace>;
 
 /// The pace of [`Proportional`].
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct ProportionalPace {
     round: u32,
 }

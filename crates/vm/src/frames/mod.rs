@@ -88,6 +88,7 @@ impl<M: Platform> Frames<M> {
 
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
     #[inline]
+    #[must_use = "a frame that is not freed is lost"]
     pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
         if self.must_fail() {
             return None;
@@ -117,6 +118,7 @@ impl<M: Platform> Frames<M> {
     /// so). O(1) and O(CPUs) when blocks are rare, beside telling the machine of each frame.
     ///
     /// They may be given back one by one, or all with [`Frames::free_block`].
+    #[must_use = "a frame that is not freed is lost"]
     pub fn allocate_block(&self, machine: &M) -> Option<Frame> {
         if self.must_fail() {
             return None;

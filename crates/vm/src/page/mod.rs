@@ -67,7 +67,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     /// The page has been written since it was last taken for clean.
     pub const DIRTY: u8 = 1 << 0;
     /// The page has been used since it was last looked at.
-    pub const REFERENCED: u8 = 1 << 1;
+    pub(crate) const REFERENCED: u8 = 1 << 1;
     /// A task writes the page out, or tries to: one at a time.
     pub(crate) const LAUNDRY: u8 = 1 << 2;
     /// The page is known by a slot of the swap space that has not got its content yet.

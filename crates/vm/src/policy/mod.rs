@@ -134,6 +134,7 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
 }
 
 /// The default: nothing. The slots' locks do all.
+#[derive(Debug)]
 pub struct PerSlot;
 
 impl<M: Machine> MapLocking<M> for PerSlot {

@@ -40,6 +40,7 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
 }
 
 /// The default: a byte in each page (case study 002).
+#[derive(Debug)]
 pub struct PvBytes;
 
 /// A page's byte, locked.
@@ -201,6 +202,7 @@ pub struct Victim {
 }
 
 /// The default: no chunks, but tables ([`crate::pv`]).
+#[derive(Debug)]
 pub struct PvInTables;
 
 // SAFETY: there are no entries.

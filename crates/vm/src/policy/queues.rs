@@ -37,6 +37,7 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
 }
 
 /// The default: none.
+#[derive(Debug)]
 pub struct NoQueues;
 
 impl<M: Machine> PageQueues<M> for NoQueues {

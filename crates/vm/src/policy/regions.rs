@@ -81,7 +81,7 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
 }
 
 /// The mapping of a region.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Mapping<O> {
     /// Rights.
     pub prot: Prot,
@@ -92,6 +92,7 @@ pub struct Mapping<O> {
 }
 
 /// The default: nothing. The tree has the mappings, PV entries say where a page is.
+#[derive(Debug)]
 pub struct NoRegions;
 
 impl<M: Machine> Regions<M> for NoRegions {

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use machine::{Frame, Machine, Memory, SharedCell};
 
 /// The name of a PV entry: the frame that it is in, and its place there.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pv {
     /// The table, or the chunk.
     pub frame: Frame,

@@ -22,6 +22,7 @@ pub enum At {
 
 /// A request of `mmap`; made by [`Request::anonymous`] or [`Request::object`], and
 /// changed from there. Private and readable on demand, unless said otherwise.
+#[must_use = "a request does nothing until a space maps it"]
 pub struct Request<'a, M: Platform, P: Policies<M>> {
     pub(super) bytes: usize,
     pub(super) at: At,

@@ -46,6 +46,7 @@ impl<M: Platform> SwapSpace<M> {
     ///
     /// O(1) in the usual case: a few lines of the CPU's own region. O(regions) where these are
     /// fragmented, O(slots) at most.
+    #[must_use = "a slot that is not released is lost"]
     pub fn allocate(&self, frames: &[Frame]) -> Option<Range<u32>> {
         let mut words = [Word::FREE; CLUSTER];
         let count = frames.len().min(CLUSTER);
@@ -61,6 +62,7 @@ impl<M: Platform> SwapSpace<M> {
     /// and lets one task at a time read or write it; with one reference, the owner's. Look-ups of
     /// private memory that come by an old number find it gone. `None` if no slot is free; that is
     /// exact. As fast as [`SwapSpace::allocate`].
+    #[must_use = "a slot that is not released is lost"]
     pub fn reserve(&self) -> Option<u32> {
         let slots = self.take(&[Word::OWNED])?;
         self.count_allocated(1, 0);
