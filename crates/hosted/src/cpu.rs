@@ -8,6 +8,7 @@
 use crate::{Hosted, words};
 use core::marker::PhantomData;
 use core::mem::transmute;
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
 use machine::{CpuId, Cpus, Execute, Job, Pinned, Topology};
 use std::cell::RefCell;
@@ -90,6 +91,22 @@ unsafe impl Cpus for Hosted {
     #[inline(always)]
     fn pins() -> u32 {
         if COUNTS { words::PINS.get() as u32 } else { 0 }
+    }
+
+    fn numa_node() -> usize {
+        let mut node = 0u32;
+        if !cfg!(miri) {
+            // SAFETY: the kernel writes the node's number to the variable; null stands for what is not asked for.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_getcpu,
+                    null_mut::<u32>(),
+                    &mut node,
+                    null_mut::<()>(),
+                )
+            };
+        }
+        node as usize
     }
 
     #[inline]

@@ -133,6 +133,12 @@ pub static ROWS: &[Row] = &[
     lock::<spin::K42<Hosted>, spin::K42<Sim>>(
         "MCS variant without a node carried to unlock (case study 004)",
     ),
+    lock::<spin::Qspinlock<Hosted>, spin::Qspinlock<Sim>>(
+        "Linux's: the first waiter on the lock, then an MCS queue",
+    ),
+    lock::<spin::Cna<Hosted>, spin::Cna<Sim>>(
+        "the same with a queue that prefers its NUMA node (Dice and Kogan, 2019)",
+    ),
     lock::<Obm<Hosted>, Obm<Sim>>("one-byte mutex on shared turnstiles (case study 002)")
         .counting(obm::slow_paths::<Hosted>),
     lock::<adaptive::Adaptive<Hosted>, adaptive::Adaptive<Sim>>(

@@ -124,6 +124,12 @@ pub unsafe trait Cpus {
         cpus.len()
     }
 
+    /// The NUMA node of the CPU that runs the caller; 0 where the machine knows of none.
+    #[inline]
+    fn numa_node() -> usize {
+        0
+    }
+
     /// Waits a moment for another CPU to change a value that the caller has read since its last `relax`;
     /// `round` counts the caller's calls in this wait.
     ///

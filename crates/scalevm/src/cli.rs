@@ -33,9 +33,10 @@ pub use profile::{ProfileArgs, watching};
 pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
 pub use scaling::ScalingArgs;
-pub use sim::{MachineArgs, SimArgs};
+pub use sim::{ConditionArgs, MachineArgs, SimArgs};
 
 use baselines::selected::Preset;
+use bench::simulated::{Conditions, Place};
 use bench::tasks::Affinity;
 use bench::{MAX_TASKS, Mode, On, Schedule};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -217,6 +218,9 @@ pub struct CommonArgs {
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,
+    /// The conditions of simulated runs.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub conditions: ConditionArgs,
 }
 
 impl CommonArgs {
@@ -231,6 +235,24 @@ impl CommonArgs {
     /// Where tasks are pinned.
     pub fn affinity(&self) -> Affinity {
         affinity(self.tasks.no_affinity, self.tasks.smt)
+    }
+
+    /// The first option given that only a simulated machine has a use for.
+    pub fn simulated(&self) -> Option<&'static str> {
+        self.sim.given().or(self.conditions.given())
+    }
+
+    /// The conditions of simulated runs: windows hold whole iterations unless their length is requested.
+    pub fn conditions(&self) -> Conditions {
+        let unpinned = match self.tasks.no_affinity {
+            true => Place::Spread,
+            false => Place::Pack,
+        };
+        Conditions {
+            place: self.conditions.place.unwrap_or(unpinned),
+            whole: self.duration.is_none(),
+            private: None,
+        }
     }
 
     /// How long to measure.

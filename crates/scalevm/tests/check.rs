@@ -128,6 +128,41 @@ fn scenarios_are_chosen_by_name_and_family() {
 }
 
 #[test]
+fn operations_take_locks_and_meet_in_lines() {
+    let records = json(&exits(0, "locks --vm scalevm,freebsd-di --json"));
+    assert_eq!(records.len(), 2 * 10);
+    let of = |vm: &str, operation: &str| {
+        let mut records = records.iter();
+        let found = records.find(|one| one["vm"] == vm && one["operation"] == operation);
+        found.expect("a record").clone()
+    };
+    let map = of("scalevm", "map");
+    assert_eq!(
+        map["locks"],
+        serde_json::json!([{ "class": "slot", "count": 1 }])
+    );
+    assert_eq!(map["threads"], serde_json::json!([]));
+    let unmap = of("freebsd-di", "unmap");
+    let locks = unmap["locks"].as_array().expect("a list");
+    let place = |class: &str| locks.iter().position(|one| one["class"] == class);
+    assert_eq!(locks[place("invl gen").expect("taken")]["count"], 2);
+    // In the order in which they nest.
+    assert!(place("space map") < place("invl gen") && place("pmap") < place("slot"));
+    let meets = |by: &str, line: &str| {
+        let lines = unmap[by].as_array().expect("a list");
+        lines.iter().any(|one| one == line)
+    };
+    assert!(meets("threads", "OneLock.map") && !meets("processes", "OneLock.map"));
+    assert!(meets("processes", "Di.mutex"));
+    let text = exits(0, "locks --vm scalevm");
+    assert!(
+        text.contains("| map | slot | nothing | nothing |"),
+        "{text}"
+    );
+    assert!(text.starts_with("### `scalevm`"), "{text}");
+}
+
+#[test]
 fn the_default_has_the_conflicts_that_are_known_and_no_other() {
     let records = json(&exits(0, "conflicts --vm scalevm --json"));
     let pairs = of_kind(&records, "pair");

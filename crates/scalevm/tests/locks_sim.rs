@@ -5,7 +5,7 @@ mod support;
 use support::command::{failure, json, number, quiet};
 
 /// Every row that is simulated.
-const ROWS: [&str; 11] = [
+const ROWS: [&str; 13] = [
     "tas",
     "ticket",
     "proportional",
@@ -13,6 +13,8 @@ const ROWS: [&str; 11] = [
     "mcs",
     "clh",
     "k42",
+    "qspinlock",
+    "cna",
     "obm",
     "adaptive",
     "spin-park-rw-read",

@@ -45,6 +45,30 @@ fn the_bottleneck_is_named() {
 }
 
 #[test]
+fn tasks_are_placed_and_fitted() {
+    let sweep = "run mmap1 --vm freebsd-di --topology 2x2x1 --seeds 1 --duration 0.001 --json -t 2";
+    let pack = lines_average(&format!("{sweep} --place pack"));
+    assert_eq!(lines_average(sweep), pack);
+    let spread = lines_average(&format!("{sweep} --place spread"));
+    assert!(spread < 0.8 * pack, "{spread} and {pack}");
+    assert_eq!(lines_average(&format!("{sweep} --no-affinity")), spread);
+    let alone = "run mmap1 --machine freebsd-96 --seeds 1 --duration 0.001 --json --alone 500e3";
+    let alone = lines_average(alone);
+    assert!((0.98..1.02).contains(&(alone / 500e3)), "{alone}");
+}
+
+#[test]
+fn short_windows_say_so_and_interrupts_are_told() {
+    let run = "run page_fault1 --topology 1x2x1 --seeds 1 --duration 0.001";
+    assert!(text(&output(run).stderr).contains("shorter than an iteration of page_fault1"));
+    let run = "run tlb_flush1 -t 4 --threads --topology 1x4x1 --seeds 1 --duration 0.001 --json";
+    let lines = json(&success(run));
+    let last = lines.last().expect("lines");
+    assert!(number(&last["interrupts"]) > 0.2, "{last}");
+    assert!(number(&last["waiting_for_memory"]) < 0.1, "{last}");
+}
+
+#[test]
 fn nothing_holds_the_default_up() {
     let run = "run mmap1 -t 24 --machine freebsd-96 --seeds 1 --duration 0.001 --json";
     let lines = json(&success(run));
@@ -117,6 +141,13 @@ fn what_a_simulated_machine_cannot_do_is_refused_in_one_line() {
         ("run mmap1 --topology 2x24", "2x24"),
         ("run mmap1 --topology 900x9x9", "900x9x9"),
         ("run mmap1 --on hosted --machine freebsd-96", "--on sim"),
+        ("run mmap1 --on hosted --place spread", "--on sim"),
+        ("run mmap1 --machine freebsd-96 --place there", "spread"),
+        ("run mmap1 --machine freebsd-96 --alone 0", "a second"),
+        (
+            "run mmap1 --machine freebsd-96 --alone 1e9 --duration 0.001",
+            "does not come to",
+        ),
         ("run mmap1 --machine pc-16c32t -t 1025", "32 CPUs"),
         ("run signal1 --machine pc-16c32t", "signals"),
         ("profile mmap1 --on sim --seeds 2", "--seeds"),

@@ -1,6 +1,7 @@
 //! Physical memory: frames in the machine's window.
 
 use crate::Sim;
+use crate::engine::sampler::Spent;
 use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -128,11 +129,18 @@ impl Engine {
     fn overwrite_page(&mut self, first: usize) {
         let cpu = self.running;
         let socket = self.profile.place(cpu).socket;
-        let begin = self.cpu().clock.max(self.zeroing[socket]);
+        let now = self.cpu().clock;
+        let begin = now.max(self.zeroing[socket]);
         // Gigabytes per second are bytes per nanosecond.
         let share = PAGE_SIZE as f64 / self.profile.memory.zero_socket_gbps * 1000.0;
         self.zeroing[socket] = begin + share as Time;
-        self.cpu().clock = begin;
+        if begin > now {
+            self.charge(Spent::Working, None);
+            let cpu = self.cpu();
+            cpu.clock = begin;
+            cpu.times.memory += begin - now;
+            self.charge(Spent::Memory, None);
+        }
         for line in (first..first + PAGE_SIZE).step_by(64) {
             let line = self.directory.line_of(line);
             self.directory.seize(line, cpu);

@@ -58,6 +58,12 @@ unsafe impl Cpus for Sim {
         Running::current().map_or(0, |running| running.with(|engine| engine.context().pins))
     }
 
+    /// The socket.
+    fn numa_node() -> usize {
+        let socket = |engine: &mut Engine| engine.profile.topology.place(engine.running).socket;
+        Running::current().map_or(0, |running| running.with(socket))
+    }
+
     fn relax(round: u32) {
         engine::relax(round);
     }

@@ -9,6 +9,7 @@
 use crate::Sim;
 use crate::engine::agenda::NEVER;
 use crate::engine::cpu::Doing;
+use crate::engine::sampler::Spent;
 use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::soft::{Entry, SETS, Tlb, walk};
@@ -92,11 +93,27 @@ impl Engine {
     /// The running CPU handles the interrupts that have arrived.
     #[inline]
     pub(crate) fn take_interrupts(&mut self) {
-        let handler = self.profile.ipi.handler;
         let cpu = self.cpu();
         if cpu.translation.is_interrupted(cpu.clock) {
-            cpu.clock += cpu.translation.take(cpu.clock) * handler;
+            self.handle_interrupts();
         }
+    }
+
+    #[cold]
+    fn handle_interrupts(&mut self) {
+        let handler = self.profile.ipi.handler;
+        let cpu = self.cpu();
+        let handled = cpu.translation.take(cpu.clock) * handler;
+        self.spend_interrupted(handled);
+    }
+
+    /// The running CPU spends `time` for a flush: its own work, or a wait for others.
+    fn spend_interrupted(&mut self, time: Time) {
+        self.charge(Spent::Working, None);
+        let cpu = self.cpu();
+        cpu.clock += time;
+        cpu.times.interrupted += time;
+        self.charge(Spent::Interrupted, None);
     }
 
     /// When the last of `targets` has acknowledged a flush sent by the running CPU.
@@ -281,8 +298,8 @@ unsafe impl Mmu for Sim {
         engine::in_turn();
         running.with(|engine| {
             let done = engine.interrupt(&others, asid, what);
-            let cpu = engine.cpu();
-            cpu.clock = cpu.clock.max(done);
+            let wait = done.saturating_sub(engine.cpu().clock);
+            engine.spend_interrupted(wait);
         });
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Effort, Outcome};
 use baselines::selected::Preset;
-use bench::simulated::Simulated;
+use bench::simulated::{Conditions, Simulated};
 use bench::{Failure, Mode, Plan, Target};
 use lockbench::registry::{ROWS, Row};
 use lockbench::simulated as locks;
@@ -162,6 +162,7 @@ impl Work {
             preset: self.preset,
             profile: machine.clone(),
             seed,
+            conditions: Conditions::default(),
         };
         let workload = workloads::find(self.workload);
         let unknown = || Failure::Unavailable(format!("no workload is called {}", self.workload));
@@ -181,8 +182,8 @@ impl Work {
             (true, _) => Ok(Outcome::seen(target.observe(&plan, span)?, span)),
             (false, Some(count)) => Ok(Outcome::completed(count, target.complete(&plan, 0)?)),
             (false, None) => {
-                let counts = target.sample(&plan, span)?;
-                Ok(Outcome::counted(&counts, span))
+                let window = target.sample(&plan, span)?;
+                Ok(Outcome::counted(&window.counts, window.span))
             }
         }
     }

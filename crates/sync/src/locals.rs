@@ -7,11 +7,11 @@
 //! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
 //! | 2 | how long the task has slept ([`crate::sleepq`]) |
 //! | 3 | the embedder's: where the task's address space is |
-//! | 61 | free |
 //! | 4–60 | `watch::Order`: the locks the task holds |
+//! | 61 | the task's places in queues ([`crate::spin::Queued`]) |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
 
-use crate::spin::pool;
+use crate::spin::{place, pool};
 use machine::{Locals, Machine};
 
 /// The task's unused MCS nodes.
@@ -28,12 +28,14 @@ pub(crate) const HELD_DEPTH: usize = 4;
 pub(crate) const HELD_FIRST: usize = 5;
 /// How many held locks fit.
 pub(crate) const HELD_MAX: usize = 28;
+/// The task's places in queues.
+pub(crate) const QUEUE_PLACES: usize = 61;
 /// Rounds of spinning, wrapping.
 pub(crate) const SPINS: usize = 62;
 /// Sleeps, wrapping.
 pub(crate) const SLEEPS: usize = 63;
 
-const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= SPINS && SLEEPS < machine::LOCAL_WORDS);
+const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= QUEUE_PLACES && SLEEPS < machine::LOCAL_WORDS);
 
 /// Makes sure that whatever this crate keeps in the task's words is freed when the task ends. Cheap
 /// and idempotent; call it when a word gets an owned value.
@@ -45,4 +47,5 @@ pub(crate) fn give_up_at_exit<M: Machine>(locals: &Locals) {
 fn at_exit<M: Machine>(locals: &Locals) {
     pool::drain::<M, crate::spin::McsNode<M>>(locals);
     pool::drain::<M, crate::spin::ClhNode<M>>(locals);
+    place::drain::<M>(locals);
 }

@@ -12,7 +12,7 @@ use machine::{Execute, Job};
 use model::{Shared, bounded, increment, reused_node, two_threads};
 use std::sync::Arc;
 use sync::RawLock;
-use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
+use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndSet, Ticket};
 
 /// One locks and unlocks twice, one tries: a task that gets in is alone there, and
 /// a failed attempt leaves a lock that works.
@@ -93,7 +93,8 @@ macro_rules! models {
 }
 
 // With two waiters on one word and two preemptions, loom lets the waiters run in turn
-// for ever; one preemption ends, and queue locks bear two.
+// for ever; one preemption ends, and queue locks bear two. (The first of `qspinlock`'s queue
+// waits on the lock, too.)
 models! {
     test_and_set: TestAndSet, 1;
     ticket: Ticket, 1;
@@ -102,6 +103,25 @@ models! {
     mcs: Mcs, 2;
     clh: Clh, 2;
     k42: K42, 2;
+    qspinlock: Qspinlock, 1;
+    cna: Cna, 1;
+}
+
+/// CNA that now looks for a waiter of its own NUMA node, and now lets the secondary queue go first.
+type Cna<M> = Queued<M, 1>;
+
+/// One task holds the lock, one waits on the lock itself, and only then is there a queue: of two, and of one that comes
+/// back.
+#[test]
+fn queues_behind_the_pending_task() {
+    bounded::<Qspinlock<Checked>>(1, &[1, 1, 1, 1]);
+    bounded::<Cna<Checked>>(1, &[1, 1, 1, 1]);
+}
+
+/// CPUs 0 and 2 are of one NUMA node. Where CPU 2 is first of the queue, before 1 and 0, it hands over to 0.
+#[test]
+fn cna_passes_over_the_other_node() {
+    bounded::<Cna<Checked>>(1, &[2, 1, 1, 1]);
 }
 
 /// `try_lock` behind a node that has come back: it leaves the queue again.

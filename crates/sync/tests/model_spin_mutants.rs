@@ -3,7 +3,7 @@
 mod model;
 
 use checked::Checked;
-use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, Tasks};
+use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, Pinned, Tasks};
 use model::{bounded, reused_node, two_threads};
 use std::panic::catch_unwind;
 use std::ptr::{self, null_mut};
@@ -415,4 +415,168 @@ fn clh_try_lock_fooled_by_a_reused_node() {
     assert!(caught(|| {
         reused_node::<ReusingClh<{ bug::FREED }>>(Some(3), &[2, 1]);
     }));
+}
+
+/// The bugs of [`Queued`].
+mod queued {
+    pub const NONE: u8 = 0;
+    /// The first of the queue does not wait for the pending task.
+    pub const STEALS: u8 = 1;
+    /// A task that queues clears the bit of the pending one.
+    pub const CLEARS: u8 = 2;
+}
+
+/// Linux's queued lock, with a node for each CPU.
+struct Queued<const BUG: u8> {
+    word: U32,
+    nodes: [&'static Node; 3],
+}
+
+const LOCKED: u32 = 1;
+const PENDING: u32 = 2;
+const TAIL: u32 = !3;
+
+// SAFETY: it is a lock only without a bug; the model has to say so.
+unsafe impl<const BUG: u8> RawLock<Checked> for Queued<BUG> {
+    type Held = ();
+    const NAME: &'static str = "qspinlock";
+    fn new() -> Self {
+        Queued {
+            word: U32::new(0),
+            nodes: std::array::from_fn(|_| Node::leak()),
+        }
+    }
+    fn lock(&self) {
+        let taken = self
+            .word
+            .compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed);
+        let Err(seen) = taken else { return };
+        if seen & !LOCKED == 0 {
+            let seen = self.word.fetch_or(PENDING, Ordering::Acquire);
+            if seen & !LOCKED == 0 {
+                Checked::spin_until(|| self.word.load(Ordering::Acquire) & LOCKED == 0);
+                self.word.fetch_sub(PENDING - LOCKED, Ordering::Relaxed);
+                return;
+            }
+            if seen & PENDING == 0 {
+                self.word.fetch_and(!PENDING, Ordering::Relaxed);
+            }
+        }
+        let cpu = Checked::pin().cpu().index();
+        let (this, code) = (self.nodes[cpu], (cpu as u32 + 1) << 2);
+        let before = self
+            .word
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |seen| {
+                let kept = match BUG {
+                    queued::CLEARS => LOCKED,
+                    _ => LOCKED | PENDING,
+                };
+                Some(seen & kept | code)
+            });
+        let before = before.expect("not refused") & TAIL;
+        if before != 0 {
+            let before = self.nodes[(before >> 2) as usize - 1];
+            before.next.store(this.address(), Ordering::Release);
+            Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+        }
+        let bits = match BUG {
+            queued::STEALS => LOCKED,
+            _ => LOCKED | PENDING,
+        };
+        let mut seen = 0;
+        Checked::spin_until(|| {
+            seen = self.word.load(Ordering::Acquire);
+            seen & bits == 0
+        });
+        let last = seen & TAIL == code
+            && self
+                .word
+                .compare_exchange(seen, LOCKED, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if !last {
+            self.word.fetch_or(LOCKED, Ordering::Relaxed);
+            node(successor(&this.next))
+                .waiting
+                .store(0, Ordering::Release);
+        }
+    }
+    fn try_lock(&self) -> Option<()> {
+        None
+    }
+    unsafe fn unlock(&self, (): ()) {
+        self.word.fetch_and(!LOCKED, Ordering::Release);
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn queued_lock_whose_pending_task_is_overlooked() {
+    bounded::<Queued<{ queued::NONE }>>(1, &[1, 1, 1]);
+    assert!(catch_unwind(|| bounded::<Queued<{ queued::STEALS }>>(1, &[1, 1, 1])).is_err());
+    assert!(catch_unwind(|| bounded::<Queued<{ queued::CLEARS }>>(1, &[1, 1, 1])).is_err());
+}
+
+/// CNA as in the paper, on MCS, for three tasks: the holder passes over a waiter of the other NUMA node, once. Unless
+/// `KEEPS`, a queue that has become empty forgets that waiter.
+struct Cna<const KEEPS: bool> {
+    tail: Ptr,
+    /// The waiter that was passed over; the holder's.
+    aside: Ptr,
+}
+
+// SAFETY: it is a lock only if it `KEEPS`; the model has to say so.
+unsafe impl<const KEEPS: bool> RawLock<Checked> for Cna<KEEPS> {
+    type Held = &'static Node;
+    const NAME: &'static str = "cna";
+    fn new() -> Self {
+        Cna {
+            tail: Ptr::new(null_mut()),
+            aside: Ptr::new(null_mut()),
+        }
+    }
+    fn lock(&self) -> &'static Node {
+        let this = Node::leak();
+        let before = self.tail.swap(this.address(), Ordering::AcqRel);
+        if !before.is_null() {
+            node(before).next.store(this.address(), Ordering::Release);
+            Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+        }
+        this
+    }
+    fn try_lock(&self) -> Option<&'static Node> {
+        None
+    }
+    unsafe fn unlock(&self, held: &'static Node) {
+        let aside = self.aside.load(Ordering::Relaxed);
+        let mut next = held.next.load(Ordering::Acquire);
+        if next.is_null() {
+            let rest = if KEEPS { aside } else { null_mut() };
+            if empty(&self.tail, held.address(), rest) {
+                if !rest.is_null() {
+                    self.aside.store(null_mut(), Ordering::Relaxed);
+                    node(rest).waiting.store(0, Ordering::Release);
+                }
+                return;
+            }
+            next = successor(&held.next);
+        }
+        let after = node(next).next.load(Ordering::Acquire);
+        if aside.is_null() && !after.is_null() {
+            node(next).next.store(null_mut(), Ordering::Relaxed);
+            self.aside.store(next, Ordering::Relaxed);
+            next = after;
+        }
+        node(next).waiting.store(0, Ordering::Release);
+    }
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn cna_that_forgets_the_secondary_queue() {
+    bounded::<Cna<true>>(1, &[1, 1, 1]);
+    assert!(catch_unwind(|| bounded::<Cna<false>>(1, &[1, 1, 1])).is_err());
 }

@@ -6,7 +6,7 @@
 
 use hosted::Hosted;
 use std::thread;
-use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
+use sync::spin::{Clh, Cna, Conbo, K42, Mcs, Proportional, Qspinlock, TestAndSet, Ticket};
 use sync::{Mutex, RawLock};
 
 fn count<R: RawLock<Hosted>>() {
@@ -43,4 +43,6 @@ small! {
     mcs: Mcs;
     clh: Clh;
     k42: K42;
+    qspinlock: Qspinlock;
+    cna: Cna;
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sync::adaptive::Adaptive;
 use sync::obm::Obm;
 use sync::rwlock::SpinParkRw;
-use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
+use sync::spin::{Clh, Cna, Conbo, K42, Mcs, Proportional, Qspinlock, TestAndSet, Ticket};
 use sync::watch::profile::{self, Row};
 use sync::watch::{LockClass, Profile, Watched};
 use sync::{Mutex, RwLock, lock_class};
@@ -95,6 +95,8 @@ mutexes! {
     mcs: Mcs, "mcs", false;
     clh: Clh, "clh", false;
     k42: K42, "k42", false;
+    qspinlock: Qspinlock, "qspinlock", false;
+    cna: Cna, "cna", false;
     obm: Obm, "obm", true;
     adaptive: Adaptive, "adaptive", true;
 }

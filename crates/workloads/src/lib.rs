@@ -138,6 +138,19 @@ impl Workload {
         matches!(self.body, Body::Build)
     }
 
+    /// How many operations a task counts until it does what ends an iteration, if that is more than a few, with pages of
+    /// `page` bytes.
+    pub const fn round(&self, page: usize) -> u64 {
+        match self.body {
+            Body::PageFault1
+            | Body::PageFault2
+            | Body::PageFault3
+            | Body::TlbFlush1
+            | Body::Madvise1 => (SIZE / page) as u64,
+            _ => 1,
+        }
+    }
+
     /// Runs the loop on `system` until `tick` tells it to stop, then unmaps its mappings.
     ///
     /// # Errors

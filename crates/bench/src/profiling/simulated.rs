@@ -2,7 +2,7 @@
 
 use super::own;
 use crate::harness::{Failure, Plan};
-use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated};
+use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated, partial};
 use profile::{Hidden, Kind, Lock, Profile, Stacks};
 use sim::{SiteName, Spent};
 use std::collections::HashMap;
@@ -16,10 +16,20 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
     let tasks = plan.tasks;
     let period = (tasks as u64 * span.as_nanos() as u64 / SAMPLES).max(1);
     let seen = target.watch(plan, span, period)?;
-    let seconds = span.as_secs_f64();
+    let seconds = seen.span.as_secs_f64();
     let task_seconds = seconds * tasks as f64;
     let mut locks = own::locks(&seen.rows, task_seconds);
     locks.extend(lines(&seen.attribution, task_seconds));
+    let Attribution {
+        interrupts, memory, ..
+    } = seen.attribution;
+    let mut notes = vec![format!(
+        "interrupts that flush translations: {:.1} % of the tasks' time; waiting for the bandwidth of memory: {:.1} %",
+        100.0 * interrupts,
+        100.0 * memory
+    )];
+    notes.extend((!seen.is_whole).then(|| partial(plan)));
+    notes.push(BANDS.into());
     let (busy, waits) = stacks(&seen, plan.workload.name());
     Ok(Profile {
         subject: target.subject(plan),
@@ -33,7 +43,7 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
         waits,
         locks,
         bottleneck: seen.attribution.bottleneck(),
-        notes: vec![BANDS.into()],
+        notes,
         machine: None,
     })
 }
@@ -69,6 +79,10 @@ fn stacks(seen: &Seen, workload: &str) -> (Stacks, Stacks) {
             }
             (Spent::Fetching, None) => Some("[waits for its stores]".to_owned()),
             (Spent::Spinning, _) => Some("[spins]".to_owned()),
+            (Spent::Interrupted, _) => {
+                Some("[flushes for others, or waits for their flushes]".to_owned())
+            }
+            (Spent::Memory, _) => Some("[waits for memory]".to_owned()),
             (Spent::Blocked, _) => Some("[blocked]".to_owned()),
             (Spent::Queued, _) => Some("[waits for a CPU]".to_owned()),
         };

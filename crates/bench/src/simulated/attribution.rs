@@ -36,6 +36,10 @@ pub struct Attribution {
     pub lines_wait: f64,
     /// Spinning.
     pub spinning: f64,
+    /// In interrupts that flush translations: handling them, and waiting until others have.
+    pub interrupts: f64,
+    /// Waiting for the bandwidth of a socket's memory.
+    pub memory: f64,
     /// Blocked.
     pub blocked: f64,
     /// Ready, waiting for a CPU.
@@ -85,6 +89,7 @@ impl Attribution {
             lock(format!("{} at {file}:{}", row.class, row.line), row)
         });
         let (lines_wait, spinning) = (part(|times| times.fetching), part(|times| times.spinning));
+        let (interrupts, memory) = (part(|times| times.interrupted), part(|times| times.memory));
         let parked = part(|times| times.parked);
         let (blocked, queued, present) = match machine.is_scheduled() {
             false => (parked, 0.0, 1.0),
@@ -98,9 +103,11 @@ impl Attribution {
         Attribution {
             lines_wait,
             spinning,
+            interrupts,
+            memory,
             blocked,
             queued,
-            own: present - parked - lines_wait - spinning,
+            own: present - parked - lines_wait - spinning - interrupts - memory,
             callers: worst(callers.collect()),
             locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
             lines: worst(by_class(machine.lines().into_iter().map(|line| Share {
@@ -120,6 +127,17 @@ impl Attribution {
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
         let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
+        let found = lock.map_or(0.0, |lock| lock.wait);
+        let found = found.max(line.map_or(0.0, Share::cost));
+        let hardware = [
+            ("the interrupts that flush translations", self.interrupts),
+            ("the bandwidth of memory", self.memory),
+        ];
+        let [one, other] = hardware;
+        let (what, share) = if other.1 > one.1 { other } else { one };
+        if share >= BOTTLENECK && share > found {
+            return format!("{what}: {} of the tasks' time", percent(share));
+        }
         match (lock, line) {
             (Some(lock), Some(line)) if line.cost() > lock.wait => format!(
                 "the lock \"{}\"; {} of the tasks' time goes at the line of {}",

@@ -4,13 +4,16 @@
 //! measured for a span of simulated time. The result does not depend on this computer.
 
 mod attribution;
+mod conditions;
 mod private;
 mod run;
+mod window;
 
 pub use attribution::{Attribution, Share};
+pub use conditions::{Conditions, Fitted, Place};
 use private::private;
 
-use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt};
+use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
 use crate::ours::{Design, SWAP_PER_TASK, can_run, scheduler};
 use crate::system::{self, On};
 use baselines::selected::{Preset, Selected};
@@ -21,11 +24,21 @@ use sim::profile::Profile;
 use stats::record::Subject;
 use std::time::Duration;
 use vm::{Best, Options};
+pub use window::Window;
 
 /// The expected error of a simulated figure, printed beside it.
 pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary, \
                          ±10 % for disjoint work within a socket; rankings hold from a factor of 1.5 on \
                          (docs/simulator)";
+
+/// What windows do not show that are shorter than an iteration.
+pub fn partial(plan: &Plan) -> String {
+    format!(
+        "windows are shorter than an iteration of {}, so what ends it may be missing from the rate; without --duration they \
+         hold whole iterations",
+        plan.workload.name()
+    )
+}
 
 /// Tasks per CPU at most.
 const MOST_PER_CPU: usize = 32;
@@ -39,6 +52,8 @@ pub struct Simulated {
     pub profile: Profile,
     /// The first sample's seed; the next ones count up.
     pub seed: u64,
+    /// The rest.
+    pub conditions: Conditions,
 }
 
 impl Target for Simulated {
@@ -49,6 +64,7 @@ impl Target for Simulated {
             plan: *plan,
             counts: vec![0; plan.tasks],
             now: Duration::ZERO,
+            partial: false,
             failure: None,
         }))
     }
@@ -103,8 +119,8 @@ impl Simulated {
         plan.tasks > self.profile.cpus()
     }
 
-    /// One run with the seed: each task's count in `span`.
-    pub fn sample(&self, plan: &Plan, span: Duration) -> Result<Vec<u64>, Failure> {
+    /// One run with the seed.
+    pub fn sample(&self, plan: &Plan, span: Duration) -> Result<Window, Failure> {
         self.check(plan)?;
         self.with_run(plan, |run| run.measure(span))
     }
@@ -140,8 +156,7 @@ impl Simulated {
                 profile,
                 ..self.clone()
             };
-            let done = corner.sample(plan, span)?.iter().sum::<u64>();
-            let rate = done as f64 / span.as_secs_f64();
+            let rate = corner.sample(plan, span)?.rate();
             range = [rate.min(range[0]), rate.max(range[1])];
             progress.step();
         }
@@ -194,7 +209,8 @@ impl Simulated {
     }
 
     fn begin<P: Design<Sim>>(&self, plan: &Plan, options: Options<Sim, P>) -> Result<Run, Failure> {
-        Run::begin(plan, &self.profile, self.seed, self.preset, options)
+        let (seed, preset, conditions) = (self.seed, self.preset, self.conditions);
+        Run::begin(plan, &self.profile, seed, preset, conditions, options)
     }
 }
 
@@ -204,6 +220,8 @@ struct Samples {
     plan: Plan,
     counts: Vec<u64>,
     now: Duration,
+    /// Whether a window was shorter than an iteration.
+    partial: bool,
     failure: Option<Failure>,
 }
 
@@ -218,10 +236,11 @@ impl Running for Samples {
 
     fn advance(&mut self, span: Duration) {
         match self.target.sample(&self.plan, span) {
-            Ok(done) => {
-                let pairs = self.counts.iter_mut().zip(done);
+            Ok(window) => {
+                let pairs = self.counts.iter_mut().zip(window.counts);
                 pairs.for_each(|(count, done)| *count += done);
-                self.now += span;
+                self.now += window.span;
+                self.partial |= !window.is_whole;
                 self.target.seed += 1;
             }
             Err(failure) => self.failure = Some(failure),
@@ -233,6 +252,9 @@ impl Running for Samples {
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {
+        if self.partial {
+            say(format_args!("scalevm: {}", partial(&self.plan)));
+        }
         self.check()
     }
 }
@@ -281,6 +303,7 @@ mod tests {
                 preset,
                 profile: Profile::named(machine).expect("a machine"),
                 seed: 1,
+                conditions: Conditions::default(),
             };
             let plan = Plan {
                 workload: workloads::find(workload).expect("a workload").into(),
@@ -289,7 +312,8 @@ mod tests {
                 count: None,
             };
             let span = Duration::from_micros(500);
-            let unwatched: u64 = target.sample(&plan, span).expect("runs").iter().sum();
+            let unwatched = target.sample(&plan, span).expect("runs");
+            let unwatched: u64 = unwatched.counts.iter().sum();
             let seen = target.observe(&plan, span).expect("runs");
             assert_eq!(seen.done, unwatched, "{workload} on {preset}");
             assert!(
@@ -310,6 +334,7 @@ mod tests {
             preset,
             profile: machine.with_topology(1, 4, 1).expect("four cores"),
             seed: 1,
+            conditions: Conditions::default(),
         }
     }
 
@@ -402,10 +427,103 @@ mod tests {
         let mmap1 = plan("mmap1", 10, None);
         let done = target
             .sample(&mmap1, Duration::from_millis(60))
-            .expect("runs");
+            .expect("runs")
+            .counts;
         let (least, most) = (done.iter().min(), done.iter().max());
         let even = 2 * least.expect("tasks") > *most.expect("tasks");
         assert!(even, "{done:?}");
+    }
+
+    /// An iteration of page_fault1 ends with an unmap of all its pages, which a short window leaves out.
+    #[test]
+    fn windows_hold_whole_iterations_or_say_that_they_do_not() {
+        let mut target = four_cpus(Preset::Scalevm);
+        let plan = plan("page_fault1", 2, None);
+        let window = |target: &Simulated| {
+            let window = target.sample(&plan, Duration::from_millis(1));
+            window.expect("runs")
+        };
+        let part = window(&target);
+        assert!(!part.is_whole && part.span == Duration::from_millis(1));
+        assert!(partial(&plan).contains("page_fault1"));
+        target.conditions.whole = true;
+        let whole = window(&target);
+        let round = (workloads::SIZE / machine::PAGE_SIZE) as u64;
+        assert!(whole.is_whole && whole.counts.iter().all(|&count| count >= round));
+        assert!(whole.span > Duration::from_millis(10));
+        assert!(whole.rate() < 0.99 * part.rate(), "{whole:?}, {part:?}");
+    }
+
+    #[test]
+    fn one_task_is_fitted_to_a_rate() {
+        let target = four_cpus(Preset::Scalevm);
+        let span = Duration::from_millis(1);
+        for (workload, rate, fitted) in [
+            ("mmap1", 1e6, Fitted::Call),
+            ("page_fault1", 300e3, Fitted::Fault),
+        ] {
+            let plan = plan(workload, 4, None);
+            let (target, what, time) = target.fitted(&plan, span, rate).expect("possible");
+            assert!(what == fitted && time > 0.0, "{workload}: {what:?}, {time}");
+            let alone = target
+                .sample(&Plan { tasks: 1, ..plan }, span)
+                .expect("runs");
+            assert!(
+                (alone.rate() / rate - 1.0).abs() < 0.02,
+                "{workload}: {alone:?}"
+            );
+        }
+        let refused = target.fitted(&plan("mmap1", 4, None), span, 1e9);
+        let why = refused.map(drop).expect_err("too fast").to_string();
+        assert!(why.contains("does not come to"), "{why}");
+    }
+
+    /// Two tasks that meet at a line are slower where it has farther to go.
+    #[test]
+    fn spread_tasks_are_farther_apart() {
+        let machine = Profile::named("freebsd-96").expect("a machine");
+        let mut target = Simulated {
+            preset: Preset::FreebsdDi,
+            profile: machine.with_topology(2, 2, 1).expect("two sockets"),
+            seed: 1,
+            conditions: Conditions::default(),
+        };
+        let mut rate = |place| {
+            target.conditions.place = place;
+            let window = target.sample(&plan("mmap1", 2, None), Duration::from_millis(1));
+            window.expect("runs").rate()
+        };
+        let (near, far) = (rate(Place::Pack), rate(Place::Spread));
+        assert!(far < 0.8 * near, "{far} and {near}");
+    }
+
+    #[test]
+    fn interrupts_and_the_bandwidth_of_memory_are_causes() {
+        let mut target = four_cpus(Preset::Scalevm);
+        let observe = |target: &Simulated, workload, mode| {
+            let plan = Plan {
+                mode,
+                ..plan(workload, 4, None)
+            };
+            let seen = target.observe(&plan, Duration::from_millis(2));
+            seen.expect("runs").attribution
+        };
+        let flushes = observe(&target, "tlb_flush1", Mode::Threads);
+        assert!(
+            flushes.interrupts > 0.2 && flushes.memory < 0.1,
+            "{flushes:?}"
+        );
+        let bottleneck = flushes.bottleneck();
+        assert!(bottleneck.contains("interrupts"), "{bottleneck}");
+        target.profile.memory.zero_socket_gbps = 1.0;
+        let zeroes = observe(&target, "page_fault1", Mode::Processes);
+        assert!(
+            zeroes.memory > 0.5 && zeroes.interrupts < 0.01,
+            "{zeroes:?}"
+        );
+        assert!(zeroes.own < 0.5, "{zeroes:?}");
+        let bottleneck = zeroes.bottleneck();
+        assert!(bottleneck.contains("bandwidth of memory"), "{bottleneck}");
     }
 
     #[test]

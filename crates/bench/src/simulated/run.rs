@@ -1,10 +1,12 @@
 //! One run on one machine.
 
 use super::attribution::Attribution;
+use super::conditions::Conditions;
+use super::window::Window;
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
 use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, scheduler, swap_space};
 use baselines::selected::Preset;
-use machine::{Job, Topology};
+use machine::{Job, PAGE_SIZE, Topology};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
@@ -38,6 +40,10 @@ const LIMIT: u64 = 60_000_000_000;
 pub struct Seen {
     /// Operations of all tasks.
     pub done: u64,
+    /// How long they took.
+    pub span: Duration,
+    /// Whether each task did an iteration.
+    pub is_whole: bool,
     /// Its times, if the plan has an end.
     pub times: Option<Times>,
     /// Where the time went, in brief.
@@ -60,6 +66,7 @@ struct Counters {
 /// Tasks at work on a simulated machine.
 pub struct Run {
     workload: &'static Workload,
+    conditions: Conditions,
     machine: Sim,
     counters: Arc<Counters>,
     /// If the plan has an end.
@@ -76,9 +83,11 @@ impl Run {
         machine: &Profile,
         seed: u64,
         preset: Preset,
+        conditions: Conditions,
         mut options: Options<Sim, P>,
     ) -> Result<Self, Failure> {
         let workload = plan.workload.known()?;
+        let topology = machine.topology.clone();
         let machine = Sim::new(MachineOptions {
             memory: memory(workload, plan.tasks),
             seed,
@@ -99,6 +108,7 @@ impl Run {
         };
         let run = Run {
             workload,
+            conditions,
             machine,
             counters: Arc::new(counters),
             ledgers: plan.count.map(|_| Ledger::of_tasks(plan.tasks)),
@@ -117,7 +127,13 @@ impl Run {
         let common = common.map_err(|error| run.failure(0, error))?;
         let job = |task| run.job(plan.workload, task, vm.clone(), common.clone());
         let jobs = (0..plan.tasks).map(job);
-        run.machine.start(jobs.collect());
+        match run.machine.is_scheduled() {
+            true => run.machine.start(jobs.collect()),
+            false => {
+                let cpus = (0..plan.tasks).map(|task| conditions.place.cpu(&topology, task));
+                run.machine.start_on(cpus.zip(jobs).collect());
+            }
+        }
         Ok(run)
     }
 
@@ -133,7 +149,10 @@ impl Run {
         let is_last = task + 1 == self.counters.tasks.len();
         let account = Account {
             task,
-            private: super::private(self.workload),
+            private: self
+                .conditions
+                .private
+                .unwrap_or_else(|| super::private(self.workload)),
             ledgers: self.ledgers.clone(),
         };
         Box::new(move || {
@@ -192,18 +211,29 @@ impl Run {
         Ok(())
     }
 
-    /// Warms up; then returns each task's count in `span`.
-    pub fn measure(&mut self, span: Duration) -> Result<Vec<u64>, Failure> {
+    /// Warms up, then counts.
+    pub fn measure(&mut self, span: Duration) -> Result<Window, Failure> {
         let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
         let from = self.warm_up(span)?;
-        let before = self.counts();
-        self.run_to(from + span)?;
-        let after = self.counts();
-        Ok(after
-            .iter()
-            .zip(before)
-            .map(|(after, before)| after - before)
-            .collect())
+        self.count(from, span)
+    }
+
+    /// Counts from `from`, which is now, for `span` or until each task has done an iteration.
+    fn count(&mut self, from: u64, span: u64) -> Result<Window, Failure> {
+        match self.whole_rounds() {
+            Some(round) => self.count_whole(from, span, round),
+            None => self.count_for(from, span),
+        }
+    }
+
+    /// How many operations a task counts until it does what ends an iteration.
+    pub(super) fn round(&self) -> u64 {
+        self.workload.round(PAGE_SIZE)
+    }
+
+    /// The same, if windows hold whole iterations, and that takes something.
+    fn whole_rounds(&self) -> Option<u64> {
+        (self.conditions.whole && self.round() > 1).then_some(self.round())
     }
 
     /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the time goes; a
@@ -227,25 +257,31 @@ impl Run {
         }
         let before = self.counts().iter().sum::<u64>();
         let outcome = match self.ledgers {
-            Some(_) => self.work(),
-            None => self.run_to(from + span),
+            Some(_) => self.work().map(|()| None),
+            None => self.count(from, span).map(Some),
         };
         let locks = profile::of(self.machine.own_anchor());
         locks.stop();
-        outcome?;
+        let window = outcome?;
         let rows = locks.report();
-        let lasted = match self.ledgers {
-            Some(_) => self.machine.time() - from,
-            None => span,
+        let lasted = match &window {
+            None => Duration::from_nanos(self.machine.time() - from),
+            Some(window) => window.span,
         };
-        let attribution = Attribution::of(&self.machine, &rows, self.counters.tasks.len(), lasted);
+        let (tasks, nanoseconds) = (self.counters.tasks.len(), lasted.as_nanos() as u64);
+        let attribution = Attribution::of(&self.machine, &rows, tasks, nanoseconds);
         let samples = self.machine.sampled();
         if self.ledgers.is_some() {
             self.run_to(LIMIT)?;
         }
         let times = self.times(from);
         Ok(Seen {
-            done: self.counts().iter().sum::<u64>() - before,
+            done: match &window {
+                None => self.counts().iter().sum::<u64>() - before,
+                Some(window) => window.counts.iter().sum(),
+            },
+            span: lasted,
+            is_whole: window.is_none_or(|window| window.is_whole),
             times,
             attribution,
             rows,
@@ -265,8 +301,12 @@ impl Run {
             now += step;
             self.run_to(now)?;
             if now >= enough || self.counts().iter().all(|&count| count >= FIRST) {
-                return Ok(now);
+                break;
             }
+        }
+        match self.whole_rounds() {
+            Some(round) => self.pass_round(now, span, round),
+            None => Ok(now),
         }
     }
 
@@ -275,7 +315,7 @@ impl Run {
         self.counters.tasks.iter().map(Counter::get).collect()
     }
 
-    fn run_to(&mut self, time: u64) -> Result<(), Failure> {
+    pub(super) fn run_to(&mut self, time: u64) -> Result<(), Failure> {
         match self.machine.run(time.min(LIMIT)) {
             Progress::Deadlock(why) => return Err(self.stuck(format!("deadlock: {why}"))),
             Progress::Running if time >= LIMIT => {

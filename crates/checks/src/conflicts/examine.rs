@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::Arc;
+use sync::watch::profile;
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
 use vm::{Options, Policies, Space, Vm};
@@ -65,6 +66,37 @@ pub fn examine<P: Policies<Sim>>(
     pair: &Pair,
     options: Options<Sim, P>,
 ) -> io::Result<Vec<Conflict>> {
+    let (machine, phases) = stage(pair, options)?;
+    let touched = observe(&machine, phases, [&CPUS[..1], &CPUS[1..]]);
+    Ok(conflicts(pair, &touched))
+}
+
+/// How often the first operation of `pair` acquires locks of each class, in a VM made as `options` say.
+///
+/// # Errors
+/// If the host has no room for the machine.
+pub fn locks<P: Policies<Sim>>(
+    pair: &Pair,
+    options: Options<Sim, P>,
+) -> io::Result<BTreeMap<&'static str, u64>> {
+    let (machine, phases) = stage(pair, options)?;
+    run(&machine, phases.time(PERFORM));
+    let profile = profile::of(machine.own_anchor());
+    profile
+        .start(machine.cpus().len())
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    run(&machine, phases.time(PERFORM + 1));
+    profile.stop();
+    let mut classes = BTreeMap::new();
+    for row in profile.report() {
+        *classes.entry(row.class).or_default() += row.acquisitions;
+    }
+    run(&machine, phases.end());
+    Ok(classes)
+}
+
+/// A machine with the two CPUs at work, before the first phase.
+fn stage<P: Policies<Sim>>(pair: &Pair, options: Options<Sim, P>) -> io::Result<(Sim, Phases)> {
     let machine = Sim::new(MachineOptions {
         memory: MEMORY,
         ..MachineOptions::new(vms::profile(SOCKETS, CORES, 1))
@@ -110,8 +142,7 @@ pub fn examine<P: Policies<Sim>>(
         (CPUS[index], Box::new(job) as Job)
     });
     machine.start_on(jobs.collect());
-    let touched = observe(&machine, phases, [&CPUS[..1], &CPUS[1..]]);
-    Ok(conflicts(pair, &touched))
+    Ok((machine, phases))
 }
 
 /// The times of the phases. Each operation has a phase of its own in each pair of them.

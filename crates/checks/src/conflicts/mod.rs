@@ -11,6 +11,7 @@ mod examine;
 mod known;
 mod operation;
 mod results;
+mod taken;
 mod tasks;
 
 use baselines::selected::{Preset, Selected};
@@ -19,6 +20,7 @@ use examine::examine;
 pub use examine::{Conflict, Use};
 pub use known::Compared;
 pub use results::{Examined, Results};
+pub use taken::Taken;
 use vm::{Best, Options};
 
 /// The lines in which a pair meets in the VM of `preset`, or in its system's kernel and scheduler.

@@ -88,6 +88,9 @@ unsafe impl Cpus for Flawed {
     fn pins() -> u32 {
         Sim::pins()
     }
+    fn numa_node() -> usize {
+        Sim::numa_node()
+    }
     fn relax(round: u32) {
         Sim::relax(round);
     }

@@ -28,6 +28,14 @@ other, each socket's its own, under the preset's scheduler. A conflict is a line
 written and the other has touched. Exit code 1 if the default VM has one that is not listed as
 known, or lacks one that is; the baselines' are only shown.";
 
+/// The beginning of `check locks --help`.
+const LOCKS_ABOUT: &str = "\
+Show which locks each operation takes, and in which lines CPUs meet in it
+
+A CPU of a simulated machine does each operation on memory of its own, after a warm-up: how often it acquires locks \
+of each class. And two CPUs of two sockets do it, as two threads of a process and as two processes: the lines that \
+one of them has written and the other has touched. Printed as Markdown.";
+
 /// The beginning of `check fuzz --help`.
 const FUZZ_ABOUT: &str = "\
 Compare the VM with a naive model while memory is short and things fail
@@ -69,6 +77,9 @@ pub enum Check {
     /// Find cache lines that operations share although they commute
     #[command(long_about = CONFLICTS_ABOUT)]
     Conflicts(ConflictsArgs),
+    /// Show which locks each operation takes, and in which lines CPUs meet in it
+    #[command(long_about = LOCKS_ABOUT)]
+    Locks(ConflictsArgs),
     /// Compare the VM with a naive model while memory is short and things fail
     #[command(long_about = FUZZ_ABOUT)]
     Fuzz(FuzzArgs),
@@ -86,7 +97,7 @@ pub enum Check {
 /// `check conflicts`.
 #[derive(Args)]
 pub struct ConflictsArgs {
-    /// How the VM is built [default: all; the baselines in short]
+    /// How the VM is built [default: all; `check conflicts`: the baselines in short]
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
     pub vm: Vec<Preset>,
     /// Print one JSON object a line

@@ -1,8 +1,8 @@
 //! The command line of `compare`.
 
 use super::{
-    Choice, CommonArgs, FormatArgs, KeepArgs, MachineArgs, TaskArgs, choice, cpus, seconds, system,
-    tasks,
+    Choice, CommonArgs, ConditionArgs, FormatArgs, KeepArgs, MachineArgs, TaskArgs, choice, cpus,
+    seconds, system, tasks,
 };
 use bench::On;
 use clap::Args;
@@ -119,6 +119,9 @@ pub struct MeasuringArgs {
     /// The simulated machine.
     #[command(flatten)]
     pub machine: MachineArgs,
+    /// The conditions of simulated runs.
+    #[command(flatten)]
+    pub conditions: ConditionArgs,
 }
 
 /// Options of ministat, with its letters.
@@ -194,6 +197,7 @@ impl MeasuringArgs {
             duration: self.duration,
             keep: self.keep.clone(),
             sim: self.machine.clone().into(),
+            conditions: self.conditions,
             ..CommonArgs::default()
         }
     }

@@ -1,7 +1,9 @@
 //! Which machine is simulated, and how often.
 
 use bench::Failure;
+use bench::simulated::Place;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sim::profile::Profile;
 use std::path::Path;
 
@@ -34,6 +36,41 @@ pub struct MachineArgs {
     /// The first seed [default: 1]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
+}
+
+/// The conditions of simulated runs.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ConditionArgs {
+    /// Which CPUs the simulated machine's tasks take: one socket after the other (`pack`, as will-it-scale pins tasks),
+    /// or of each socket in turn (`spread`, as kernels place tasks) [default: pack; with --no-affinity: spread]
+    #[arg(long, value_name = "PLACE", value_parser = place())]
+    pub place: Option<Place>,
+    /// Fit the simulated time of a call, or of a fault, so that one task makes so many operations a second
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub alone: Option<f64>,
+}
+
+impl ConditionArgs {
+    /// The first option given.
+    pub fn given(&self) -> Option<&'static str> {
+        let place = self.place.map(|_| "--place");
+        place.or(self.alone.map(|_| "--alone"))
+    }
+}
+
+fn place() -> impl TypedValueParser<Value = Place> {
+    PossibleValuesParser::new(["pack", "spread"]).map(|name| match name.as_str() {
+        "spread" => Place::Spread,
+        _ => Place::Pack,
+    })
+}
+
+/// Operations a second.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err("a number of operations a second is wanted, such as 1605000".into()),
+    }
 }
 
 impl From<MachineArgs> for SimArgs {

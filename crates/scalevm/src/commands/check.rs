@@ -7,7 +7,7 @@ use crate::output::progress::Progress;
 use baselines::selected::Preset;
 use bench::{Failure, interrupt};
 use checks::Ours;
-use checks::conflicts::{self, Examined, Pair, Results};
+use checks::conflicts::{self, Examined, Pair, Results, Taken};
 use checks::races;
 use checks::sequences::{self, Options, Watch};
 use oracle::check::{Divergence, Played};
@@ -33,6 +33,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     thread::spawn(end_when_asked);
     let good = match &args.what {
         Check::Conflicts(args) => conflicts(args)?,
+        Check::Locks(args) => locks(args)?,
         Check::Races(args) => races(args),
         Check::Fuzz(args) => fuzz(args)?,
         Check::Model(args) => model(args)?,
@@ -88,6 +89,29 @@ fn conflicts(args: &ConflictsArgs) -> Result<bool, Failure> {
     }
     progress.finish();
     Ok(good)
+}
+
+/// Shows what operations take; nothing can be wrong with that.
+fn locks(args: &ConflictsArgs) -> Result<bool, Failure> {
+    let presets = match args.vm.as_slice() {
+        [] => Preset::ALL.to_vec(),
+        named => named.to_vec(),
+    };
+    let operations = Taken::OPERATIONS;
+    let progress = Progress::new((presets.len() * operations.len()) as u64, "operations");
+    for preset in presets {
+        progress.point(preset.name());
+        let mut rows = Vec::new();
+        for operation in operations {
+            let taken = Taken::by(preset, operation);
+            rows.push(taken.map_err(Failure::start("simulated machine"))?);
+            progress.step();
+            interrupt::check()?;
+        }
+        progress.aside(|| output::taken::print(preset, &rows, args.json));
+    }
+    progress.finish();
+    Ok(true)
 }
 
 /// Whether no scenario has failed, or every planted bug was found.

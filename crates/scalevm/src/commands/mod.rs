@@ -19,7 +19,7 @@ pub mod scaling;
 pub mod story;
 pub mod sweep;
 
-use crate::cli::{Choice, CommonArgs, HostArgs, SimArgs, WorkloadArgs, affinity};
+use crate::cli::{Choice, CommonArgs, HostArgs, WorkloadArgs, affinity};
 use baselines::selected::Preset;
 use bench::kernel::Kernel;
 use bench::os::Os;
@@ -53,7 +53,7 @@ fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
         None if preset_named || args.tasks.hosted_cpus.is_some() => On::Hosted,
         None => On::Os,
     };
-    simulated_only(&args.sim, on == On::Sim)?;
+    simulated_only(args.simulated(), on == On::Sim)?;
     hosted_only(args, on == On::Hosted)?;
     Ok(on)
 }
@@ -74,13 +74,29 @@ fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failu
             preset,
             profile: args.sim.machine.profile()?,
             seed: args.sim.machine.first_seed(),
+            conditions: args.conditions(),
         })),
     })
 }
 
+/// Fits a simulated machine to the rate of one task, if there is one.
+fn fit(system: &mut System, plan: &Plan, args: &CommonArgs) -> Result<(), Failure> {
+    let (System::Sim(target), Some(rate)) = (system, args.conditions.alone) else {
+        return Ok(());
+    };
+    let (fitted, what, time) = target.fitted(plan, args.schedule(On::Sim).duration, rate)?;
+    eprintln!(
+        "scalevm: {}: {} takes {time:.0} ns, fitted to {rate} operations a second of one task",
+        target.preset.name(),
+        what.name()
+    );
+    **target = fitted;
+    Ok(())
+}
+
 /// Refuses options of the simulation where nothing is simulated.
-fn simulated_only(args: &SimArgs, simulated: bool) -> Result<(), Failure> {
-    match args.given() {
+fn simulated_only(given: Option<&str>, simulated: bool) -> Result<(), Failure> {
+    match given {
         Some(option) if !simulated => Err(Failure::Unavailable(format!(
             "{option} says how to simulate, and nothing is simulated here; say --on sim"
         ))),

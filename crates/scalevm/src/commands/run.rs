@@ -13,8 +13,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let common = &args.common;
     format::choose(common.format.format);
     let on = super::on(common, args.vm.is_some())?;
-    let system = super::system(on, args.vm, common)?;
-    let (target, simulated) = (system.target(), system.simulated());
+    let mut system = super::system(on, args.vm, common)?;
     super::prepare()?;
     let workload = super::workload(&args.what, on)?;
     let plan = Plan {
@@ -23,6 +22,8 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         mode: common.mode(),
         count: args.count,
     };
+    super::fit(&mut system, &plan, common)?;
+    let (target, simulated) = (system.target(), system.simulated());
     let schedule = common.schedule(on);
     super::tell_if_crowded(&system, &plan);
     let subject = system.subject(&plan);

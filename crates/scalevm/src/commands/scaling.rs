@@ -4,7 +4,7 @@ use crate::cli::ScalingArgs;
 use crate::output::format;
 use crate::output::progress::Progress;
 use crate::output::scaling::{self, Point, Row};
-use bench::simulated::Simulated;
+use bench::simulated::{Conditions, Simulated};
 use bench::{Failure, Mode, Plan, Target, interrupt};
 use sim::profile::Profile;
 use std::collections::BTreeMap;
@@ -137,6 +137,7 @@ fn target(args: &ScalingArgs, row: &Row, machine: &Profile) -> Simulated {
         preset: row.vm,
         profile: machine.clone(),
         seed: args.sim.machine.first_seed(),
+        conditions: Conditions::default(),
     }
 }
 

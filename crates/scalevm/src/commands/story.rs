@@ -15,7 +15,7 @@ use baselines::selected::Preset;
 use bench::os::Os;
 use bench::ours::Ours;
 use bench::profiling;
-use bench::simulated::{BANDS, Simulated};
+use bench::simulated::{BANDS, Conditions, Simulated};
 use bench::tasks::{Affinity, places};
 use bench::{Failure, Mode, On, Plan, Running, Schedule, System, Target};
 use hosted::Hosted;
@@ -180,6 +180,7 @@ fn simulated(preset: Preset) -> Simulated {
         preset,
         profile: Profile::named(MACHINE).expect("built in"),
         seed: 1,
+        conditions: Conditions::default(),
     }
 }
 

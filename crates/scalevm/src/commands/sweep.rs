@@ -44,6 +44,10 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
         counts,
         sides,
     };
+    let alone = sweep.plan(1);
+    for side in &mut sweep.sides {
+        super::fit(&mut side.system, &alone, common)?;
+    }
     for side in &sweep.sides {
         let most = sweep.counts.last().copied().unwrap_or(1);
         super::tell_if_crowded(&side.system, &sweep.plan(most));

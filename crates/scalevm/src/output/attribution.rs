@@ -25,6 +25,8 @@ pub fn print(plan: &Plan, target: &Simulated, attribution: &Attribution, range: 
     let Attribution {
         lines_wait,
         spinning,
+        interrupts,
+        memory,
         blocked,
         queued,
         ..
@@ -34,9 +36,11 @@ pub fn print(plan: &Plan, target: &Simulated, attribution: &Attribution, range: 
         false => String::new(),
     };
     println!(
-        "\nThe tasks' time: {} waiting for lines, {} spinning, {} blocked{queued}",
+        "\nThe tasks' time: {} waiting for lines, {} spinning, {} in interrupts, {} waiting for memory, {} blocked{queued}",
         percent(*lines_wait),
         percent(*spinning),
+        percent(*interrupts),
+        percent(*memory),
         percent(*blocked)
     );
     let kinds = [
@@ -96,6 +100,8 @@ pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution, ra
         "corners": { "low": range[0], "high": range[1] },
         "waiting_for_lines": attribution.lines_wait,
         "spinning": attribution.spinning,
+        "interrupts": attribution.interrupts,
+        "waiting_for_memory": attribution.memory,
         "blocked": attribution.blocked,
         "waiting_for_cpu": attribution.queued,
         "locks": rows(&attribution.locks),

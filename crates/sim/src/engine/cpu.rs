@@ -48,7 +48,7 @@ pub(crate) struct Cpu {
     /// The state of the CPU's random numbers.
     pub(super) dice: oorandom::Rand64,
     pub(crate) translation: Translation,
-    /// Picoseconds spent spinning, parked, and waiting for lines.
+    /// How it spent its time.
     pub(crate) times: Times,
 }
 
@@ -59,6 +59,10 @@ pub struct Times {
     pub fetching: u64,
     /// Asleep on a line, or pausing, in a spin loop.
     pub spinning: u64,
+    /// Flushing translations for other CPUs, and waiting for others to do so.
+    pub interrupted: u64,
+    /// Waiting for the socket's memory, which others kept busy.
+    pub memory: u64,
     /// With its task blocked, or with nothing to run.
     pub parked: u64,
 }

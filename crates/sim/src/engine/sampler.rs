@@ -21,6 +21,10 @@ pub enum Spent {
     Fetching,
     /// It spun.
     Spinning,
+    /// It flushed translations for another CPU, or waited for others to do so.
+    Interrupted,
+    /// It waited for its socket's memory, which others kept busy.
+    Memory,
     /// Its task was blocked.
     Blocked,
     /// Its task waited for a CPU.
@@ -28,7 +32,7 @@ pub enum Spent {
 }
 
 impl Spent {
-    const WAYS: usize = 5;
+    const WAYS: usize = 7;
 
     fn of(doing: Doing) -> Self {
         match doing {
@@ -159,7 +163,7 @@ impl Engine {
 
     /// Charges the running CPU's time since the last charge to `spent`.
     #[inline]
-    pub(super) fn charge(&mut self, spent: Spent, line: Option<LineId>) {
+    pub(crate) fn charge(&mut self, spent: Spent, line: Option<LineId>) {
         if self.watch.sampler().is_some() {
             self.charge_sampler(spent, line);
         }

@@ -9,6 +9,8 @@
 //! | [`Mcs`] | 8 + a node a holder or waiter | FIFO | its own node | compare-and-swap |
 //! | [`Clh`] | 8 + a node a lock, holder or waiter | FIFO | its predecessor's node | store |
 //! | [`K42`] | 16 + a node on a waiter's stack | FIFO | its own node | compare-and-swap |
+//! | [`Qspinlock`] | 4 + a node a waiter | FIFO | the lock if first, else its own node | and |
+//! | [`Cna`] | 4 + a node a waiter | own NUMA node first | the lock if first, else its own node | and |
 //!
 //! Time to hand over with `n` waiters: O(n) for the first four (all waiters fetch the cache line
 //! again), O(1) for the queue locks.
@@ -28,7 +30,7 @@
 //! - No task parks while it holds a spin lock, and no interrupt handler acquires one that the
 //!   interrupted task may hold.
 //!
-//! [`Mcs`] and [`Clh`] take nodes from the calling task's words, so they must not be used
+//! [`Mcs`], [`Clh`], [`Qspinlock`] and [`Cna`] take nodes from the calling task's words, so they must not be used
 //! while the task's words are being destroyed.
 
 mod clh;
@@ -36,6 +38,7 @@ mod conbo;
 mod k42;
 mod mcs;
 pub(crate) mod pool;
+mod queued;
 mod tas;
 mod ticket;
 
@@ -44,5 +47,7 @@ pub use clh::{Clh, ClhHeld};
 pub use conbo::{Conbo, ConboPace};
 pub use k42::K42;
 pub use mcs::{Mcs, McsHeld, McsNode};
+pub(crate) use queued::place;
+pub use queued::{Cna, Qspinlock, Queued};
 pub use tas::TestAndSet;
 pub use ticket::{Eager, Pace, Proportional, ProportionalPace, Ticket, TicketLock};

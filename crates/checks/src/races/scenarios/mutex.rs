@@ -7,7 +7,7 @@ use sim::Sim;
 use sync::RawLock;
 use sync::adaptive::Adaptive;
 use sync::obm::Obm;
-use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, TestAndSet, Ticket};
+use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndSet, Ticket};
 
 /// Critical sections of each CPU.
 const ROUNDS: u64 = 12;
@@ -22,6 +22,8 @@ pub fn all() -> Vec<Scenario> {
         named::<Mcs<Sim>>("mutex.mcs"),
         named::<Clh<Sim>>("mutex.clh"),
         named::<K42<Sim>>("mutex.k42"),
+        named::<Qspinlock<Sim>>("mutex.qspinlock"),
+        named::<Queued<Sim, 1>>("mutex.cna"),
         named::<Obm<Sim>>("mutex.obm"),
         named::<Obm<Sim, 1>>("mutex.obm-parking"),
         named::<Adaptive<Sim>>("mutex.adaptive"),

@@ -64,7 +64,7 @@ impl Sides {
             false => places.collect::<Result<_, _>>()?,
         };
         let on_sim = |place: &Place| place.0 == On::Sim;
-        commands::simulated_only(&common.sim, places.iter().any(on_sim))?;
+        commands::simulated_only(common.simulated(), places.iter().any(on_sim))?;
         commands::hosted_only(&common, places.iter().any(|place| place.0 == On::Hosted))?;
         let simulated = !places.is_empty() && places.iter().all(on_sim);
         let on = if simulated { On::Sim } else { On::Hosted };
@@ -174,7 +174,9 @@ fn system(args: &CompareArgs, workload: Job, (on, vm): Place) -> Result<Box<dyn 
         count: None,
     };
     let schedule = common.schedule(on);
-    Ok(match commands::system(on, vm, &common)? {
+    let mut system = commands::system(on, vm, &common)?;
+    commands::fit(&mut system, &plan, &common)?;
+    Ok(match system {
         System::Sim(target) => Box::new(OnSimulated {
             target,
             plan,
@@ -223,16 +225,15 @@ struct OnSimulated {
 
 impl Side for OnSimulated {
     fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure> {
-        let done = self.target.sample(&self.plan, self.span)?;
-        let seconds = self.span.as_secs_f64();
+        let window = self.target.sample(&self.plan, self.span)?;
         if let Some(kept) = kept {
             let subject = self.target.subject(&self.plan);
-            let sample = Measurement::of_counts(&subject, 1, &done, seconds);
+            let sample =
+                Measurement::of_counts(&subject, 1, &window.counts, window.span.as_secs_f64());
             json::Records::new(&subject, &mut kept.sink, None).whole(sample, &kept.machine);
         }
         self.target.seed += 1;
-        let rate = done.iter().sum::<u64>() as f64 / seconds;
-        Ok(interrupt::pending().is_none().then_some(rate))
+        Ok(interrupt::pending().is_none().then_some(window.rate()))
     }
 }
 

@@ -28,7 +28,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     if on == On::Sim {
         one_window(args)?;
     }
-    let system = super::system(on, args.vm, common)?;
+    let mut system = super::system(on, args.vm, common)?;
     super::prepare()?;
     let workload = super::workload(what, on)?;
     let plan = Plan {
@@ -37,6 +37,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         mode: common.mode(),
         count: None,
     };
+    super::fit(&mut system, &plan, common)?;
     super::tell_if_crowded(&system, &plan);
     let directory = Place::of(args.out.as_deref(), common.json)?;
     let store = common.keep.store.as_deref().map(Writer::create);

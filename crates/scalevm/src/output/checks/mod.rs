@@ -3,3 +3,4 @@
 pub mod conflicts;
 pub mod races;
 pub mod sequences;
+pub mod taken;

@@ -1,0 +1,151 @@
+//! The conditions of a simulated run that neither the machine nor the system sets.
+
+use super::{Simulated, private};
+use crate::harness::{Failure, Plan};
+use sim::profile::Topology;
+use std::time::Duration;
+
+/// Which CPUs tasks take, while there are enough for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// One socket after the other, first threads before second ones: as will-it-scale pins its tasks.
+    #[default]
+    Pack,
+    /// A socket in turn for each, first threads before second ones: as kernels place tasks that are not pinned.
+    Spread,
+}
+
+impl Place {
+    /// The CPU of a task.
+    pub fn cpu(self, topology: &Topology, task: usize) -> usize {
+        let (sockets, cores) = (topology.sockets, topology.cores);
+        match self {
+            Place::Pack => task,
+            Place::Spread => {
+                let (thread, core) = (task / (sockets * cores), task % (sockets * cores));
+                thread * sockets * cores + core % sockets * cores + core / sockets
+            }
+        }
+    }
+}
+
+/// The conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Where tasks are.
+    pub place: Place,
+    /// A window is as long as each task takes for an iteration, and at least as long as requested. (Otherwise it is as
+    /// long as requested, though that may leave out what ends an iteration.)
+    pub whole: bool,
+    /// Nanoseconds that a call computes beside the simulator's charges, if not the workload's.
+    pub private: Option<f64>,
+}
+
+/// The times that can be fitted to the rate of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fitted {
+    /// That of a call.
+    Call,
+    /// That of a fault.
+    Fault,
+}
+
+impl Fitted {
+    const ALL: [Fitted; 2] = [Fitted::Call, Fitted::Fault];
+
+    /// What takes that time.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fitted::Call => "a call",
+            Fitted::Fault => "a fault",
+        }
+    }
+}
+
+/// Nanoseconds by which a time is changed to see what it matters.
+const STEP: f64 = 100.0;
+/// How often a fit is improved.
+const ROUNDS: usize = 3;
+/// How far the rate of one task may be from the one that it is fitted to.
+const CLOSE: f64 = 0.01;
+
+impl Simulated {
+    /// The same system with another time for a call, or for a fault if the workload is made of faults: one task of the
+    /// plan's workload comes to `rate` operations a second. Also which time that is, in nanoseconds.
+    ///
+    /// # Errors
+    /// No such time makes that rate.
+    pub fn fitted(
+        &self,
+        plan: &Plan,
+        span: Duration,
+        rate: f64,
+    ) -> Result<(Self, Fitted, f64), Failure> {
+        let plan = Plan { tasks: 1, ..*plan };
+        let period = |target: &Simulated| -> Result<f64, Failure> {
+            let window = target.sample(&plan, span)?;
+            Ok(1e9 / window.rate().max(1e-9))
+        };
+        let unfitted = private(plan.workload.known()?);
+        let now = period(self)?;
+        let mut slopes = [0.0; Fitted::ALL.len()];
+        for (slope, what) in slopes.iter_mut().zip(Fitted::ALL) {
+            *slope = (period(&self.with(what, self.time(what, unfitted) + STEP))? - now) / STEP;
+        }
+        let what = Fitted::ALL[usize::from(slopes[1] > slopes[0])];
+        let slope = slopes[0].max(slopes[1]);
+        let mut fitted = self.clone();
+        for _ in 0..ROUNDS {
+            let missing = 1e9 / rate - period(&fitted)?;
+            let time = fitted.time(what, unfitted) + missing / slope;
+            if !time.is_finite() || time < 0.0 {
+                break;
+            }
+            fitted = self.with(what, time);
+        }
+        let reached = 1e9 / period(&fitted)?;
+        match (reached / rate - 1.0).abs() <= CLOSE {
+            true => Ok((fitted.clone(), what, fitted.time(what, unfitted))),
+            false => Err(Failure::Unavailable(format!(
+                "one task does not come to {rate} operations a second, whatever {} takes: it makes {reached:.0}",
+                what.name()
+            ))),
+        }
+    }
+
+    /// That time now, of a workload whose calls take `unfitted` nanoseconds.
+    fn time(&self, what: Fitted, unfitted: f64) -> f64 {
+        match what {
+            Fitted::Call => self.conditions.private.unwrap_or(unfitted),
+            Fitted::Fault => self.profile.kernel.fault as f64 / 1000.0,
+        }
+    }
+
+    fn with(&self, what: Fitted, nanoseconds: f64) -> Self {
+        let mut target = self.clone();
+        match what {
+            Fitted::Call => target.conditions.private = Some(nanoseconds),
+            Fitted::Fault => target.profile.kernel.fault = (nanoseconds * 1000.0) as u64,
+        }
+        target
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Place;
+    use sim::profile::Profile;
+
+    #[test]
+    fn tasks_are_packed_or_spread() {
+        let machine = Profile::named("freebsd-96").expect("built in");
+        let machine = machine.with_topology(2, 3, 2).expect("possible");
+        let cpus = |place: Place| -> Vec<usize> {
+            (0..12)
+                .map(|task| place.cpu(&machine.topology, task))
+                .collect()
+        };
+        assert_eq!(cpus(Place::Pack), (0..12).collect::<Vec<_>>());
+        assert_eq!(cpus(Place::Spread), [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]);
+    }
+}

@@ -1,0 +1,79 @@
+//! What an operation takes: locks, and lines in which CPUs meet that do it at once.
+
+use super::commute::{Pair, Sharing};
+use super::conflicts_of;
+use super::examine::{self, Conflict};
+use super::known::class;
+use super::operation::{Operation, Placement};
+use baselines::selected::{Preset, Selected};
+use std::collections::BTreeSet;
+use std::io;
+use sync::watch::classes;
+use vm::{Best, Options};
+
+/// What an operation takes, done with tables made and caches filled.
+pub struct Taken {
+    /// The operation.
+    pub operation: Operation,
+    /// The classes of the locks it acquires, and how often, in the order of ranks.
+    pub locks: Vec<(&'static str, u64)>,
+    /// Lines in which two threads of a process meet, each in memory of its own.
+    pub threads: BTreeSet<String>,
+    /// Lines in which two processes meet, each in memory of its own.
+    pub processes: BTreeSet<String>,
+}
+
+impl Taken {
+    /// The operations of the page of baselines.
+    pub const OPERATIONS: [Operation; 10] = [
+        Operation::Map,
+        Operation::Fault,
+        Operation::Copy,
+        Operation::Protect,
+        Operation::Unmap,
+        Operation::Brk,
+        Operation::ReadFile,
+        Operation::PageOut,
+        Operation::Fork,
+        Operation::Exit,
+    ];
+
+    /// Of `operation` in the VM of `preset`.
+    ///
+    /// # Errors
+    /// There is no memory for the simulated machine.
+    pub fn by(preset: Preset, operation: Operation) -> io::Result<Self> {
+        let pair = |sharing| Pair {
+            first: operation,
+            second: operation,
+            sharing,
+            placement: Placement::Allocated,
+        };
+        let meet = |sharing| -> io::Result<BTreeSet<String>> {
+            let conflicts = conflicts_of(preset, &pair(sharing))?;
+            let names = conflicts
+                .iter()
+                .map(|Conflict { what, .. }| class(what).to_owned());
+            Ok(names.collect())
+        };
+        let alone = pair(Sharing::Processes);
+        let counts = match preset {
+            Preset::Scalevm => examine::locks::<Best>(&alone, Options::default()),
+            preset => examine::locks::<Selected>(&alone, preset.options()),
+        }?;
+        let mut ranked: Vec<_> = classes().collect();
+        ranked.sort_by_key(|class| class.rank());
+        let names = ranked.into_iter().map(|class| class.name());
+        Ok(Taken {
+            operation,
+            locks: names
+                .filter_map(|name| Some((name, *counts.get(name)?)))
+                .collect(),
+            threads: match operation.is_whole() {
+                true => BTreeSet::new(),
+                false => meet(Sharing::Threads)?,
+            },
+            processes: meet(Sharing::Processes)?,
+        })
+    }
+}
