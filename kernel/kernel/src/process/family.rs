@@ -272,7 +272,11 @@ impl Process {
     }
 
     fn leave_children(&self) {
-        let Some(first) = self.family.some_child().and_then(|_| system().processes.get(1)) else {
+        let Some(first) = self
+            .family
+            .some_child()
+            .and_then(|_| system().processes.get(1))
+        else {
             return;
         };
         let (group, session) = (self.job.group(), self.job.session());
