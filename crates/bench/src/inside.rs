@@ -4,10 +4,11 @@
 //! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the feature `ours`. Test cases of the
 //! user's own have `kernel/testcase.c` in its place, which takes the same words and prints the same lines.
 
-use crate::harness::{Failure, Job, Mode, Plan, Reading, Target, Times, interrupt};
+use crate::harness::{Failure, Job, Mode, Plan, Reading, Running, Target, Times, interrupt};
 use crate::os::{Os, compiler};
 use crate::tasks::Affinity;
 use std::fmt::{self, Display, Formatter};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -29,6 +30,20 @@ pub enum Line {
     Times(Times),
     /// Why there is no measurement.
     Failed(String),
+    /// A line of the kernel's profile.
+    Seen(String),
+}
+
+/// When the program has the kernel watched, and how often that samples. The program reports counts at the begin and at the
+/// end, copies the kernel's profile, and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Samples a second.
+    pub frequency: u32,
+    /// How long the tasks have worked before.
+    pub after: Duration,
+    /// How long it watches.
+    pub span: Duration,
 }
 
 impl Display for Line {
@@ -42,6 +57,7 @@ impl Display for Line {
                 let [real, user, sys] = [times.real, times.user, times.sys].map(|t| t.as_nanos());
                 write!(f, "times {real} {user} {sys}")
             }
+            Line::Seen(line) => f.write_str(line),
             Line::Failed(why) => write!(f, "failed {}", why.replace('\n', " ")),
         }
     }
@@ -52,8 +68,10 @@ impl FromStr for Line {
 
     fn from_str(line: &str) -> Result<Self, ()> {
         let (word, rest) = line.split_once(' ').ok_or(())?;
-        if word == "failed" {
-            return Ok(Line::Failed(rest.to_owned()));
+        match word {
+            "failed" => return Ok(Line::Failed(rest.to_owned())),
+            "sample" | "lock" | "lost" => return Ok(Line::Seen(line.to_owned())),
+            _ => {}
         }
         let numbers = rest.split(' ').map(|number| number.parse().map_err(drop));
         let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
@@ -71,7 +89,9 @@ impl FromStr for Line {
 }
 
 /// The program's arguments, without its name.
-pub fn words(plan: &Plan, affinity: Affinity) -> [String; 5] {
+pub fn words(plan: &Plan, affinity: Affinity, watch: Option<Window>) -> [String; 8] {
+    let nanoseconds =
+        |part: fn(&Window) -> Duration| watch.as_ref().map_or(0, |it| part(it).as_nanos());
     [
         plan.workload.name().to_owned(),
         plan.mode.name().to_owned(),
@@ -83,13 +103,32 @@ pub fn words(plan: &Plan, affinity: Affinity) -> [String; 5] {
         }
         .to_owned(),
         plan.count.unwrap_or(0).to_string(),
+        watch.map_or(0, |watch| watch.frequency).to_string(),
+        nanoseconds(|watch| watch.after).to_string(),
+        nanoseconds(|watch| watch.span).to_string(),
     ]
 }
 
 /// Parses them.
-fn understood(words: &[String]) -> Option<(Plan, Os)> {
-    let [workload, mode, tasks, affinity, count] = words else {
+fn understood(words: &[String]) -> Option<(Plan, Os, Option<Window>)> {
+    let [
+        workload,
+        mode,
+        tasks,
+        affinity,
+        count,
+        frequency,
+        after,
+        span,
+    ] = words
+    else {
         return None;
+    };
+    let duration = |word: &String| word.parse().map(Duration::from_nanos).ok();
+    let watch = Window {
+        frequency: frequency.parse().ok()?,
+        after: duration(after)?,
+        span: duration(span)?,
     };
     let affinity = match affinity.as_str() {
         "cores" => Affinity::Cores,
@@ -103,7 +142,11 @@ fn understood(words: &[String]) -> Option<(Plan, Os)> {
         mode: modes.into_iter().find(|it| it.name() == mode)?,
         count: Some(count.parse().ok()?).filter(|count| *count > 0),
     };
-    Some((plan, Os { affinity }))
+    Some((
+        plan,
+        Os { affinity },
+        Some(watch).filter(|watch| watch.frequency > 0),
+    ))
 }
 
 /// The program: runs until it is ended, or the plan has an end.
@@ -113,7 +156,7 @@ pub fn main() -> ExitCode {
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let told = match understood(&words) {
-        Some((plan, os)) => told(&plan, &os).map_err(|failure| failure.to_string()),
+        Some((plan, os, watch)) => told(&plan, &os, watch).map_err(|failure| failure.to_string()),
         None => Err("guest: started by scalevm itself".to_owned()),
     };
     match told {
@@ -126,18 +169,39 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn told(plan: &Plan, os: &Os) -> Result<(), Failure> {
+fn told(plan: &Plan, os: &Os, watch: Option<Window>) -> Result<(), Failure> {
     let lost = Failure::start("standard output");
     if plan.count.is_some() {
         return tell(&Line::Times(os.complete(plan, 0)?)).map_err(lost);
     }
     let mut running = os.start(plan)?;
+    if let Some(watch) = watch {
+        return watched(plan, &mut *running, watch);
+    }
     loop {
-        let Reading { counts, at, .. } = Reading::of(&*running, plan.tasks, EXACT);
-        running.check()?;
-        tell(&Line::Counts(at, counts)).map_err(Failure::start("standard output"))?;
+        count(plan, &mut *running)?;
         interrupt::sleep(BEAT);
     }
+}
+
+fn count(plan: &Plan, running: &mut dyn Running) -> Result<(), Failure> {
+    let Reading { counts, at, .. } = Reading::of(running, plan.tasks, EXACT);
+    running.check()?;
+    tell(&Line::Counts(at, counts)).map_err(Failure::start("standard output"))
+}
+
+/// The kernel watches the tasks for a while.
+fn watched(plan: &Plan, running: &mut dyn Running, watch: Window) -> Result<(), Failure> {
+    let profile = |frequency: u32| fs::write("/dev/profile", frequency.to_string());
+    interrupt::sleep(watch.after);
+    profile(watch.frequency).map_err(Failure::start("profile"))?;
+    count(plan, running)?;
+    interrupt::sleep(watch.span);
+    count(plan, running)?;
+    profile(0).map_err(Failure::start("profile"))?;
+    let copied = File::open("/proc/profile")
+        .and_then(|mut file| io::copy(&mut file, &mut io::stdout().lock()));
+    copied.map(drop).map_err(Failure::start("profile"))
 }
 
 fn tell(line: &Line) -> io::Result<()> {
@@ -156,6 +220,7 @@ mod tests {
             Line::Counts(Duration::from_nanos(7), vec![1, 0, u64::MAX]),
             Line::Times(Times { real, user, sys }),
             Line::Failed("mmap1: task 0: mmap: no memory".into()),
+            Line::Seen("sample 1003009 ffffffff80100000 401000".into()),
         ] {
             assert_eq!(line.to_string().parse(), Ok(line));
         }
@@ -172,7 +237,14 @@ mod tests {
             mode: Mode::Threads,
             count: Some(9),
         };
-        let (same, os) = understood(&words(&plan, Affinity::None)).expect("words");
+        let watch = Some(Window {
+            frequency: 997,
+            after: Duration::from_millis(1),
+            span: Duration::from_secs(1),
+        });
+        let said = words(&plan, Affinity::None, watch);
+        let (same, os, watched) = understood(&said).expect("words");
+        assert_eq!(watched, watch);
         assert_eq!(same.workload.name(), "mmap1");
         assert_eq!(
             (same.tasks, same.mode, same.count),

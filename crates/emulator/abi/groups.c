@@ -181,12 +181,38 @@ static void emigrating(void)
 	kill(left, SIGKILL);
 }
 
-static void leaving_nothing(void)
+static int end_at_once(void)
 {
+	return 0;
+}
+
+/* Of children for whose end the parent does not care none is seen when it ends, however closely the parent looks. */
+static void leaving_nothing(const char *what, int look)
+{
+	int status, seen = 0;
+	for (int i = 0; i < 100; i++) {
+		pid_t child;
+		spawn(end_at_once);
+		spawn(end_at_once);
+		while ((child = waitpid(-1, &status, look)) != -1)
+			seen += child > 0;
+		need(errno == ECHILD, "waitpid");
+	}
+	say("%s: %d seen", what, seen);
+}
+
+static void not_caring(void)
+{
+	struct sigaction how = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT };
 	int status;
 	signal(SIGCHLD, SIG_IGN);
 	spawn(ignored);
 	tell("ignored children", waitpid(-1, &status, 0));
+	leaving_nothing("ignored, asleep", 0);
+	leaving_nothing("ignored, looking", WNOHANG);
+	sigaction(SIGCHLD, &how, NULL);
+	leaving_nothing("not waited for, asleep", 0);
+	leaving_nothing("not waited for, looking", WNOHANG);
 	signal(SIGCHLD, SIG_DFL);
 }
 
@@ -202,6 +228,6 @@ int main(void)
 	reap("ignores stops", spawn(ignored));
 	reap("orphaned", spawn(orphan));
 	emigrating();
-	leaving_nothing();
+	not_caring();
 	return 0;
 }

@@ -27,20 +27,25 @@ impl fmt::Display for Frame {
 /// return to, so the call stands before each.
 pub(crate) fn frames(kernel: &Path, addresses: &[u64]) -> Vec<Frame> {
     let calls: Vec<u64> = addresses.iter().map(|one| one.saturating_sub(1)).collect();
+    functions(kernel, &calls).into_iter().flatten().collect()
+}
+
+/// The functions at each of `addresses` of a program or kernel, inlined ones before those that contain them.
+pub fn functions(file: &Path, addresses: &[u64]) -> Vec<Vec<Frame>> {
     let symbolizer = Symbolizer::new();
-    let source = Source::Elf(Elf::new(kernel));
-    let found = symbolizer.symbolize(&source, Input::VirtOffset(&calls));
+    let source = Source::Elf(Elf::new(file));
+    let found = symbolizer.symbolize(&source, Input::VirtOffset(addresses));
     let found = found.unwrap_or_default();
     let nameless = |address: &u64| Frame {
         name: format!("{address:#x}"),
         line: None,
     };
-    let functions =
-        |(index, address)| functions(found.get(index)).unwrap_or_else(|| vec![nameless(address)]);
-    addresses.iter().enumerate().flat_map(functions).collect()
+    let all = addresses.iter().enumerate();
+    all.map(|(index, address)| known(found.get(index)).unwrap_or_else(|| vec![nameless(address)]))
+        .collect()
 }
 
-fn functions(symbol: Option<&Symbolized>) -> Option<Vec<Frame>> {
+fn known(symbol: Option<&Symbolized>) -> Option<Vec<Frame>> {
     let symbol = symbol?.as_sym()?;
     let inlined = symbol.inlined.iter().rev();
     let inlined = inlined.map(|one| frame(&one.name, one.code_info.as_ref()));

@@ -46,8 +46,11 @@ impl Guest {
 
 /// Where the kernel is once it is built.
 pub fn executable() -> PathBuf {
-    folder().join("target/x86_64-unknown-linux-gnu/release/kernel")
+    folder().join("target").join(BUILT)
 }
+
+/// The same within the folder of a build.
+const BUILT: &str = "x86_64-unknown-linux-gnu/release/kernel";
 
 /// Builds scalevm's kernel, if that is not done, and returns its executable.
 ///
@@ -63,6 +66,23 @@ pub fn build() -> Result<PathBuf, Error> {
         flags: None,
     })?;
     Ok(executable())
+}
+
+/// Builds, if that is not done, a kernel whose profile includes locks, and returns its executable.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_watched() -> Result<PathBuf, Error> {
+    let folder = folder();
+    let target = folder.join("target/watched");
+    cargo::build(&Build {
+        what: "the kernel",
+        folder: &folder,
+        arguments: &["--features", "lock-profile"],
+        target: Some(&target),
+        flags: None,
+    })?;
+    Ok(target.join(BUILT))
 }
 
 fn folder() -> PathBuf {

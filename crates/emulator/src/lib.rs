@@ -30,7 +30,7 @@ mod qemu;
 mod terminal;
 mod tool;
 
-pub use backtrace::Frame;
+pub use backtrace::{Frame, functions};
 pub use compiler::{Library, compile, source};
 pub use ended::{Ended, Panic};
 pub use error::Error;

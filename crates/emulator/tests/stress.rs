@@ -77,6 +77,22 @@ fn no_translation_outlives_its_page() {
     assert_eq!(text, "stale translations in some rounds\n");
 }
 
+/// Alan Cox's example: a removal of all of a page's mappings waits for those that another CPU has taken away and not
+/// flushed yet; and where it does not wait, a CPU writes the page afterwards.
+#[test]
+fn a_removal_waits_for_those_under_way() {
+    let machine = Machine {
+        cpus: 2,
+        ..Machine::default()
+    };
+    let plants = ["plant=late-flush", "plant=no-wait"];
+    for (count, expected) in [(0, 0), (1, 0), (2, 1)] {
+        let words = [&["alan-cox"], &plants[..count]].concat();
+        let (ended, _, notes) = run(&machine, &words, &["stale"]);
+        assert_eq!(ended, Ended::Exit(expected), "{words:?}: {notes:?}");
+    }
+}
+
 /// With each preset's policies two threads map, protect and unmap, and children are made meanwhile.
 #[test]
 fn each_preset_runs_on_real_page_tables() {

@@ -120,6 +120,65 @@ fn a_run_with_an_end_tells_its_times() {
     assert!(number(&line["real"]) > 0.0, "{line}");
 }
 
+/// Maps a page, writes it and gives it up, then works by itself.
+const WORKS: &str = r#"
+#include <sys/mman.h>
+
+__attribute__((noinline)) static void planted_work(void)
+{
+    for (volatile int work = 0; work < 200000; work++)
+        ;
+}
+
+void testcase(unsigned long long *iterations, unsigned long task)
+{
+    for (;;) {
+        char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *(volatile char *)page = 1;
+        munmap(page, 4096);
+        planted_work();
+        (*iterations)++;
+    }
+}
+"#;
+
+#[test]
+fn a_profile_sees_the_kernel_and_the_program() {
+    let place = Place::new("a-profile-sees-the-kernel");
+    let file = place.source("works.c", WORKS);
+    let lines = place.success(
+        &format!("profile {file} -t 2 --threads --on kernel --vm linux-2.6.39 --samples 2 --duration 0.3 --warmup 0 --json"),
+        &[],
+    );
+    let profile = &json(&lines)[0];
+    assert_eq!(
+        (&profile["kind"], &profile["on"]),
+        (&"profile".into(), &"kernel".into())
+    );
+    assert!(number(&profile["rate"]) > 0.0, "{profile}");
+    let busy = profile["busy"].as_object().expect("stacks");
+    let seconds = |part: &str| {
+        let stacks = busy.iter().filter(|(stack, _)| stack.contains(part));
+        stacks.map(|(_, seconds)| number(seconds)).sum::<f64>()
+    };
+    let all = seconds("");
+    assert!(all > 0.3, "{profile}");
+    for part in [
+        "works;planted_work",
+        "works;kernel::abi::",
+        "vm::space::unmap::",
+    ] {
+        assert!(seconds(part) > 0.0, "{part}: {profile}");
+    }
+    let locks = profile["locks"].as_array().expect("locks");
+    let waits = locks.iter().find(|lock| {
+        lock["caller"]
+            .as_str()
+            .is_some_and(|at| at.starts_with("vm/"))
+    });
+    assert!(waits.is_some(), "{profile}");
+}
+
 #[test]
 fn what_fails_in_a_guest_is_told() {
     let place = Place::new("what-fails-in-a-guest");
@@ -155,7 +214,7 @@ fn what_the_kernel_cannot_do_is_refused_in_a_line() {
             "runs on kernels only",
         ),
         (
-            "profile mmap1 --on kernel --json".to_owned(),
+            "profile mmap1 --on kernel --ring 64 --json".to_owned(),
             "does not see into a guest",
         ),
         (

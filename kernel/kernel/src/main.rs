@@ -9,8 +9,10 @@ mod conformance;
 mod fs;
 mod heap;
 mod process;
+mod profile;
 mod program;
 mod segments;
+mod stale;
 mod swap;
 mod system;
 mod user;
@@ -31,6 +33,12 @@ fn kernel_main() -> ! {
     }
     if has("plant=no-shootdown") {
         metal::forget_others();
+    }
+    if has("plant=late-flush") {
+        metal::flush_late();
+    }
+    if has("alan-cox") {
+        stale::run(machine, has("plant=no-wait"));
     }
     let preset = words().find_map(|word| word.strip_prefix("vm="));
     let preset = preset.map_or(Ok(Preset::Scalevm), str::parse);

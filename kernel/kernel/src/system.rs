@@ -46,6 +46,8 @@ pub struct System {
     pub segments: Lock<Segments>,
     /// The processes.
     pub processes: Table,
+    /// Held by a thread that starts, stops or reads the profile.
+    pub profile: Lock<()>,
     /// Whether missing calls are named on the console.
     pub is_strict: bool,
 }
@@ -77,6 +79,7 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         renames: Lock::new(()),
         segments: Lock::new(Segments::new()),
         processes: Table::new(),
+        profile: Lock::new(()),
         vm,
         kernel,
         is_strict,

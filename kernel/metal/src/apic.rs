@@ -1,8 +1,9 @@
 //! The local APIC: interrupts between CPUs, and each CPU's timer.
 
 use crate::cpu::Cpu;
+use crate::frame::Frame;
 use crate::memory::physical;
-use crate::{clock, shootdown};
+use crate::{clock, sample, shootdown};
 use core::sync::atomic::Ordering;
 
 /// The first number of an interrupt; lower numbers are exceptions.
@@ -82,16 +83,20 @@ pub(crate) fn timer_rest() -> u32 {
     read(TIMER_REST)
 }
 
-/// An interrupt has come to the calling CPU, whose interrupts are off.
-pub(crate) fn serve(number: usize) {
-    if number == usize::from(SPURIOUS) {
+/// An interrupt has come to the calling CPU, whose interrupts are off, while it ran `frame`.
+pub(crate) fn serve(frame: &Frame) {
+    if frame.number == usize::from(SPURIOUS) {
         return;
     }
     write(END_OF_INTERRUPT, 0);
-    match number as u8 {
+    match frame.number as u8 {
         // Long waits take several rounds of the timer.
-        TIMER if clock::rearm() => {}
+        TIMER if !clock::ring(frame) => {}
         FLUSH => shootdown::serve(),
-        _ => Cpu::this().pending.store(true, Ordering::Relaxed),
+        _ => {
+            let cpu = Cpu::this();
+            sample::notice(cpu);
+            cpu.pending.store(true, Ordering::Relaxed);
+        }
     }
 }

@@ -2,10 +2,10 @@
 //! measured against the PC's interval timer at the start.
 
 use crate::cpu::Cpu;
-use crate::{Metal, apic};
+use crate::frame::Frame;
+use crate::{apic, sample};
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::{AtomicU64, Ordering};
-use machine::Contexts;
 use x86_64::instructions::port::Port;
 
 /// Counts a second of the interval timer.
@@ -92,19 +92,31 @@ pub(crate) fn now() -> u64 {
     scaled(cycles().saturating_sub(start), &PER_CYCLE)
 }
 
-/// The calling CPU's timer has come; starts it again if it is too early; returns whether it was.
-pub(crate) fn rearm() -> bool {
-    let deadline = Cpu::this().deadline.get();
-    let early = now() < deadline;
-    if early {
-        Metal::set_timer(deadline);
+/// The calling CPU's timer has come while it ran `frame`; returns whether the scheduler's time has. If
+/// it has not, or samples are taken, the timer goes on.
+pub(crate) fn ring(frame: &Frame) -> bool {
+    let cpu = Cpu::this();
+    sample::ring(cpu, frame);
+    let has_come = now() >= cpu.deadline.get();
+    if has_come {
+        cpu.deadline.set(u64::MAX);
     }
-    early
+    if !has_come || cpu.sample_at.get() != u64::MAX {
+        arm(cpu);
+    }
+    has_come
 }
 
-/// Starts the calling CPU's timer.
+/// Starts the calling CPU's timer, for the scheduler.
 pub(crate) fn set_timer(time: u64) {
-    Cpu::this().deadline.set(time);
+    let cpu = Cpu::this();
+    cpu.deadline.set(time);
+    arm(cpu);
+}
+
+/// Starts the timer of `cpu`, the calling one, for the first purpose that there is.
+pub(crate) fn arm(cpu: &Cpu) {
+    let time = cpu.deadline.get().min(cpu.sample_at.get());
     let ticks = match time {
         u64::MAX => 0,
         // At once, but not never; and no longer than it counts.

@@ -47,6 +47,10 @@ pub(crate) struct Cpu {
     pub(crate) root: Cell<Option<Frame>>,
     /// When the timer is to come, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
+    /// When the next sample is due, [`u64::MAX`] for never, and when the last one was. The timer's handler sets
+    /// them.
+    pub(crate) sample_at: Cell<u64>,
+    pub(crate) sampled: Cell<u64>,
     /// The last page fault of an access that may fault. The handler sets it.
     pub(crate) fault: Cell<Option<PageFault>>,
     pub(crate) gdt: UnsafeCell<GlobalDescriptorTable>,
@@ -94,6 +98,8 @@ impl Cpu {
             thread_pointer: Cell::new(0),
             root: Cell::new(None),
             deadline: Cell::new(u64::MAX),
+            sample_at: Cell::new(u64::MAX),
+            sampled: Cell::new(0),
             fault: Cell::new(None),
             gdt: UnsafeCell::new(GlobalDescriptorTable::new()),
             tss: UnsafeCell::new(TaskStateSegment::new()),

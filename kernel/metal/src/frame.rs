@@ -242,8 +242,8 @@ impl Frame {
         match self.number {
             PAGE_FAULT => Trap::PageFault(page_fault(self.error)),
             number if number < apic::FIRST => Trap::Exception(number),
-            number => {
-                apic::serve(number);
+            _ => {
+                apic::serve(self);
                 Trap::Interrupt
             }
         }

@@ -16,6 +16,7 @@
 //! | `mmu`, `shootdown`, `access` | address spaces, flushes, a task's memory |
 //! | `disk` | a virtio block device |
 //! | `context`, `task`, `execute` | stacks to switch to; tasks without and with a scheduler |
+//! | `sample` | samples of the CPUs' work, by their timers |
 //! | `report` | console, report channel, the end of the machine, backtraces |
 //!
 //! # The kernel is not preempted
@@ -46,6 +47,7 @@ mod frame;
 mod memory;
 mod mmu;
 pub mod report;
+pub mod sample;
 mod shootdown;
 mod stacks;
 mod start;
@@ -61,7 +63,7 @@ pub use disk::{Disk, DiskError, Transfer};
 pub use execute::schedule;
 pub use frame::{Frame as TrapFrame, Trap};
 pub use memory::{DIRECT_MAP, heap};
-pub use shootdown::forget_others;
+pub use shootdown::{flush_late, forget_others};
 pub use start::{hardware_capabilities, start_cpus};
 
 /// The machine on which this code runs: there is one.

@@ -103,11 +103,20 @@ pub(crate) fn backtrace(mut frame: usize) {
             return;
         }
         // SAFETY: the kernel is compiled with frame pointers, and 0 ends their list.
-        let (next, back) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
-        if back == 0 {
+        let Some((next, back)) = (unsafe { above(frame) }) else {
             return;
-        }
+        };
         report(format_args!("at {back:#x}"));
         frame = next;
     }
+}
+
+/// The frame pointer above `frame`, and where the function returns to; nothing at the list's end.
+///
+/// # Safety
+/// Two words lie there.
+pub(crate) unsafe fn above(frame: usize) -> Option<(usize, usize)> {
+    // SAFETY: the caller's.
+    let (next, back) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
+    (back != 0).then_some((next, back))
 }

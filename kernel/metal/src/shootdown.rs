@@ -28,10 +28,24 @@ pub fn forget_others() {
     FORGETS_OTHERS.store(true, Ordering::Relaxed);
 }
 
+/// A plant: shootdowns begin late.
+static IS_LATE: AtomicBool = AtomicBool::new(false);
+/// Rounds of a pause that is longer than what other CPUs do meanwhile.
+const LATE: u32 = 5_000;
+
+/// From now on a CPU pauses between changing the tables and asking others to flush, which a sound VM bears. A test widens by it
+/// the window in which others have stale translations.
+pub fn flush_late() {
+    IS_LATE.store(true, Ordering::Relaxed);
+}
+
 /// See [`machine::Mmu::shootdown`].
 pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     let _pin = Metal::pin();
     let me = Cpu::this();
+    if IS_LATE.load(Ordering::Relaxed) {
+        Metal::delay(LATE);
+    }
     if targets.contains(me.index.get()) {
         mmu::flush(what);
     }

@@ -2,6 +2,7 @@
 
 use crate::Metal;
 use alloc::alloc::{Layout, alloc_zeroed};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, pte};
 
@@ -47,6 +48,15 @@ impl Stack {
     /// The first address past the stack.
     pub(crate) fn top(self) -> usize {
         self.0
+    }
+}
+
+/// The stack, with its hole, that has `address`; nothing if none has.
+pub(crate) fn around(address: usize) -> Range<usize> {
+    let number = address.wrapping_sub(BASE) / STRIDE;
+    match number < COUNT.load(Ordering::Relaxed) {
+        true => BASE + number * STRIDE..BASE + (number + 1) * STRIDE,
+        false => 0..0,
     }
 }
 

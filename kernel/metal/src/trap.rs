@@ -139,7 +139,7 @@ fn between<T>(start: *const T, end: *const T) -> &'static [T] {
 #[unsafe(no_mangle)]
 extern "C" fn metal_trap_in_kernel(frame: &mut Frame) {
     if frame.number >= apic::FIRST {
-        return apic::serve(frame.number);
+        return apic::serve(frame);
     }
     if frame.number == PAGE_FAULT {
         let fault = page_fault(frame.error);

@@ -2,12 +2,13 @@
 
 use super::program::Program;
 use crate::harness::{Failure, Plan, Running, interrupt, say};
-use crate::inside::{self, BEAT, Line};
+use crate::inside::{self, BEAT, Line, Window};
 use crate::tasks::Affinity;
 use baselines::selected::Preset;
 use emulator::boot::{self, Console};
 use emulator::{Ended, Files, Machine, kernel};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,6 +22,19 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How often to check for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
 
+/// How carrying the console has ended.
+type Carried = Result<Ended, emulator::Error>;
+
+/// A guest that was watched to its end.
+pub(crate) struct Watched {
+    /// Its lines.
+    pub lines: Vec<Line>,
+    /// The file of the kernel.
+    pub kernel: PathBuf,
+    /// The program, whose file is there while this is.
+    pub program: Option<Program>,
+}
+
 /// A guest; it ends when this is dropped. Its clock stands at the last counts that it has reported.
 pub(super) struct Guest {
     workload: &'static str,
@@ -33,9 +47,11 @@ pub(super) struct Guest {
     /// Why the last advance has come to no end.
     failure: Option<Failure>,
     /// The guest's files are packed from it.
-    _program: Program,
+    program: Option<Program>,
+    /// The kernel's file.
+    kernel: PathBuf,
     /// Carries the console, until the guest has ended.
-    carrier: Option<JoinHandle<Result<Ended, emulator::Error>>>,
+    carrier: Option<JoinHandle<Carried>>,
 }
 
 impl Guest {
@@ -46,15 +62,20 @@ impl Guest {
         machine: Machine,
         preset: Preset,
         program: Program,
+        window: Option<Window>,
     ) -> Result<Self, Failure> {
         let mut files = Files::with_busybox()?;
         files.add(&program.file, PLACE)?;
+        let file = match window {
+            Some(_) => kernel::build_watched()?,
+            None => kernel::build()?,
+        };
         let kernel = emulator::Guest::Ours {
-            kernel: kernel::build()?,
+            kernel: file.clone(),
             words: vec![format!("vm={}", preset.name())],
         };
         let words = [PLACE.to_owned()].into_iter();
-        let words = words.chain(inside::words(plan, affinity));
+        let words = words.chain(inside::words(plan, affinity, window));
         let command = emulator::Program::new(format!("/{PLACE}"), words);
         let (sender, lines) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -79,7 +100,8 @@ impl Guest {
             lines,
             is_over,
             failure: None,
-            _program: program,
+            program: Some(program),
+            kernel: file,
             carrier: Some(carrier.map_err(Failure::start("thread"))?),
         })
     }
@@ -90,21 +112,49 @@ impl Guest {
         self.take(line)
     }
 
-    /// The next line.
+    /// The next line; the guest has not ended.
     pub(super) fn wait(&mut self) -> Result<Line, Failure> {
+        let line = self.next()?;
+        line.ok_or_else(|| {
+            let carried = self.carrier.take().map(JoinHandle::join);
+            self.ended(carried)
+        })
+    }
+
+    /// The next line; none if the guest has ended.
+    fn next(&mut self) -> Result<Option<Line>, Failure> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             interrupt::check()?;
             match self.lines.recv_timeout(TURN) {
-                Ok(line) => return Ok(line),
+                Ok(line) => return Ok(Some(line)),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
         }
         Err(self.failed(format!(
             "the guest says nothing for {} s",
             PATIENCE.as_secs()
         )))
+    }
+
+    /// All lines up to the guest's end, which must be a good one.
+    pub(super) fn finish(mut self) -> Result<Watched, Failure> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.next()? {
+            match line {
+                Line::Failed(why) => return Err(Failure::InGuest(why)),
+                line => lines.push(line),
+            }
+        }
+        match self.carrier.take().map(JoinHandle::join) {
+            Some(Ok(Ok(Ended::Exit(0)))) => Ok(Watched {
+                lines,
+                kernel: self.kernel.clone(),
+                program: self.program.take(),
+            }),
+            carried => Err(self.ended(carried)),
+        }
     }
 
     fn take(&mut self, line: Line) -> Result<(), Failure> {
@@ -119,8 +169,7 @@ impl Guest {
     }
 
     /// Why it has ended, which it should not.
-    fn ended(&mut self) -> Failure {
-        let carried = self.carrier.take().map(JoinHandle::join);
+    fn ended(&self, carried: Option<thread::Result<Carried>>) -> Failure {
         match carried {
             Some(Ok(Ok(Ended::Exit(status)))) => {
                 self.failed(format!("the program has ended with status {status}"))

@@ -8,11 +8,12 @@ mod guest;
 mod program;
 
 use crate::harness::{Failure, Film, Job, Plan, Running, Target, Times};
-use crate::inside::Line;
+use crate::inside::{Line, Window};
 use crate::system::{On, subject};
 use crate::tasks::{Affinity, Mask};
 use baselines::selected::Preset;
 use guest::Guest;
+pub(crate) use guest::Watched;
 use stats::record::Subject;
 use workloads::Feature;
 
@@ -58,8 +59,13 @@ impl Kernel {
         }
     }
 
+    /// Runs the tasks of `plan`, watched by the kernel in a window.
+    pub(crate) fn watch(&self, plan: &Plan, window: Window) -> Result<Watched, Failure> {
+        self.boot(plan, Some(window))?.finish()
+    }
+
     /// A guest with the tasks of `plan` at work.
-    fn boot(&self, plan: &Plan) -> Result<Guest, Failure> {
+    fn boot(&self, plan: &Plan, window: Option<Window>) -> Result<Guest, Failure> {
         check(plan)?;
         let machine = emulator::Machine {
             cpus: self.cpus,
@@ -67,19 +73,19 @@ impl Kernel {
             ..emulator::Machine::default()
         };
         let program = program::of(plan)?;
-        Guest::boot(plan, self.affinity, machine, self.preset, program)
+        Guest::boot(plan, self.affinity, machine, self.preset, program, window)
     }
 }
 
 impl Target for Kernel {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
-        let mut guest = self.boot(plan)?;
+        let mut guest = self.boot(plan, None)?;
         guest.begin()?;
         Ok(Box::new(guest))
     }
 
     fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
-        match self.boot(plan)?.wait()? {
+        match self.boot(plan, None)?.wait()? {
             Line::Times(times) => Ok(times),
             line => Err(Failure::Guest {
                 workload: plan.workload.name(),

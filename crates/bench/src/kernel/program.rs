@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// A program of this computer's, there while this lives.
-pub(super) struct Program {
+pub(crate) struct Program {
     /// Its file.
     pub file: PathBuf,
     /// Where it was made, if only for this run.

@@ -1,8 +1,10 @@
 /* Runs a test case in will-it-scale's shape inside a guest: the test case is linked with this file. What it is started with,
  * and the lines that it prints, are those of src/inside.rs: name, "processes" or "threads", number of tasks, "cores", "cpus"
- * or "anywhere", and a count that test cases have not. */
+ * or "anywhere", a count that test cases have not, and when the kernel watches:
+ * samples a second, 0 for none, and nanoseconds before it does and while it does. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -139,9 +141,44 @@ static void tell(void)
 	fflush(stdout);
 }
 
+/* Has the kernel take so many samples a second. */
+static void profile(const char *frequency)
+{
+	int file = open("/dev/profile", O_WRONLY);
+	need(write(file, frequency, strlen(frequency)) > 0, "/dev/profile");
+	close(file);
+}
+
+static void sleep_for(const char *nanoseconds)
+{
+	unsigned long long all = strtoull(nanoseconds, NULL, 10);
+	struct timespec rest = { all / 1000000000, all % 1000000000 };
+	while (nanosleep(&rest, &rest) != 0)
+		;
+}
+
+/* The kernel watches the tasks for a while. */
+static void watch(const pid_t *pids, char **words)
+{
+	char bytes[4096];
+	ssize_t length;
+	sleep_for(words[1]);
+	profile(words[0]);
+	tell();
+	sleep_for(words[2]);
+	check(pids);
+	tell();
+	profile("0");
+	int file = open("/proc/profile", O_RDONLY);
+	while ((length = read(file, bytes, sizeof bytes)) > 0)
+		need(write(1, bytes, length) == length, "standard output");
+	need(length == 0, "/proc/profile");
+	_exit(0);
+}
+
 int main(int count, char **words)
 {
-	if (count != 6)
+	if (count != 9)
 		return FAILED;
 	name = words[1];
 	threads = strcmp(words[2], "threads") == 0;
@@ -159,6 +196,8 @@ int main(int count, char **words)
 			usleep(1000);
 		}
 	need(write(gate[1], "", 1) == 1, "gate");
+	if (strcmp(words[6], "0") != 0)
+		watch(pids, words + 6);
 	for (;;) {
 		check(pids);
 		tell();

@@ -1,9 +1,11 @@
 //! Where the tasks' time goes, on each kind of system.
 //!
-//! Each file makes a [`Profile`] of a run: `os` and `hosted` by watching a second run
+//! Each file makes a [`Profile`] of a run: `os`, `hosted` and `kernel` by watching a second run
 //! of the plan that was measured unwatched, [`simulated`] from the machine's own accounts.
 
 mod hosted;
+mod kernel;
+mod names;
 mod os;
 mod own;
 pub mod simulated;
@@ -36,9 +38,7 @@ impl Subject<'_> {
         match self.system {
             System::Os(_) => os::profile(self),
             System::Hosted(_) => hosted::profile(self),
-            System::Kernel(_) => Err(Failure::Unavailable(
-                "profile does not see into a guest; say --on os, hosted or sim".into(),
-            )),
+            System::Kernel(target) => kernel::profile(self, target),
             System::Sim(target) => {
                 simulated::of(target, &self.plan, self.schedule.duration).map(Some)
             }

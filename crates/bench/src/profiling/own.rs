@@ -28,11 +28,12 @@ pub fn waits(rows: &[Row], workload: &str) -> Stacks {
     stacks
 }
 
-/// Where a row's lock is taken, from the crate on.
+/// Where a row's lock is taken.
 fn place(row: &Row) -> String {
-    let file = row
-        .file
-        .rsplit_once("crates/")
-        .map_or(row.file, |(_, file)| file);
-    format!("{file}:{}", row.line)
+    format!("{}:{}", from_crate(row.file), row.line)
+}
+
+/// A path of this repository's from the crate on.
+pub fn from_crate(path: &str) -> &str {
+    path.rsplit_once("crates/").map_or(path, |(_, path)| path)
 }

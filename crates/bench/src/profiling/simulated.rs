@@ -1,6 +1,6 @@
 //! On a simulated machine: its accounts, the lock profile, and samples in virtual time.
 
-use super::own;
+use super::{names, own};
 use crate::harness::{Failure, Plan};
 use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated, partial};
 use profile::{Hidden, Kind, Lock, Profile, Stacks};
@@ -111,35 +111,12 @@ fn functions(address: usize) -> Vec<String> {
     names
 }
 
-/// `vm::space::unmap::remove` for a function `remove` in crates/vm/src/space/unmap.rs;
-/// none for functions that are not simulated.
+/// A function's path; none for functions that are not simulated.
 fn qualified(name: &SiteName) -> Option<String> {
     const SIMULATED: [&str; 4] = ["workloads", "vm", "sync", "baselines"];
-    let (_, place) = name.place.rsplit_once("crates/")?;
-    let (file, _) = place.rsplit_once(".rs")?;
-    let (package, file) = file.split_once("/src/")?;
-    let modules = file
-        .split('/')
-        .filter(|part| !["lib", "mod"].contains(part));
-    let path: Vec<&str> = std::iter::once(package).chain(modules).collect();
-    let plain = without_types(&name.function);
-    let function = plain.rsplit("::").next().unwrap_or_default();
-    let known = SIMULATED.contains(&package) && !function.is_empty();
-    known.then(|| format!("{}::{function}", path.join("::")))
-}
-
-/// A path without the parts in angle brackets: the types a function is made for
-/// are clear from its callers.
-fn without_types(path: &str) -> String {
-    let mut depth = 0;
-    let outside = |&letter: &char| {
-        depth += i32::from(letter == '<');
-        let outside = depth == 0;
-        depth -= i32::from(letter == '>');
-        outside
-    };
-    // The arrow of a function type closes nothing.
-    path.replace("->", "").chars().filter(outside).collect()
+    let (package, path) = names::qualified(&name.function, &name.place)?;
+    let is_ours = name.place.contains("crates/");
+    (is_ours && SIMULATED.contains(&package)).then_some(path)
 }
 
 #[cfg(test)]

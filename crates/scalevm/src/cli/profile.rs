@@ -15,7 +15,8 @@ The workload runs twice: unwatched, for its rate, and watched. On os, busy cycle
 and the kernel's lock tracepoints recorded on all CPUs, which needs root (or \
 CAP_PERFMON); without it, the profile shows what it can see, and says that the rest is unknown. Kernel writers \
 that spin before the tracepoints see them wait are counted from the samples, in a column of \
-their own. On hosted and sim our own lock profile, and the simulator's accounts, say the same.
+their own. On hosted and sim our own lock profile, and the simulator's accounts, say the same; on kernel the guest's kernel \
+samples itself.
 
 --diff compares two profiles instead: what costs more is red, what costs less is blue.";
 

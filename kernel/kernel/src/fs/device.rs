@@ -1,6 +1,7 @@
 //! Devices.
 
 use crate::abi::Errno;
+use crate::profile;
 use crate::program::random_word;
 use crate::system::system;
 
@@ -19,6 +20,8 @@ pub enum Device {
     Full,
     /// Numbers that programs cannot easily guess.
     Random,
+    /// Starts and stops the profile.
+    Profile,
 }
 
 impl Device {
@@ -44,13 +47,15 @@ impl Device {
             Device::Zero => (1, 5),
             Device::Full => (1, 7),
             Device::Random => (1, 9),
+            // A misc device.
+            Device::Profile => (10, 255),
         }
     }
 
     /// Reads the available bytes; waits for some if it `waits`.
     pub fn read(self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
         match self {
-            Device::Null => return Ok(0),
+            Device::Null | Device::Profile => return Ok(0),
             Device::Random => {
                 for part in to.chunks_mut(8) {
                     part.copy_from_slice(&random_word().to_le_bytes()[..part.len()]);
@@ -66,6 +71,7 @@ impl Device {
     pub fn write(self, from: &[u8]) -> Result<usize, Errno> {
         match self {
             Device::Full => Err(Errno::NOSPC),
+            Device::Profile => profile::control(from),
             Device::Console | Device::Terminal => system().terminal.write(from),
             Device::Null | Device::Zero | Device::Random => Ok(from.len()),
         }

@@ -6,7 +6,7 @@ use crate::system::{Lock, system};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ipc::Kernel;
 use linux_raw_sys::general::{CLD_CONTINUED, CLD_EXITED, CLD_KILLED, CLD_STOPPED};
 
@@ -56,6 +56,7 @@ impl Status {
 
 /// A process's place in the family.
 pub struct Family {
+    /// Locked before that parent's `children`. While it is, the process is in these, or has gone.
     parent: Lock<Weak<Process>>,
     /// The parent's number; 0 without one. Written with `parent`, read alone: relaxed.
     parent_number: AtomicU32,
@@ -64,6 +65,8 @@ pub struct Family {
     pub used: Lock<Used>,
     /// The signal to the parent when the process ends; 0 for none.
     exit_signal: AtomicU32,
+    /// Whether the process has ended, and its parent may ask how. Set under the lock of `parent`.
+    has_ended: AtomicBool,
     /// How often something happened to children, wrapping; the parent sleeps at its address.
     changes: AtomicU32,
 }
@@ -119,6 +122,7 @@ impl Family {
             children: Lock::new(Vec::new()),
             used: Lock::new(Default::default()),
             exit_signal: AtomicU32::new(exit_signal),
+            has_ended: AtomicBool::new(false),
             changes: AtomicU32::new(0),
         }
     }
@@ -138,15 +142,14 @@ impl Family {
         self.parent_number.load(Ordering::Relaxed)
     }
 
-    fn set_parent(&self, parent: &Arc<Process>) {
-        let mut place = self.parent.lock();
-        *place = Arc::downgrade(parent);
-        self.parent_number.store(parent.pid, Ordering::Relaxed);
-    }
-
     /// Adds a child.
     pub fn add(&self, child: Arc<Process>) {
         self.children.lock().push(child);
+    }
+
+    /// One of the children.
+    fn some_child(&self) -> Option<Arc<Process>> {
+        self.children.lock().last().cloned()
     }
 
     /// The child with a number.
@@ -184,9 +187,9 @@ impl Family {
         if !children.iter().any(meant) {
             return Err(Errno::CHILD);
         }
-        // Acquire: pairs with the release in `Thread::finish`.
+        // Acquire: pairs with the release in `report_end`.
         let has_ended = |child: &Arc<Process>| {
-            wanted.ends && meant(child) && child.has_finished.load(Ordering::Acquire)
+            wanted.ends && meant(child) && child.family.has_ended.load(Ordering::Acquire)
         };
         if let Some(at) = children.iter().position(has_ended) {
             if wanted.stays {
@@ -251,37 +254,13 @@ impl Process {
     /// The process has ended: its children get the first process for a parent, and its parent is
     /// told.
     pub(super) fn leave_family(&self) {
+        self.leave_children();
         let (group, session) = (self.job.group(), self.job.session());
-        let orphans = core::mem::take(&mut *self.family.children.lock());
-        if let Some(first) = system().processes.get(1) {
-            for orphan in orphans {
-                orphan.family.set_parent(&first);
-                let signal = orphan.death_signal.load(Ordering::Relaxed);
-                if let Ok(signal) = Signal::new(signal as usize) {
-                    orphan.notify(signal);
-                }
-                let (theirs, in_session) = (orphan.job.group(), orphan.job.session());
-                first.family.add(orphan);
-                // Of a group in another session this process was no shell.
-                if theirs != group && in_session == session {
-                    job::orphan(theirs, session);
-                }
-            }
-            first.family.tell(&first, None);
-        }
-        let Some(parent) = self.family.parent() else {
+        let Some(parent) = self.report_end() else {
             return;
         };
         if parent.job.group() != group && parent.job.session() == session {
             job::orphan(group, session);
-        }
-        if parent.handlers.lock().ignores_ends() {
-            parent
-                .family
-                .children
-                .lock()
-                .retain(|it| it.pid != self.pid);
-            system().processes.remove(self.pid);
         }
         let (code, status) = self.ending().unwrap_or(Status::exited(0)).parts();
         let signal = Signal::new(self.family.exit_signal() as usize);
@@ -290,6 +269,67 @@ impl Process {
             ..Info::child(code, self, status)
         });
         parent.family.tell(&parent, info);
+    }
+
+    fn leave_children(&self) {
+        let Some(first) = self
+            .family
+            .some_child()
+            .and_then(|_| system().processes.get(1))
+        else {
+            return;
+        };
+        let (group, session) = (self.job.group(), self.job.session());
+        while let Some(orphan) = self.family.some_child() {
+            if !orphan.move_to(&first, self) {
+                continue;
+            }
+            let signal = orphan.death_signal.load(Ordering::Relaxed);
+            if let Ok(signal) = Signal::new(signal as usize) {
+                orphan.notify(signal);
+            }
+            let (theirs, in_session) = (orphan.job.group(), orphan.job.session());
+            // Of a group in another session this process was no shell.
+            if theirs != group && in_session == session {
+                job::orphan(theirs, session);
+            }
+        }
+        // Those that ended meanwhile have told this process.
+        first.family.tell(&first, None);
+    }
+
+    /// Makes the process a child of `first` and not of `parent`; returns whether it was one.
+    fn move_to(self: &Arc<Self>, first: &Arc<Process>, parent: &Process) -> bool {
+        let mut place = self.family.parent.lock();
+        let mut children = parent.family.children.lock();
+        let Some(at) = children.iter().rposition(|it| it.pid == self.pid) else {
+            return false;
+        };
+        children.swap_remove(at);
+        drop(children);
+        *place = Arc::downgrade(first);
+        let number = &self.family.parent_number;
+        number.store(first.pid, Ordering::Relaxed);
+        first.family.add(self.clone());
+        true
+    }
+
+    /// The parent may ask from now on how the process has ended; if it does not care, it has lost
+    /// the child at once, and no wait ever sees that it has ended. Returns the parent.
+    fn report_end(&self) -> Option<Arc<Process>> {
+        let place = self.family.parent.lock();
+        let parent = place.upgrade()?;
+        let is_usual = self.family.exit_signal() == Signal::CHILD.number();
+        if is_usual && parent.handlers.lock().ignores_ends() {
+            let mut children = parent.family.children.lock();
+            children.retain(|it| it.pid != self.pid);
+            drop(children);
+            system().processes.remove(self.pid);
+        } else {
+            // Release: pairs with the acquire in `Family::find`.
+            self.family.has_ended.store(true, Ordering::Release);
+        }
+        Some(parent)
     }
 
     /// A new program runs: the parent hears of its end as usual.

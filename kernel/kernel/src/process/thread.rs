@@ -402,7 +402,7 @@ impl Thread {
             .numbered()
             .for_each(|(_, file)| file.closed_by(process.pid));
         drop(files);
-        // Release: pairs with the acquire in `Family::take_ended`.
+        // Release: pairs with the acquire in `job::group`.
         process.has_finished.store(true, Ordering::Release);
         process.leave_terminal();
         process.leave_family();

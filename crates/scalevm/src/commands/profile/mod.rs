@@ -25,8 +25,14 @@ pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
 fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let common = &args.common;
     let on = super::on(common, args.vm.is_some())?;
-    if on == On::Sim {
-        one_window(args)?;
+    match on {
+        On::Sim => one_window(args)?,
+        On::Kernel if args.ring.is_some() => {
+            return Err(Failure::Unavailable(
+                "--ring is about this computer's kernel, which does not see into a guest".into(),
+            ));
+        }
+        _ => {}
     }
     let mut system = super::system(on, args.vm, common)?;
     super::prepare()?;

@@ -10,12 +10,13 @@ pub use memory::amounts;
 use super::{Device, Directory, Inode, Kind, Name, made};
 use crate::abi::Errno;
 use crate::process::Process;
+use crate::profile;
 use crate::system::system;
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
 
 /// The contents of `/dev`.
-const DEVICES: [(&str, Device); 7] = [
+const DEVICES: [(&str, Device); 8] = [
     ("console", Device::Console),
     ("tty", Device::Terminal),
     ("null", Device::Null),
@@ -23,6 +24,7 @@ const DEVICES: [(&str, Device); 7] = [
     ("full", Device::Full),
     ("random", Device::Random),
     ("urandom", Device::Random),
+    ("profile", Device::Profile),
 ];
 
 /// The links beside them: the caller's open files.
@@ -89,6 +91,7 @@ fn proc(root: &Arc<Inode>) -> Arc<Inode> {
             ("uptime", made::text(machine::uptime)),
             ("version", made::text(machine::version)),
             ("filesystems", made::text(machine::filesystems)),
+            ("profile", made::text(profile::text)),
             ("mounts", made::link(|| Ok(b"self/mounts".to_vec()))),
             ("sys", sys::settings(proc.clone())),
         ]);

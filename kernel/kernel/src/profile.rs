@@ -1,0 +1,164 @@
+//! Where the CPUs' time goes: samples of their work, and the profile of the VM's locks.
+//!
+//! A program starts it by writing a number of samples a second to `/dev/profile`, and stops it by writing 0.
+//! `/proc/profile` has a line for each stack that was seen, `sample NANOSECONDS ADDRESS …` from the innermost
+//! address on; for each lock that was waited for, `lock ACQUISITIONS WAITS NANOSECONDS LONGEST PLACE CLASS`, if the
+//! kernel is built with the feature `lock-profile`; and `lost SAMPLES` if there was no room for some. The thread
+//! that has started it is left out.
+
+use crate::abi::Errno;
+use crate::process::{ThreadRef, with_current};
+use crate::system::system;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU32, Ordering};
+use lock_api::Mutex;
+use machine::{Tasks, Topology};
+use metal::sample::{self, Sample};
+use metal::{MOST_CPUS, Metal};
+use sync::spin::TestAndSet;
+use sync::watch::profile::{self as locks, Row};
+
+/// Words for the samples of a CPU: those of some 20 seconds at the usual frequency.
+const WORDS: usize = 512 << 10;
+/// The most samples a second.
+const MOST: u64 = 20_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// The samples of a CPU: the number of addresses, nanoseconds, and the addresses.
+struct Seen {
+    words: Vec<usize>,
+    lost: u64,
+}
+
+/// By CPU. A sample that finds the lock taken is lost.
+static SEEN: [Mutex<TestAndSet<Metal>, Seen>; MOST_CPUS] = [const {
+    Mutex::new(Seen {
+        words: Vec::new(),
+        lost: 0,
+    })
+}; _];
+/// The number of the thread that has started the profile; a number of its own: relaxed.
+static LEFT_OUT: AtomicU32 = AtomicU32::new(0);
+
+/// Starts or stops the profile, as `words` says.
+pub fn control(words: &[u8]) -> Result<usize, Errno> {
+    let text = str::from_utf8(words).map_err(|_| Errno::INVAL)?;
+    let frequency: u64 = text.trim().parse().map_err(|_| Errno::INVAL)?;
+    let _alone = system().profile.lock();
+    match frequency {
+        0 => stop(),
+        1..=MOST => start(SECOND / frequency)?,
+        _ => return Err(Errno::INVAL),
+    }
+    Ok(words.len())
+}
+
+fn start(period: u64) -> Result<(), Errno> {
+    stop();
+    let cpus = Metal.cpus().len();
+    for seen in &SEEN[..cpus] {
+        let mut words = Vec::new();
+        words.try_reserve_exact(WORDS).map_err(|_| Errno::NOMEM)?;
+        *seen.lock() = Seen { words, lost: 0 };
+    }
+    let tables = locks::of(Metal::anchor());
+    tables.reset();
+    tables.start(cpus).map_err(|_| Errno::NOMEM)?;
+    LEFT_OUT.store(caller(), Ordering::Relaxed);
+    // SAFETY: under the lock, and always with this function.
+    unsafe { sample::begin(period, take) };
+    Ok(())
+}
+
+fn stop() {
+    sample::end();
+    locks::of(Metal::anchor()).stop();
+}
+
+/// The number of the thread that the CPU runs; 0 for a task of the kernel's own.
+fn caller() -> u32 {
+    with_current(|thread| thread.map_or(0, ThreadRef::tid))
+}
+
+/// Runs in the handler of an interrupt.
+fn take(sample: &Sample) {
+    if caller() == LEFT_OUT.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Some(mut seen) = SEEN[sample.cpu].try_lock() {
+        seen.add(sample);
+    }
+}
+
+impl Seen {
+    fn add(&mut self, sample: &Sample) {
+        let before = self.words.len();
+        let head = [0, sample.elapsed as usize, sample.at];
+        for word in head.into_iter().chain(sample.callers()) {
+            // The handler takes no memory.
+            if self.words.len() == self.words.capacity() {
+                self.words.truncate(before);
+                self.lost += 1;
+                return;
+            }
+            self.words.push(word);
+        }
+        self.words[before] = self.words.len() - before - 2;
+    }
+
+    /// Adds up the nanoseconds of each stack.
+    fn sum<'a>(&'a self, stacks: &mut BTreeMap<&'a [usize], usize>) {
+        let mut rest = &self.words[..];
+        while let [count, nanoseconds, after @ ..] = rest {
+            let (stack, after) = after.split_at(*count);
+            *stacks.entry(stack).or_default() += nanoseconds;
+            rest = after;
+        }
+    }
+}
+
+/// The profile so far, as text.
+pub fn text() -> Result<String, Errno> {
+    let _alone = system().profile.lock();
+    let mut text = String::new();
+    for seen in &SEEN[..Metal.cpus().len()] {
+        let seen = seen.lock();
+        let mut stacks = BTreeMap::new();
+        seen.sum(&mut stacks);
+        for (stack, nanoseconds) in stacks {
+            write!(text, "sample {nanoseconds}").map_err(|_| Errno::NOMEM)?;
+            for address in stack {
+                write!(text, " {address:x}").map_err(|_| Errno::NOMEM)?;
+            }
+            text.push('\n');
+        }
+        if seen.lost > 0 {
+            writeln!(text, "lost {}", seen.lost).map_err(|_| Errno::NOMEM)?;
+        }
+    }
+    let rows = locks::of(Metal::anchor()).report();
+    let mut waited = rows.iter().filter(|row| row.contended > 0);
+    waited.try_for_each(|row| lock(&mut text, row))?;
+    Ok(text)
+}
+
+fn lock(text: &mut String, row: &Row) -> Result<(), Errno> {
+    let Row {
+        acquisitions,
+        contended,
+        wait,
+        max_wait,
+        file,
+        line,
+        class,
+        ..
+    } = row;
+    writeln!(
+        text,
+        "lock {acquisitions} {contended} {wait} {max_wait} {file}:{line} {class}"
+    )
+    .map_err(|_| Errno::NOMEM)
+}

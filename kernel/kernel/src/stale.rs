@@ -1,0 +1,188 @@
+//! The command-line word `alan-cox`: Alan Cox's example (case study 000) on two CPUs. When `remove_all` returns no CPU
+//! can write the page any more, even if another had taken the mapping away and not flushed yet.
+//!
+//! One CPU unmaps a page. The other has it in its TLB, removes all mappings of the page, and writes it then. With
+//! `plant=late-flush` the first often is between the two steps at that moment.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use baselines::freebsd::{Di, EpochDi, LocklessDi};
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use lock_api::Mutex;
+use machine::{CpuRange, Cpus, Execute, Frame, Job, Mmu, PAGE_SIZE, VaRange};
+use metal::Metal;
+use metal::report::{end, report};
+use sync::spin::TestAndSet;
+use vm::invalidation::Snapshots;
+use vm::policy::{Invalidation, NoQueues, NoRegions, PerSlot, PvBytes, PvInTables};
+use vm::{Best, Error, Hold, Policies, Prot, Space, Vm};
+
+/// How often the example is played with each design.
+const ROUNDS: usize = 200;
+/// How often it is played until a planted flaw shows.
+const MOST_PLAYS: usize = 50;
+/// The page's place.
+const AT: VaRange = VaRange {
+    start: 1 << 30,
+    end: (1 << 30) + PAGE_SIZE,
+};
+
+/// Plays the example with the designs of delayed invalidation, and ends the machine: with 1 if a CPU could write the
+/// page. If they are `hasty`, they do not wait for those who unmap.
+pub fn run(machine: Metal, hasty: bool) -> ! {
+    let play: [fn(Metal) -> usize; 4] = match hasty {
+        false => [
+            play::<Di<_>>,
+            play::<LocklessDi<_>>,
+            play::<EpochDi<_>>,
+            play::<Snapshots<_>>,
+        ],
+        true => [
+            play::<Hasty<Di<_>>>,
+            play::<Hasty<LocklessDi<_>>>,
+            play::<Hasty<EpochDi<_>>>,
+            play::<Hasty<Snapshots<_>>>,
+        ],
+    };
+    // Emulated CPUs may be far from running side by side: what is to be seen may take several plays.
+    let plays = if hasty { MOST_PLAYS } else { 1 };
+    let stale = play.map(|play| {
+        let mut counts = (0..plays).map(|_| play(machine));
+        counts.find(|&count| count > 0).unwrap_or(0)
+    });
+    let code = match stale.iter().filter(|&&count| count > 0).count() {
+        0 => 0,
+        all if all == stale.len() => 1,
+        _ => 2,
+    };
+    report(format_args!("stale writes with each design: {stale:?}"));
+    report(format_args!("exit {code}"));
+    end(0)
+}
+
+/// The policies of `vm`, but for the invalidation.
+struct With<I>(PhantomData<I>);
+
+impl<I: Invalidation<Metal>> Policies<Metal> for With<I> {
+    type Invalidation = I;
+    type Swap = <Best as Policies<Metal>>::Swap;
+    type Locking = PerSlot;
+    type Regions = NoRegions;
+    type Queues = NoQueues;
+    type PvLocks = PvBytes;
+    type PvChunks = PvInTables;
+}
+
+/// The subjects of the example, and the rounds in which the page is mapped, and unmapped.
+struct World<I: Invalidation<Metal>> {
+    machine: Metal,
+    vm: Arc<Vm<Metal, With<I>>>,
+    space: Space<Metal, With<I>>,
+    page: Hold<Metal, With<I>>,
+    mapped: AtomicUsize,
+    unmapped: AtomicUsize,
+}
+
+/// How often a write succeeded that should not.
+fn play<I: Invalidation<Metal>>(machine: Metal) -> usize {
+    // A job makes the world, since no CPU has a name before.
+    let world = Arc::new(Mutex::<TestAndSet<Metal>, Option<Arc<World<I>>>>::new(None));
+    let stale = Arc::new(AtomicUsize::new(0));
+    let (first, second, count) = (world.clone(), world, stale.clone());
+    let unmap = move || {
+        let world = Arc::new(World::<I>::new(machine));
+        *first.lock() = Some(world.clone());
+        world.unmap();
+    };
+    let write = move || {
+        Metal::spin_until(|| second.lock().is_some());
+        if let Some(world) = second.lock().take() {
+            count.store(world.write(), Ordering::Relaxed);
+        }
+    };
+    machine.execute(Vec::from([Box::new(unmap) as Job, Box::new(write)]));
+    stale.load(Ordering::Relaxed)
+}
+
+impl<I: Invalidation<Metal>> World<I> {
+    fn new(machine: Metal) -> Self {
+        let vm = Vm::new(machine).expect("memory for the VM");
+        World {
+            machine,
+            space: Space::new(&vm).expect("a space"),
+            page: vm.new_page().expect("a page"),
+            vm,
+            mapped: AtomicUsize::new(0),
+            unmapped: AtomicUsize::new(0),
+        }
+    }
+
+    fn unmap(&self) {
+        for round in 1..=ROUNDS {
+            // Acquire and release: the CPUs take turns.
+            Metal::spin_until(|| self.mapped.load(Ordering::Acquire) == round);
+            self.space.unmap(AT).expect("mapped");
+            self.unmapped.store(round, Ordering::Release);
+        }
+    }
+
+    /// How often a write succeeded that should not.
+    fn write(&self) -> usize {
+        let mut stale = 0;
+        self.space.activate();
+        for round in 1..=ROUNDS {
+            self.space.map_fixed(AT, Prot::READ_WRITE).expect("room");
+            let entered = self
+                .space
+                .pmap()
+                .enter(AT.start, self.page.frame(), Prot::READ_WRITE);
+            assert_eq!(entered, Ok(true));
+            self.machine.store(AT.start, 1).expect("mapped");
+            self.mapped.store(round, Ordering::Release);
+            // At some moment of the unmapping.
+            Metal::delay(round as u32 * 8);
+            self.vm.remove_all(&self.page);
+            stale += usize::from(self.machine.store(AT.start, 2).is_ok());
+            Metal::spin_until(|| self.unmapped.load(Ordering::Acquire) == round);
+        }
+        self.machine.deactivate();
+        stale
+    }
+}
+
+/// A design that does not wait.
+struct Hasty<I>(I);
+
+// SAFETY: none; it breaks the promise, and the example shows that.
+unsafe impl<I: Invalidation<Metal>> Invalidation<Metal> for Hasty<I> {
+    type Block<'a> = I::Block<'a>;
+    type Enter<'a> = I::Enter<'a>;
+    type Reverse<'a> = I::Reverse<'a>;
+    type Page = I::Page;
+    type Config = I::Config;
+
+    fn new(config: &I::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        I::new(config, cpus, frames).map(Hasty)
+    }
+    fn new_page() -> I::Page {
+        I::new_page()
+    }
+    fn may_sleep(&self) -> bool {
+        self.0.may_sleep()
+    }
+    fn begin(&self) -> I::Block<'_> {
+        self.0.begin()
+    }
+    fn note(&self, block: &I::Block<'_>, frame: Frame, page: &I::Page) {
+        self.0.note(block, frame, page);
+    }
+    fn enter(&self) -> I::Enter<'_> {
+        self.0.enter()
+    }
+    fn reverse(&self) -> I::Reverse<'_> {
+        self.0.reverse()
+    }
+    fn wait(&self, _: &I::Reverse<'_>, _: Frame, _: &I::Page) {}
+}
