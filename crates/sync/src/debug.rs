@@ -9,7 +9,7 @@ use crate::rwlock::{
     RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, SpinParkRw, WriteGuard,
 };
 use crate::sleepq::{GlobalQueue, Hashed};
-use crate::spin::{Clh, ClhHeld, K42, Mcs, McsHeld, McsNode, TestAndSet, TicketLock};
+use crate::spin::{Clh, ClhHeld, K42, Mcs, McsHeld, McsNode, Queued, TestAndSet, TicketLock};
 use crate::turnstile::{Chain, Turnstiles};
 use crate::watch::profile::{Tables, Ticket};
 use crate::watch::{Both, Held, Watched};
@@ -38,6 +38,7 @@ opaque_debug! {
     [M: Machine, const SPINS: u32] Obm<M, SPINS>;
     [] Options;
     [T, C] PerCpu<T, C>;
+    [M: Machine, const KEEP: u32] Queued<M, KEEP>;
     [M: Machine, R: RawLock<M>] RawGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>] RawReadGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>] RawWriteGuard<'_, M, R>;
