@@ -27,11 +27,17 @@ impl fmt::Display for Frame {
 /// return to, so the call stands before each.
 pub(crate) fn frames(kernel: &Path, addresses: &[u64]) -> Vec<Frame> {
     let calls: Vec<u64> = addresses.iter().map(|one| one.saturating_sub(1)).collect();
-    functions(kernel, &calls).into_iter().flatten().collect()
+    let named = named(kernel, &calls, addresses);
+    named.into_iter().flatten().collect()
 }
 
 /// The functions at each of `addresses` of a program or kernel, inlined ones before those that contain them.
 pub fn functions(file: &Path, addresses: &[u64]) -> Vec<Vec<Frame>> {
+    named(file, addresses, addresses)
+}
+
+/// The functions at each of `addresses`; one without a name goes by the address in `shown`.
+fn named(file: &Path, addresses: &[u64], shown: &[u64]) -> Vec<Vec<Frame>> {
     let symbolizer = Symbolizer::new();
     let source = Source::Elf(Elf::new(file));
     let found = symbolizer.symbolize(&source, Input::VirtOffset(addresses));
@@ -40,7 +46,7 @@ pub fn functions(file: &Path, addresses: &[u64]) -> Vec<Vec<Frame>> {
         name: format!("{address:#x}"),
         line: None,
     };
-    let all = addresses.iter().enumerate();
+    let all = shown.iter().enumerate();
     all.map(|(index, address)| known(found.get(index)).unwrap_or_else(|| vec![nameless(address)]))
         .collect()
 }
