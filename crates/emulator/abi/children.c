@@ -30,8 +30,48 @@ static int waits(void)
 	return 0;
 }
 
+static volatile int heard, found;
+
+static void hear(int signal UNUSED)
+{
+	heard++;
+}
+
+static void find(int signal UNUSED)
+{
+	heard++;
+	found += waitpid(-1, NULL, WNOHANG) > 0;
+}
+
+/* The end of a child and its signal come at once: a wait that reports the end returns after the signal's handler, and the
+ * handler finds that the child has ended. */
+static void ends_with_a_signal(void)
+{
+	enum { CHILDREN = 500 };
+	int late = 0;
+	signal(SIGCHLD, hear);
+	for (int i = 1; i <= CHILDREN; i++) {
+		pid_t child = spawn(five);
+		int options = i % 2 ? WNOHANG : 0;
+		while (waitpid(child, NULL, options) != child)
+			;
+		late += heard != i;
+	}
+	say("signals after the wait: %d", late);
+	signal(SIGCHLD, find);
+	heard = 0;
+	for (int i = 1; i <= CHILDREN; i++) {
+		spawn(five);
+		while (heard != i)
+			;
+	}
+	say("children that the handler missed: %d", CHILDREN - found);
+	signal(SIGCHLD, SIG_DFL);
+}
+
 int main(void)
 {
+	ends_with_a_signal();
 	siginfo_t info = { 0 };
 	tell("no child", waitid(P_ALL, 0, &info, WEXITED));
 	pid_t child = spawn(five);

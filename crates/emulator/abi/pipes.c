@@ -58,6 +58,17 @@ static void capacity(void)
 	look("less full", ends[1], POLLOUT, 0);
 }
 
+/* A limit that is not needed leaves nothing behind: there are more than would fit into memory for as long as they last. */
+static void limits(void)
+{
+	enum { CALLS = 20000 };
+	int ready = 0;
+	struct pollfd one = { ends[0], POLLIN, 0 };
+	for (int i = 0; i < CALLS; i++)
+		ready += poll(&one, 1, 600000) == 1;
+	say("ready at once: %d", ready);
+}
+
 int main(void)
 {
 	char text[16] = { 0 };
@@ -67,6 +78,7 @@ int main(void)
 	look("to write", ends[1], POLLOUT, 0);
 	say("write: %zd", write(ends[1], "hello", 5));
 	look("something", ends[0], POLLIN, -1);
+	limits();
 	say("part: %zd <%s>", read(ends[0], text, 2), text);
 	say("rest: %zd <%s>", read(ends[0], text, sizeof text), text);
 	pid_t child = spawn(echo);

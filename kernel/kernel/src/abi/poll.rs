@@ -85,13 +85,21 @@ fn wait(
     let files = wanted.iter().filter_map(|(file, _)| file.as_ref());
     let pipes: Vec<_> = files.filter_map(|file| file.pollable()).collect();
     let until = thread.until.unwrap_or(until);
+    let is_over = |found: &[u32]| found.iter().any(|&events| events != 0) || Metal::now() >= until;
+    // Most calls find something, or are not to wait: they need no task that would end the wait.
+    let found = look();
+    if is_over(&found) {
+        return Ok(found);
+    }
     thread.wait_until(until, || {
         loop {
+            // Before the time is read: the time that is over disturbs the thread, too.
+            let is_disturbed = thread.is_disturbed();
             let found = look();
-            if found.iter().any(|&events| events != 0) || Metal::now() >= until {
+            if is_over(&found) {
                 return Ok(found);
             }
-            if thread.is_disturbed() {
+            if is_disturbed {
                 return Err(Errno::INTR);
             }
             let waits = || !thread.is_disturbed();

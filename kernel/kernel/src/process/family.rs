@@ -262,13 +262,7 @@ impl Process {
         if parent.job.group() != group && parent.job.session() == session {
             job::orphan(group, session);
         }
-        let (code, status) = self.ending().unwrap_or(Status::exited(0)).parts();
-        let signal = Signal::new(self.family.exit_signal() as usize);
-        let info = signal.ok().map(|signal| Info {
-            signal,
-            ..Info::child(code, self, status)
-        });
-        parent.family.tell(&parent, info);
+        parent.family.tell(&parent, None);
     }
 
     fn leave_children(&self) {
@@ -314,22 +308,36 @@ impl Process {
         true
     }
 
-    /// The parent may ask from now on how the process has ended; if it does not care, it has lost
+    /// The parent may ask from now on how the process has ended, and gets its signal; if it does not care, it has lost
     /// the child at once, and no wait ever sees that it has ended. Returns the parent.
     fn report_end(&self) -> Option<Arc<Process>> {
         let place = self.family.parent.lock();
         let parent = place.upgrade()?;
+        // Held over both: a parent that has learned of the end has got the signal, not only later, when it may await
+        // another child's; and one that handles the signal learns of the end.
+        let mut children = parent.family.children.lock();
         let is_usual = self.family.exit_signal() == Signal::CHILD.number();
         if is_usual && parent.handlers.lock().ignores_ends() {
-            let mut children = parent.family.children.lock();
             children.retain(|it| it.pid != self.pid);
-            drop(children);
             system().processes.remove(self.pid);
         } else {
             // Release: pairs with the acquire in `Family::find`.
             self.family.has_ended.store(true, Ordering::Release);
         }
+        self.signal_end(&parent);
+        drop(children);
         Some(parent)
+    }
+
+    /// Sends the signal for its end.
+    fn signal_end(&self, parent: &Process) {
+        let Ok(signal) = Signal::new(self.family.exit_signal() as usize) else {
+            return;
+        };
+        let (code, status) = self.ending().unwrap_or(Status::exited(0)).parts();
+        let info = Info::child(code, self, status);
+        // One that is not queued always finds room.
+        let _ = parent.send(Info { signal, ..info });
     }
 
     /// A new program runs: the parent hears of its end as usual.
