@@ -250,6 +250,14 @@ pub const PAGES: &[Page] = &[
         &[(1, "The default VM differs from the list."), FAILED],
     ),
     page(
+        "scalevm-check-locks",
+        &[(
+            "Of two presets:",
+            "scalevm check locks --vm linux-3.0-fixes,scalevm",
+        )],
+        &[FAILED],
+    ),
+    page(
         "scalevm-check-fuzz",
         &[(
             "One seed, again:",
