@@ -139,8 +139,7 @@ impl Watch for Seen {
 /// A measurement as case study 000's: how many samples it shows, and how many of them cannot be.
 fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     let work = Work::processes("mmap1", probe.preset, probe.size);
-    let (mut target, plan) = work.on(machine, seed)?;
-    target.conditions.whole = true;
+    let (target, plan) = work.on(machine, seed)?;
     let schedule = Schedule {
         warmup: 1,
         samples: 5,

@@ -19,7 +19,7 @@ pub struct Window {
     pub counts: Vec<u64>,
     /// How long it lasted.
     pub span: Duration,
-    /// Whether each task did an iteration in it.
+    /// Whether it holds what ends iterations: each task did one, or an iteration is one operation.
     pub is_whole: bool,
 }
 
@@ -47,7 +47,7 @@ impl Run {
         let counts: Vec<u64> = differences(&self.counts(), &before);
         let round = self.round();
         Ok(Window {
-            is_whole: counts.iter().all(|&count| count >= round),
+            is_whole: round == 1 || counts.iter().all(|&count| count >= round),
             counts,
             span: Duration::from_nanos(span),
         })
