@@ -10,7 +10,7 @@
 //! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of something that
 //! no workload shows ([`Probe`]):
 //!
-//! ```ignore
+//! ```text
 //! const STOCK: Work = Work::processes("build", Preset::FreebsdLocklessDi, 32).jobs(2);
 //! const AFTER: Work = Work::processes("build", Preset::FreebsdObm, 32).jobs(2);
 //! const fn points(_: &Profile) -> Vec<Point> { vec![STOCK.into(), AFTER.into(), STOCK.watched().into()] }
@@ -19,7 +19,7 @@
 //! A row is the value of a quantity of the outcomes, seed by seed, on the machine and on each
 //! corner:
 //!
-//! ```ignore
+//! ```text
 //! let aim = Aim::Published { figure: 0.54, quote: "case study 002: 307.43 sys of 567.74", band: Band::LAYOUT };
 //! Row::new(lab, "sys, patched over stock", aim, |world| world.ratio_of(AFTER, STOCK, Outcome::sys))
 //! ```
