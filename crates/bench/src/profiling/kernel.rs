@@ -1,7 +1,8 @@
 //! On our kernel in a guest: its own samples, and its lock profile.
 
+use super::watched::unwatched;
 use super::{Subject, names, own};
-use crate::harness::{Failure, measure};
+use crate::harness::Failure;
 use crate::inside::{Line, Window};
 use crate::kernel::{Kernel, Watched};
 use emulator::{Frame, functions};
@@ -21,13 +22,9 @@ pub fn profile(subject: &Subject<'_>, target: &Kernel) -> Result<Option<Profile>
     let mut machine = (subject.machine)();
     let samples = schedule.total().unwrap_or(0) + 1;
     let mut progress = (subject.bars)(samples, "samples");
-    progress.point(&format!("{}, unwatched", plan.workload.name()));
-    let outcome = measure(target, plan, schedule, &mut progress)?;
-    let Some(unwatched) = outcome.average().filter(|_| !outcome.interrupted) else {
-        progress.finish();
+    let Some(unwatched) = unwatched(subject, &mut progress)? else {
         return Ok(None);
     };
-    progress.point(&format!("{}, watched", plan.workload.name()));
     let watched = target.watch(
         plan,
         Window {

@@ -1,7 +1,7 @@
 //! A run on this computer, unwatched and then watched.
 
 use super::Subject;
-use crate::harness::{Failure, Reading, Running, Sample, interrupt, measure};
+use crate::harness::{Failure, Progress, Reading, Running, Sample, interrupt, measure};
 use stats::environment::Environment;
 
 /// An observer of a run.
@@ -30,6 +30,23 @@ pub struct Runs<T> {
     pub seen: T,
 }
 
+/// Measures the plan with nothing watching: operations a second. The progress goes on with the watched run; it ends, and
+/// there is no rate, if the user interrupts.
+pub fn unwatched(
+    subject: &Subject<'_>,
+    progress: &mut Box<dyn Progress>,
+) -> Result<Option<f64>, Failure> {
+    let Subject { plan, schedule, .. } = subject;
+    progress.point(&format!("{}, unwatched", plan.workload.name()));
+    let outcome = measure(subject.system.target(), plan, schedule, progress)?;
+    let rate = outcome.average().filter(|_| !outcome.interrupted);
+    match rate {
+        Some(_) => progress.point(&format!("{}, watched", plan.workload.name())),
+        None => progress.finish(),
+    }
+    Ok(rate)
+}
+
 /// Measures the plan first and watches it then, both by the schedule: watching disturbs
 /// the run, and the rates say by how much. None if the user interrupts before there is
 /// something to see.
@@ -38,18 +55,13 @@ pub fn both<P: Probe>(
     probe: impl FnOnce(&dyn Running) -> Result<P, Failure>,
 ) -> Result<Option<Runs<P::Seen>>, Failure> {
     let Subject { plan, schedule, .. } = subject;
-    let target = subject.system.target();
     let mut machine = (subject.machine)();
     let samples = 2 * schedule.total().unwrap_or(0);
     let mut progress = (subject.bars)(samples, "samples");
-    progress.point(&format!("{}, unwatched", plan.workload.name()));
-    let outcome = measure(target, plan, schedule, &mut progress)?;
-    let Some(unwatched) = outcome.average().filter(|_| !outcome.interrupted) else {
-        progress.finish();
+    let Some(unwatched) = unwatched(subject, &mut progress)? else {
         return Ok(None);
     };
-    progress.point(&format!("{}, watched", plan.workload.name()));
-    let mut running = target.start(plan)?;
+    let mut running = subject.system.target().start(plan)?;
     let rest = |running: &mut dyn Running, samples: u32| -> Result<(), Failure> {
         for _ in 0..samples {
             running.advance(schedule.duration);
