@@ -87,6 +87,7 @@ fn first(both: &Both) -> Result<(), Error> {
     both.barrier.wait(); // the other CPU has used the page
     space.unmap(VaRange::sized(at, PAGE_SIZE))?; // returns when no CPU can use it any more
     both.barrier.wait();
+    both.barrier.wait(); // the other CPU has found it gone; its place may be taken
 
     let file = Arc::new(File::default());
     lock(&file.0).insert(0, Box::new([b'f'; PAGE_SIZE]));
@@ -114,6 +115,7 @@ fn second(both: &Both) {
     both.barrier.wait();
     both.barrier.wait();
     assert!(matches!(space.load(*at), Err(Error::Segv(_))));
+    both.barrier.wait();
 }
 
 type Pages = BTreeMap<u64, Box<[u8; PAGE_SIZE]>>;
