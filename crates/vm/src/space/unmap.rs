@@ -54,7 +54,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may be
     /// left that are not needed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn clear(&self, place: Place<'_, M, P>, range: VaRange) -> Result<bool, Error> {
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;

@@ -298,7 +298,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Updates the slot's byte if the slot became uniform.
-    #[inline]
+    #[inline(never)]
     fn settle(&mut self) {
         let place = self.place.range;
         match self.inside().extents.all() {
@@ -311,7 +311,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn become_uniform(&mut self, attributes: Option<Attributes<M, P>>) {
         let state = match attributes {
             Some(_) => State::Whole,
