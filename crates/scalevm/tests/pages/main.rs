@@ -19,6 +19,7 @@
 mod blocks;
 mod paths;
 mod render;
+mod scaling;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -11,9 +11,11 @@
 //! | `checks NUMBER` | its rows that are checks of the instrument |
 //! | `tally` | how many rows hold, of each class |
 //! | `scaling rate`, `scaling ratio` | of `scaling --json`: thousands a second, or times one task's |
+//! | `scaling bottleneck` | the same: what holds up each number of tasks |
 //! | `locks` | of `locks --on sim --json`: millions a second, and the part kept of the peak |
 //! | `planted` | bugs of `check races --planted … --json`, as a table |
 
+use super::scaling;
 use super::support::command::json;
 use serde_json::Value;
 
@@ -33,7 +35,7 @@ pub fn render(renderer: &str, stdout: &str) -> Result<String, String> {
         "scaling" => {
             let mut lines = json(stdout);
             lines.retain(|line| line["kind"] != "point");
-            block(&scaling(&lines, arguments))
+            block(&scaling::table(&lines, arguments))
         }
         "locks" => block(&locks(&json(stdout))),
         "planted" => block(&planted(&json(stdout))),
@@ -62,7 +64,7 @@ fn number(arguments: &str, lines: &[Value]) -> Result<String, String> {
 }
 
 /// `1,234`, `12.3`, `0.567`, `0`.
-fn plain(value: f64) -> String {
+pub(super) fn plain(value: f64) -> String {
     if value == value.trunc() {
         return thousands(value);
     }
@@ -200,46 +202,6 @@ fn tally(lines: &[Value]) -> String {
     said.join(", ")
 }
 
-/// A workload a row, a number of tasks a column.
-fn scaling(lines: &[Value], key: &str) -> String {
-    let mut counts: Vec<u64> = lines
-        .iter()
-        .filter_map(|line| line["tasks"].as_u64())
-        .collect();
-    counts.sort_unstable();
-    counts.dedup();
-    let mut rows: Vec<[&Value; 2]> = Vec::new();
-    for line in lines {
-        let row = [&line["workload"], &line["mode"]];
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-    }
-    // A campaign has one kind of task after the other.
-    let first = |workload| rows.iter().position(|row| row[0] == workload);
-    let mut rows: Vec<_> = rows.iter().map(|row| (first(row[0]), *row)).collect();
-    rows.sort_by_key(|(first, _)| *first);
-    let rows = rows.into_iter().map(|(_, row)| row);
-    let cell = |row: &[&Value; 2], tasks: u64| {
-        let is_it =
-            |line: &&Value| [&line["workload"], &line["mode"]] == *row && line["tasks"] == tasks;
-        let value = lines.iter().find(is_it).and_then(|line| line[key].as_f64());
-        match (value, key) {
-            (None, _) => "–".into(),
-            (Some(rate), "rate") => plain(rate / 1000.0),
-            (Some(ratio), _) => format!("{ratio:.1}"),
-        }
-    };
-    let rows = rows.map(|row| {
-        let names = row.map(|name| name.as_str().unwrap_or_default().to_owned());
-        let cells = counts.iter().map(|&tasks| cell(&row, tasks));
-        Vec::from_iter(names.into_iter().chain(cells))
-    });
-    let counts = counts.iter().map(u64::to_string);
-    let head = ["workload", "tasks"].map(str::to_owned).into_iter();
-    table(Vec::from_iter(head.chain(counts)), 2, rows)
-}
-
 /// A lock a row, a number of CPUs a column.
 fn locks(lines: &[Value]) -> String {
     let points = |lock: &Value| lock["contended"].as_array().cloned().unwrap_or_default();
@@ -262,7 +224,7 @@ fn locks(lines: &[Value]) -> String {
 }
 
 /// Markdown, with the columns from `first_number` on aligned to the right.
-fn table(
+pub(super) fn table(
     head: Vec<String>,
     first_number: usize,
     rows: impl Iterator<Item = Vec<String>>,
