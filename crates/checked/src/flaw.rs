@@ -42,7 +42,7 @@ impl Site {
         let operation = |line: &(usize, &str)| {
             let code = line.1.split("//").next().unwrap_or_default();
             let calls = [".load(", ".store(", ".swap(", ".publish(", "fetch_"];
-            let others = ["compare_exchange", "fence("];
+            let others = [".exchange(", ".subtract(", "compare_exchange", "fence("];
             calls.iter().chain(&others).any(|call| code.contains(call))
         };
         let at = text.find(comment).expect("counted above");

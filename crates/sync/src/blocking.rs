@@ -40,7 +40,7 @@ pub(crate) const WAKING: usize = 2;
 /// All bits that do not name the owner.
 const BITS: usize = CONTESTED | WAKING;
 
-/// The variable that holds a mutex's state.
+/// The variable that holds a mutex's state. Its callers are those that a checker sees.
 pub(crate) trait Word: Send + Sync {
     /// Whether an owner is the address of a task's words.
     const NAMES_TASK: bool;
@@ -70,14 +70,19 @@ macro_rules! word {
                 self.0.load(Ordering::Relaxed) as usize
             }
             #[inline(always)]
+            #[track_caller]
             fn exchange(&self, current: usize, new: usize, success: Ordering) -> Result<(), usize> {
                 let (current, new) = (current as $value, new as $value);
-                self.0
+                match self
+                    .0
                     .compare_exchange(current, new, success, Ordering::Relaxed)
-                    .map(drop)
-                    .map_err(|word| word as usize)
+                {
+                    Ok(_) => Ok(()),
+                    Err(word) => Err(word as usize),
+                }
             }
             #[inline(always)]
+            #[track_caller]
             fn subtract(&self, value: usize, order: Ordering) -> usize {
                 self.0.fetch_sub(value as $value, order) as usize
             }

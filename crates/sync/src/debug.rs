@@ -4,7 +4,7 @@ use crate::adaptive::{Adaptive, BackOff};
 use crate::counter::Limited;
 use crate::ecosystem::Acquisition;
 use crate::epoch::{Deferred, Domain, Options, Protocol, Section, Sleepable, SleepableSection};
-use crate::obm::Obm;
+use crate::obm::{Obm, RestrictedObm};
 use crate::rwlock::{
     RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, SpinParkRw, WriteGuard,
 };
@@ -43,6 +43,7 @@ opaque_debug! {
     [M: Machine, R: RawRw<M>] RawReadGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>] RawWriteGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>, T: Send] RwLock<M, R, T>;
+    [M: Machine, const SPINS: u32] RestrictedObm<M, SPINS>;
     [M: Machine, P: Protocol] Section<'_, M, P>;
     [M: Machine, P: Protocol] Sleepable<M, P>;
     [M: Machine, P: Protocol] SleepableSection<'_, M, P>;

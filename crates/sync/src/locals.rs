@@ -7,7 +7,8 @@
 //! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
 //! | 2 | how long the task has slept ([`crate::sleepq`]) |
 //! | 3 | the embedder's: where the task's address space is |
-//! | 4–60 | `watch::Order`: the locks the task holds |
+//! | 4–58 | `watch::Order`: the locks the task holds |
+//! | 60 | how often the task has passed over sleepers ([`crate::obm::RestrictedObm`]) |
 //! | 61 | the task's places in queues ([`crate::spin::Queued`]) |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
 
@@ -27,7 +28,9 @@ pub(crate) const HELD_DEPTH: usize = 4;
 /// The first word of the held locks, two a lock.
 pub(crate) const HELD_FIRST: usize = 5;
 /// How many held locks fit.
-pub(crate) const HELD_MAX: usize = 28;
+pub(crate) const HELD_MAX: usize = 27;
+/// Releases that left tasks asleep, up to the one that wakes one.
+pub(crate) const PASSES: usize = 60;
 /// The task's places in queues.
 pub(crate) const QUEUE_PLACES: usize = 61;
 /// Rounds of spinning, wrapping.
@@ -35,7 +38,7 @@ pub(crate) const SPINS: usize = 62;
 /// Sleeps, wrapping.
 pub(crate) const SLEEPS: usize = 63;
 
-const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= QUEUE_PLACES && SLEEPS < machine::LOCAL_WORDS);
+const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= PASSES && SLEEPS < machine::LOCAL_WORDS);
 
 /// Makes sure that whatever this crate keeps in the task's words is freed when the task ends. Cheap
 /// and idempotent; call it when a word gets an owned value.

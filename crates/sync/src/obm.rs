@@ -6,6 +6,10 @@
 //! neighbouring pages; here the byte's own address is the turnstile's key, so no task is woken for
 //! a neighbour.
 
+mod restricted;
+
+pub use restricted::RestrictedObm;
+
 use crate::blocking::{Blocking, Byte};
 use crate::ecosystem::impl_lock_api;
 use crate::{Padded, RawLock};

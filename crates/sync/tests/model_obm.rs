@@ -3,9 +3,10 @@
 mod parking;
 
 use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
 use parking::*;
 use sync::adaptive::Adaptive;
-use sync::obm::Obm;
+use sync::obm::{Obm, RestrictedObm};
 
 #[test]
 fn obm_2() {
@@ -22,6 +23,40 @@ fn obm_spins_2() {
 #[test]
 fn obm_3() {
     explore(Some(2), || exclusion::<Obm<Checked, 0>>(3));
+}
+
+#[test]
+fn restricted_2() {
+    explore(None, || exclusion::<RestrictedObm<Checked, 0>>(2));
+}
+
+/// A spinner that waits for long, so that no other task acquires the lock before it. Of two CPUs, all schedules with at
+/// most three preemptions.
+#[test]
+fn restricted_spins_2() {
+    explore(Some(3), || exclusion::<RestrictedObm<Checked, 1>>(2));
+}
+
+/// All schedules of three CPUs with at most two preemptions.
+#[test]
+fn restricted_3() {
+    explore(Some(2), || exclusion::<RestrictedObm<Checked, 0>>(3));
+}
+
+/// A release after which one task is parked and another spins.
+#[test]
+fn the_next_owner_sees_what_the_last_one_wrote() {
+    let text = include_str!("../src/obm/restricted.rs");
+    let comments = [
+        "// Release: pairs with the acquire of the next owner.",
+        "// Acquire: pairs with the release in `unlock`.\n            let claimed",
+    ];
+    for comment in comments {
+        let site = Site::after("obm/restricted.rs", text, comment);
+        must_be_found(Flaw::Relaxed, site, || {
+            explore(Some(1), || exclusion::<RestrictedObm<Checked, 1>>(3));
+        });
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use machine::{Atomics, SharedCell};
 use sim::Sim;
 use sync::RawLock;
 use sync::adaptive::Adaptive;
-use sync::obm::Obm;
+use sync::obm::{Obm, RestrictedObm};
 use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndSet, Ticket};
 
 /// Critical sections of each CPU.
@@ -26,6 +26,8 @@ pub fn all() -> Vec<Scenario> {
         named::<Queued<Sim, 1>>("mutex.cna"),
         named::<Obm<Sim>>("mutex.obm"),
         named::<Obm<Sim, 1>>("mutex.obm-parking"),
+        named::<RestrictedObm<Sim>>("mutex.restricted-obm"),
+        named::<RestrictedObm<Sim, 1>>("mutex.restricted-obm-parking"),
         named::<Adaptive<Sim>>("mutex.adaptive"),
         named::<Adaptive<Sim, 1>>("mutex.adaptive-parking"),
     ]
