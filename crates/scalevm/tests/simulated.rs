@@ -109,7 +109,7 @@ fn scaling_is_told_and_what_is_in_its_way() {
     // All threads move one break.
     assert!(ratio("brk1", "threads") < 2.0);
     let bottleneck = at("brk1", "threads", 8)["bottleneck"].to_string();
-    assert!(bottleneck.contains("heap end"), "{bottleneck}");
+    assert!(bottleneck.contains("slot"), "{bottleneck}");
     let text = success(scaling);
     assert!(text.contains("| mmap1 "), "{text}");
     assert!(text.contains("- mmap1, threads, scalevm: scales"), "{text}");

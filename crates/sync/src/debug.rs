@@ -47,7 +47,7 @@ opaque_debug! {
     [M: Machine, P: Protocol] Section<'_, M, P>;
     [M: Machine, P: Protocol] Sleepable<M, P>;
     [M: Machine, P: Protocol] SleepableSection<'_, M, P>;
-    [M: Machine, const SPINS: u32, const RESTRICTED: bool] SpinParkRw<M, SPINS, RESTRICTED>;
+    [M: Machine, const SPINS: u32] SpinParkRw<M, SPINS>;
     [] Tables;
     [M: Machine] TestAndSet<M>;
     [] Ticket;

@@ -3,7 +3,6 @@
 mod parking;
 
 use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, AtomicInt, Atomics, Ordering};
 use parking::*;
 use std::ptr;
@@ -30,32 +29,6 @@ fn writer_and_two_readers() {
 #[test]
 fn two_writers_and_reader() {
     explore(Some(2), || readers_writers::<SpinParkRw<Checked, 0>>(2, 1));
-}
-
-/// The restricted lock, whose writers spin once.
-type Restricted = SpinParkRw<Checked, 1, true>;
-
-/// All schedules with at most two preemptions.
-#[test]
-fn restricted_writers() {
-    explore(Some(2), || readers_writers::<Restricted>(2, 0));
-}
-
-/// A holder, a spinner, and one that parks; or a reader. All schedules with at most one preemption.
-#[test]
-fn three_at_a_restricted_lock() {
-    explore(Some(1), || readers_writers::<Restricted>(3, 0));
-    explore(Some(1), || readers_writers::<Restricted>(2, 1));
-}
-
-#[test]
-fn a_spinner_sees_what_the_holder_wrote() {
-    let text = include_str!("../src/rwlock/spin_park.rs");
-    let comment = "Release: pairs with the acquire in `claim` or `try_read`";
-    let site = Site::after("rwlock/spin_park.rs", text, comment);
-    must_be_found(Flaw::Relaxed, site, || {
-        explore(Some(1), || readers_writers::<Restricted>(3, 0));
-    });
 }
 
 /// The mutants are made from this one, so it has to pass.

@@ -4,9 +4,8 @@
 //! |---|---|---|---|
 //! | 5 | [`ObjectSize`] | an object's size, and changes of it that its store has not seen | nothing |
 //! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
-//! | 15 | [`HeapEnd`] | a space's break | 10 |
-//! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10, 15 |
-//! | 30 | [`TreeSlot`] | the mappings in a slot, its leaf and PV tables | 10 to 29 |
+//! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10 |
+//! | 30 | [`TreeSlot`] | the mappings in a slot, its leaf and PV tables, the break of a heap that ends there | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | the pmap that has an address-space tag | 5 to 30 |
@@ -35,8 +34,7 @@
 
 use sync::adaptive::Adaptive;
 use sync::lock_class;
-use sync::obm::Obm;
-use sync::rwlock::{RestrictedRw, RwLock};
+use sync::obm::{Obm, RestrictedObm};
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::Watched;
 
@@ -46,12 +44,7 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// The end of a space's heap. Held while it moves, and, shared, while the space is copied.
-    /// Sleeps when its holder does.
-    pub HeapEnd = "heap end", rank 15
-);
-lock_class!(
-    /// A slot of a space's tree. One byte in each slot.
+    /// A slot of a space's tree. One byte in each slot; of the tasks that want one at once few compete.
     pub TreeSlot = "slot", rank 30
 );
 lock_class!(
@@ -88,8 +81,7 @@ lock_class!(
 );
 
 pub(crate) type ResizeLock<M, T> = sync::Mutex<M, Watched<M, Adaptive<M>, ObjectSize>, T>;
-pub(crate) type HeapLock<M, T> = RwLock<M, Watched<M, RestrictedRw<M>, HeapEnd>, T>;
-pub(crate) type SlotLock<M> = Watched<M, Obm<M>, TreeSlot>;
+pub(crate) type SlotLock<M> = Watched<M, RestrictedObm<M>, TreeSlot>;
 pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, ObjectShard>, T>;
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
 /// A page's byte for [`PagePv`].

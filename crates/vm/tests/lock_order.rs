@@ -10,14 +10,14 @@ use sync::obm::Obm;
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::{ClassState, DefaultObserver, LockClass, Order, Watched, order};
 use vm::invalidation::Snapshots;
-use vm::lock::{FrameCache, FramePool, HeapEnd, PagePv, TreeSlot};
+use vm::lock::{FrameCache, FramePool, ObjectSize, PagePv, TreeSlot};
 use vm::{Best, Page, Prot, Space, Vm};
 
 const _: () = assert!(size_of::<Page<Hosted, Snapshots<Hosted>>>() == 32);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, DefaultObserver>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, Order>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, TreeSlot, Order>>() == 1);
-const _: () = assert!(size_of::<Watched<Hosted, Adaptive<Hosted>, HeapEnd, Order>>() == 8);
+const _: () = assert!(size_of::<Watched<Hosted, Adaptive<Hosted>, ObjectSize, Order>>() == 8);
 
 /// Whether this build checks the VM's locks.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "lock-order"));
@@ -56,7 +56,6 @@ fn exercise() {
     let range = VaRange::sized(at, pages * PAGE_SIZE);
     space.protect(range, Prot::READ).expect("protect");
     space.unmap(range).expect("unmap");
-    space.set_break(vm::HEAP_START + 1).expect("brk");
 }
 
 #[test]
@@ -71,7 +70,6 @@ fn the_vm_takes_its_locks_in_the_declared_order() {
         seen.iter().find(named)
     };
     let pairs = [
-        (class::<HeapEnd>(), class::<TreeSlot>(), "space/brk"),
         (class::<TreeSlot>(), class::<PagePv>(), "space/fault"),
         (class::<TreeSlot>(), class::<FrameCache>(), "space/fault"),
         (class::<FrameCache>(), class::<FramePool>(), "frames/"),

@@ -7,9 +7,11 @@ mod spaces;
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, VaRange};
-use spaces::{BEYOND, HERE, MIB, NEAR, OURS, THEIRS, World, model, not_theirs, page};
+use spaces::{
+    BEYOND, BEYOND_HEAP, HEAP_SLOT, HERE, MIB, NEAR, OURS, THEIRS, World, model, not_theirs, page,
+};
 use vm::object::Advice;
-use vm::{At, Error, Move, Prot, Request};
+use vm::{At, Error, HEAP_START, Move, Prot, Request};
 
 /// The slot of level 1 that both lie in is not subdivided yet: one of the CPUs does it.
 fn two_map_in_one_slot(preemptions: usize) -> impl FnOnce() {
@@ -121,6 +123,79 @@ fn a_fork_meets_a_mapping_of_two_slots() {
         ],
         |world| world.has(BEYOND),
     )();
+}
+
+/// Two CPUs move the heap's end from where two slots meet, one up and one down: one after the other.
+#[test]
+fn a_heap_that_grows_meets_one_that_shrinks() {
+    model(
+        2,
+        |world| world.set_break(HEAP_SLOT),
+        [
+            |world| world.set_break(HEAP_SLOT + PAGE_SIZE),
+            |world| world.set_break(HEAP_SLOT - PAGE_SIZE),
+        ],
+        |world| World::has_heap(&world.space),
+    )();
+}
+
+/// A fork passes over the slots while the heap's end moves, from one slot to the next or where nothing is mapped: the child
+/// has the pages below its end, and no others.
+fn a_fork_meets_a_heap<const FROM: usize, const TO: usize>() {
+    model(
+        3,
+        |world| {
+            world.set_break(FROM);
+            world.fill(BEYOND_HEAP);
+        },
+        [
+            |world| world.set_break(TO),
+            |world| World::has_heap(&world.space.fork().expect("fork")),
+        ],
+        |world| World::has_heap(&world.space),
+    )();
+}
+
+#[test]
+fn a_fork_meets_a_heap_that_grows() {
+    a_fork_meets_a_heap::<HEAP_START, { HEAP_START + PAGE_SIZE }>();
+    a_fork_meets_a_heap::<HEAP_SLOT, { HEAP_SLOT + PAGE_SIZE }>();
+}
+
+#[test]
+fn a_fork_meets_a_heap_that_shrinks() {
+    a_fork_meets_a_heap::<{ HEAP_START + PAGE_SIZE }, HEAP_START>();
+    a_fork_meets_a_heap::<{ HEAP_SLOT + PAGE_SIZE }, { HEAP_SLOT - PAGE_SIZE }>();
+}
+
+/// As [`a_fork_meets_a_heap`], when the heap's first slot has been unmapped by hand.
+fn a_fork_meets_a_hole_in_a_heap<const FROM: usize, const TO: usize>() {
+    model(
+        2,
+        |world| {
+            world.set_break(FROM);
+            let first = VaRange::sized(HEAP_START, 2 * MIB);
+            world.space.unmap(first).expect("unmap");
+            world.fill(BEYOND_HEAP);
+        },
+        [
+            |world| world.set_break(TO),
+            |world| {
+                let child = world.space.fork().expect("fork");
+                let end = child.current_break();
+                assert!([FROM, TO].contains(&end), "{end:#x}");
+                let has_second = child.region_at(HEAP_SLOT).is_some();
+                assert_eq!(has_second, end > HEAP_SLOT, "{end:#x}");
+            },
+        ],
+        |_| {},
+    )();
+}
+
+#[test]
+fn a_fork_meets_a_hole_in_a_heap_that_moves() {
+    a_fork_meets_a_hole_in_a_heap::<HEAP_SLOT, { HEAP_SLOT + PAGE_SIZE }>();
+    a_fork_meets_a_hole_in_a_heap::<{ HEAP_SLOT + PAGE_SIZE }, HEAP_SLOT>();
 }
 
 /// A CPU begins to run in the space while another one unmaps: it is flushed, or finds nothing.

@@ -267,7 +267,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
 /// The owner of the locks of a class.
 fn shared_by(class: &str) -> &'static str {
     match class {
-        "space map" | "pmap" | "slot" | "heap end" => "the process",
+        "space map" | "pmap" | "slot" => "the process",
         "page pv" => "the page",
         "frame cache" => "the CPU",
         _ => "all processes",

@@ -4,7 +4,7 @@ mod data;
 mod spin_park;
 
 pub use data::{ReadGuard, RwLock, WriteGuard};
-pub use spin_park::{RestrictedRw, SpinParkRw};
+pub use spin_park::SpinParkRw;
 
 use core::marker::PhantomData;
 use machine::Machine;

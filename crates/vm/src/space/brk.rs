@@ -1,18 +1,98 @@
 //! The heap's end.
+//!
+//! # Protocol
+//! The end is one number, and no lock is its own. A move locks the slots of the pages that it maps or
+//! unmaps, and that of the end's *home*: the last page of the heap, or the first one if the heap has none
+//! ([`Step`]). So moves from one place lock a common slot, and a move that finds the end unchanged
+//! with its slots locked is the only one from there; else it begins anew.
+//!
+//! The end changes when the pages are mapped, or gone from all TLBs, and before the slots are
+//! released. So a task that finds the end where it wants it has nothing to do and takes no lock; and a walk that holds
+//! the home's slot knows the end. A fork, which walks from slot to slot so that no operation overtakes it, gives the child the
+//! end that it finds so: moves before are seen wholly, and later ones not at all, since each locks a slot that
+//! the walk holds, or the walk has passed all of its slots.
 
 use super::map::New;
+use super::unmap::Unmapping;
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
+use crate::tree::Place;
 use core::cell::Cell;
-use machine::{Platform, VaRange};
+use machine::{Atomic, Machine, Ordering, PAGE_SIZE, Platform, VaRange};
+
+#[cfg(test)]
+mod model;
+
+/// How often a move that finds another one under way looks whether that is over before it waits for the slot's lock, and
+/// the pauses before each look.
+const LOOKS: u32 = 10;
+const PATIENCE: u32 = 40;
+
+/// Where a space's heap ends, in bytes. See the module.
+pub(super) struct HeapEnd<M: Machine>(M::AtomicUsize);
+
+/// A move of the heap's end, in bytes.
+#[derive(Clone, Copy)]
+struct Step {
+    old: usize,
+    new: usize,
+}
+
+impl<M: Machine> HeapEnd<M> {
+    /// An empty heap's.
+    pub(super) fn new() -> Self {
+        HeapEnd(M::AtomicUsize::new(HEAP_START))
+    }
+
+    /// The end: exact while its home's slot is locked, otherwise of a moment ago.
+    #[inline]
+    pub(super) fn get(&self) -> usize {
+        // Acquire: pairs with the release in `set`, so that a move which need do nothing follows the one that did it.
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Sets the end, at the end of a move and with its slots locked, or in a space that no task knows yet.
+    #[inline]
+    pub(super) fn set(&self, end: usize) {
+        // Release: pairs with the acquire in `get`.
+        self.0.store(end, Ordering::Release);
+    }
+}
+
+/// The address of the page whose slot protects a heap's `end`.
+#[inline]
+pub(super) fn home(end: usize) -> usize {
+    let last = end.saturating_sub(1) & !(PAGE_SIZE - 1);
+    last.max(HEAP_START)
+}
+
+impl Step {
+    /// The addresses to be locked.
+    fn locked(self) -> VaRange {
+        let (home, over) = (home(self.old), self.moved_over());
+        VaRange {
+            start: home.min(over.start),
+            end: over.end.max(home + PAGE_SIZE),
+        }
+    }
+
+    /// The pages that become part of the heap, or cease to be.
+    fn moved_over(self) -> VaRange {
+        let [old, new] = [self.old, self.new].map(|end| whole_pages(end).unwrap_or(end));
+        VaRange {
+            start: old.min(new),
+            end: old.max(new),
+        }
+    }
+}
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The heap's end, in bytes.
     pub fn current_break(&self) -> usize {
-        *self.written.heap_end.read()
+        self.written.heap_end.get()
     }
 
     /// Moves the heap's end; pages above the new one go. The heap's pages are as any
@@ -31,43 +111,101 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Moves the heap's end; returns the range it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let _write = self.pmap.locking.write();
-        let mut heap_end = self.written.heap_end.write();
-        let mut brought = None;
-        let old = whole_pages(*heap_end).unwrap_or(*heap_end);
-        let new = whole_pages(end).unwrap_or(end);
-        if new > old {
-            let grown = VaRange {
-                start: old,
-                end: new,
-            };
-            let flags = self.grow_heap(grown)?;
-            brought = flags.is_brought().then_some(grown);
-        } else if new < old {
-            let shrunk = VaRange {
-                start: new,
-                end: old,
-            };
-            self.give_back(self.pmap.tree.find(shrunk.start), shrunk)?;
+        loop {
+            let old = self.current_break();
+            if old == end {
+                return Ok(None);
+            }
+            let step = Step { old, new: end };
+            let place = self.pmap.tree.find(step.locked().start);
+            if self.is_moving(place, step) {
+                continue;
+            }
+            if let Some(flags) = self.try_step(place, step)? {
+                return Ok(flags.is_brought().then_some(step.moved_over()));
+            }
         }
-        *heap_end = end;
-        Ok(brought)
     }
 
-    /// Maps `grown`, which must be free; returns its flags.
-    fn grow_heap(&self, grown: VaRange) -> Result<Flags, Error> {
+    /// Moves the heap's end, unless another task has moved it away from where the step begins; `place` was found where
+    /// that locks; returns the flags
+    /// of the pages that it grew by.
+    fn try_step(&self, place: Place<'_, M, P>, step: Step) -> Result<Option<Flags>, Error> {
+        let over = step.moved_over();
+        if over.start == over.end {
+            let _locked = self.pmap.tree.lock_at(place, step.locked())?;
+            return Ok(self.begins(step).then(|| self.end(step)));
+        }
+        match step.new > step.old {
+            true => self.grow_heap(place, step, over),
+            false => self.shrink_heap(place, step, over),
+        }
+    }
+
+    /// As [`Space::try_step`], by mapping `grown`, which must be free.
+    fn grow_heap(
+        &self,
+        place: Place<'_, M, P>,
+        step: Step,
+        grown: VaRange,
+    ) -> Result<Option<Flags>, Error> {
         let flags = Flags::new(Prot::READ_WRITE).charged();
+        let new = New {
+            flags: Cell::new(flags),
+            object: None,
+        };
+        let mut locked = self.pmap.tree.lock_at(place, step.locked())?;
+        if !self.begins(step) {
+            return Ok(None);
+        }
         self.charging(grown.len(), flags, || {
             let bytes = grown.len();
-            let new = New {
-                flags: Cell::new(flags),
-                object: None,
-            };
-            let taken = self.take(self.pmap.tree.find(grown.start), grown, &new)?;
-            if taken {
-                self.region_new(grown, &new);
-            }
-            let flags = taken.then(|| new.flags.get());
-            flags.ok_or(Error::NoAddresses { bytes })
-        })
+            let filled = self.fill(&mut locked, grown, &new)?;
+            filled.then_some(()).ok_or(Error::NoAddresses { bytes })
+        })?;
+        self.end(step);
+        drop(locked);
+        self.region_new(grown, &new);
+        Ok(Some(new.flags.get()))
+    }
+
+    /// As [`Space::try_step`], by unmapping `shrunk`.
+    fn shrink_heap(
+        &self,
+        place: Place<'_, M, P>,
+        step: Step,
+        shrunk: VaRange,
+    ) -> Result<Option<Flags>, Error> {
+        let mut unmapping = Unmapping::new(self);
+        unmapping.lock(place, shrunk)?;
+        if !self.begins(step) {
+            return Ok(None);
+        }
+        let leaves_tables = self.clear_locked(&mut unmapping, shrunk, || {
+            self.end(step);
+        })?;
+        self.given_back(place, shrunk, leaves_tables);
+        Ok(Some(Flags::NONE))
+    }
+
+    /// Whether the heap's end moves away from where the step begins, while another task has the slot locked: waits for that
+    /// a little, since that move may be this one, or make it needless.
+    fn is_moving(&self, place: Place<'_, M, P>, step: Step) -> bool {
+        place.slot.is_locked()
+            && (0..LOOKS).any(|_| {
+                M::delay(PATIENCE);
+                !self.begins(step)
+            })
+    }
+
+    /// Whether the heap's end is where the step begins, whose slots are locked; then it stays there.
+    fn begins(&self, step: Step) -> bool {
+        self.current_break() == step.old
+    }
+
+    /// Puts the heap's end where the step ends, whose slots are locked; returns the flags of no page.
+    fn end(&self, step: Step) -> Flags {
+        self.written.heap_end.set(step.new);
+        Flags::NONE
     }
 }

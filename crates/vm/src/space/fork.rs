@@ -1,6 +1,7 @@
 //! A copy of the space.
 
 use super::Space;
+use super::brk::home;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::Attached;
@@ -30,8 +31,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::kept(self.children.keep(&self.vm)?)?;
         let write = self.pmap.locking.write();
-        // The heap's end stays where it is while its pages are copied.
-        let heap_end = self.written.heap_end.read();
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
@@ -44,16 +43,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 last: None,
             };
             let mut walk = self.pmap.tree.walk();
-            while let Some(part) = walk.next() {
+            while let Some(part) = walk.next_with(|| home(self.current_break())) {
                 limits = self.rules(&part).set();
+                let end = self.current_break();
+                if part.range().contains(home(end)) {
+                    child.written.heap_end.set(end);
+                }
                 copy.part(part)?;
             }
         }
         child.arenas.follow(&self.arenas)?;
-        // Two locks of one class are not held together.
-        let end = *heap_end;
-        drop(heap_end);
-        *child.written.heap_end.write() = end;
         self.regions.fork(self.vm.regions(), &child.regions);
         drop(write);
         child.inherit_limits(self, limits)?;

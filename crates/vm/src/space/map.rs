@@ -8,7 +8,7 @@ use crate::flags::Flags;
 use crate::object::ObjectRef;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Attributes, Holding, Locked, Place};
+use crate::tree::{Attributes, Holding, Locked, Part, Place};
 use crate::usage::Usage;
 use crate::vm::Overcommit;
 use alloc::sync::Arc;
@@ -158,7 +158,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         unmapping.lock(place, range)?;
         let before = unmapping.usage();
         self.admit(unmapping.locked(), new, &mut attributes, before, range)?;
-        unmapping.finish(Some(attributes));
+        unmapping.finish(Some(attributes), || {});
         self.region_gone(range);
         Ok(())
     }
@@ -181,6 +181,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if is_free {
             self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
             locked.each(|mut part| part.set(Some(attributes.clone())));
+        }
+        Ok(is_free)
+    }
+
+    /// As [`Space::take`], with `range` and perhaps more `locked`.
+    pub(super) fn fill(
+        &self,
+        locked: &mut Locked<'_, M, P>,
+        range: VaRange,
+        new: &New<'_, M, P>,
+    ) -> Result<bool, Error> {
+        let mut attributes = self.attributes(new, range)?;
+        let is_free = Part::make_room_if_all_free(locked.parts_in(range), 1)?;
+        if is_free {
+            self.admit(locked, new, &mut attributes, Usage::NONE, range)?;
+            let parts = locked.parts_in(range);
+            parts.for_each(|mut part| part.set(Some(attributes.clone())));
         }
         Ok(is_free)
     }

@@ -36,7 +36,6 @@ pub use request::{At, Request};
 
 use crate::error::Error;
 use crate::heap::try_box;
-use crate::lock::HeapLock;
 use crate::pmap::Pmap;
 use crate::policy::{MapLocking, Policies, Regions};
 use crate::tree::ALL;
@@ -44,6 +43,7 @@ use crate::vm::{Children, Keep, Vm};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use arena::Arenas;
+use brk::HeapEnd;
 use limits::Limits;
 use machine::{PAGE_SIZE, Platform, VaRange, pte};
 use sync::Padded;
@@ -73,8 +73,7 @@ pub struct Space<M: Platform, P: Policies<M>> {
 
 /// The data that operations on a space write, on lines of its own.
 struct Written<M: Platform> {
-    /// The end of the heap.
-    heap_end: Padded<HeapLock<M, usize>>,
+    heap_end: Padded<HeapEnd<M>>,
     limits: Padded<Limits<M>>,
 }
 
@@ -87,7 +86,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn kept(vm: Keep<M, P>) -> Result<Self, Error> {
         let arenas = Arenas::new(vm.machine().cpus())?;
         let written = try_box(Written {
-            heap_end: Padded(HeapLock::<M, _>::new(HEAP_START)),
+            heap_end: Padded(HeapEnd::new()),
             limits: Padded(Limits::new()),
         })?;
         M::label_value(&written.heap_end, "Space.heap_end");
@@ -122,9 +121,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// O(slots + pages).
     pub fn exec(&self) {
         let _write = self.pmap.locking.write();
-        let mut heap_end = self.written.heap_end.write();
         self.clear_all();
-        *heap_end = HEAP_START;
     }
 
     /// `range` with its end rounded up to pages, if a request may name that.

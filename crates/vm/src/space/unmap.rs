@@ -11,8 +11,8 @@
 //! 4. **Give back**: reserved swap space, objects that are not mapped any more. With nothing mapped
 //!    also the addresses, to be used again first, and tables that are not needed.
 
-use super::Space;
 use super::arena::TABLE;
+use super::{HEAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
@@ -45,11 +45,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// that are not needed go.
     pub(super) fn give_back(&self, place: Place<'_, M, P>, range: VaRange) -> Result<(), Error> {
         let leaves_tables = self.clear(place, range)?;
+        self.given_back(place, range, leaves_tables);
+        Ok(())
+    }
+
+    /// `range`, at whose start `place` was found, has been unmapped, and perhaps left tables.
+    #[inline]
+    pub(super) fn given_back(&self, place: Place<'_, M, P>, range: VaRange, leaves_tables: bool) {
         self.arenas.unmapped(range);
         if leaves_tables {
             self.trim(place, range);
         }
-        Ok(())
     }
 
     /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may be
@@ -58,14 +64,26 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn clear(&self, place: Place<'_, M, P>, range: VaRange) -> Result<bool, Error> {
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;
+        self.clear_locked(&mut unmapping, range, || {})
+    }
+
+    /// As [`Space::clear`], with `range` locked; `done` is called when the pages are gone, before the slots are
+    /// released.
+    #[inline(always)]
+    pub(super) fn clear_locked(
+        &self,
+        unmapping: &mut Unmapping<'_, M, P>,
+        range: VaRange,
+        done: impl FnOnce(),
+    ) -> Result<bool, Error> {
         let rules = self.rules(unmapping.locked());
         rules.count(unmapping.usage(), Usage::NONE)?;
-        let leaves_tables = unmapping.finish(None);
+        let leaves_tables = unmapping.finish(None, done);
         self.region_gone(range);
         Ok(leaves_tables)
     }
 
-    /// Unmaps all. New memory is not locked any more.
+    /// Unmaps all, and empties the heap. New memory is not locked any more.
     pub(super) fn clear_all(&self) {
         let place = self.pmap.tree.find(ALL.start);
         let mut removal = self.pmap.removal();
@@ -87,6 +105,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             .locked
             .occupied()
             .for_each(|mut part| part.set(None));
+        self.written.heap_end.set(HEAP_START);
         drop(removal);
         self.vm.uncommit(usage.charged);
         self.region_gone(ALL);
@@ -182,16 +201,21 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     }
 
     /// Takes the mappings away, puts one with `attributes` in their place, or nothing, and gives back
-    /// their reservations. When it returns, no CPU can reach the pages that were there.
-    /// Says whether tables may be left that are not needed.
+    /// their reservations; calls `done` before it releases the slots. When it returns, no CPU can reach the pages that
+    /// were there. Says whether tables may be left that are not needed.
     #[inline(always)]
-    pub(super) fn finish(&mut self, attributes: Option<Attributes<M, P>>) -> bool {
+    pub(super) fn finish(
+        &mut self,
+        attributes: Option<Attributes<M, P>>,
+        done: impl FnOnce(),
+    ) -> bool {
         self.removal.pages();
         let mut leaves_tables = false;
         self.removal.locked.each(|mut part| {
             part.set(attributes.clone());
             leaves_tables |= part.is_empty() && part.leaf().get().is_some();
         });
+        done();
         self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
         self.attached.clear();

@@ -32,30 +32,46 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     }
 }
 
+/// The last address.
+const LAST: usize = ALL.end - 1;
+
 impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     /// Locks the next slot that is not empty, or the last. `None` at the end.
     #[track_caller]
     pub(crate) fn next(&mut self) -> Option<Part<'_, M, P>> {
+        self.next_with(|| LAST)
+    }
+
+    /// As [`Coupled::next`], but a slot that covers the address `wanted` is not passed over if it is empty.
+    /// To move that address, a task must have locked the slots of both addresses and those in between.
+    #[track_caller]
+    pub(crate) fn next_with(&mut self, wanted: impl Fn() -> usize) -> Option<Part<'_, M, P>> {
         if self.next >= ALL.end {
             self.release(None);
             return None;
         }
-        let place = self.lock_next();
+        let place = self.lock_next(wanted);
         self.next = place.range.end;
         Some(Part::new(place, place.range))
     }
 
-    fn lock_next(&mut self) -> Place<'a, M, P> {
+    fn lock_next(&mut self, wanted: impl Fn() -> usize) -> Place<'a, M, P> {
+        // An address that the walk has passed stays behind it.
+        let wanted = || Some(wanted()).filter(|&address| address >= self.next);
         loop {
-            let to = self.occupied(ALL.end);
-            let to = to.unwrap_or_else(|| self.tree.find(ALL.end - 1));
+            let stop = wanted().unwrap_or(LAST);
+            let to = self.occupied(stop);
+            let to = to.unwrap_or_else(|| self.tree.find(stop));
             // Observers see the first slot, which stands for all.
             let held = lock(to.slot, self.held.is_none());
-            if to.slot.child().is_none() && self.occupied(to.range.start).is_none() {
+            // The address first: with this slot locked, it may come to be before it only from behind the walk.
+            let is_next = wanted().is_none_or(|address| address >= to.range.start)
+                && self.occupied(to.range.start).is_none();
+            if is_next && to.slot.child().is_none() {
                 self.release(Some((to, held)));
                 return to;
             }
-            // It was subdivided meanwhile, or something was mapped before it.
+            // It was subdivided meanwhile, or something came to be before it.
             unlock(to.slot, held);
         }
     }

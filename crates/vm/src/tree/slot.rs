@@ -200,7 +200,6 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     }
 
     /// Whether the lock is held, a moment ago.
-    #[cfg(test)]
     pub(crate) fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }

@@ -8,9 +8,10 @@ use machine::{
     Truncate, VaRange,
 };
 use std::sync::{Arc, Mutex};
+use sync::turnstile::Turnstiles;
 use vm::object::{Object, ObjectRef};
 use vm::swap::SwapSpace;
-use vm::{At, Best, Hold, Options, Prot, Request, Space, Vm};
+use vm::{At, Best, HEAP_START, Hold, Options, Prot, Request, Space, Vm};
 
 pub const MIB: usize = 1 << 20;
 /// A page of the slot of level 0 at 1 GiB.
@@ -19,6 +20,9 @@ pub const HERE: usize = 1 << 30;
 pub const NEAR: usize = HERE + 2 * MIB;
 /// A page of the slot behind that.
 pub const BEYOND: usize = NEAR + 2 * MIB;
+/// Where the second slot of the heap begins, and a page of the slot behind that.
+pub const HEAP_SLOT: usize = HEAP_START + 2 * MIB;
+pub const BEYOND_HEAP: usize = HEAP_SLOT + 2 * MIB;
 /// The content of the pages.
 pub const OURS: u64 = 7;
 /// The content of another owner's page.
@@ -134,6 +138,20 @@ impl World {
         *self.held.lock().unwrap() = Some(hold);
     }
 
+    pub fn set_break(&self, end: usize) {
+        self.space.set_break(end).expect("set_break");
+    }
+
+    /// The pages of `space` around its heap's end are mapped as that says.
+    pub fn has_heap(space: &Space<Checked, Best>) {
+        let end = space.current_break();
+        let pages = [HEAP_START, HEAP_SLOT - PAGE_SIZE, HEAP_SLOT];
+        for at in pages {
+            let mapped = space.region_at(at).is_some();
+            assert_eq!(mapped, at < end, "{at:#x} with the end at {end:#x}");
+        }
+    }
+
     pub fn has(&self, at: usize) {
         assert_eq!(self.space.load(at), Ok(OURS), "{at:#x}");
     }
@@ -171,6 +189,9 @@ pub fn model<const CPUS: usize>(
     move || {
         builder.check(move || {
             let machine = Checked::with_memory(jobs.len(), 32);
+            // The anchor orders by atomics that the checker does not see: a table that one CPU made would race with
+            // its use on another.
+            Turnstiles::<Checked>::global();
             let on_cpu = |job: Job| machine.execute(vec![job]);
             let made = Arc::new(Mutex::new(None));
             let (of, into) = (machine.clone(), made.clone());

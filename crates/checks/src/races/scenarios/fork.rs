@@ -5,7 +5,7 @@
 //! from then on nothing changes in it but by its own stores, which no other process sees.
 
 use super::pause;
-use super::process::{enter, leave};
+use super::process::{a_heap_end, assert_heap, enter, leave};
 use super::store::{Table, number, presets, sharing, value, with_swap};
 use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
@@ -149,7 +149,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
             1 => parent.discard(some_pages()),
             2 => parent.protect(some_pages(), Prot::READ),
             3 | 4 => parent.protect(some_pages(), Prot::READ_WRITE),
-            5 | 6 => parent.set_break(HEAP_START + sim::dice(4) as usize * PAGE_SIZE),
+            5 | 6 => parent.set_break(a_heap_end()),
             _ => parent.map_fixed(some_pages(), Prot::READ_WRITE),
         };
         match changed {
@@ -178,6 +178,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
         let child = self.parent.fork().expect("a fork");
         let begun = self.begun.all();
         enter(&child);
+        assert_heap(&child);
         let end = child.current_break();
         if end > HEAP_START {
             let found = child.load(end - PAGE_SIZE);

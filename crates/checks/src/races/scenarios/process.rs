@@ -1,10 +1,10 @@
 //! The space that a job runs in: active on whatever CPU the job is.
 
 use crate::races::panics;
-use machine::{Locals, Platform};
+use machine::{Locals, PAGE_SIZE, Platform};
 use std::ptr::from_ref;
 use sync::EMBEDDER;
-use vm::{Pmap, Policies, Space};
+use vm::{HEAP_START, Pmap, Policies, Space};
 
 /// The calling job runs in `space` from now on; it [leaves](leave) it, or enters another, before the space
 /// may go.
@@ -30,4 +30,20 @@ fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
     let pmap = locals.words[EMBEDDER].get() as *const Pmap<M, P>;
     // SAFETY: the job is in the space, which stays in place until it has left.
     unsafe { &*pmap }.activate();
+}
+
+/// Where a heap may end: some pages above or below the end of its first 2 MiB, or of none.
+pub fn a_heap_end() -> usize {
+    let slots = sim::dice(2) as usize;
+    HEAP_START + slots * ((2 << 20) - 2 * PAGE_SIZE) + sim::dice(4) as usize * PAGE_SIZE
+}
+
+/// Asserts that the heap of `space` is mapped as far as its end.
+pub fn assert_heap<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
+    let regions = space.regions();
+    let heap = regions
+        .iter()
+        .find(|region| region.range.contains(HEAP_START));
+    let mapped = heap.map_or(HEAP_START, |region| region.range.end);
+    assert_eq!(mapped, space.current_break(), "where the heap ends");
 }

@@ -10,12 +10,11 @@ use sync::rwlock::{RawRw, SpinParkRw};
 /// Acquisitions of each CPU.
 const ROUNDS: u64 = 12;
 
-/// The lock, with next to no spinning, and restricted.
+/// The lock, also with next to no spinning.
 pub fn all() -> Vec<Scenario> {
     vec![
         Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>).on(2..=6),
         Scenario::new("rwlock.parking", build::<SpinParkRw<Sim, 1>>).on(2..=6),
-        Scenario::new("rwlock.restricted", build::<SpinParkRw<Sim, 1, true>>).on(2..=6),
     ]
 }
 

@@ -4,7 +4,7 @@
 //! of frames and uses of stale translations; at the end every frame must be back.
 
 use super::pause;
-use super::process::enter;
+use super::process::{a_heap_end, assert_heap, enter};
 use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
 use baselines::selected::{Preset, Selected};
@@ -56,6 +56,7 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>, spaces: usiz
     };
     Play::new(stage, world, World::job, |world| {
         let vm = world.vm;
+        world.spaces.iter().for_each(assert_heap);
         drop(world.spaces);
         vms::assert_unused(&vm);
     })
@@ -174,8 +175,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
 
     /// Moves the heap's end, and touches pages that may be there.
     fn heap(&self) -> Result<(), Error> {
-        let pages = sim::dice(4) as usize;
-        self.space.set_break(HEAP_START + pages * PAGE_SIZE)?;
+        self.space.set_break(a_heap_end())?;
         self.space.store(HEAP_START, self.value(HEAP_START))
     }
 }
