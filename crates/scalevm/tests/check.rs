@@ -120,7 +120,9 @@ fn scenarios_are_chosen_by_name_and_family() {
             "rwlock.spin-park",
             "rwlock.parking",
             "rwlock.restricted",
-            "4"
+            "rwlock.rwsem",
+            "rwlock.rwsem-handed",
+            "6"
         ]
     );
     let errors = failure("check races --only rw", 2);
