@@ -17,6 +17,8 @@
 //! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
 //! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |
 //! | [`linux::Linux`] | Linux 2.6.39 and 3.0, case study 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
+//! | the same with [`linux::Rwsems`], [`linux::MmapLock`] | Linux 6.12 | `mmap_lock`, for changes only |
+//! | [`linux::Lruvecs`] | Linux 6.12 | a NUMA node's list of pages, and the counters of the control group |
 //!
 //! [`selected`] chooses among them, and `vm`'s own designs, at run time.
 #![no_std]
@@ -27,4 +29,5 @@ pub mod freebsd;
 pub mod linux;
 pub mod map_locks;
 pub mod openbsd;
+mod page_list;
 pub mod selected;

@@ -115,7 +115,14 @@ fn scenarios_are_chosen_by_name_and_family() {
     let names: Vec<_> = names.collect();
     assert_eq!(
         names,
-        ["mutex.clh", "rwlock.spin-park", "rwlock.parking", "3"]
+        [
+            "mutex.clh",
+            "rwlock.spin-park",
+            "rwlock.parking",
+            "rwlock.rwsem",
+            "rwlock.rwsem-handed",
+            "5"
+        ]
     );
     let errors = failure("check races --only rw", 2);
     assert!(errors.contains("mutex.clh"), "{errors}");

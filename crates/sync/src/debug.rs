@@ -6,7 +6,7 @@ use crate::ecosystem::Acquisition;
 use crate::epoch::{Deferred, Domain, Options, Protocol, Section, Sleepable, SleepableSection};
 use crate::obm::{Obm, RestrictedObm};
 use crate::rwlock::{
-    RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, SpinParkRw, WriteGuard,
+    RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, Rwsem, SpinParkRw, WriteGuard,
 };
 use crate::sleepq::{GlobalQueue, Hashed};
 use crate::spin::{Clh, ClhHeld, K42, Mcs, McsHeld, McsNode, Queued, TestAndSet, TicketLock};
@@ -44,6 +44,7 @@ opaque_debug! {
     [M: Machine, R: RawRw<M>] RawWriteGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>, T: Send] RwLock<M, R, T>;
     [M: Machine, const SPINS: u32] RestrictedObm<M, SPINS>;
+    [M: Machine, const SPIN: u64, const WAIT: u64] Rwsem<M, SPIN, WAIT>;
     [M: Machine, P: Protocol] Section<'_, M, P>;
     [M: Machine, P: Protocol] Sleepable<M, P>;
     [M: Machine, P: Protocol] SleepableSection<'_, M, P>;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::adaptive::Adaptive;
 use sync::obm::{Obm, slow_paths};
-use sync::rwlock::{RawRw, RwLock, SpinParkRw};
+use sync::rwlock::{RawRw, RwLock, Rwsem, SpinParkRw};
 use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
 use sync::turnstile::Turnstiles;
 use sync::{Padded, RawLock};
@@ -15,6 +15,7 @@ use sync::{Padded, RawLock};
 const _: () = assert!(size_of::<Obm<Hosted>>() == 1);
 const _: () = assert!(size_of::<Adaptive<Hosted>>() == size_of::<usize>());
 const _: () = assert!(size_of::<SpinParkRw<Hosted>>() == 4);
+const _: () = assert!(size_of::<Rwsem<Hosted>>() == 40);
 
 fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
     let job = Arc::new(job);
@@ -97,36 +98,47 @@ fn guards_of_the_ecosystem() {
     assert_eq!(*both.0 + *both.1 + *BYTE.lock() + *WORD.lock(), 8);
 }
 
-/// A pair of equal words is never seen unequal, and no write is lost.
 #[test]
 fn readers_see_whole_writes() {
-    const EACH: usize = 20_000;
     for cpus in [2, 4, 8] {
-        let lock = Arc::new(RwLock::<Hosted, SpinParkRw<Hosted>, _>::new([0usize; 2]));
-        let mine = lock.clone();
-        on_all(cpus, move |cpu| {
-            for n in 0..EACH {
-                if (n + cpu) % 4 == 0 {
-                    let mut pair = mine.write();
-                    pair[0] += 1;
-                    if n % 1024 == 0 {
-                        Hosted::yield_now();
-                    }
-                    pair[1] += 1;
-                } else {
-                    let pair = mine.read();
-                    assert_eq!(pair[0], pair[1]);
-                }
-            }
-        });
-        assert_eq!(*lock.read(), [cpus * EACH / 4; 2]);
+        whole_writes::<SpinParkRw<Hosted>>(cpus, 20_000);
+        whole_writes::<Rwsem<Hosted>>(cpus, 20_000);
+        // Waiters spin little, and soon ask for the lock.
+        whole_writes::<Rwsem<Hosted, 100, 10_000>>(cpus, 20_000);
     }
 }
 
-/// All readers are inside at once: each waits inside for the others.
+/// A pair of equal words is never seen unequal, and no write is lost.
+fn whole_writes<R: RawRw<Hosted> + 'static>(cpus: usize, each: usize) {
+    let lock = Arc::new(RwLock::<Hosted, R, _>::new([0usize; 2]));
+    let mine = lock.clone();
+    on_all(cpus, move |cpu| {
+        for n in 0..each {
+            if (n + cpu) % 4 == 0 {
+                let mut pair = mine.write();
+                pair[0] += 1;
+                if n % 1024 == 0 {
+                    Hosted::yield_now();
+                }
+                pair[1] += 1;
+            } else {
+                let pair = mine.read();
+                assert_eq!(pair[0], pair[1]);
+            }
+        }
+    });
+    assert_eq!(*lock.read(), [cpus * each / 4; 2]);
+}
+
 #[test]
 fn readers_share() {
-    let lock = Arc::new((SpinParkRw::<Hosted>::new(), AtomicUsize::new(0)));
+    all_inside::<SpinParkRw<Hosted>>();
+    all_inside::<Rwsem<Hosted>>();
+}
+
+/// All readers are inside at once: each waits inside for the others.
+fn all_inside<R: RawRw<Hosted> + 'static>() {
+    let lock = Arc::new((R::new(), AtomicUsize::new(0)));
     on_all(4, move |_| {
         lock.0.read();
         lock.1.fetch_add(1, Ordering::AcqRel);
@@ -138,14 +150,15 @@ fn readers_share() {
     });
 }
 
-/// A writer gets in while readers overlap all the time.
 #[test]
 fn writers_do_not_starve() {
-    let shared = Arc::new((
-        SpinParkRw::<Hosted>::new(),
-        AtomicBool::new(false),
-        AtomicUsize::new(0),
-    ));
+    gets_in::<SpinParkRw<Hosted>>();
+    gets_in::<Rwsem<Hosted>>();
+}
+
+/// A writer gets in while readers overlap all the time.
+fn gets_in<R: RawRw<Hosted> + 'static>() {
+    let shared = Arc::new((R::new(), AtomicBool::new(false), AtomicUsize::new(0)));
     on_all(4, move |cpu| {
         let (lock, done, reading) = &*shared;
         if cpu == 0 {

@@ -7,7 +7,7 @@
 //! splits first and merges then, where Linux moves a border at once.
 
 use super::Version;
-use super::anon_vma::AnonVmas;
+use super::change::Change;
 use super::list::Pinned;
 use super::vma::Vma;
 use alloc::collections::BTreeMap;
@@ -39,6 +39,16 @@ impl<M: Machine, V: Version> Map<M, V> {
         self.0.values().map(|vma| &**vma)
     }
 
+    /// The VMAs of which `range` has a part.
+    pub(super) fn within(&self, range: VaRange) -> impl Iterator<Item = &Vma<M, V>> {
+        let first = self
+            .find(range.start)
+            .map_or(range.start, |vma| vma.range().start);
+        self.0
+            .range(first..range.end.max(first))
+            .map(|(_, vma)| &**vma)
+    }
+
     /// A neighbour of `vma` whose anon_vma it may share (`find_mergeable_anon_vma`): one that could
     /// merge with it if rights were the same, and has inherited nothing.
     pub(super) fn neighbour(&self, vma: &Vma<M, V>) -> Option<&Vma<M, V>> {
@@ -52,7 +62,7 @@ impl<M: Machine, V: Version> Map<M, V> {
     }
 
     /// Adds `new`, in an empty range, to a neighbour, or as one more VMA.
-    pub(super) fn insert(&mut self, anon: &AnonVmas<M, V>, new: Pinned<Vma<M, V>>) {
+    pub(super) fn insert(&mut self, mm: &Change<'_, M, V>, new: Pinned<Vma<M, V>>) {
         let VaRange { start, end } = new.range();
         let before = self.before(start).filter(|vma| vma.goes_on_in(&new, true));
         let next = self.0.get(&end).filter(|next| new.goes_on_in(next, true));
@@ -62,8 +72,9 @@ impl<M: Machine, V: Version> Map<M, V> {
                     end,
                     ..before.range()
                 };
-                Self::adjust(anon, before, range, None);
-                self.merge(anon, end);
+                Self::adjust(mm, before, range, None);
+                mm.covers(VaRange { start, end }, before);
+                self.merge(mm, end);
             }
             (None, Some(next)) => {
                 let key = end;
@@ -71,22 +82,24 @@ impl<M: Machine, V: Version> Map<M, V> {
                     start,
                     ..next.range()
                 };
-                Self::adjust(anon, next, range, None);
+                Self::adjust(mm, next, range, None);
+                mm.covers(VaRange { start, end }, next);
                 if let Some(next) = self.0.remove(&key) {
                     self.0.insert(start, next);
                 }
             }
             (None, None) => {
                 Self::list(&new);
+                mm.covers(new.range(), &new);
                 self.0.insert(start, new);
             }
         }
     }
 
     /// Removes the VMAs in `range`; those that reach out of it are split.
-    pub(super) fn remove(&mut self, anon: &AnonVmas<M, V>, range: VaRange) {
-        self.split(anon, range.start, false);
-        self.split(anon, range.end, true);
+    pub(super) fn remove(&mut self, mm: &Change<'_, M, V>, range: VaRange) {
+        self.split(mm, range.start, false);
+        self.split(mm, range.end, true);
         let keys: Vec<usize> = self
             .0
             .range(range.start..range.end)
@@ -94,32 +107,37 @@ impl<M: Machine, V: Version> Map<M, V> {
             .collect();
         for key in keys {
             if let Some(gone) = self.0.remove(&key) {
-                anon.unlink(&gone);
+                mm.lock(&gone);
+                mm.uncovers(gone.range());
+                mm.anon.unlink(&gone);
                 Self::unlist(&gone);
+                mm.retire(gone);
             }
         }
     }
 
     /// Sets the rights of the VMAs in `range`.
-    pub(super) fn protect(&mut self, anon: &AnonVmas<M, V>, range: VaRange, prot: Prot) {
-        self.split(anon, range.start, false);
-        self.split(anon, range.end, false);
+    pub(super) fn protect(&mut self, mm: &Change<'_, M, V>, range: VaRange, prot: Prot) {
+        self.split(mm, range.start, false);
+        self.split(mm, range.end, false);
         let mut borders: Vec<usize> = Vec::new();
         for (&start, vma) in self.0.range(range.start..range.end) {
+            mm.lock(vma);
             vma.set_prot(prot);
             borders.push(start);
         }
         borders.push(range.end);
         borders
             .into_iter()
-            .for_each(|border| self.merge(anon, border));
+            .for_each(|border| self.merge(mm, border));
     }
 
     /// A copy for a child: each VMA's family grows by one.
-    pub(super) fn fork(&self, anon: &AnonVmas<M, V>) -> Self {
+    pub(super) fn fork(&self, mm: &Change<'_, M, V>) -> Self {
         let copy = |vma: &Vma<M, V>| {
+            mm.lock(vma);
             let child = Vma::new(vma.range(), vma.prot(), vma.kind.clone(), vma.first());
-            anon.fork(&child, vma);
+            mm.anon.fork(&child, vma);
             Self::list(&child);
             (vma.range().start, child)
         };
@@ -127,7 +145,7 @@ impl<M: Machine, V: Version> Map<M, V> {
     }
 
     /// Splits the VMA that contains `at`; the new one is `below` it, or above.
-    fn split(&mut self, anon: &AnonVmas<M, V>, at: usize, below: bool) {
+    fn split(&mut self, mm: &Change<'_, M, V>, at: usize, below: bool) {
         let Some(old) = self.find(at).filter(|vma| vma.range().start < at) else {
             return;
         };
@@ -142,18 +160,19 @@ impl<M: Machine, V: Version> Map<M, V> {
         let first = old.index_of(range.start);
         let new = Vma::new(range, old.prot(), old.kind.clone(), first);
         if let Some(shared) = old.anon_vma() {
-            anon.clone_chain(&new, old);
+            mm.anon.clone_chain(&new, old);
             new.set_anon_vma(shared);
         }
-        Self::adjust(anon, old, kept, Some(&new));
+        Self::adjust(mm, old, kept, Some(&new));
         if below && let Some(old) = self.0.remove(&start) {
             self.0.insert(at, old);
         }
+        mm.covers(range, &new);
         self.0.insert(range.start, new);
     }
 
     /// Merges the VMAs that meet at `border`, if nothing but their places differs.
-    fn merge(&mut self, anon: &AnonVmas<M, V>, border: usize) {
+    fn merge(&mut self, mm: &Change<'_, M, V>, border: usize) {
         let (Some(before), Some(next)) = (self.before(border), self.0.get(&border)) else {
             return;
         };
@@ -166,7 +185,7 @@ impl<M: Machine, V: Version> Map<M, V> {
             return;
         }
         if let (None, Some(shared)) = (before.anon_vma(), next.anon_vma()) {
-            anon.clone_chain(before, next);
+            mm.anon.clone_chain(before, next);
             before.set_anon_vma(shared);
         }
         let end = next.range().end;
@@ -174,29 +193,34 @@ impl<M: Machine, V: Version> Map<M, V> {
             end,
             ..before.range()
         };
+        mm.lock(before);
+        mm.lock(next);
         {
             let mappings = before.kind.file.as_ref().map(|file| file.mappings().lock());
-            let _root = anon.lock(before);
+            let _root = mm.anon.lock(before);
             before.set_range(range);
             if let Some(mappings) = mappings {
                 // SAFETY: every VMA of a file is listed.
                 unsafe { mappings.remove(&next.shared) };
             }
         }
+        mm.covers(next.range(), before);
         if let Some(next) = self.0.remove(&border) {
-            anon.unlink(&next);
+            mm.anon.unlink(&next);
+            mm.retire(next);
         }
     }
 
     /// Moves the borders of `vma`; `split` is the part that has been split off.
-    fn adjust(anon: &AnonVmas<M, V>, vma: &Vma<M, V>, range: VaRange, split: Option<&Vma<M, V>>) {
+    fn adjust(mm: &Change<'_, M, V>, vma: &Vma<M, V>, range: VaRange, split: Option<&Vma<M, V>>) {
+        mm.lock(vma);
         let mappings = vma.kind.file.as_ref().map(|file| file.mappings().lock());
         if let (Some(mappings), Some(new)) = (&mappings, split) {
             // SAFETY: the VMA is new, and boxed.
             unsafe { mappings.push(&new.shared) };
         }
         let end_only = split.is_none() && range.start == vma.range().start;
-        let _root = if end_only { None } else { anon.lock(vma) };
+        let _root = if end_only { None } else { mm.anon.lock(vma) };
         vma.set_range(range);
     }
 

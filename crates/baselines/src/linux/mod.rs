@@ -1,13 +1,14 @@
-//! Linux of 2011: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
+//! Linux of 2011 and of 2024: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
 //!
-//! One implementation with the differences between 2.6.39 and 3.0 as parameters:
+//! One implementation with the differences between 2.6.39, 3.0 and 6.12 as parameters:
 //!
-//! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 |
-//! |---|---|---|---|---|
-//! | locks of anon_vma roots and of files' mappings | ticket spin lock | ticket spin lock | mutex | mutex |
-//! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no |
-//! | the root's lock along a chain | once a node | once a node | once a node | once |
-//! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes |
+//! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 | 6.12 |
+//! |---|---|---|---|---|---|
+//! | locks of anon_vma roots and of files' mappings | ticket spin lock | ticket spin lock | mutex | mutex | rwsem |
+//! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no | no |
+//! | the root's lock along a chain | once a node | once a node | once a node | once | once |
+//! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes | yes |
+//! | a fault has the lock of | the map | the map | the map | the map | the VMA (`alone`), which it finds in a tree without a lock (`maple`) |
 //!
 //! Commits: 2b575eb64 ("mm: convert anon_vma->lock to a mutex"), 3d48ae45e ("mm: Convert
 //! i_mmap_lock to a mutex"), 88c22088b ("mm: optimize page_lock_anon_vma() fast-path"), 207d04baa
@@ -21,29 +22,45 @@
 //! - Changes by `madvise`, and ranges that a child does not inherit, split no VMA here.
 //! - A page of zeroes has an anon_vma when it is first read; Linux has one page for all of these.
 //! - Without heap the kernel aborts.
+//! - 6.12: `munmap` keeps `mmap_lock` for writing to its end, where Linux goes on as a reader when the VMAs are out of the tree
+//!   (`mmap_write_downgrade`); VMAs of one anon_vma are in a list, not in an interval tree; the counters of resident pages,
+//!   which Linux keeps for each CPU and adds up by the batch, are missing, as is `vm_committed_as`: its batch is a quarter of a
+//!   CPU's share of memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in sections of
+//!   epochs, which cost more than those of RCU.
 
+mod alone;
 mod anon_vma;
+mod change;
 mod file;
 mod list;
+mod lru;
 mod map;
+mod maple;
 mod mutex;
+mod rwsem;
 mod spinning;
 mod vma;
 
+pub use alone::{LockSeq, VmaHeld, VmaLock};
 pub use anon_vma::AnonVmaRoot;
 pub use file::{AddressSpace, IMmap};
+pub use lru::{LruLock, Lruvecs};
 pub use mutex::LinuxMutex;
+pub use rwsem::{MmapLock, WriteSem};
 pub use spinning::Spinning;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use anon_vma::{AnonVmaRef, AnonVmas, Stock};
-use core::ptr::{NonNull, null_mut};
+use change::{Alone, Change};
+use core::ptr::{NonNull, from_ref, null_mut};
 use file::FileRef;
+use list::Pinned;
 use machine::{
     Access, Atomic, CpuRange, Frame, Machine, Ordering, PAGE_SHIFT, SharedCell, VaRange,
 };
 use map::Map;
+use sync::epoch::Domain;
 use sync::spin::Ticket;
 use sync::watch::Watched;
 use sync::{RawLock, lock_class};
@@ -63,6 +80,8 @@ pub trait Version: Send + Sync + 'static {
     /// Whether the task that frees an anon_vma waits until its root is unlocked, since another may
     /// try for that lock without a reference.
     const FREE_WAITS: bool;
+    /// Whether faults find and lock their VMA without the map's lock.
+    const ALONE: bool;
 }
 
 /// Up to 2.6.39.
@@ -71,14 +90,25 @@ pub enum SpinLocks {}
 /// From 3.0 on.
 pub enum Mutexes {}
 
+/// 6.12.
+pub enum Rwsems {}
+
 impl Version for SpinLocks {
     type Lock<M: Machine> = Ticket<M>;
     const FREE_WAITS: bool = false;
+    const ALONE: bool = false;
 }
 
 impl Version for Mutexes {
     type Lock<M: Machine> = LinuxMutex<M>;
     const FREE_WAITS: bool = true;
+    const ALONE: bool = false;
+}
+
+impl Version for Rwsems {
+    type Lock<M: Machine> = WriteSem<M>;
+    const FREE_WAITS: bool = true;
+    const ALONE: bool = true;
 }
 
 /// The other differences between the versions.
@@ -102,16 +132,21 @@ impl Fixes {
 
 /// A space's VMAs. Its map is locked by [`vm::policy::MapLocking`], which must exclude: not
 /// [`vm::policy::PerSlot`].
+#[repr(align(64))]
 pub struct Linux<M: Machine, V: Version> {
     /// Under the map's lock.
     map: M::Cell<Map<M, V>>,
     table_lock: Watched<M, Ticket<M>, PageTable>,
+    /// None where each fault has the map's lock.
+    alone: Option<Pinned<Alone<M>>>,
 }
 
 /// The state that all spaces share.
 pub struct Common<M: Machine, V: Version> {
     anon: AnonVmas<M, V>,
     fixes: Fixes,
+    /// Of faults without the map's lock.
+    domain: Option<Domain<M>>,
 }
 
 /// A page's `mapping` and `index`. Written by its first mapping.
@@ -121,9 +156,23 @@ pub struct PageState<M: Machine> {
 }
 
 /// The result of a fault: where a new page belongs.
-pub struct Faulted<M: Machine, V: Version> {
+pub struct Faulted<'a, M: Machine, V: Version> {
     anon_vma: Option<AnonVmaRef<M, V>>,
     index: u64,
+    /// The VMA's lock, if the fault does without the map's.
+    _held: Option<VmaHeld<'a, M>>,
+}
+
+/// A change of regions, which keeps faults out of those that it concerns.
+#[must_use = "the regions are unlocked when this is dropped"]
+pub struct Changing<'a, M: Machine>(Option<&'a LockSeq<M>>);
+
+impl<M: Machine> Drop for Changing<'_, M> {
+    fn drop(&mut self) {
+        if let Some(seq) = self.0 {
+            seq.unlock_all();
+        }
+    }
 }
 
 impl<M: Machine, V: Version> Linux<M, V> {
@@ -132,6 +181,19 @@ impl<M: Machine, V: Version> Linux<M, V> {
     pub fn vmas(&self) -> Vec<(VaRange, Prot, bool)> {
         let each = |vma: &Vma<M, V>| (vma.range(), vma.prot(), vma.kind.file.is_some());
         self.map().iter().map(each).collect()
+    }
+
+    /// Begins a change.
+    fn begin<'a>(&'a self, common: &'a Common<M, V>) -> Change<'a, M, V> {
+        Change {
+            anon: &common.anon,
+            alone: self.alone.as_deref().zip(common.domain.as_ref()),
+        }
+    }
+
+    /// Unlocks the VMAs when it is dropped.
+    fn changing(&self) -> Changing<'_, M> {
+        Changing(self.alone.as_ref().map(|alone| &alone.seq))
     }
 
     fn map(&self) -> &Map<M, V> {
@@ -161,13 +223,15 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
     type Common = Common<M, V>;
     type Page = PageState<M>;
     type Object = Arc<AddressSpace<M, V>>;
-    type Fault<'a> = Faulted<M, V>;
+    type Fault<'a> = Faulted<'a, M, V>;
+    type Changing<'a> = Changing<'a, M>;
 
     fn common(fixes: &Fixes, cpus: CpuRange, _frames: usize) -> Result<Common<M, V>, Error> {
         let (stock, batches) = (Stock::new(cpus)?, fixes.batching);
         Ok(Common {
             anon: AnonVmas { stock, batches },
             fixes: *fixes,
+            domain: V::ALONE.then(|| Domain::try_new(cpus)).transpose()?,
         })
     }
 
@@ -175,6 +239,7 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
         Linux {
             map: M::Cell::new(Map::new()),
             table_lock: RawLock::new(),
+            alone: V::ALONE.then(Alone::new),
         }
     }
 
@@ -199,19 +264,36 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
             file: of,
         };
         let new = Vma::new(range, mapping.prot, kind, first);
-        self.map_mut().insert(&common.anon, new);
+        let _changing = self.changing();
+        self.map_mut().insert(&self.begin(common), new);
+    }
+
+    fn change<'a>(&'a self, common: &'a Common<M, V>, range: VaRange) -> Changing<'a, M> {
+        let change = self.begin(common);
+        if V::ALONE {
+            self.map().within(range).for_each(|vma| change.lock(vma));
+        }
+        self.changing()
     }
 
     fn unmap(&self, common: &Common<M, V>, range: VaRange) {
-        self.map_mut().remove(&common.anon, range);
+        let _changing = self.changing();
+        self.map_mut().remove(&self.begin(common), range);
     }
 
     fn protect(&self, common: &Common<M, V>, range: VaRange, prot: Prot) {
-        self.map_mut().protect(&common.anon, range, prot);
+        let _changing = self.changing();
+        self.map_mut().protect(&self.begin(common), range, prot);
     }
 
     fn fork(&self, common: &Common<M, V>, child: &Self) {
-        *child.map_mut() = self.map().fork(&common.anon);
+        let _changing = self.changing();
+        let map = child.map_mut();
+        *map = self.map().fork(&self.begin(common));
+        if let Some(alone) = &child.alone {
+            let place = |vma: &Vma<M, V>| (vma.range(), from_ref(vma).cast_mut().cast());
+            alone.tree.fill(map.iter().map(place));
+        }
     }
 
     fn fault<'a>(
@@ -219,14 +301,18 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
         common: &'a Common<M, V>,
         address: usize,
         access: Access,
-    ) -> Faulted<M, V> {
+    ) -> Faulted<'a, M, V> {
         let map = self.map();
         let Some(vma) = map.find(address) else {
             return Faulted {
                 anon_vma: None,
                 index: 0,
+                _held: None,
             };
         };
+        let in_tree =
+            |alone: &Alone<M>| alone.tree.find(address) == Some(NonNull::from(vma).cast());
+        debug_assert!(self.alone.as_deref().is_none_or(in_tree), "{address:#x}");
         let copies = access == Access::Write && !vma.kind.shared;
         if let Some(file) = &vma.kind.file
             && !copies
@@ -241,10 +327,36 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
         Faulted {
             anon_vma: vma.anon_vma(),
             index: vma.index_of(address),
+            _held: None,
         }
     }
 
-    fn took(&self, fault: &Faulted<M, V>, _frame: Frame, page: &PageState<M>) {
+    #[track_caller]
+    fn fault_alone<'a>(
+        &'a self,
+        common: &'a Common<M, V>,
+        address: usize,
+        access: Access,
+    ) -> Option<Faulted<'a, M, V>> {
+        let (alone, domain) = self.alone.as_ref().zip(common.domain.as_ref())?;
+        let _section = domain.enter();
+        let place = alone.tree.find(address)?.cast::<Vma<M, V>>();
+        // SAFETY: the section keeps what the tree had.
+        let vma = unsafe { place.as_ref() };
+        let held = vma.lock()?.read(&alone.seq, domain)?;
+        // It is locked, so it stays as it is: does it still have the address, and the anon_vma of new pages?
+        let VaRange { start, end } = vma.range();
+        let copies = access == Access::Write && !vma.kind.shared;
+        let lacks = vma.anon_vma().is_none() && (copies || vma.kind.file.is_none());
+        let is_right = (start..end).contains(&address) && !lacks;
+        is_right.then(|| Faulted {
+            anon_vma: vma.anon_vma(),
+            index: vma.index_of(address),
+            _held: Some(held),
+        })
+    }
+
+    fn took(&self, fault: &Faulted<'_, M, V>, _frame: Frame, page: &PageState<M>) {
         let anon_vma = fault.anon_vma.map_or(null_mut(), NonNull::as_ptr);
         page.anon_vma.store(anon_vma.cast(), Ordering::Relaxed);
         page.index.store(fault.index, Ordering::Relaxed);

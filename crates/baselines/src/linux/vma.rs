@@ -1,6 +1,7 @@
 //! A VMA (`vm_area_struct`): a run of addresses that are mapped with the same attributes.
 
 use super::Version;
+use super::alone::VmaLock;
 use super::anon_vma::{AnonVmaRef, Avc};
 use super::file::FileRef;
 use super::list::{Node, Pinned};
@@ -33,6 +34,8 @@ pub(super) struct Vma<M: Machine, V: Version> {
     /// The index of the page at `start`: in the file, or, for anonymous memory, in the space where
     /// the memory first was.
     first: M::AtomicU64,
+    /// Where faults do without the map's lock.
+    lock: Option<VmaLock<M>>,
 }
 
 impl<M: Machine, V: Version> Vma<M, V> {
@@ -46,9 +49,15 @@ impl<M: Machine, V: Version> Vma<M, V> {
             chain: M::Cell::new(Vec::new()),
             anon_vma: M::AtomicPtr::new(null_mut()),
             first: M::AtomicU64::new(first),
+            lock: V::ALONE.then(VmaLock::new),
         });
         M::label_value(&*vma, "vm_area_struct");
         vma
+    }
+
+    /// Its lock, where faults do without the map's.
+    pub(super) fn lock(&self) -> Option<&VmaLock<M>> {
+        self.lock.as_ref()
     }
 
     pub(super) fn range(&self) -> VaRange {

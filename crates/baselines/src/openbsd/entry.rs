@@ -155,6 +155,7 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
     type Page = ();
     type Object = Uobj<M>;
     type Fault<'a> = FaultLocks<'a, M>;
+    type Changing<'a> = ();
 
     fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<AmapList<M>, Error> {
         Ok(AmapList::new())
@@ -171,6 +172,8 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
         M::label_value(&*lock, "vmobjlock");
         Uobj(lock)
     }
+
+    fn change(&self, _: &AmapList<M>, _range: VaRange) {}
 
     fn map(&self, _: &AmapList<M>, range: VaRange, mapping: Mapping<Uobj<M>>) {
         let entry = Entry {

@@ -9,14 +9,13 @@
 //! # Protocol
 //! The queue's ends and all links are read and written under `pageqlock`.
 
-use alloc::boxed::Box;
+use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
 use machine::{Atomic, CpuRange, Frame, Machine, Ordering, SharedCell};
 use sync::spin::TestAndSet;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawLock, lock_class};
 use vm::Error;
-use vm::heap::filled;
 use vm::policy::PageQueues;
 
 lock_class!(
@@ -40,27 +39,9 @@ pub struct GlobalQueues<M: Machine> {
     /// `uvm.page_active`: its first and its last page.
     ends: Padded<M::Cell<Ends>>,
     /// `pageq` of each page.
-    links: Box<[Link<M>]>,
+    links: PageLinks<M>,
     /// How often a CPU may allocate or free until its magazine is empty, or full.
     magazines: PerCpu<M::AtomicU32, M>,
-}
-
-/// No page.
-const NONE: u32 = u32::MAX;
-
-struct Ends {
-    first: u32,
-    last: u32,
-}
-
-/// A page's neighbours; a cache line, as a `vm_page` has at least.
-#[repr(align(64))]
-struct Link<M: Machine>(M::Cell<Neighbours>);
-
-struct Neighbours {
-    queued: bool,
-    before: u32,
-    after: u32,
 }
 
 /// The free pages, locked, if that takes a lock.
@@ -85,13 +66,7 @@ impl<M: Machine> GlobalQueues<M> {
     pub fn active(&self) -> Vec<Frame> {
         let mut pages = Vec::new();
         self.locked(|queues| {
-            // SAFETY: the queue is locked.
-            let mut page = unsafe { (*queues.ends.read()).first };
-            while let Some(link) = queues.links.get(page as usize) {
-                pages.push(Frame(page));
-                // SAFETY: the queue is locked.
-                page = unsafe { (*link.0.read()).after };
-            }
+            pages.extend(queues.links.iter(&queues.ends).map(Frame));
         });
         pages
     }
@@ -104,43 +79,6 @@ impl<M: Machine> GlobalQueues<M> {
         // SAFETY: the mutex was locked above, by this call.
         unsafe { self.pages.unlock(held) };
     }
-
-    /// Removes the page from its queue. Under `pageqlock`.
-    fn dequeue(&self, page: u32) {
-        // SAFETY: the caller holds `pageqlock`, which guards all links.
-        let link = unsafe { &mut *self.links[page as usize].0.write() };
-        if !link.queued {
-            return;
-        }
-        link.queued = false;
-        let (before, after) = (link.before, link.after);
-        self.join(before, after);
-    }
-
-    /// Appends the page, which stands in no queue. Under `pageqlock`.
-    fn enqueue(&self, page: u32) {
-        // SAFETY: the caller holds `pageqlock`, which guards the ends.
-        let last = unsafe { (*self.ends.write()).last };
-        self.join(last, page);
-        self.join(page, NONE);
-        // SAFETY: the caller holds `pageqlock`, which guards all links.
-        unsafe { (*self.links[page as usize].0.write()).queued = true };
-    }
-
-    /// Makes `after` follow `before`; either may be the end of the queue. Under `pageqlock`.
-    fn join(&self, before: u32, after: u32) {
-        // SAFETY: the caller holds `pageqlock`, which guards the ends and all links.
-        unsafe {
-            match self.links.get(before as usize) {
-                Some(link) => (*link.0.write()).after = after,
-                None => (*self.ends.write()).first = after,
-            }
-            match self.links.get(after as usize) {
-                Some(link) => (*link.0.write()).before = before,
-                None => (*self.ends.write()).last = before,
-            }
-        }
-    }
 }
 
 impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
@@ -148,19 +86,11 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
     type Free<'a> = FreePages<'a, M>;
 
     fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
-        let alone = || Neighbours {
-            queued: false,
-            before: NONE,
-            after: NONE,
-        };
         Ok(GlobalQueues {
             pages: Padded(RawLock::new()),
             free: Padded(RawLock::new()),
-            ends: Padded(SharedCell::new(Ends {
-                first: NONE,
-                last: NONE,
-            })),
-            links: filled(frames, || Link(SharedCell::new(alone())))?,
+            ends: Padded(SharedCell::new(Ends::EMPTY)),
+            links: PageLinks::new(frames, || ())?,
             magazines: PerCpu::try_new(cpus, |_| M::AtomicU32::new(0))?,
         })
     }
@@ -169,7 +99,7 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
         M::label_value(&self.pages, "pageqlock");
         M::label_value(&self.free, "fpageqlock");
         M::label_value(&self.ends, "page_active");
-        M::label_value(&*self.links, "vm_page.pageq");
+        self.links.label("vm_page.pageq");
         self.magazines.label("uvm_pmr_cache");
     }
 
@@ -197,14 +127,14 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
     fn activate(&self, frame: Frame) {
         let page = frame.index() as u32;
         self.locked(|queues| {
-            queues.dequeue(page);
-            queues.enqueue(page);
+            queues.links.dequeue(&queues.ends, page);
+            queues.links.enqueue(&queues.ends, page);
         });
     }
 
     #[track_caller]
     fn remove(&self, frame: Frame) {
         let page = frame.index() as u32;
-        self.locked(|queues| queues.dequeue(page));
+        self.locked(|queues| queues.links.dequeue(&queues.ends, page));
     }
 }

@@ -1,6 +1,7 @@
 //! Any locks of a space.
 
 use crate::freebsd::OneLock;
+use crate::linux::MmapLock;
 use crate::openbsd::VmMap;
 use machine::Machine;
 use vm::policy::MapLocking;
@@ -15,6 +16,8 @@ pub enum Locks {
     OneLock,
     /// [`VmMap`].
     VmMap,
+    /// [`MmapLock`].
+    MmapLock,
     /// [`PerSlot`]: none.
     PerSlot,
 }
@@ -25,6 +28,8 @@ pub enum AnyLocking<M: Machine> {
     OneLock(OneLock<M>),
     /// See [`Locks::VmMap`].
     VmMap(VmMap<M>),
+    /// See [`Locks::MmapLock`].
+    MmapLock(MmapLock<M>),
     /// See [`Locks::PerSlot`].
     PerSlot,
 }
@@ -36,6 +41,8 @@ pub enum AnyMapRead<'a, M: Machine> {
     OneLock(<OneLock<M> as MapLocking<M>>::Read<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Read<'a>),
+    /// See [`Locks::MmapLock`].
+    MmapLock(<MmapLock<M> as MapLocking<M>>::Read<'a>),
     /// See [`Locks::PerSlot`].
     PerSlot,
 }
@@ -47,6 +54,8 @@ pub enum AnyMapWrite<'a, M: Machine> {
     OneLock(<OneLock<M> as MapLocking<M>>::Write<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Write<'a>),
+    /// See [`Locks::MmapLock`].
+    MmapLock(<MmapLock<M> as MapLocking<M>>::Write<'a>),
     /// See [`Locks::PerSlot`].
     PerSlot,
 }
@@ -58,8 +67,8 @@ pub enum AnyPmap<'a, M: Machine> {
     OneLock(<OneLock<M> as MapLocking<M>>::Pmap<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Pmap<'a>),
-    /// See [`Locks::PerSlot`].
-    PerSlot,
+    /// None, as with [`Locks::MmapLock`] and [`Locks::PerSlot`].
+    None,
 }
 
 impl<M: Machine> MapLocking<M> for AnyLocking<M> {
@@ -72,6 +81,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match locks {
             Locks::OneLock => AnyLocking::OneLock(OneLock::new(&())),
             Locks::VmMap => AnyLocking::VmMap(VmMap::new(&())),
+            Locks::MmapLock => AnyLocking::MmapLock(MmapLock::new(&())),
             Locks::PerSlot => AnyLocking::PerSlot,
         }
     }
@@ -80,6 +90,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => locks.label(),
             AnyLocking::VmMap(locks) => locks.label(),
+            AnyLocking::MmapLock(lock) => lock.label(),
             AnyLocking::PerSlot => {}
         }
     }
@@ -90,6 +101,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => AnyMapRead::OneLock(locks.read()),
             AnyLocking::VmMap(locks) => AnyMapRead::VmMap(locks.read()),
+            AnyLocking::MmapLock(lock) => AnyMapRead::MmapLock(lock.read()),
             AnyLocking::PerSlot => AnyMapRead::PerSlot,
         }
     }
@@ -100,6 +112,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => AnyMapWrite::OneLock(locks.write()),
             AnyLocking::VmMap(locks) => AnyMapWrite::VmMap(locks.write()),
+            AnyLocking::MmapLock(lock) => AnyMapWrite::MmapLock(lock.write()),
             AnyLocking::PerSlot => AnyMapWrite::PerSlot,
         }
     }
@@ -110,7 +123,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.pmap()),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.pmap()),
-            AnyLocking::PerSlot => AnyPmap::PerSlot,
+            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => AnyPmap::None,
         }
     }
 
@@ -120,7 +133,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
         Some(match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.try_pmap()?),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.try_pmap()?),
-            AnyLocking::PerSlot => AnyPmap::PerSlot,
+            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => AnyPmap::None,
         })
     }
 }

@@ -42,13 +42,15 @@ pub enum Preset {
     Linux30Rc2,
     /// Linux in July 2011: the mutexes, and one acquisition for a chain.
     Linux30Fixes,
+    /// Linux in November 2024.
+    Linux612,
     /// `vm`'s own designs.
     Scalevm,
 }
 
 impl Preset {
     /// All presets, each system's oldest first.
-    pub const ALL: [Preset; 14] = [
+    pub const ALL: [Preset; 15] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
@@ -62,6 +64,7 @@ impl Preset {
         Preset::Linux2639Ra,
         Preset::Linux30Rc2,
         Preset::Linux30Fixes,
+        Preset::Linux612,
         Preset::Scalevm,
     ];
 
@@ -81,6 +84,7 @@ impl Preset {
             Preset::Linux2639Ra => "linux-2.6.39-ra",
             Preset::Linux30Rc2 => "linux-3.0-rc2",
             Preset::Linux30Fixes => "linux-3.0-fixes",
+            Preset::Linux612 => "linux-6.12",
             Preset::Scalevm => "scalevm",
         }
     }
@@ -128,6 +132,10 @@ impl Preset {
             Preset::Linux30Fixes => {
                 "as linux-3.0-rc2, with the root locked once for all of a region's lists"
             }
+            Preset::Linux612 => {
+                "faults under a VMA's own lock, found in a tree without the map's; mmap_lock and the reverse \
+                 map under rwsems that spin; lists of pages by node, a control group's account"
+            }
             Preset::Scalevm => {
                 "epoch sections named in the page: wait only for blocks that hold it; swap \
                  reserved per CPU"
@@ -154,6 +162,7 @@ impl Preset {
             Preset::Linux30Fixes => {
                 "case study 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0"
             }
+            Preset::Linux612 => "Linux 6.12 (November 2024), mm/ and kernel/locking/rwsem.c",
             Preset::Scalevm => "this project",
         }
     }
@@ -215,6 +224,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux612
             | Preset::Scalevm => Design::Own,
         }
     }
@@ -227,9 +237,11 @@ impl Preset {
             | Preset::FreebsdEpoch
             | Preset::FreebsdLocklessDi => PvLocks::Shared(ListLocks::Hashed),
             Preset::FreebsdNuma => PvLocks::Shared(ListLocks::PerRegion),
-            Preset::Linux2639 | Preset::Linux2639Ra | Preset::Linux30Rc2 | Preset::Linux30Fixes => {
-                PvLocks::Spinning
-            }
+            Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Linux612 => PvLocks::Spinning,
             _ => PvLocks::Own,
         }
     }
@@ -261,6 +273,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux612
             | Preset::Scalevm => Account::Own,
         }
     }
@@ -269,6 +282,7 @@ impl Preset {
     pub const fn locks(self) -> Locks {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
+            Preset::Linux612 => Locks::MmapLock,
             Preset::Scalevm => Locks::PerSlot,
             _ => Locks::OneLock,
         }
@@ -282,6 +296,7 @@ impl Preset {
             Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
             Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
             Preset::Linux30Fixes => Keeping::LinuxMutexes(Fixes::new(true, true)),
+            Preset::Linux612 => Keeping::LinuxRwsems,
             _ => Keeping::Nothing,
         }
     }
@@ -299,6 +314,7 @@ impl Preset {
     pub const fn queueing(self) -> Queueing {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Queueing::Global,
+            Preset::Linux612 => Queueing::Lruvecs,
             _ => Queueing::Nowhere,
         }
     }

@@ -1,5 +1,6 @@
 //! Any queues of pages.
 
+use crate::linux::Lruvecs;
 use crate::openbsd::{FreePages, GlobalQueues};
 use machine::{CpuRange, Frame, Machine};
 use vm::Error;
@@ -13,6 +14,8 @@ pub enum Queueing {
     Nowhere,
     /// [`GlobalQueues`].
     Global,
+    /// [`Lruvecs`].
+    Lruvecs,
 }
 
 /// Where pages queue, chosen when the VM is made.
@@ -21,6 +24,8 @@ pub enum AnyQueues<M: Machine> {
     Nowhere,
     /// See [`Queueing::Global`].
     Global(GlobalQueues<M>),
+    /// See [`Queueing::Lruvecs`].
+    Lruvecs(Lruvecs<M>),
 }
 
 impl<M: Machine> PageQueues<M> for AnyQueues<M> {
@@ -31,25 +36,28 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
         Ok(match queueing {
             Queueing::Nowhere => AnyQueues::Nowhere,
             Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), cpus, frames)?),
+            Queueing::Lruvecs => AnyQueues::Lruvecs(Lruvecs::new(&(), cpus, frames)?),
         })
     }
 
     fn label(&self) {
-        if let AnyQueues::Global(queues) = self {
-            queues.label();
+        match self {
+            AnyQueues::Nowhere => {}
+            AnyQueues::Global(queues) => queues.label(),
+            AnyQueues::Lruvecs(lists) => lists.label(),
         }
     }
 
     #[inline]
     fn is_used(&self) -> bool {
-        matches!(self, AnyQueues::Global(_))
+        !matches!(self, AnyQueues::Nowhere)
     }
 
     #[inline]
     #[track_caller]
     fn free(&self) -> Option<FreePages<'_, M>> {
         match self {
-            AnyQueues::Nowhere => None,
+            AnyQueues::Nowhere | AnyQueues::Lruvecs(_) => None,
             AnyQueues::Global(queues) => Some(queues.free()),
         }
     }
@@ -57,16 +65,20 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     #[inline]
     #[track_caller]
     fn activate(&self, frame: Frame) {
-        if let AnyQueues::Global(queues) = self {
-            queues.activate(frame);
+        match self {
+            AnyQueues::Nowhere => {}
+            AnyQueues::Global(queues) => queues.activate(frame),
+            AnyQueues::Lruvecs(lists) => lists.activate(frame),
         }
     }
 
     #[inline]
     #[track_caller]
     fn remove(&self, frame: Frame) {
-        if let AnyQueues::Global(queues) = self {
-            queues.remove(frame);
+        match self {
+            AnyQueues::Nowhere => {}
+            AnyQueues::Global(queues) => queues.remove(frame),
+            AnyQueues::Lruvecs(lists) => lists.remove(frame),
         }
     }
 }

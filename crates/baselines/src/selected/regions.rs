@@ -1,6 +1,8 @@
 //! Any way of keeping regions.
 
-use crate::linux::{AddressSpace, Common, Faulted, Fixes, Linux, Mutexes, PageState, SpinLocks};
+use crate::linux::{
+    AddressSpace, Changing, Common, Faulted, Fixes, Linux, Mutexes, PageState, Rwsems, SpinLocks,
+};
 use crate::openbsd::{AmapList, FaultLocks, MapEntries, Uobj};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -18,6 +20,8 @@ pub enum Keeping {
     LinuxSpinLocks(Fixes),
     /// [`Linux`] with [`Mutexes`].
     LinuxMutexes(Fixes),
+    /// [`Linux`] with [`Rwsems`], and both fixes.
+    LinuxRwsems,
     /// [`MapEntries`].
     OpenBsd,
 }
@@ -30,6 +34,8 @@ pub enum AnyRegions<M: Machine> {
     LinuxSpinLocks(Box<Linux<M, SpinLocks>>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Box<Linux<M, Mutexes>>),
+    /// See [`Keeping::LinuxRwsems`].
+    LinuxRwsems(Box<Linux<M, Rwsems>>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(Box<MapEntries<M>>),
 }
@@ -42,6 +48,8 @@ pub enum AnyCommon<M: Machine> {
     LinuxSpinLocks(Common<M, SpinLocks>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Common<M, Mutexes>),
+    /// See [`Keeping::LinuxRwsems`].
+    LinuxRwsems(Common<M, Rwsems>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(AmapList<M>),
 }
@@ -54,6 +62,8 @@ pub enum AnyObject<M: Machine> {
     LinuxSpinLocks(Arc<AddressSpace<M, SpinLocks>>),
     /// See [`Keeping::LinuxMutexes`].
     LinuxMutexes(Arc<AddressSpace<M, Mutexes>>),
+    /// See [`Keeping::LinuxRwsems`].
+    LinuxRwsems(Arc<AddressSpace<M, Rwsems>>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(Uobj<M>),
 }
@@ -63,9 +73,11 @@ pub enum AnyFault<'a, M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
     /// See [`Keeping::LinuxSpinLocks`].
-    LinuxSpinLocks(Faulted<M, SpinLocks>),
+    LinuxSpinLocks(Faulted<'a, M, SpinLocks>),
     /// See [`Keeping::LinuxMutexes`].
-    LinuxMutexes(Faulted<M, Mutexes>),
+    LinuxMutexes(Faulted<'a, M, Mutexes>),
+    /// See [`Keeping::LinuxRwsems`].
+    LinuxRwsems(Faulted<'a, M, Rwsems>),
     /// See [`Keeping::OpenBsd`].
     OpenBsd(FaultLocks<'a, M>),
 }
@@ -76,6 +88,7 @@ impl<M: Machine> Clone for AnyObject<M> {
             AnyObject::Nothing => AnyObject::Nothing,
             AnyObject::LinuxSpinLocks(object) => AnyObject::LinuxSpinLocks(object.clone()),
             AnyObject::LinuxMutexes(object) => AnyObject::LinuxMutexes(object.clone()),
+            AnyObject::LinuxRwsems(object) => AnyObject::LinuxRwsems(object.clone()),
             AnyObject::OpenBsd(object) => AnyObject::OpenBsd(object.clone()),
         }
     }
@@ -101,6 +114,7 @@ macro_rules! dispatch {
         match ($any, $common) {
             (AnyRegions::LinuxSpinLocks($regions), AnyCommon::LinuxSpinLocks($of)) => $do,
             (AnyRegions::LinuxMutexes($regions), AnyCommon::LinuxMutexes($of)) => $do,
+            (AnyRegions::LinuxRwsems($regions), AnyCommon::LinuxRwsems($of)) => $do,
             (AnyRegions::OpenBsd($regions), AnyCommon::OpenBsd($of)) => $do,
             _ => {}
         }
@@ -114,6 +128,8 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     type Page = PageState<M>;
     type Object = AnyObject<M>;
     type Fault<'a> = AnyFault<'a, M>;
+    /// Only [`Keeping::LinuxRwsems`] keeps faults out.
+    type Changing<'a> = Option<Changing<'a, M>>;
 
     fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> Result<AnyCommon<M>, Error> {
         Ok(match keeping {
@@ -124,6 +140,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             Keeping::LinuxMutexes(fixes) => {
                 AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames)?)
             }
+            Keeping::LinuxRwsems => {
+                AnyCommon::LinuxRwsems(Linux::common(&Fixes::new(true, true), cpus, frames)?)
+            }
             Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)?),
         })
     }
@@ -133,6 +152,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             AnyCommon::Nothing => AnyRegions::Nothing,
             AnyCommon::LinuxSpinLocks(of) => AnyRegions::LinuxSpinLocks(Box::new(Linux::new(of))),
             AnyCommon::LinuxMutexes(of) => AnyRegions::LinuxMutexes(Box::new(Linux::new(of))),
+            AnyCommon::LinuxRwsems(of) => AnyRegions::LinuxRwsems(Box::new(Linux::new(of))),
             AnyCommon::OpenBsd(of) => AnyRegions::OpenBsd(Box::new(MapEntries::new(of))),
         }
     }
@@ -146,6 +166,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             AnyCommon::Nothing => AnyObject::Nothing,
             AnyCommon::LinuxSpinLocks(of) => AnyObject::LinuxSpinLocks(Linux::new_object(of)),
             AnyCommon::LinuxMutexes(of) => AnyObject::LinuxMutexes(Linux::new_object(of)),
+            AnyCommon::LinuxRwsems(of) => AnyObject::LinuxRwsems(Linux::new_object(of)),
             AnyCommon::OpenBsd(of) => AnyObject::OpenBsd(MapEntries::new_object(of)),
         }
     }
@@ -158,10 +179,24 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
                 regions.map(of, range, mapping!(mapping, LinuxMutexes));
             }
+            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxRwsems));
+            }
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
                 regions.map(of, range, mapping!(mapping, OpenBsd));
             }
             _ => {}
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn change<'a>(&'a self, common: &'a AnyCommon<M>, range: VaRange) -> Option<Changing<'a, M>> {
+        match (self, common) {
+            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
+                Some(regions.change(of, range))
+            }
+            _ => None,
         }
     }
 
@@ -188,6 +223,11 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
                 AnyCommon::LinuxMutexes(of),
                 AnyRegions::LinuxMutexes(child),
             ) => regions.fork(of, child),
+            (
+                AnyRegions::LinuxRwsems(regions),
+                AnyCommon::LinuxRwsems(of),
+                AnyRegions::LinuxRwsems(child),
+            ) => regions.fork(of, child),
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of), AnyRegions::OpenBsd(child)) => {
                 regions.fork(of, child)
             }
@@ -207,6 +247,23 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         dispatch!(self, common, |regions, of| regions.copy(of, address));
     }
 
+    #[inline]
+    #[track_caller]
+    fn fault_alone<'a>(
+        &'a self,
+        common: &'a AnyCommon<M>,
+        address: usize,
+        access: Access,
+    ) -> Option<AnyFault<'a, M>> {
+        match (self, common) {
+            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
+                let fault = regions.fault_alone(of, address, access);
+                fault.map(AnyFault::LinuxRwsems)
+            }
+            _ => None,
+        }
+    }
+
     #[track_caller]
     fn fault<'a>(
         &'a self,
@@ -220,6 +277,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             }
             (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
                 AnyFault::LinuxMutexes(regions.fault(of, address, access))
+            }
+            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
+                AnyFault::LinuxRwsems(regions.fault(of, address, access))
             }
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
                 AnyFault::OpenBsd(regions.fault(of, address, access))
@@ -236,6 +296,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::LinuxMutexes(regions), AnyFault::LinuxMutexes(fault)) => {
                 regions.took(fault, frame, page);
             }
+            (AnyRegions::LinuxRwsems(regions), AnyFault::LinuxRwsems(fault)) => {
+                regions.took(fault, frame, page);
+            }
             (AnyRegions::OpenBsd(regions), AnyFault::OpenBsd(fault)) => {
                 regions.took(fault, frame, &());
             }
@@ -248,6 +311,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             AnyCommon::Nothing => {}
             AnyCommon::LinuxSpinLocks(of) => Linux::walk(of, frame, page),
             AnyCommon::LinuxMutexes(of) => Linux::walk(of, frame, page),
+            AnyCommon::LinuxRwsems(of) => Linux::walk(of, frame, page),
             AnyCommon::OpenBsd(of) => MapEntries::walk(of, frame, &()),
         }
     }

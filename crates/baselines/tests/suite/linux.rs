@@ -2,7 +2,7 @@
 //! operations; the reverse map visits as many VMAs as it must, and finds those that map a page.
 
 use baselines::freebsd::OneLock;
-use baselines::linux::{Fixes, Linux, LinuxMutex, Mutexes, PageState, SpinLocks, Version};
+use baselines::linux::{Fixes, Linux, LinuxMutex, Mutexes, PageState, Rwsems, SpinLocks, Version};
 use hosted::Hosted;
 use machine::{Access, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
 use std::cell::RefCell;
@@ -39,6 +39,7 @@ impl<V: Version> Regions<Hosted> for Told<V> {
     type Page = PageState<Hosted>;
     type Object = <Linux<Hosted, V> as Regions<Hosted>>::Object;
     type Fault<'a> = <Linux<Hosted, V> as Regions<Hosted>>::Fault<'a>;
+    type Changing<'a> = <Linux<Hosted, V> as Regions<Hosted>>::Changing<'a>;
 
     fn common(fixes: &Fixes, cpus: CpuRange, frames: usize) -> Result<Self::Common, vm::Error> {
         Linux::common(fixes, cpus, frames)
@@ -51,6 +52,17 @@ impl<V: Version> Regions<Hosted> for Told<V> {
     }
     fn new_object(common: &Self::Common) -> Self::Object {
         Linux::new_object(common)
+    }
+    fn change<'a>(&'a self, common: &'a Self::Common, range: VaRange) -> Self::Changing<'a> {
+        self.0.change(common, range)
+    }
+    fn fault_alone<'a>(
+        &'a self,
+        common: &'a Self::Common,
+        address: usize,
+        access: Access,
+    ) -> Option<Self::Fault<'a>> {
+        self.0.fault_alone(common, address, access)
     }
     fn map(&self, common: &Self::Common, range: VaRange, mapping: Mapping<Self::Object>) {
         self.0.map(common, range, mapping);
@@ -116,6 +128,8 @@ macro_rules! on_each {
             let vm = system::<SpinLocks>(1, $mib, fixes);
             vm.machine().on_cpu(0, || $test(&vm));
             let vm = system::<Mutexes>(1, $mib, fixes);
+            vm.machine().on_cpu(0, || $test(&vm));
+            let vm = system::<Rwsems>(1, $mib, fixes);
             vm.machine().on_cpu(0, || $test(&vm));
         }
     };
@@ -317,6 +331,7 @@ fn families_grow_and_shrink_at_once() {
     for batching in [false, true] {
         at_once::<SpinLocks>(batching);
         at_once::<Mutexes>(batching);
+        at_once::<Rwsems>(batching);
     }
 }
 

@@ -6,6 +6,7 @@
 mod alan_cox;
 mod conformance;
 mod linux;
+mod lru;
 mod openbsd;
 mod presets;
 mod pv;

@@ -49,9 +49,11 @@ pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
         | Preset::FreebsdObmOnly
         | Preset::FreebsdObm => chosen::<M, Ule<M>>(),
         Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => chosen::<M, OpenBsd<M>>(),
-        Preset::Linux2639 | Preset::Linux2639Ra | Preset::Linux30Rc2 | Preset::Linux30Fixes => {
-            chosen::<M, Cfs<M>>()
-        }
+        Preset::Linux2639
+        | Preset::Linux2639Ra
+        | Preset::Linux30Rc2
+        | Preset::Linux30Fixes
+        | Preset::Linux612 => chosen::<M, Cfs<M>>(),
     }
 }
 

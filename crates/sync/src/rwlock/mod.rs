@@ -1,9 +1,11 @@
 //! Reader-writer locks: the contract, the lock, and data behind one.
 
 mod data;
+mod rwsem;
 mod spin_park;
 
 pub use data::{ReadGuard, RwLock, WriteGuard};
+pub use rwsem::Rwsem;
 pub use spin_park::SpinParkRw;
 
 use core::marker::PhantomData;

@@ -25,6 +25,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     type Object: Clone + Send + Sync;
     /// Held by a fault.
     type Fault<'a>;
+    /// Held by a change of regions; ends when dropped.
+    type Changing<'a>;
 
     /// The data that the spaces of a VM have in common.
     fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self::Common, Error>;
@@ -37,6 +39,10 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
 
     /// A new object's.
     fn new_object(common: &Self::Common) -> Self::Object;
+
+    /// An unmap, a protect, or a mapping in the place of others is about to change the regions in `range`. Under the map's
+    /// lock for writing and no slot's; held as long as that.
+    fn change<'a>(&'a self, common: &'a Self::Common, range: VaRange) -> Self::Changing<'a>;
 
     /// `range`, of which nothing was mapped, is mapped now.
     fn map(&self, common: &Self::Common, range: VaRange, mapping: Mapping<Self::Object>);
@@ -60,6 +66,17 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// Makes private the pages that the region at `address` shares with a copy of the space, if it
     /// still does. Under the map's lock for writing, and no other.
     fn copy(&self, _common: &Self::Common, _address: usize) {}
+
+    /// Begins a fault without the map's lock, if the policy can do without; held as what [`Regions::fault`] returns.
+    #[inline]
+    fn fault_alone<'a>(
+        &'a self,
+        _common: &'a Self::Common,
+        _address: usize,
+        _access: Access,
+    ) -> Option<Self::Fault<'a>> {
+        None
+    }
 
     /// Begins a fault, under the map's lock for reading and no other. Held until the page is
     /// mapped, or the fault has failed; also while the page is waited for.
@@ -101,6 +118,7 @@ impl<M: Machine> Regions<M> for NoRegions {
     type Page = ();
     type Object = ();
     type Fault<'a> = ();
+    type Changing<'a> = ();
 
     fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<(), Error> {
         Ok(())
@@ -113,6 +131,9 @@ impl<M: Machine> Regions<M> for NoRegions {
     fn new_page() {}
 
     fn new_object(_: &()) {}
+
+    #[inline]
+    fn change(&self, _: &(), _range: VaRange) {}
 
     #[inline]
     fn map(&self, _: &(), _range: VaRange, _mapping: Mapping<()>) {}

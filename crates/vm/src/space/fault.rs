@@ -56,10 +56,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// As [`Space::fault`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
     /// no memory for it before.
     fn try_fault(&self, fault: PageFault, page: VaRange, is_short: bool) -> Result<(), Error> {
-        let _read = self.read_map(fault);
-        let region = self
-            .regions
-            .fault(self.vm.regions(), fault.address, fault.access);
+        let (_read, region) = self.read_region(fault);
         let place = self.pmap.tree.find(page.start);
         let address = page.start;
         if place.is_hole(page) {

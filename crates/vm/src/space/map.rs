@@ -154,6 +154,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn replace(&self, range: VaRange, new: &New<'_, M, P>) -> Result<(), Error> {
         let mut attributes = self.attributes(new, range)?;
         let place = self.pmap.tree.find(range.start);
+        let _changing = self.region_changes(range);
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;
         let before = unmapping.usage();

@@ -36,6 +36,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         brought.clear();
         let _write = self.pmap.locking.write();
         let place = self.refuse_hole(range)?;
+        let _changing = self.region_changes(range);
         let pmap = self.pmap.locking.pmap();
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, range)?;

@@ -9,6 +9,10 @@ use crate::prot::Prot;
 use crate::tree::Attributes;
 use machine::{PageFault, Platform, VaRange};
 
+type Read<'a, M, P> = <<P as Policies<M>>::Locking as MapLocking<M>>::Read<'a>;
+type Region<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Fault<'a>;
+type Changing<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Changing<'a>;
+
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// `new` is mapped at `range` now, where nothing was.
     pub(super) fn region_new(&self, range: VaRange, new: &New<'_, M, P>) {
@@ -27,9 +31,28 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.region_mapped(range, attributes.flags, object);
     }
 
+    /// Begins a fault: with the map locked, unless the policy does without.
+    #[inline(always)]
+    pub(super) fn read_region(
+        &self,
+        fault: PageFault,
+    ) -> (Option<Read<'_, M, P>>, Region<'_, M, P>) {
+        let (
+            common,
+            PageFault {
+                address, access, ..
+            },
+        ) = (self.vm.regions(), fault);
+        if let Some(region) = self.regions.fault_alone(common, address, access) {
+            return (None, region);
+        }
+        let read = self.read_map(fault);
+        (Some(read), self.regions.fault(common, address, access))
+    }
+
     /// Locks the map for a fault, when the policy has copied for the space all that it wants copied.
     #[inline]
-    pub(super) fn read_map(&self, fault: PageFault) -> <P::Locking as MapLocking<M>>::Read<'_> {
+    fn read_map(&self, fault: PageFault) -> Read<'_, M, P> {
         loop {
             let read = self.pmap.locking.read();
             if !self.regions.wants_copy(fault.address, fault.access) {
@@ -53,6 +76,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             object,
         };
         self.regions.map(self.vm.regions(), range, mapping);
+    }
+
+    /// The regions in `range` are about to change.
+    #[inline]
+    pub(super) fn region_changes(&self, range: VaRange) -> Changing<'_, M, P> {
+        self.regions.change(self.vm.regions(), range)
     }
 
     /// Nothing of `range` is mapped now.

@@ -62,6 +62,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// left that are not needed.
     #[inline(always)]
     pub(super) fn clear(&self, place: Place<'_, M, P>, range: VaRange) -> Result<bool, Error> {
+        let _changing = self.region_changes(range);
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;
         self.clear_locked(&mut unmapping, range, || {})

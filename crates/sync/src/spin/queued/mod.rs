@@ -27,15 +27,14 @@
 //! `THRESHOLD2`).
 
 mod near;
-pub(crate) mod place;
 
 use super::mcs::linked;
+use super::place::{self, Place};
 use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
 use crate::watch::note_spins;
 use core::ptr;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
-use place::Place;
 
 /// A task holds the lock.
 const LOCKED: u32 = 0xff;
@@ -76,10 +75,7 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
     fn lock_contended(&self, seen: u32) {
         if let Err(seen) = self.lock_pending(seen) {
             match place::enter::<M>() {
-                Some(place) => {
-                    self.lock_queued(&place, seen);
-                    place.leave();
-                }
+                Some(place) => self.lock_queued(&place, seen),
                 None => self.lock_without_place(),
             }
         }
@@ -196,7 +192,7 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
     }
 
     /// Acquires the lock for a task that has no place left.
-    fn lock_without_place(&self) {
+    pub(super) fn lock_without_place(&self) {
         while self.try_lock().is_none() {
             wait::<M>(|| !self.is_locked());
         }

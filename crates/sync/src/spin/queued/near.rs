@@ -1,6 +1,6 @@
 //! The next first of the queue: the next in line, or the nearest of the holder's NUMA node (CNA).
 
-use super::place::{Node, Place};
+use crate::spin::place::{Node, Place};
 use machine::{Atomic, Machine, Ordering};
 
 /// The place that the holder of the lock, until now first of the queue, hands its turn to, and the code of the last
@@ -64,10 +64,10 @@ fn near<'a, M: Machine>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::{Place, enter};
     use super::super::{GO, HELD, Queued};
     use super::successor;
     use crate::RawLock;
+    use crate::spin::place::{Place, enter};
     use alloc::vec::Vec;
     use core::ptr::{from_ref, null_mut};
     use hosted::Hosted;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     fn leave(places: Vec<Place<Hosted>>) {
-        places.into_iter().rev().for_each(Place::leave);
+        places.into_iter().rev().for_each(drop);
     }
 
     /// The index of the place that gets the turn, and that of the secondary queue's last.

@@ -24,6 +24,8 @@ pub(super) struct Node<M: Machine> {
     pub(super) next: M::AtomicPtr,
     /// 0 until the predecessor hands its turn over.
     pub(super) turn: M::AtomicU32,
+    /// In a queue that tasks may leave, the code of the predecessor, which writes it when it leaves.
+    pub(super) previous: M::AtomicU32,
     /// The waiter's NUMA node; it writes it before it queues.
     pub(super) home: M::AtomicU32,
     /// Its own code.
@@ -56,6 +58,7 @@ impl<M: Machine> Block<M> {
             nodes: core::array::from_fn(|level| Node {
                 next: M::AtomicPtr::new(null_mut()),
                 turn: M::AtomicU32::new(0),
+                previous: M::AtomicU32::new(0),
                 home: M::AtomicU32::new(0),
                 code: code(level as u32),
             }),
@@ -204,9 +207,11 @@ impl<M: Machine> Place<M> {
     pub(super) fn seed(&self, state: u32) {
         self.block.random.set(state);
     }
+}
 
-    /// Ends the use.
-    pub(super) fn leave(self) {
+/// Ends the use.
+impl<M: Machine> Drop for Place<M> {
+    fn drop(&mut self) {
         self.block.depth.set(self.level);
     }
 }
@@ -246,7 +251,7 @@ mod tests {
             lock.lock_without_place();
         });
         assert!(lock.is_locked());
-        places.into_iter().rev().for_each(Place::leave);
+        places.into_iter().rev().for_each(drop);
         assert!(enter::<Hosted>().is_some_and(|place| place.level == 0));
     }
 }

@@ -1,0 +1,289 @@
+//! The lists of pages of a control group, and its account: `lruvec` and `page_counter`.
+//!
+//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c). A CPU gathers the pages that faults have mapped in a batch
+//! of 31 (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's lruvec for all of them (`folio_batch_move_lru`); so it does
+//! with pages that are freed (`folios_put_refs`). A page is charged to the group: from a CPU's stock, which holds up
+//! to 64 (`try_charge_memcg`), else 64 at once by atomic additions to the counters of the group and all groups above it; those
+//! of a batch that is freed are subtracted there (`uncharge_batch`). All tasks are in one group, three below the
+//! root, as a login session under systemd is.
+//!
+//! # Protocol
+//! | state | the page | changed by |
+//! |---|---|---|
+//! | `OUT` | is in no list | a task that maps it: `ADDING` |
+//! | `ADDING` | is in a CPU's batch | that CPU, under the lock: `LISTED`; the task that frees it: `DROPPED` |
+//! | `DROPPED` | is in a CPU's batch, and free | that CPU: `OUT`; a task that maps it: `ADDING` |
+//! | `LISTED` | is in the list of a node | the task that frees it: `LEAVING`, which puts it into a batch |
+//! | `LEAVING` | is in the list, and free | that batch's CPU, under the lock: `OUT`; a task that maps it: `LISTED` |
+//!
+//! States change by exchanges, and a CPU that empties a batch passes over pages that are no longer in its state. Batches are
+//! a CPU's own, under a pin.
+//!
+//! # Differences
+//! - A page that is freed and used again before its batch is emptied stays in its place; Linux frees it after.
+//! - Active and inactive pages, and those of files, are in one list, as the VM has its own reclaimer.
+//! - Linux's free pages that no CPU has are a node's, under `zone->lock`. Since 6.7 a CPU's lists grow until a loop's pages
+//!   fit (`pcp->high`), so that lock is hardly taken; the VM's own caches and pools stand in for both.
+
+use crate::page_list::{Ends, PageLinks};
+use alloc::vec::Vec;
+use core::array;
+use machine::{Atomic, AtomicInt, CpuRange, Frame, Machine, Ordering, SharedCell};
+use sync::spin::Qspinlock;
+use sync::watch::Watched;
+use sync::{Padded, PerCpu, RawGuard, RawLock, lock_class};
+use vm::Error;
+use vm::policy::PageQueues;
+
+lock_class!(
+    /// The list of pages of a node and a control group. Held for a batch.
+    pub LruLock = "lru_lock", rank 46
+);
+
+/// Pages of a batch (`PAGEVEC_SIZE`).
+const BATCH: usize = 31;
+/// Pages that are charged at once (`MEMCG_CHARGE_BATCH`).
+const CHARGE: u64 = 64;
+/// The group of a session, and those above it: user, slice, root.
+const GROUPS: usize = 4;
+/// More NUMA nodes share lists.
+const NODES: usize = 16;
+
+const OUT: u32 = 0;
+const ADDING: u32 = 1;
+const DROPPED: u32 = 2;
+const LISTED: u32 = 3;
+const LEAVING: u32 = 4;
+
+/// The lists, and what is charged.
+pub struct Lruvecs<M: Machine> {
+    nodes: [Lruvec<M>; NODES],
+    /// `memory.usage` of each group, the session's first.
+    charged: [Padded<M::AtomicU64>; GROUPS],
+    pages: PageLinks<M, Page<M>>,
+    cpus: PerCpu<M::Cell<Gathered>, M>,
+}
+
+/// The lock and the ends are on lines of their own, as in Linux.
+struct Lruvec<M: Machine> {
+    lock: Padded<Watched<M, Qspinlock<M>, LruLock>>,
+    /// Under the lock.
+    list: Padded<M::Cell<Ends>>,
+}
+
+struct Page<M: Machine> {
+    state: M::AtomicU32,
+    /// The node in whose list it is. Written under that list's lock, before the page is `LISTED`.
+    node: M::AtomicU32,
+}
+
+/// A CPU's own.
+struct Gathered {
+    adding: Batch,
+    leaving: Batch,
+    /// Pages charged and not used yet.
+    stock: u64,
+}
+
+struct Batch {
+    pages: [u32; BATCH],
+    count: usize,
+}
+
+impl Batch {
+    const EMPTY: Batch = Batch {
+        pages: [0; BATCH],
+        count: 0,
+    };
+
+    /// Adds a page; returns all of them if it is full then.
+    fn push(&mut self, page: u32) -> Option<[u32; BATCH]> {
+        self.pages[self.count] = page;
+        self.count = (self.count + 1) % BATCH;
+        (self.count == 0).then_some(self.pages)
+    }
+}
+
+impl<M: Machine> Lruvecs<M> {
+    /// The pages in the lists, node by node.
+    pub fn listed(&self) -> Vec<Frame> {
+        let mut all = Vec::new();
+        for node in &self.nodes {
+            let _pin = M::pin();
+            let _lock = RawGuard::new(&*node.lock);
+            all.extend(self.pages.iter(&node.list).map(Frame));
+        }
+        all
+    }
+
+    /// Pages that are charged to the session: in use, in a CPU's stock, or freed and still in a batch.
+    pub fn charged(&self) -> u64 {
+        self.charged[0].load(Ordering::Relaxed)
+    }
+
+    /// Changes the state `from`; whether it was that.
+    fn exchange(&self, page: u32, from: u32, to: u32) -> bool {
+        let state = &self.pages.state(page).state;
+        // Acquire and release: the next to change it sees what was done to its links and its node.
+        state
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Charges a page. On the CPU that has `gathered`.
+    fn charge(&self, gathered: &mut Gathered) {
+        if gathered.stock == 0 {
+            for group in &self.charged {
+                group.fetch_add(CHARGE, Ordering::Relaxed);
+            }
+            gathered.stock = CHARGE;
+        }
+        gathered.stock -= 1;
+    }
+
+    /// Charges the page, and says that it is mapped. On the CPU that has `gathered`.
+    fn map(&self, gathered: &mut Gathered, page: u32) {
+        loop {
+            let state = self.pages.state(page).state.load(Ordering::Acquire);
+            let (next, joins) = match state {
+                OUT => (ADDING, true),
+                DROPPED => (ADDING, false),
+                LEAVING => (LISTED, false),
+                _ => return,
+            };
+            if self.exchange(page, state, next) {
+                self.charge(gathered);
+                if joins && let Some(batch) = gathered.adding.push(page) {
+                    self.add(&batch);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Puts a batch into this CPU's node's list. Pinned.
+    fn add(&self, batch: &[u32; BATCH]) {
+        let index = M::numa_node() % NODES;
+        let node = &self.nodes[index];
+        let _lock = RawGuard::new(&*node.lock);
+        for &page in batch {
+            let of = &self.pages.state(page).node;
+            of.store(index as u32, Ordering::Relaxed);
+            // In this batch it is the one or the other.
+            loop {
+                if self.exchange(page, ADDING, LISTED) {
+                    self.pages.enqueue(&node.list, page);
+                    break;
+                }
+                if self.exchange(page, DROPPED, OUT) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Takes a batch of pages that were freed out of their lists, and uncharges them. Pinned.
+    fn remove_all(&self, batch: &[u32; BATCH]) {
+        let mut held: Option<(u32, RawGuard<'_, M, _>)> = None;
+        for &page in batch {
+            let Page { state, node } = self.pages.state(page);
+            let index = node.load(Ordering::Relaxed);
+            if held.as_ref().is_none_or(|(of, _)| *of != index) {
+                drop(held.take());
+                held = Some((index, RawGuard::new(&*self.nodes[index as usize].lock)));
+            }
+            // Used and freed again it may be in another batch, too, and in another list.
+            let is_here =
+                state.load(Ordering::Acquire) == LEAVING && node.load(Ordering::Relaxed) == index;
+            if is_here {
+                let list = &self.nodes[index as usize].list;
+                self.pages.dequeue(list, page);
+                if !self.exchange(page, LEAVING, OUT) {
+                    self.pages.enqueue(list, page);
+                }
+            }
+        }
+        drop(held);
+        for group in &self.charged {
+            group.fetch_sub(BATCH as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<M: Machine> PageQueues<M> for Lruvecs<M> {
+    type Config = ();
+    type Free<'a> = ();
+
+    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+        let page = || Page {
+            state: M::AtomicU32::new(OUT),
+            node: M::AtomicU32::new(0),
+        };
+        let gathered = |_| {
+            M::Cell::new(Gathered {
+                adding: Batch::EMPTY,
+                leaving: Batch::EMPTY,
+                stock: 0,
+            })
+        };
+        Ok(Lruvecs {
+            nodes: array::from_fn(|_| Lruvec {
+                lock: Padded(RawLock::new()),
+                list: Padded(SharedCell::new(Ends::EMPTY)),
+            }),
+            charged: array::from_fn(|_| Padded(M::AtomicU64::new(0))),
+            pages: PageLinks::new(frames, page)?,
+            cpus: PerCpu::try_new(cpus, gathered)?,
+        })
+    }
+
+    fn label(&self) {
+        M::label_value(&self.nodes, "lruvec");
+        M::label_value(&self.charged, "memcg.memory");
+        self.pages.label("page.lru");
+        self.cpus.label("folio_batch");
+    }
+
+    fn is_used(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn free(&self) {}
+
+    fn activate(&self, frame: Frame) {
+        let page = frame.index() as u32;
+        // Mapped before it is in a list or on the way there.
+        if matches!(
+            self.pages.state(page).state.load(Ordering::Relaxed),
+            ADDING | LISTED
+        ) {
+            return;
+        }
+        let pin = M::pin();
+        // SAFETY: the pin makes this CPU the only one at its batches.
+        self.map(unsafe { &mut *self.cpus.get(&pin).write() }, page);
+    }
+
+    fn remove(&self, frame: Frame) {
+        let page = frame.index() as u32;
+        loop {
+            let next = match self.pages.state(page).state.load(Ordering::Relaxed) {
+                LISTED => (LISTED, LEAVING),
+                ADDING => (ADDING, DROPPED),
+                // It never was mapped.
+                _ => return,
+            };
+            // Unless it has just been listed.
+            if self.exchange(page, next.0, next.1) {
+                break;
+            }
+        }
+        let pin = M::pin();
+        // SAFETY: the pin makes this CPU the only one at its batches.
+        let full = unsafe { (*self.cpus.get(&pin).write()).leaving.push(page) };
+        if let Some(batch) = full {
+            self.remove_all(&batch);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The locks of Linux 6.12 that are rwsems: `mmap_lock`, and those of anon_vma roots and of files' mappings.
+
+use machine::Machine;
+use sync::RawLock;
+use sync::lock_class;
+use sync::rwlock::{RawReadGuard, RawRw, RawWriteGuard, Rwsem};
+use sync::watch::Watched;
+use vm::policy::MapLocking;
+
+lock_class!(
+    /// A space's `mmap_lock`. Readers fault, writers change the mappings.
+    pub MmapLockClass = "mmap_lock", rank 10
+);
+
+/// The lock of a space's map, and none of its page tables: Linux splits those by table, and here the lock of the slot is
+/// that of the table.
+///
+/// As in `mm_struct`, where the lock begins at the last word of a line: the count is on one line, the owner and the
+/// spinners' queue on the next. 128 bytes.
+#[repr(C, align(64))]
+pub struct MmapLock<M: Machine> {
+    /// What stands before it in the line.
+    _before: [u64; 7],
+    lock: Watched<M, Rwsem<M>, MmapLockClass>,
+}
+
+impl<M: Machine> MapLocking<M> for MmapLock<M> {
+    type Read<'a> = RawReadGuard<'a, M, Watched<M, Rwsem<M>, MmapLockClass>>;
+    type Write<'a> = RawWriteGuard<'a, M, Watched<M, Rwsem<M>, MmapLockClass>>;
+    type Pmap<'a> = ();
+    type Config = ();
+
+    fn new(_: &()) -> Self {
+        MmapLock {
+            _before: [0; 7],
+            lock: RawRw::new(),
+        }
+    }
+
+    fn label(&self) {
+        M::label_value(&self.lock, "mmap_lock");
+    }
+
+    #[inline]
+    #[track_caller]
+    fn read(&self) -> Self::Read<'_> {
+        RawReadGuard::new(&self.lock)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn write(&self) -> Self::Write<'_> {
+        RawWriteGuard::new(&self.lock)
+    }
+
+    #[inline]
+    fn pmap(&self) {}
+
+    #[inline]
+    fn try_pmap(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+/// An rwsem that is acquired for writing only: all that changes lists. A walk of the reverse map does, too, where Linux reads.
+pub struct WriteSem<M: Machine>(Rwsem<M>);
+
+// SAFETY: an acquisition is one for writing.
+unsafe impl<M: Machine> RawLock<M> for WriteSem<M> {
+    type Held = ();
+    const NAME: &'static str = "rwsem";
+    const MAY_SLEEP: bool = true;
+
+    fn new() -> Self {
+        WriteSem(RawRw::new())
+    }
+
+    #[inline]
+    fn lock(&self) {
+        self.0.write();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_write().then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller has the acquisition.
+        unsafe { self.0.write_unlock() };
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
