@@ -70,8 +70,8 @@ const ROUNDS: usize = 3;
 const CLOSE: f64 = 0.01;
 
 impl Simulated {
-    /// The same system with another time for a call, or for a fault if the workload is made of faults: one task of the
-    /// plan's workload comes to `rate` operations a second. Also which time that is, in nanoseconds.
+    /// The same system with another time for a call, or for a fault if the workload is made of faults: the plan's tasks
+    /// come to `rate` operations a second together. Also which time that is, in nanoseconds.
     ///
     /// # Errors
     /// No such time makes that rate.
@@ -81,11 +81,21 @@ impl Simulated {
         span: Duration,
         rate: f64,
     ) -> Result<(Self, Fitted, f64), Failure> {
-        let plan = Plan { tasks: 1, ..*plan };
-        let period = |target: &Simulated| -> Result<f64, Failure> {
-            let window = target.sample(&plan, span)?;
-            Ok(1e9 / window.rate().max(1e-9))
-        };
+        self.fitted_by(plan, rate, |target| Ok(target.sample(plan, span)?.rate()))
+    }
+
+    /// The same, where `measured` says which rate a system has.
+    ///
+    /// # Errors
+    /// As [`Simulated::fitted`].
+    pub fn fitted_by(
+        &self,
+        plan: &Plan,
+        rate: f64,
+        measured: impl Fn(&Self) -> Result<f64, Failure>,
+    ) -> Result<(Self, Fitted, f64), Failure> {
+        let all = plan.tasks as f64 * 1e9;
+        let period = |target: &Self| Ok::<_, Failure>(all / measured(target)?.max(1e-9));
         let unfitted = private(plan.workload.known()?);
         let now = period(self)?;
         let mut slopes = [0.0; Fitted::ALL.len()];
@@ -96,18 +106,22 @@ impl Simulated {
         let slope = slopes[0].max(slopes[1]);
         let mut fitted = self.clone();
         for _ in 0..ROUNDS {
-            let missing = 1e9 / rate - period(&fitted)?;
+            let missing = all / rate - period(&fitted)?;
             let time = fitted.time(what, unfitted) + missing / slope;
             if !time.is_finite() || time < 0.0 {
                 break;
             }
             fitted = self.with(what, time);
         }
-        let reached = 1e9 / period(&fitted)?;
+        let reached = all / period(&fitted)?;
         match (reached / rate - 1.0).abs() <= CLOSE {
             true => Ok((fitted.clone(), what, fitted.time(what, unfitted))),
             false => Err(Failure::Unavailable(format!(
-                "one task does not come to {rate} operations a second, whatever {} takes: it makes {reached:.0}",
+                "{} not come to {rate:.0} operations a second, whatever {} takes: {reached:.0}",
+                match plan.tasks {
+                    1 => "one task does".to_owned(),
+                    tasks => format!("{tasks} tasks do"),
+                },
                 what.name()
             ))),
         }
