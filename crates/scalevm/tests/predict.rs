@@ -86,6 +86,8 @@ fn a_table_ends_with_what_comes_out() {
         last.starts_with("1 of 2 curves predicted; median |ln| "),
         "{last}"
     );
+    assert!(last.contains("; 1 of 1 within their bands; "), "{last}");
+    assert_eq!(found.status.code(), Some(0));
     assert!(last.ends_with("of 1 pair with the right sign"), "{last}");
 }
 
