@@ -119,6 +119,7 @@ impl<'a> Setup<'a> {
         let mut runner = Runner::new(self.curve, self.before, &self.machine, effort.seeds.clone())?;
         let Point(fewest, measured) = self.measured()[0];
         let fit = match self.curve.unit {
+            _ if counts.len() == 1 => Err("nothing would be left to compare".into()),
             Unit::TimesOne => Err("the rate of one task is not published".into()),
             Unit::Operations | Unit::Faults => match runner.fit(fewest as usize, measured) {
                 Err(Failure::Unavailable(why)) => Err(why),

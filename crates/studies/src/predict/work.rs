@@ -93,12 +93,11 @@ impl Work {
 
     /// Fits the time of a call or a fault to the rate of `tasks` tasks; what it is then.
     pub fn fit(&mut self, tasks: usize, rate: f64) -> Result<String, Failure> {
-        let plan = self.of(tasks);
-        let measured = |target: &Simulated| {
-            let window = target.sample(&plan, self.span)?;
+        let measured = |target: &Simulated, tasks| {
+            let window = target.sample(&self.of(tasks), self.span)?;
             Ok(self.ends.with(window.rate(), tasks))
         };
-        let (fitted, what, time) = self.target.fitted_by(&plan, rate, measured)?;
+        let (fitted, what, time) = self.target.fitted_by(&self.of(tasks), rate, measured)?;
         self.target = fitted;
         Ok(format!("{} takes {time:.0} ns", what.name()))
     }
