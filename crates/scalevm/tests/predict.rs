@@ -83,7 +83,7 @@ fn a_table_ends_with_what_comes_out() {
     }
     let last = table.lines().last().expect("a line");
     assert!(
-        last.starts_with("1 of 2 curves predicted; median |ln| "),
+        last.starts_with("1 of 2 curves predicted; median error "),
         "{last}"
     );
     assert!(last.contains("; 1 of 1 within their bands; "), "{last}");

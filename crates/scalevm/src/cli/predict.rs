@@ -9,11 +9,11 @@ Predict published curves, and compare
 
 For each curve of docs/published.md whose kernel and machine something here stands in for: one time is
 fitted at the fewest tasks that were measured, and the other counts are simulated. Shown are the rate of
-the most tasks as predicted and as measured; the median of |ln(predicted/measured)| over the counts above
-a quarter of the CPUs; the same of the Universal Scalability Law, fitted to the counts up to a quarter, and
-of perfect scaling; the knee (the fewest tasks with 90 % of the peak) as predicted and as measured; of a
-pair of kernels, after over before; what holds tasks up; and how far such a prediction may be off, if that
-is known. docs/predict.md has the whole table.
+the most tasks as predicted and as measured; the error, which is the median of |ln(predicted/measured)|
+over the counts above a quarter of the CPUs; the same of the Universal Scalability Law, fitted to the
+counts up to a quarter, and of perfect scaling; the knee (the fewest tasks with 90 % of the peak) as
+predicted and as measured; of a pair of kernels, after over before; what holds tasks up; and how far such
+a prediction may be off, if that is known. docs/predict.md has the whole table.
 
 Exit codes: 0 no prediction misses its band, 1 one does, 2 bad usage or input, 4 a run failed, 130
 interrupted.";

@@ -181,7 +181,7 @@ fn verdict(predicted: &[Predicted], left_out: usize, all: &Summary) -> String {
     let with_band = predicted.iter().filter_map(Predicted::holds);
     let held = with_band.clone().filter(|&holds| holds).count();
     let median = match all.ours {
-        Some(ours) => format!("median |ln| {ours:.2}"),
+        Some(ours) => format!("median error {ours:.2}"),
         None => "no curve is scored".into(),
     };
     format!(
