@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::command::{failure, json, number, output, quiet, success, text};
+use support::command::{exits, failure, json, number, output, quiet, scalevm, success, text};
+use support::scratch::Scratch;
 
 #[test]
 fn a_pair_of_locks_is_predicted_and_scored() {
@@ -50,6 +51,21 @@ fn a_pair_of_locks_is_predicted_and_scored() {
         (&"predictions".into(), &1.into())
     );
     assert!(lines.iter().all(|line| line.get("seconds").is_none()));
+}
+
+#[test]
+fn results_and_predictions_may_share_a_file() {
+    let folder = Scratch::folder("predict");
+    let run = quiet("run mmap1 --topology 1x1x1 --seeds 1 --duration 0.001 --json");
+    let predicted = text(&output("predict macy-munmap kogan-cna/open1-threads --json").stdout);
+    assert!(
+        predicted.contains("\"kind\":\"predictions\""),
+        "{predicted}"
+    );
+    folder.write("all.jsonl", &(run + &predicted));
+    let mut history = scalevm("history all.jsonl");
+    let (shown, _) = exits(0, history.current_dir(&folder.0));
+    assert!(shown.contains("mmap1"), "{shown}");
 }
 
 #[test]
