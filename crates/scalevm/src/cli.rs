@@ -12,6 +12,7 @@ mod kernel;
 mod latency;
 mod locks;
 pub mod manual;
+mod predict;
 mod profile;
 mod reproduce;
 mod results;
@@ -29,6 +30,7 @@ pub use host::HostArgs;
 pub use kernel::{KernelArgs, KernelCommand, KernelCompareArgs};
 pub use latency::LatencyArgs;
 pub use locks::{LocksArgs, LocksOn};
+pub use predict::{Half, PredictArgs};
 pub use profile::{ProfileArgs, watching};
 pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
@@ -46,7 +48,7 @@ use workloads::Workload;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
-reproduced: a figure misses, \
+reproduced, predicted: a figure misses, \
 2 bad usage or input, 3 compared: inconclusive; doctor: figures from here would be doubtful, 4 a task or the target failed, \
 130 interrupted (finished results are kept).";
 
@@ -88,6 +90,9 @@ pub enum Command {
     /// Repeat the experiments of the case studies on simulated machines
     #[command(long_about = reproduce::LONG_ABOUT)]
     Reproduce(ReproduceArgs),
+    /// Predict published curves, and compare
+    #[command(long_about = predict::LONG_ABOUT)]
+    Predict(PredictArgs),
     /// Measure how workloads scale on simulated machines
     #[command(long_about = scaling::LONG_ABOUT)]
     Scaling(ScalingArgs),

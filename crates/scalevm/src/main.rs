@@ -45,6 +45,7 @@ fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
         Some(cli::Command::Latency(args)) => commands::latency::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
+        Some(cli::Command::Predict(args)) => commands::predict::run(&args),
         Some(cli::Command::Scaling(args)) => commands::scaling::run(&args),
         Some(cli::Command::Campaign(command)) => commands::campaign::run(&command),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),

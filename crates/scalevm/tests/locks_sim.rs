@@ -44,6 +44,7 @@ fn every_lock_of_ours_has_its_fields() {
         assert_eq!(record["seeds"], 2);
         assert_eq!(record["ours"], true);
         assert_eq!(record["unit"], "operations/s");
+        assert_eq!(record["private_ns"], 600.0);
         assert!(
             record["bytes"].is_u64() && record["group"].is_string(),
             "{record}"
@@ -91,6 +92,31 @@ fn the_table_and_the_curves_are_shown() {
 }
 
 #[test]
+fn what_cpus_do_is_an_option() {
+    let rates = |options: &str| {
+        let line = quiet(&format!(
+            "locks --topology 1x4x1 --seeds 1 --threads 1,4 --only mcs --json {options}"
+        ));
+        let record = json(&line).remove(0);
+        let rates = [0, 1].map(|at| number(&record["contended"][at]["ops_per_second"]));
+        (record, rates)
+    };
+    let (_, usual) = rates("");
+    let (record, rates) = rates("--lines 8 --section 200 --private 1200.5");
+    assert_eq!(
+        (&record["lines"], &record["section_ns"]),
+        (&8.into(), &200.0.into())
+    );
+    assert_eq!(record["private_ns"], 1200.5);
+    assert!(rates[0] < 0.6 * usual[0] && rates[1] < 0.6 * usual[1]);
+    let text = quiet("locks --topology 1x2x1 --seeds 1 --only mcs --lines 1");
+    assert!(
+        text.contains("sections write 1 line and compute 40 ns"),
+        "{text}"
+    );
+}
+
+#[test]
 fn bad_usage_is_told_and_exits_with_2() {
     for (arguments, hint) in [
         ("locks --machine nonesuch", "nonesuch"),
@@ -106,6 +132,13 @@ fn bad_usage_is_told_and_exits_with_2() {
         ("locks --on sim --only epoch", "mutex and rwlock"),
         ("locks --on hosted --machine freebsd-96", "--on sim"),
         ("locks --on os", "hosted"),
+        (
+            "locks --on hosted --lines 3",
+            "--lines says how to simulate",
+        ),
+        ("locks --on sim --lines 0", "--lines"),
+        ("locks --on sim --private -1", "--private"),
+        ("locks --on sim --section x", "0 to 1000000"),
     ] {
         let errors = failure(arguments, 2);
         assert!(errors.contains(hint), "{arguments}: {errors}");

@@ -35,6 +35,7 @@ pub mod beyond;
 mod lab;
 mod outcome;
 mod point;
+pub mod predict;
 pub mod published;
 mod row;
 mod s1;
@@ -63,7 +64,7 @@ pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
 pub use outcome::Outcome;
 pub use point::{Point, Probe, Work};
-pub use row::{Aim, Class, Row, Unit, Verdict, tally};
+pub use row::{Aim, Band, Class, Row, Unit, Verdict, tally};
 
 use bench::Failure;
 use row::Spread;

@@ -220,7 +220,8 @@ impl Point {
         match *self {
             Point::Work(work) => work.run(machine, seed, effort),
             Point::Lock { lock, cpus } => {
-                let curve = locks::curve(machine, row(lock), &[cpus], &(seed..seed + 1))?;
+                let load = locks::Load::default();
+                let curve = locks::curve(machine, row(lock), &load, &[cpus], &(seed..seed + 1))?;
                 Ok(Outcome::of(curve[0].throughput.median))
             }
             Point::Uncontended { lock } => locks::uncontended(machine, row(lock)).map(Outcome::of),

@@ -6,6 +6,7 @@
 mod check;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -61,12 +62,9 @@ pub fn all() -> Result<Vec<Curve>, Error> {
 
 /// The curves of one file, which is called `file`.
 pub fn read(file: &str, text: &str) -> Result<Vec<Curve>, Error> {
-    let error = |why: String| Error {
-        file: file.to_owned(),
-        why,
-    };
-    let parsed: File = toml::from_str(text).map_err(|wrong| error(one_line(&wrong, text)))?;
-    check::file(&parsed).map_err(error)?;
+    let path = format!("published/{file}.toml");
+    let parsed: File = parse(&path, text)?;
+    check::file(&parsed).map_err(|why| Error { path, why })?;
     let curve = |told: &Told| Curve {
         id: format!("{file}/{}", told.name),
         source: parsed.source.clone(),
@@ -108,12 +106,22 @@ pub struct Curve {
 }
 
 impl Curve {
+    /// The file that it is in.
+    pub fn file(&self) -> &str {
+        self.id.split_once('/').map_or(&*self.id, |(file, _)| file)
+    }
+
     /// After over before at the most tasks that both have.
-    pub fn change(&self) -> Option<(u32, f64)> {
+    pub fn change(&self) -> Option<Point> {
+        self.change_within(u32::MAX)
+    }
+
+    /// The same of at most so many tasks.
+    pub fn change_within(&self, most: u32) -> Option<Point> {
         let after = self.after.as_ref()?;
-        let both = |point: &&Point| rate_at(&self.points, point.0).is_some();
+        let both = |point: &&Point| point.0 <= most && rate_at(&self.points, point.0).is_some();
         let last = after.points.iter().rfind(both)?;
-        Some((last.0, last.1 / rate_at(&self.points, last.0)?))
+        Some(Point(last.0, last.1 / rate_at(&self.points, last.0)?))
     }
 
     /// The point with the highest rate.
@@ -252,23 +260,28 @@ struct Told {
 /// What is wrong with which file.
 #[derive(Debug)]
 pub struct Error {
-    file: String,
-    why: String,
+    pub(crate) path: String,
+    pub(crate) why: String,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "published/{}.toml: {}", self.file, self.why)
+        write!(f, "{}: {}", self.path, self.why)
     }
 }
 
 impl std::error::Error for Error {}
 
-/// What the parser says, without its drawing of the place.
-fn one_line(error: &toml::de::Error, text: &str) -> String {
-    let line = error
-        .span()
-        .map(|span| 1 + text[..span.start].matches('\n').count());
-    let message = error.message().replace('\n', ", ");
-    line.map_or(message.clone(), |line| format!("line {line}: {message}"))
+/// What the TOML of `path` says. An error is the parser's in a line, without its drawing of the place.
+pub(crate) fn parse<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map(|span| 1 + text[..span.start].matches('\n').count());
+        let message = error.message().replace('\n', ", ");
+        Error {
+            path: path.to_owned(),
+            why: line.map_or(message.clone(), |line| format!("line {line}: {message}")),
+        }
+    })
 }

@@ -50,6 +50,10 @@ impl Band {
     pub const LAYOUT: Band = Band::new("layout not known, up to 2×", 0.5, 2.0);
     /// The change when tasks come to a second socket.
     pub const SOCKETS: Band = Band::new("drop at a socket boundary, ±25 %", 0.75, 1.25);
+    /// Tasks that share nothing, within a socket.
+    pub const DISJOINT: Band = Band::new("disjoint work within a socket, ±10 %", 0.9, 1.1);
+    /// The bandwidth of memory, which no micro-benchmark has measured.
+    pub const BANDWIDTH: Band = Band::new("the bandwidth of memory, up to 2×", 0.5, 2.0);
     /// Where a curve stops rising.
     pub const KNEE: Band = Band::new("a knee, ×/÷ 1.5", 1.0 / 1.5, 1.5);
 

@@ -48,7 +48,8 @@ fn a_good_file_is_read() {
     assert_eq!((curve.machine.cpus, curve.mode), (16, Mode::Threads));
     assert_eq!(curve.points, [Point(1, 100.0), Point(2, 150.5)]);
     assert_eq!(curve.peak(), Point(2, 150.5));
-    assert_eq!(curve.change(), Some((2, 2.0)));
+    assert_eq!(curve.change(), Some(Point(2, 2.0)));
+    assert_eq!(curve.change_within(1), None);
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn all_files_of_the_folder_are_compiled_in() {
         .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
         .collect();
     let curves = all().unwrap_or_else(|error| panic!("{error}"));
-    let read: BTreeSet<_> = curves.iter().map(|curve| file(curve).to_owned()).collect();
+    let read: BTreeSet<_> = curves.iter().map(|curve| curve.file().to_owned()).collect();
     assert_eq!(read, there);
 }
 
@@ -152,7 +153,7 @@ fn the_page_shows_all() {
 /// A table of the curves of each source.
 fn tables(curves: &[Curve]) -> String {
     let mut text = String::new();
-    for curves in curves.chunk_by(|a, b| file(a) == file(b)) {
+    for curves in curves.chunk_by(|a, b| a.file() == b.file()) {
         let source = &curves[0].source;
         let how = match source.how {
             How::Table => "a table",
@@ -160,7 +161,7 @@ fn tables(curves: &[Curve]) -> String {
             How::Chart => "a chart",
         };
         let title = source.title.replace('[', "\\[").replace(']', "\\]");
-        let (name, author, date) = (file(&curves[0]), &source.author, &source.date);
+        let (name, author, date) = (curves[0].file(), &source.author, &source.date);
         let address = &source.address;
         writeln!(text, "\n### {name}\n").unwrap();
         writeln!(text, "{author}, {date}: [{title}]({address}); from {how}.").unwrap();
@@ -183,11 +184,6 @@ fn machine_notes(curves: &[Curve]) -> impl Iterator<Item = &String> {
         .filter_map(|curve| curve.machine.note.as_ref())
 }
 
-/// The file that a curve is in.
-fn file(curve: &Curve) -> &str {
-    curve.id.split_once('/').expect("a file and a name").0
-}
-
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -205,9 +201,11 @@ fn row(curve: &Curve) -> String {
         }
     }
     let rates: Vec<_> = shown.iter().map(|point| rate(*point, curve.unit)).collect();
-    let change = curve.change().map_or_else(String::new, |(tasks, ratio)| {
-        format!("{ratio:.3} at {tasks}")
-    });
+    let change = curve
+        .change()
+        .map_or_else(String::new, |Point(tasks, ratio)| {
+            format!("{ratio:.3} at {tasks}")
+        });
     let after = curve.after.as_ref().map(|after| &after.kernel);
     let words: Vec<_> = after.into_iter().chain(&curve.note).cloned().collect();
     let words = words.join("; ");

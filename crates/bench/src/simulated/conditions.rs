@@ -64,14 +64,14 @@ impl Fitted {
 
 /// Nanoseconds by which a time is changed to see what it matters.
 const STEP: f64 = 100.0;
-/// How often a fit is improved.
-const ROUNDS: usize = 3;
+/// How often a fit is improved, at most: where tasks wait for each other, a longer time of each changes less.
+const ROUNDS: usize = 8;
 /// How far the rate of one task may be from the one that it is fitted to.
 const CLOSE: f64 = 0.01;
 
 impl Simulated {
-    /// The same system with another time for a call, or for a fault if the workload is made of faults: one task of the
-    /// plan's workload comes to `rate` operations a second. Also which time that is, in nanoseconds.
+    /// The same system with another time for a call, or for a fault if the workload is made of faults: the plan's tasks
+    /// come to `rate` operations a second together. Also which time that is, in nanoseconds.
     ///
     /// # Errors
     /// No such time makes that rate.
@@ -81,33 +81,56 @@ impl Simulated {
         span: Duration,
         rate: f64,
     ) -> Result<(Self, Fitted, f64), Failure> {
-        let plan = Plan { tasks: 1, ..*plan };
-        let period = |target: &Simulated| -> Result<f64, Failure> {
-            let window = target.sample(&plan, span)?;
-            Ok(1e9 / window.rate().max(1e-9))
+        self.fitted_by(plan, rate, |target, tasks| {
+            let plan = Plan { tasks, ..*plan };
+            Ok(target.sample(&plan, span)?.rate())
+        })
+    }
+
+    /// The same, where `measured` says which rate so many tasks have on a system.
+    ///
+    /// # Errors
+    /// As [`Simulated::fitted`].
+    pub fn fitted_by(
+        &self,
+        plan: &Plan,
+        rate: f64,
+        measured: impl Fn(&Self, usize) -> Result<f64, Failure>,
+    ) -> Result<(Self, Fitted, f64), Failure> {
+        let period = |target: &Self, tasks| {
+            let rate = measured(target, tasks)?;
+            Ok::<_, Failure>(tasks as f64 * 1e9 / rate.max(1e-9))
         };
         let unfitted = private(plan.workload.known()?);
-        let now = period(self)?;
+        // One task shows which time matters, and how much: it waits for no other.
+        let now = period(self, 1)?;
         let mut slopes = [0.0; Fitted::ALL.len()];
         for (slope, what) in slopes.iter_mut().zip(Fitted::ALL) {
-            *slope = (period(&self.with(what, self.time(what, unfitted) + STEP))? - now) / STEP;
+            let longer = self.with(what, self.time(what, unfitted) + STEP);
+            *slope = (period(&longer, 1)? - now) / STEP;
         }
         let what = Fitted::ALL[usize::from(slopes[1] > slopes[0])];
         let slope = slopes[0].max(slopes[1]);
+        let wanted = plan.tasks as f64 * 1e9 / rate;
         let mut fitted = self.clone();
+        let mut found = period(&fitted, plan.tasks)?;
         for _ in 0..ROUNDS {
-            let missing = 1e9 / rate - period(&fitted)?;
-            let time = fitted.time(what, unfitted) + missing / slope;
-            if !time.is_finite() || time < 0.0 {
+            let time = fitted.time(what, unfitted) + (wanted - found) / slope;
+            if (found / wanted - 1.0).abs() <= CLOSE / 4.0 || !time.is_finite() || time < 0.0 {
                 break;
             }
             fitted = self.with(what, time);
+            found = period(&fitted, plan.tasks)?;
         }
-        let reached = 1e9 / period(&fitted)?;
+        let reached = plan.tasks as f64 * 1e9 / found;
         match (reached / rate - 1.0).abs() <= CLOSE {
             true => Ok((fitted.clone(), what, fitted.time(what, unfitted))),
             false => Err(Failure::Unavailable(format!(
-                "one task does not come to {rate} operations a second, whatever {} takes: it makes {reached:.0}",
+                "{} not come to {rate:.0} operations a second, whatever {} takes: {reached:.0}",
+                match plan.tasks {
+                    1 => "one task does".to_owned(),
+                    tasks => format!("{tasks} tasks do"),
+                },
                 what.name()
             ))),
         }

@@ -455,25 +455,24 @@ mod tests {
     }
 
     #[test]
-    fn one_task_is_fitted_to_a_rate() {
+    fn tasks_are_fitted_to_a_rate() {
         let target = four_cpus(Preset::Scalevm);
         let span = Duration::from_millis(1);
-        for (workload, rate, fitted) in [
-            ("mmap1", 1e6, Fitted::Call),
-            ("page_fault1", 300e3, Fitted::Fault),
+        for (workload, tasks, rate, fitted) in [
+            ("mmap1", 1, 1e6, Fitted::Call),
+            ("mmap1", 3, 3e6, Fitted::Call),
+            ("page_fault1", 1, 300e3, Fitted::Fault),
         ] {
-            let plan = plan(workload, 4, None);
+            let plan = plan(workload, tasks, None);
             let (target, what, time) = target.fitted(&plan, span, rate).expect("possible");
             assert!(what == fitted && time > 0.0, "{workload}: {what:?}, {time}");
-            let alone = target
-                .sample(&Plan { tasks: 1, ..plan }, span)
-                .expect("runs");
+            let window = target.sample(&plan, span).expect("runs");
             assert!(
-                (alone.rate() / rate - 1.0).abs() < 0.02,
-                "{workload}: {alone:?}"
+                (window.rate() / rate - 1.0).abs() < 0.02,
+                "{workload}: {window:?}"
             );
         }
-        let refused = target.fitted(&plan("mmap1", 4, None), span, 1e9);
+        let refused = target.fitted(&plan("mmap1", 1, None), span, 1e9);
         let why = refused.map(drop).expect_err("too fast").to_string();
         assert!(why.contains("does not come to"), "{why}");
     }

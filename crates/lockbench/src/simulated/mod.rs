@@ -1,14 +1,14 @@
 //! The lock micro-benchmark on the simulated machine (case study 004): one lock, more and more
 //! CPUs of a machine like a [`Profile`].
 //!
-//! Each CPU repeats: lock, a short section, unlock, private work. The sizes are those of
+//! Each CPU repeats: lock, a short section, unlock, private work. The sizes are a [`Load`]. By default they are those of
 //! case study 004's `lock1` (file locks) in a kernel that keeps them under one spin lock:
 //!
-//! | constant | value | what it stands for |
+//! | size | default | what it stands for |
 //! |---|---|---|
-//! | [`LINES`] | 2 | lines the section writes: the head of a list and its first entry |
-//! | [`SECTION`] | 40 ns | what the section computes: 92 cycles of FOPS (Boyd-Wickizer et al., 2012) |
-//! | [`PRIVATE`] | 600 ns | the rest of a system call: `lock2` alone, 1.605 M/s (Kogan, CNA v14) |
+//! | [`Load::lines`] | 2 | lines the section writes: the head of a list and its first entry |
+//! | [`Load::section`] | 40 ns | what the section computes: 92 cycles of FOPS (Boyd-Wickizer et al., 2012) |
+//! | [`Load::private`] | 600 ns | the rest of a system call: `lock2` alone, 1.605 M/s (Kogan, CNA v14) |
 //! | [`JITTER`] | ± 20 % | of the private work, drawn anew each time |
 //!
 //! A run goes through windows, each as long as all before it, until one holds
@@ -26,12 +26,29 @@ use run::{Sums, alone, contended};
 use sim::profile::Profile;
 use std::ops::Range;
 
-/// Lines that a section writes (a reader: reads).
-pub const LINES: usize = 2;
-/// Nanoseconds that a section computes besides.
-pub const SECTION: f64 = 40.0;
-/// Nanoseconds between two operations of a CPU, on average.
-pub const PRIVATE: f64 = 600.0;
+/// What a CPU does between locking and unlocking, and until it locks again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// Lines that a section writes (a reader: reads); [`MOST_LINES`] at most.
+    pub lines: usize,
+    /// Nanoseconds that a section computes besides.
+    pub section: f64,
+    /// Nanoseconds between two operations of a CPU, on average.
+    pub private: f64,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Load {
+            lines: 2,
+            section: 40.0,
+            private: 600.0,
+        }
+    }
+}
+
+/// Lines of a section, at most.
+pub const MOST_LINES: usize = 64;
 /// By how much of itself private work varies, to either side.
 pub const JITTER: f64 = 0.2;
 /// Operations a CPU, on average, in the window that counts.
@@ -80,7 +97,7 @@ pub struct Fairness {
 #[derive(Clone, Copy)]
 pub struct Simulated {
     alone: fn(&Profile) -> Result<f64, String>,
-    contended: fn(&Profile, usize, u64) -> Result<Sums, String>,
+    contended: fn(&Profile, &Load, usize, u64) -> Result<Sums, String>,
 }
 
 impl Simulated {
@@ -101,7 +118,7 @@ pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
     (machine(lock)?.alone)(profile).map_err(|why| wrong(lock.name, 1, why))
 }
 
-/// The curve of `lock` on a machine like `profile`: a point for each of `counts`, of a run
+/// The curve of `lock` under `load` on a machine like `profile`: a point for each of `counts`, of a run
 /// with each of `seeds`. The same arguments give the same curve.
 ///
 /// # Errors
@@ -110,21 +127,30 @@ pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
 pub fn curve(
     profile: &Profile,
     lock: &Row,
+    load: &Load,
     counts: &[usize],
     seeds: &Range<u64>,
 ) -> Result<Vec<Point>, Failure> {
-    let points = counts.iter().map(|&cpus| point(profile, lock, cpus, seeds));
+    let points = counts
+        .iter()
+        .map(|&cpus| point(profile, lock, load, cpus, seeds));
     points.collect()
 }
 
-fn point(profile: &Profile, lock: &Row, cpus: usize, seeds: &Range<u64>) -> Result<Point, Failure> {
+fn point(
+    profile: &Profile,
+    lock: &Row,
+    load: &Load,
+    cpus: usize,
+    seeds: &Range<u64>,
+) -> Result<Point, Failure> {
     let most = profile.cpus();
     if !(1..=most).contains(&cpus) {
         let why = format!("{} has {most} CPUs, not {cpus}", profile.name);
         return Err(Failure::Unavailable(why));
     }
     let run = machine(lock)?.contended;
-    let runs = seeds.clone().map(|seed| run(profile, cpus, seed));
+    let runs = seeds.clone().map(|seed| run(profile, load, cpus, seed));
     let runs: Result<Vec<Sums>, String> = runs.collect();
     let runs = runs.map_err(|why| wrong(lock.name, cpus, why))?;
     Ok(summary(cpus, &runs))

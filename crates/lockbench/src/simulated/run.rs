@@ -1,6 +1,6 @@
 //! One run: a machine, a lock, some CPUs, a seed.
 
-use super::{DRAINS, ENOUGH, JITTER, LINES, PRIVATE, SECTION};
+use super::{DRAINS, ENOUGH, JITTER, Load};
 use crate::subject::Subject;
 use machine::{Atomics, Clock, Job, SharedCell, Topology};
 use sim::profile::Profile;
@@ -35,8 +35,9 @@ impl Sums {
 /// The lock and the lines that it protects, each on lines of its own.
 struct Site<S> {
     subject: Padded<S>,
-    /// Operations so far, [`LINES`] times over.
-    lines: [Padded<<Sim as Atomics>::Cell<u64>>; LINES],
+    load: Load,
+    /// Operations so far, once for each line.
+    lines: Box<[Padded<<Sim as Atomics>::Cell<u64>>]>,
 }
 
 /// Messages between the host and the CPUs; they cost no simulated time.
@@ -47,13 +48,15 @@ struct Board {
 
 impl<S: Subject> Site<S> {
     /// On the calling CPU of `sim`, so that it lies in the machine's memory.
-    fn new(sim: &Sim) -> Arc<Self> {
+    fn new(sim: &Sim, load: Load) -> Arc<Self> {
+        let lines = (0..load.lines).map(|_| Padded(SharedCell::new(0)));
         let site = Arc::new(Site {
             subject: Padded(S::new(sim.cpus())),
-            lines: core::array::from_fn(|_| Padded(SharedCell::new(0))),
+            load,
+            lines: lines.collect(),
         });
         label(&site.subject, "lock");
-        for line in &site.lines {
+        for line in &*site.lines {
             label(line, "protected");
         }
         site
@@ -61,7 +64,7 @@ impl<S: Subject> Site<S> {
 
     /// The section.
     fn work(&self) {
-        for line in &self.lines {
+        for line in &*self.lines {
             if S::EXCLUSIVE {
                 let count = line.write();
                 // SAFETY: CPUs are coroutines of one thread, and nothing suspends this one
@@ -71,7 +74,7 @@ impl<S: Subject> Site<S> {
                 line.read();
             }
         }
-        sim::compute(SECTION);
+        sim::compute(self.load.section);
     }
 
     /// A CPU's job: until the board says stop.
@@ -80,7 +83,7 @@ impl<S: Subject> Site<S> {
         while !board.stop.load(Relaxed) {
             self.subject.operate(&mut own, || self.work());
             board.operations[cpu].fetch_add(1, Relaxed);
-            sim::compute(private());
+            sim::compute(private(self.load.private));
         }
     }
 
@@ -104,16 +107,17 @@ fn label<T>(what: &Padded<T>, name: &'static str) {
 }
 
 /// Nanoseconds of private work, this time.
-fn private() -> f64 {
+fn private(average: f64) -> f64 {
     const STEPS: u64 = 1_000;
     let share = sim::dice(STEPS + 1) as f64 / STEPS as f64;
-    PRIVATE * (1.0 + JITTER * (2.0 * share - 1.0))
+    average * (1.0 + JITTER * (2.0 * share - 1.0))
 }
 
-fn machine(profile: &Profile, seed: u64) -> Result<Sim, String> {
+/// CPUs begin within the time of one operation.
+fn machine(profile: &Profile, load: &Load, seed: u64) -> Result<Sim, String> {
     let options = Options {
         seed,
-        spread: PRIVATE as u64,
+        spread: load.private as u64,
         ..Options::new(profile.clone())
     };
     Sim::new(options).map_err(|error| error.to_string())
@@ -129,7 +133,7 @@ fn kept(said: Result<(), String>) -> Result<(), String> {
 /// # Errors
 /// The error.
 pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
-    let sim = machine(profile, 0)?;
+    let sim = machine(profile, &Load::default(), 0)?;
     let cpus = sim.cpus();
     let (nanoseconds, verified) = sim.on_cpu(0, move || {
         let subject = Padded(S::new(cpus));
@@ -153,11 +157,16 @@ pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
 ///
 /// # Errors
 /// The error.
-pub fn contended<S: Subject>(profile: &Profile, cpus: usize, seed: u64) -> Result<Sums, String> {
-    let sim = machine(profile, seed)?;
+pub fn contended<S: Subject>(
+    profile: &Profile,
+    load: &Load,
+    cpus: usize,
+    seed: u64,
+) -> Result<Sums, String> {
+    let sim = machine(profile, load, seed)?;
     let site = {
-        let clone = sim.clone();
-        sim.on_cpu(0, move || Site::<S>::new(&clone))
+        let (clone, load) = (sim.clone(), *load);
+        sim.on_cpu(0, move || Site::<S>::new(&clone, load))
     };
     let board = Arc::new(Board {
         stop: AtomicBool::new(false),

@@ -18,7 +18,36 @@ fn lock(name: &str) -> &'static Row {
 }
 
 fn curve_of(name: &str, counts: &[usize]) -> Vec<Point> {
-    curve(&machine(2, 4), lock(name), counts, &(1..3)).expect("it works")
+    curve_under(&Load::default(), name, counts)
+}
+
+fn curve_under(load: &Load, name: &str, counts: &[usize]) -> Vec<Point> {
+    curve(&machine(2, 4), lock(name), load, counts, &(1..3)).expect("it works")
+}
+
+/// A saturated lock is as slow as its section, one CPU alone as all it does.
+#[test]
+fn each_size_of_a_load_matters() {
+    let rates = |load: &Load| {
+        let curve = curve_under(load, "mcs", &[1, 8]);
+        [0, 1].map(|point| curve[point].throughput.median)
+    };
+    let usual = Load::default();
+    let [alone, all] = rates(&usual);
+    let lines = rates(&Load { lines: 6, ..usual });
+    assert!(lines[0] > 0.9 * alone && lines[1] < 0.7 * all, "{lines:?}");
+    let section = Load {
+        section: 600.0,
+        ..usual
+    };
+    let section = rates(&section);
+    assert!(section[0] < 0.6 * alone && section[1] < 0.6 * all);
+    let private = Load {
+        private: 100.0,
+        ..usual
+    };
+    let private = rates(&private);
+    assert!(private[0] > 3.0 * alone && private[1] < 1.2 * all);
 }
 
 #[test]
@@ -69,11 +98,23 @@ fn counts_go_up_by_powers_of_two_and_then_by_sockets() {
 
 #[test]
 fn what_can_not_be_simulated_is_refused() {
-    let refused = curve(&machine(1, 2), lock("parking_lot"), &[1], &(1..2));
+    let refused = curve(
+        &machine(1, 2),
+        lock("parking_lot"),
+        &Load::default(),
+        &[1],
+        &(1..2),
+    );
     let refused = refused.expect_err("it is not ours").to_string();
     assert!(refused.contains("parking_lot"), "{refused}");
     for cpus in [0, 3] {
-        let refused = curve(&machine(1, 2), lock("ticket"), &[cpus], &(1..2));
+        let refused = curve(
+            &machine(1, 2),
+            lock("ticket"),
+            &Load::default(),
+            &[cpus],
+            &(1..2),
+        );
         let refused = refused.expect_err("no such CPUs");
         assert!(matches!(refused, Failure::Unavailable(_)), "{refused:?}");
         assert!(refused.to_string().contains("has 2 CPUs"), "{refused}");
@@ -139,7 +180,7 @@ impl Subject for Stays {
 
 #[test]
 fn a_lost_update_is_found() {
-    let run: Result<Sums, String> = contended::<Loses>(&machine(1, 2), 2, 1);
+    let run: Result<Sums, String> = contended::<Loses>(&machine(1, 2), &Load::default(), 2, 1);
     assert!(
         run.expect_err("it is wrong")
             .contains("critical sections left")
@@ -148,6 +189,6 @@ fn a_lost_update_is_found() {
 
 #[test]
 fn a_lock_that_is_never_free_is_found() {
-    let run: Result<Sums, String> = contended::<Stays>(&machine(1, 2), 2, 1);
+    let run: Result<Sums, String> = contended::<Stays>(&machine(1, 2), &Load::default(), 2, 1);
     assert!(run.expect_err("it is stuck").contains("is blocked"));
 }

@@ -5,6 +5,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use lockbench::Group;
 use lockbench::registry::ROWS;
+use lockbench::simulated::{Load, MOST_LINES};
 use std::time::Duration;
 
 /// `locks`.
@@ -29,9 +30,53 @@ pub struct LocksArgs {
     /// Where they are measured [default: hosted]
     #[arg(long, value_name = "SYSTEM")]
     pub on: Option<LocksOn>,
+    /// What simulated CPUs do.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub load: LoadArgs,
     /// The simulated machine.
     #[command(flatten, next_help_heading = "Simulated machine")]
     pub sim: SimArgs,
+}
+
+/// What simulated CPUs do between locking and unlocking, and until they lock again.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LoadArgs {
+    /// Cache lines that the section writes [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LINES as i64))]
+    pub lines: Option<u32>,
+    /// Nanoseconds that the section computes besides [default: 40]
+    #[arg(long, value_name = "NS", value_parser = nanoseconds)]
+    pub section: Option<f64>,
+    /// Nanoseconds from unlocking to locking again, on average [default: 600]
+    #[arg(long, value_name = "NS", value_parser = nanoseconds)]
+    pub private: Option<f64>,
+}
+
+impl LoadArgs {
+    /// The load.
+    pub fn load(&self) -> Load {
+        let usual = Load::default();
+        Load {
+            lines: self.lines.map_or(usual.lines, |lines| lines as usize),
+            section: self.section.unwrap_or(usual.section),
+            private: self.private.unwrap_or(usual.private),
+        }
+    }
+
+    /// The first option given.
+    pub fn given(&self) -> Option<&'static str> {
+        let lines = self.lines.map(|_| "--lines");
+        let section = self.section.map(|_| "--section");
+        lines.or(section).or(self.private.map(|_| "--private"))
+    }
+}
+
+/// Up to a millisecond.
+fn nanoseconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(time) if (0.0..=1e6).contains(&time) => Ok(time),
+        _ => Err("a number of nanoseconds from 0 to 1000000 is wanted".into()),
+    }
 }
 
 /// Where locks are measured.

@@ -61,7 +61,7 @@ pub const PAGES: &[Page] = &[
         &[
             (
                 1,
-                "Compared: slower; checked: broken; reproduced: something misses.",
+                "Compared: slower; checked: broken; reproduced, predicted: something misses.",
             ),
             (
                 3,
@@ -179,6 +179,21 @@ pub const PAGES: &[Page] = &[
             "scalevm reproduce --quick",
         )],
         &[(1, "Something misses."), FAILED],
+    ),
+    page(
+        "scalevm-predict",
+        &[
+            (
+                "What stands in for each published curve:",
+                "scalevm predict --list",
+            ),
+            ("The curves of one source:", "scalevm predict kogan-cna"),
+            (
+                "While something is mended, without a look at the other half:",
+                "scalevm predict --half open",
+            ),
+        ],
+        &[(1, "A prediction misses its band."), FAILED],
     ),
     page(
         "scalevm-scaling",

@@ -11,6 +11,7 @@ pub mod latency;
 pub mod list;
 pub mod locks;
 pub mod man;
+pub mod predict;
 pub mod profile;
 pub mod report;
 pub mod reproduce;
@@ -84,7 +85,8 @@ fn fit(system: &mut System, plan: &Plan, args: &CommonArgs) -> Result<(), Failur
     let (System::Sim(target), Some(rate)) = (system, args.conditions.alone) else {
         return Ok(());
     };
-    let (fitted, what, time) = target.fitted(plan, args.schedule(On::Sim).duration, rate)?;
+    let alone = Plan { tasks: 1, ..*plan };
+    let (fitted, what, time) = target.fitted(&alone, args.schedule(On::Sim).duration, rate)?;
     eprintln!(
         "scalevm: {}: {} takes {time:.0} ns, fitted to {rate} operations a second of one task",
         target.preset.name(),

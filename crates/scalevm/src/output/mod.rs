@@ -13,6 +13,7 @@ pub mod lateness;
 pub mod lines;
 pub mod lock_json;
 pub mod plot;
+pub mod prediction;
 pub mod profile;
 pub mod progress;
 pub mod reproduction;

@@ -4,7 +4,7 @@ use super::plot::Curve;
 use super::table::{align_right, with_header};
 use comfy_table::Table;
 use lockbench::Row;
-use lockbench::simulated::Point;
+use lockbench::simulated::{Load, Point};
 use serde_json::{Value, json};
 use sim::profile::Profile;
 use std::ops::Range;
@@ -76,7 +76,7 @@ fn rate(point: &Point) -> String {
 }
 
 /// Prints one lock as one JSON object.
-pub fn print_json(figures: &Figures, profile: &Profile, seeds: &Range<u64>) {
+pub fn print_json(figures: &Figures, profile: &Profile, load: &Load, seeds: &Range<u64>) {
     let row = figures.row;
     let contended: Vec<Value> = figures.points.iter().map(contended).collect();
     let line = json!({
@@ -85,6 +85,9 @@ pub fn print_json(figures: &Figures, profile: &Profile, seeds: &Range<u64>) {
         "machine": profile.name,
         "seed": seeds.start,
         "seeds": seeds.end - seeds.start,
+        "lines": load.lines,
+        "section_ns": load.section,
+        "private_ns": load.private,
         "name": row.name,
         "about": row.about,
         "group": row.group.name(),

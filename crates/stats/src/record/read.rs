@@ -45,7 +45,7 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
 }
 
 /// Kinds of JSON lines that the command prints or stores besides results.
-const ASIDES: [&str; 13] = [
+const ASIDES: [&str; 15] = [
     "attribution",
     "curve",
     "difference",
@@ -53,6 +53,8 @@ const ASIDES: [&str; 13] = [
     "lock",
     "ministat",
     "point",
+    "prediction",
+    "predictions",
     "profile",
     "reproduction",
     "scaling",

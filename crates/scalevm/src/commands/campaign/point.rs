@@ -19,7 +19,9 @@ pub fn check(argv: &[String]) -> Result<(), String> {
             LocksOn::Sim => On::Sim,
             LocksOn::Hosted => On::Hosted,
         })),
-        Some(Command::Scaling(_) | Command::Reproduce(_) | Command::Check(_)) => Ok(()),
+        Some(
+            Command::Scaling(_) | Command::Reproduce(_) | Command::Predict(_) | Command::Check(_),
+        ) => Ok(()),
         _ => Err("no command for a campaign".into()),
     }
 }
@@ -58,6 +60,7 @@ mod tests {
             "scaling mmap1 --cpus=1,2 --json",
             "check races --seeds=3 --json",
             "reproduce S3 --json",
+            "predict kogan-cna --seed=2 --json",
         ] {
             assert_eq!(check_line(good), Ok(()), "{good}");
         }

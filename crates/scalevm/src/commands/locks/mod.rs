@@ -39,7 +39,7 @@ fn chosen(names: &[String]) -> Vec<&'static Row> {
 
 /// Measures on threads of this process, and shows.
 fn hosted(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
-    super::simulated_only(args.sim.given(), false)?;
+    super::simulated_only(args.sim.given().or(args.load.given()), false)?;
     let mut counts = args.counts();
     if counts.is_empty() {
         counts = COUNTS.into();

@@ -8,7 +8,7 @@ use crate::output::progress::Progress;
 use crate::output::simulated_locks::{Figures, print_json, table};
 use bench::{Failure, interrupt};
 use lockbench::Row;
-use lockbench::simulated;
+use lockbench::simulated::{self, Load};
 use sim::profile::Profile;
 use stats::count;
 use std::ops::Range;
@@ -31,13 +31,14 @@ pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
     let first = args.sim.machine.first_seed();
     let seeds = first..first.saturating_add(args.sim.seeds.unwrap_or(SEEDS).into());
     prepare()?;
-    let figures = measure(&profile, &rows, &counts, &seeds)?;
+    let load = args.load.load();
+    let figures = measure(&profile, &rows, &load, &counts, &seeds)?;
     if args.json {
         for one in &figures {
-            print_json(one, &profile, &seeds);
+            print_json(one, &profile, &load, &seeds);
         }
     } else {
-        show(&figures, &counts, &profile, &seeds);
+        show(&figures, &counts, &profile, &load, &seeds);
     }
     Ok(finished())
 }
@@ -63,6 +64,7 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
 fn measure(
     profile: &Profile,
     rows: &[&'static Row],
+    load: &Load,
     counts: &[usize],
     seeds: &Range<u64>,
 ) -> Result<Vec<Figures>, Failure> {
@@ -79,7 +81,7 @@ fn measure(
                 break;
             }
             progress.point(&format!("{}, {}", row.name, count(cpus, "CPU")));
-            let point = simulated::curve(profile, row, &[cpus], seeds)?;
+            let point = simulated::curve(profile, row, load, &[cpus], seeds)?;
             one.points.extend(point);
             progress.step();
         }
@@ -89,7 +91,7 @@ fn measure(
     Ok(figures)
 }
 
-fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: &Range<u64>) {
+fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, seeds: &Range<u64>) {
     println!(
         "simulated {}, {}: million operations a second of n CPUs, median of {} \
          and range; ns: one CPU, nothing inside",
@@ -97,6 +99,14 @@ fn show(figures: &[Figures], counts: &[usize], profile: &Profile, seeds: &Range<
         count(profile.cpus(), "CPU"),
         count(seeds.end - seeds.start, "seed")
     );
+    if *load != Load::default() {
+        println!(
+            "sections write {} and compute {} ns; from one to the next {} ns",
+            count(load.lines, "line"),
+            load.section,
+            load.private
+        );
+    }
     format::print(&table(figures, counts));
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
     print!("{}", plot::draw(&curves, "CPUs"));

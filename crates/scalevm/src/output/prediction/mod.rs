@@ -1,0 +1,195 @@
+//! Predictions of published curves, as tables and as JSON.
+
+mod lines;
+mod table;
+
+use super::format;
+use super::table::with_header;
+use lines::{described, line, print_left_out, print_summary};
+use stats::count;
+use studies::Band;
+use studies::predict::score::{Score, Summary, score, summary};
+use studies::predict::{Mechanism, Prediction, Setup, is_held_back};
+use studies::published::{Curve, Point, rate_at};
+
+/// A curve without a prediction, and why.
+pub type LeftOut<'a> = (&'a Curve, String);
+
+/// A prediction, and how far it is from what was measured.
+pub struct Predicted<'a> {
+    setup: Setup<'a>,
+    prediction: Prediction,
+    score: Option<Score>,
+}
+
+impl<'a> Predicted<'a> {
+    /// Compares.
+    pub fn of(setup: Setup<'a>, prediction: Prediction) -> Self {
+        let cpus = setup.curve.machine.cpus;
+        let score = score(setup.measured(), &prediction.points, cpus);
+        Predicted {
+            setup,
+            prediction,
+            score,
+        }
+    }
+
+    /// The most tasks, their rate as predicted, and as measured.
+    fn last(&self) -> Option<(u32, f64, f64)> {
+        let &Point(tasks, rate) = self.prediction.points.last()?;
+        Some((tasks, rate, rate_at(self.setup.measured(), tasks)?))
+    }
+
+    /// Of a pair, after over before as predicted, and as measured.
+    fn change(&self) -> Option<[f64; 2]> {
+        let Ok(Some((_, Point(_, measured)))) = self.setup.pair() else {
+            return None;
+        };
+        Some([self.prediction.change?.1, measured])
+    }
+
+    fn band(&self) -> Option<Band> {
+        let tasks = self.prediction.points.last()?.0 as usize;
+        self.prediction.mechanism.band(&self.setup.machine, tasks)
+    }
+
+    /// Whether the last rate is within its band, if it has one and was not fitted.
+    pub fn holds(&self) -> Option<bool> {
+        self.score.as_ref()?;
+        let (_, predicted, measured) = self.last()?;
+        let band = self.band()?;
+        Some((band.low..=band.high).contains(&(predicted / measured)))
+    }
+
+    fn source(&self) -> &str {
+        self.setup.curve.file()
+    }
+}
+
+/// Shows what stands in for each curve.
+pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
+    if json {
+        for setup in setups {
+            println!("{}", described(setup));
+        }
+        left_out.iter().for_each(print_left_out);
+        return;
+    }
+    let mut table = with_header(["curve", "half", "machine", "stands in", "after"]);
+    for setup in setups {
+        table.add_row([
+            setup.curve.id.clone(),
+            half(setup.curve).to_owned(),
+            setup.machine.name.clone(),
+            setup.before.name().to_owned(),
+            match setup.pair() {
+                Ok(None) => String::new(),
+                Ok(Some((after, _))) => after.name().to_owned(),
+                Err(why) => format!("not predicted: {why}"),
+            },
+        ]);
+    }
+    format::print_of("predicted", &table);
+    print_reasons(left_out);
+}
+
+/// Shows all of it; without what was measured, if that is left out.
+pub fn print(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
+    let table = match unscored {
+        true => table::unscored(predicted),
+        false => table::scored(predicted),
+    };
+    format::print_of("predicted", &table);
+    for one in predicted {
+        let id = &one.setup.curve.id;
+        let fit = match &one.prediction.fit {
+            Ok(fit) => format!("fitted: {fit}"),
+            Err(why) => format!("not fitted: {why}"),
+        };
+        println!("{id}: {fit}; {}", one.prediction.bottleneck);
+    }
+    print_reasons(left_out);
+    if unscored {
+        return;
+    }
+    println!("\nmedians over sources, each of the median of its curves:");
+    let groups = groups(predicted);
+    format::print_of("summary", &table::summary(&groups));
+    println!("{}", verdict(predicted, left_out.len(), &groups[0].1));
+}
+
+/// The same as lines of JSON.
+pub fn print_json(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
+    for one in predicted {
+        println!("{}", line(one, unscored));
+    }
+    left_out.iter().for_each(print_left_out);
+    if !unscored {
+        groups(predicted).iter().for_each(print_summary);
+    }
+}
+
+fn print_reasons(left_out: &[LeftOut]) {
+    if left_out.is_empty() {
+        return;
+    }
+    println!("\nnot predicted:");
+    let mut table = with_header(["curve", "kernel", "not predicted, because"]);
+    for (curve, why) in left_out {
+        table.add_row([curve.id.clone(), curve.kernel.clone(), why.clone()]);
+    }
+    format::print_of("not predicted", &table);
+}
+
+fn half(curve: &Curve) -> &'static str {
+    match is_held_back(curve.file()) {
+        true => "held back",
+        false => "open",
+    }
+}
+
+/// A group of predictions: its name, and its figures.
+type Group = (String, Summary);
+
+/// All, each half, each mechanism.
+fn groups(predicted: &[Predicted]) -> Vec<Group> {
+    let group = |name: &str, is_in: &dyn Fn(&Predicted) -> bool| {
+        let members = predicted.iter().filter(|one| is_in(one));
+        let members = members.map(|one| (one.source(), one.score.as_ref(), one.change()));
+        (name.to_owned(), summary(members))
+    };
+    let mut groups = vec![
+        group("all", &|_| true),
+        group("open", &|one| !is_held_back(one.source())),
+        group("held back", &|one| is_held_back(one.source())),
+    ];
+    let mechanisms = Mechanism::ALL.into_iter();
+    groups.extend(mechanisms.map(|mechanism| {
+        group(mechanism.name(), &|one| {
+            one.prediction.mechanism == mechanism
+        })
+    }));
+    groups.retain(|(_, summary)| *summary != Summary::default());
+    if groups.is_empty() {
+        groups.push(("all".into(), Summary::default()));
+    }
+    groups
+}
+
+/// What comes out, in a line.
+fn verdict(predicted: &[Predicted], left_out: usize, all: &Summary) -> String {
+    let with_band = predicted.iter().filter_map(Predicted::holds);
+    let held = with_band.clone().filter(|&holds| holds).count();
+    let median = match all.ours {
+        Some(ours) => format!("median error {ours:.2}"),
+        None => "no curve is scored".into(),
+    };
+    format!(
+        "{} of {} predicted; {median}; {held} of {} within their bands; {} of {} with the right sign",
+        predicted.len(),
+        count(predicted.len() + left_out, "curve"),
+        with_band.count(),
+        all.signs[0],
+        count(all.signs[1], "pair"),
+    )
+}

@@ -1,0 +1,229 @@
+//! What stands in for the kernels and machines of published curves: the file `predicted.toml`.
+
+use crate::published::{self, Error, Mode, parse};
+use baselines::selected::Preset;
+use lockbench::Row;
+use lockbench::registry::ROWS;
+use serde::Deserialize;
+use sim::profile::Profile;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The file, compiled in.
+const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml"));
+
+/// What runs in place of a kernel.
+#[derive(Clone, Copy)]
+pub enum StandIn {
+    /// Our VM, built like this, runs the workload.
+    Vm(Preset),
+    /// One lock is what tasks meet at.
+    Lock(&'static Row),
+}
+
+impl StandIn {
+    /// Of the preset or the lock.
+    pub fn name(self) -> &'static str {
+        match self {
+            StandIn::Vm(preset) => preset.name(),
+            StandIn::Lock(row) => row.name,
+        }
+    }
+}
+
+impl fmt::Debug for StandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The stand-ins.
+#[derive(Debug)]
+pub struct Mapping {
+    lines: Vec<Line>,
+    machines: BTreeMap<String, String>,
+    shapes: BTreeMap<String, String>,
+}
+
+impl Mapping {
+    /// Those compiled in.
+    pub fn built_in() -> Result<Self, Error> {
+        Mapping::read(FILE.0, FILE.1)
+    }
+
+    /// Those of a file.
+    pub fn read(path: &str, text: &str) -> Result<Self, Error> {
+        let file: File = parse(path, text)?;
+        let error = |why| Error {
+            path: path.to_owned(),
+            why,
+        };
+        let lines = file.stand_ins.into_iter().map(|told| {
+            let kernel = told.kernels.first().cloned().unwrap_or_default();
+            line(told).map_err(|why| error(format!("stand-in of \"{kernel}\": {why}")))
+        });
+        let mapping = Mapping {
+            lines: lines.collect::<Result<_, _>>()?,
+            machines: file.machines,
+            shapes: file.shapes,
+        };
+        for (cpu, machine) in &mapping.machines {
+            Profile::named(machine).map_err(|why| error(format!("machine \"{cpu}\": {why}")))?;
+        }
+        for (cpus, shape) in &mapping.shapes {
+            let all = shape_of(shape).map(|parts| parts.iter().product::<usize>());
+            if all.is_none() || cpus.parse().ok() != all {
+                return Err(error(format!("shape {shape} is not one of {cpus} CPUs")));
+            }
+        }
+        Ok(mapping)
+    }
+
+    /// What runs in place of `kernel` for a workload, or why nothing does.
+    pub fn stand_in(&self, kernel: &str, workload: &str, mode: Mode) -> Result<StandIn, String> {
+        let run = run_name(workload, mode);
+        let line = self.lines.iter().find(|line| line.fits(kernel, &run));
+        let found = line.map_or_else(
+            || Err(format!("nothing stands in for it: {kernel}")),
+            |line| line.what.clone(),
+        );
+        match found {
+            Ok(StandIn::Lock(_)) => found,
+            _ if workloads::find(workload).is_none() => {
+                Err(format!("{workload} is no workload here"))
+            }
+            found => found,
+        }
+    }
+
+    /// The simulated machine in place of a published one, or why there is none.
+    pub fn machine(&self, machine: &published::Machine) -> Result<Profile, String> {
+        let begins = |cpu: &&String| machine.cpu.starts_with(cpu.as_str());
+        let longest = self
+            .machines
+            .keys()
+            .filter(begins)
+            .max_by_key(|cpu| cpu.len());
+        let name = longest.ok_or_else(|| format!("no machine has the costs of {}", machine.cpu))?;
+        let said = |count: Option<u32>| Some(count? as usize);
+        let own = (|| {
+            Some([
+                said(machine.sockets)?,
+                said(machine.cores)?,
+                said(machine.threads)?,
+            ])
+        })();
+        let shape = || shape_of(self.shapes.get(&machine.cpus.to_string())?);
+        let [sockets, cores, threads] = own
+            .or_else(shape)
+            .ok_or_else(|| format!("the shape of its {} CPUs is not known", machine.cpus))?;
+        let profile = Profile::named(&self.machines[name]).map_err(|error| error.to_string())?;
+        if profile.topology.shape() == format!("{sockets}x{cores}x{threads}") {
+            return Ok(profile);
+        }
+        let shaped = profile.with_topology(sockets, cores, threads);
+        shaped.map_err(|error| error.to_string())
+    }
+
+    /// The lines that fit no side of any of `curves`, by their first kernel.
+    pub fn unused(&self, curves: &[published::Curve]) -> Vec<&str> {
+        let mut left: Vec<bool> = vec![true; self.lines.len()];
+        for curve in curves {
+            let run = run_name(&curve.workload, curve.mode);
+            let after = curve.after.iter().map(|after| &after.kernel);
+            for kernel in after.chain([&curve.kernel]) {
+                let line = self.lines.iter().position(|line| line.fits(kernel, &run));
+                line.inspect(|&line| left[line] = false);
+            }
+        }
+        let lines = self.lines.iter().zip(left).filter(|(_, left)| *left);
+        lines.map(|(line, _)| &*line.kernels[0]).collect()
+    }
+}
+
+/// A line of the file, checked.
+#[derive(Debug)]
+struct Line {
+    kernels: Vec<String>,
+    runs: Option<Vec<String>>,
+    what: Result<StandIn, String>,
+}
+
+impl Line {
+    fn fits(&self, kernel: &str, run: &String) -> bool {
+        let kernels = &mut self.kernels.iter();
+        kernels.any(|begin| kernel.starts_with(begin))
+            && self.runs.as_ref().is_none_or(|runs| runs.contains(run))
+    }
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    stand_ins: Vec<Told>,
+    machines: BTreeMap<String, String>,
+    shapes: BTreeMap<String, String>,
+}
+
+/// A line as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Told {
+    kernels: Vec<String>,
+    runs: Option<Vec<String>>,
+    preset: Option<String>,
+    lock: Option<String>,
+    because: Option<String>,
+}
+
+fn line(told: Told) -> Result<Line, String> {
+    if told.kernels.is_empty() || told.kernels.iter().any(String::is_empty) {
+        return Err("no kernels".into());
+    }
+    let is_run = |run: &&String| {
+        let parts = run.split_once(' ');
+        parts.is_some_and(|(_, mode)| ["processes", "threads"].contains(&mode))
+    };
+    let runs = told.runs.iter().flatten();
+    if let Some(run) = runs.clone().find(|run| !is_run(run)) {
+        return Err(format!("{run} is no run such as \"mmap1 threads\""));
+    }
+    let what = match (told.preset, told.lock, told.because) {
+        (Some(preset), None, None) => Ok(StandIn::Vm(
+            preset
+                .parse()
+                .map_err(|_| format!("no preset is called {preset}"))?,
+        )),
+        (None, Some(lock), None) => Ok(StandIn::Lock(
+            locks()
+                .find(|row| row.name == lock)
+                .ok_or(format!("no simulated lock is called {lock}"))?,
+        )),
+        (None, None, Some(why)) if !why.trim().is_empty() => Err(why),
+        _ => return Err("one of preset, lock and because is wanted".into()),
+    };
+    Ok(Line {
+        kernels: told.kernels,
+        runs: told.runs,
+        what,
+    })
+}
+
+fn locks() -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(|row| row.simulated.is_some())
+}
+
+/// `mmap1 threads`.
+fn run_name(workload: &str, mode: Mode) -> String {
+    match mode {
+        Mode::Processes => format!("{workload} processes"),
+        Mode::Threads => format!("{workload} threads"),
+    }
+}
+
+/// `2x24x2`.
+fn shape_of(text: &str) -> Option<[usize; 3]> {
+    let parts: Result<Vec<usize>, _> = text.split('x').map(str::parse).collect();
+    parts.ok()?.try_into().ok()
+}

@@ -1,0 +1,328 @@
+//! Published curves, predicted.
+//!
+//! [`Mapping`] says what stands in for a curve's kernel and machine; [`Setup`] is one curve's plan. [`Setup::predict`]
+//! fits one time at the fewest tasks that were measured, and simulates the others. [`score`] compares, beside the
+//! Universal Scalability Law and perfect scaling. [`is_held_back`] parts the sources into those that one looks at, and
+//! those that one does not, while something is mended.
+
+mod mapping;
+mod mechanism;
+mod runner;
+pub mod score;
+mod work;
+
+pub use mapping::{Mapping, StandIn};
+pub use mechanism::Mechanism;
+
+use crate::published::{Curve, Point, Unit, rate_at};
+use bench::{Failure, Progress, interrupt};
+use fnv::FnvHasher;
+use runner::Runner;
+use sim::profile::Profile;
+use std::hash::Hasher;
+use std::ops::Range;
+
+/// How much is simulated.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// Counts of tasks beside the fewest, at most.
+    pub counts: usize,
+    /// Each count is run with each of these.
+    pub seeds: Range<u64>,
+}
+
+/// What is to be run for a curve.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// The curve.
+    pub curve: &'a Curve,
+    /// What stands in for the kernel.
+    pub before: StandIn,
+    /// What stands in for the changed side, if it is a pair; or why nothing does.
+    pub after: Option<Result<StandIn, String>>,
+    /// The simulated machine.
+    pub machine: Profile,
+}
+
+impl<'a> Setup<'a> {
+    /// Of a curve, or why it is not predicted.
+    pub fn of(curve: &'a Curve, mapping: &Mapping) -> Result<Self, String> {
+        let stand_in = |kernel: &str| mapping.stand_in(kernel, &curve.workload, curve.mode);
+        let before = stand_in(&curve.kernel)?;
+        let machine = mapping.machine(&curve.machine)?;
+        let after = curve
+            .after
+            .as_ref()
+            .map(|after| match stand_in(&after.kernel)? {
+                same if same.name() == before.name() => {
+                    Err(format!("both sides are {}", same.name()))
+                }
+                other => Ok(other),
+            });
+        let setup = Setup {
+            curve,
+            before,
+            after,
+            machine,
+        };
+        match (setup.measured().len(), setup.pair()) {
+            (0, _) => Err("all its counts are beyond the CPUs".into()),
+            (1, Ok(None)) => Err("one count of tasks".into()),
+            (1, Err(why)) => Err(format!("one count of tasks, and of the change: {why}")),
+            _ => Ok(setup),
+        }
+    }
+
+    /// The published points that the machine has CPUs for. More tasks would measure a scheduler.
+    pub fn measured(&self) -> &'a [Point] {
+        let cpus = self.curve.machine.cpus;
+        let within = self.curve.points.partition_point(|point| point.0 <= cpus);
+        &self.curve.points[..within]
+    }
+
+    /// What stands in for the changed side, how many tasks, and after over before as measured.
+    pub fn pair(&self) -> Result<Option<(StandIn, Point)>, String> {
+        let change = self.curve.change_within(self.curve.machine.cpus);
+        match (&self.after, change) {
+            (Some(Ok(after)), Some(change)) => Ok(Some((*after, change))),
+            (Some(Err(why)), _) => Err(why.clone()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The counts that are simulated: the fewest, the most, and some between, evenly apart as factors.
+    fn counts(&self, effort: &Effort) -> Vec<u32> {
+        let all: Vec<u32> = self.measured().iter().map(|point| point.0).collect();
+        let (first, last) = (all[0], all[all.len() - 1]);
+        let mut counts = vec![first];
+        let (from, to) = (f64::from(first).ln(), f64::from(last).ln());
+        for step in 1..=effort.counts {
+            let wanted = from + (to - from) * step as f64 / effort.counts as f64;
+            let far = |count: &&u32| (f64::from(**count).ln() - wanted).abs();
+            let nearest = all.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+            counts.extend(nearest);
+        }
+        counts.dedup();
+        counts
+    }
+
+    /// How many simulated points it takes.
+    pub fn steps(&self, effort: &Effort) -> u64 {
+        let pair = matches!(self.pair(), Ok(Some(_)));
+        self.counts(effort).len() as u64 + u64::from(pair)
+    }
+
+    /// Fits and simulates. Of what was measured it sees the fewest tasks' rate only.
+    pub fn predict(&self, effort: &Effort, progress: &dyn Progress) -> Result<Prediction, Failure> {
+        let counts = self.counts(effort);
+        progress.point(&self.curve.id);
+        let mut runner = Runner::new(self.curve, self.before, &self.machine, effort.seeds.clone())?;
+        let Point(fewest, measured) = self.measured()[0];
+        let fit = match self.curve.unit {
+            _ if counts.len() == 1 => Err("nothing would be left to compare".into()),
+            Unit::TimesOne => Err("the rate of one task is not published".into()),
+            Unit::Operations | Unit::Faults => match runner.fit(fewest as usize, measured) {
+                Err(Failure::Unavailable(why)) => Err(why),
+                fit => Ok(fit?),
+            },
+        };
+        let mut points = Vec::new();
+        for &tasks in &counts {
+            interrupt::check()?;
+            points.push(Point(tasks, runner.rate(tasks as usize)?));
+            progress.step();
+        }
+        let change = match self.pair() {
+            Ok(Some((after, Point(tasks, _)))) => {
+                let changed = runner.changed(after)?.rate(tasks as usize)?;
+                let before = match rate_at(&points, tasks) {
+                    Some(before) => before,
+                    None => runner.rate(tasks as usize)?,
+                };
+                progress.step();
+                Some(Point(tasks, changed / before))
+            }
+            _ => None,
+        };
+        let most = *counts.last().expect("a curve has points") as usize;
+        let (mechanism, bottleneck) = runner.seen(most)?;
+        if self.curve.unit == Unit::TimesOne {
+            let one = measured / points[0].1;
+            points.iter_mut().for_each(|point| point.1 *= one);
+        }
+        Ok(Prediction {
+            fit,
+            points,
+            change,
+            mechanism,
+            bottleneck,
+        })
+    }
+}
+
+/// The simulation's word on a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The fitted time, or why none was: the machine's own stand then.
+    pub fit: Result<String, String>,
+    /// In the curve's unit, at the simulated counts.
+    pub points: Vec<Point>,
+    /// After over before.
+    pub change: Option<Point>,
+    /// What holds most tasks up.
+    pub mechanism: Mechanism,
+    /// The same in a sentence.
+    pub bottleneck: String,
+}
+
+/// Whether nobody looks at this source's curves beside their predictions while something is mended. About half of the
+/// sources: those whose names have a hash (FNV-1a of 64 bits) with the highest bit set.
+pub fn is_held_back(source: &str) -> bool {
+    let mut hasher = FnvHasher::default();
+    hasher.write(source.as_bytes());
+    hasher.finish() >> 63 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published::read;
+
+    const CURVE: &str = r#"
+[source]
+title = "A message"
+author = "A person"
+date = "2020-09-15"
+address = "https://example.org/message"
+how = "table"
+[machines.box]
+cpu = "not named"
+cpus = 16
+sockets = 1
+cores = 8
+threads = 2
+[[curve]]
+name = "mmap1-threads"
+machine = "box"
+workload = "mmap1"
+mode = "threads"
+kernel = "FreeBSD 11"
+unit = "operations/s"
+points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32, 1]]
+"#;
+
+    fn counts(text: &str, counts: usize) -> Vec<u32> {
+        let curves = read("source", text).expect("a file");
+        let mapping = Mapping::built_in().expect("a file");
+        let setup = Setup::of(&curves[0], &mapping).expect("a stand-in");
+        let seeds = 1..2;
+        setup.counts(&Effort { counts, seeds })
+    }
+
+    #[test]
+    fn counts_are_spread_within_the_cpus() {
+        assert_eq!(counts(CURVE, 4), [1, 2, 4, 8, 16]);
+        assert_eq!(counts(CURVE, 1), [1, 16]);
+        assert_eq!(counts(CURVE, 100), [1, 2, 3, 4, 6, 8, 12, 16]);
+        let few = CURVE.replace("[2, 1], [3, 1], [4, 1], ", "");
+        assert_eq!(counts(&few, 4), [1, 6, 8, 16]);
+        let late = CURVE.replace("[1, 1], [2, 1], [3, 1], ", "");
+        assert_eq!(counts(&late, 2), [4, 8, 16]);
+    }
+
+    #[test]
+    fn what_can_not_be_predicted_says_why() {
+        let pair = |kernel: &str| {
+            format!("{CURVE}[curve.after]\nkernel = \"{kernel}\"\npoints = [[1, 2]]\n")
+        };
+        let one = |text: String| {
+            text.replace(
+                "[2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32, 1]",
+                "",
+            )
+        };
+        let beyond = CURVE.replace(
+            "[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], ",
+            "[20, 1], ",
+        );
+        for (text, why) in [
+            (
+                CURVE.replace("\"mmap1\"", "\"malloc1\""),
+                "malloc1 is no workload here",
+            ),
+            (
+                CURVE.replace("FreeBSD 11", "Plan 9"),
+                "nothing stands in for it: Plan 9",
+            ),
+            (
+                CURVE.replace("not named", "SPARC"),
+                "no machine has the costs of SPARC",
+            ),
+            (beyond, "beyond the CPUs"),
+            (
+                one(pair("FreeBSD 12-CURRENT, May 2018")),
+                "both sides are freebsd-di",
+            ),
+            (
+                one(pair("FreeBSD 12-CURRENT, 2018")),
+                "one count of tasks, and of the change: freebsd-di",
+            ),
+        ] {
+            let curves = read("source", &text).expect("a file");
+            let mapping = Mapping::built_in().expect("a file");
+            let said = Setup::of(&curves[0], &mapping).expect_err(why);
+            assert!(said.contains(why), "{said}");
+        }
+        let text = one(pair("delayed invalidation by epochs"));
+        let curves = read("source", &text).expect("a file");
+        let mapping = Mapping::built_in().expect("a file");
+        let setup = Setup::of(&curves[0], &mapping).expect("a pair");
+        let pair = setup.pair().expect("both sides").expect("a pair");
+        assert_eq!((pair.0.name(), pair.1), ("freebsd-epoch", Point(1, 2.0)));
+    }
+
+    /// Nothing shows how far it is.
+    struct Hidden;
+
+    impl Progress for Hidden {
+        fn point(&self, _: &str) {}
+        fn step(&self) {}
+        fn finish(&self) {}
+    }
+
+    #[test]
+    fn the_fewest_tasks_are_fitted_or_scaled_to() {
+        let few = CURVE
+            .replace("cpus = 16", "cpus = 2")
+            .replace("cores = 8", "cores = 1");
+        let predict = |text: &str| {
+            let curves = read("source", text).expect("a file");
+            let mapping = Mapping::built_in().expect("a file");
+            let setup = Setup::of(&curves[0], &mapping).expect("a stand-in");
+            let effort = Effort {
+                counts: 1,
+                seeds: 1..2,
+            };
+            setup.predict(&effort, &Hidden).expect("runs")
+        };
+        let relative = predict(&few.replace("operations/s", "times one task"));
+        assert!(relative.fit.is_err() && relative.points[0] == Point(1, 1.0));
+        let two = relative.points[1];
+        assert!(two.0 == 2 && (0.5..2.0).contains(&two.1), "{two:?}");
+        let slow = predict(&few.replace("[1, 1]", "[1, 100000]"));
+        assert!((slow.points[0].1 / 1e5 - 1.0).abs() < 0.02, "{slow:?}");
+        let fast = predict(&few.replace("[1, 1]", "[1, 1e9]"));
+        let why = fast.fit.expect_err("too fast");
+        assert!(
+            why.contains("one task does not come to 1000000000"),
+            "{why}"
+        );
+        assert!((1e5..1e9).contains(&fast.points[0].1), "as it is: {why}");
+    }
+
+    #[test]
+    fn about_half_of_the_sources_are_held_back() {
+        let names = ["wang-x86", "wang-arm", "macy-ebr", "macy-scaling"];
+        assert_eq!(names.map(is_held_back), [true, false, true, false]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The simulated runs of one curve.
+
+use super::mapping::StandIn;
+use super::mechanism::Mechanism;
+use super::work::Work;
+use crate::published::Curve;
+use crate::row::Spread;
+use bench::Failure;
+use lockbench::Row;
+use lockbench::simulated::{Load, curve};
+use sim::profile::Profile;
+use std::ops::Range;
+
+/// What runs in place of a kernel, with a time that can be fitted.
+#[derive(Clone)]
+pub struct Runner {
+    what: What,
+    seeds: Range<u64>,
+}
+
+#[derive(Clone)]
+enum What {
+    Work(Work),
+    Lock(Meeting),
+}
+
+impl Runner {
+    /// Of `curve`'s workload on a machine, once with each of `seeds`.
+    pub fn new(
+        of: &Curve,
+        stand_in: StandIn,
+        machine: &Profile,
+        seeds: Range<u64>,
+    ) -> Result<Self, Failure> {
+        let what = match stand_in {
+            StandIn::Vm(preset) => What::Work(Work::new(of, preset, machine, seeds.start)?),
+            StandIn::Lock(lock) => What::Lock(Meeting {
+                lock,
+                machine: machine.clone(),
+                load: Load::default(),
+            }),
+        };
+        Ok(Runner { what, seeds })
+    }
+
+    /// The same with something else in place of the kernel, and the same fitted time.
+    pub fn changed(&self, stand_in: StandIn) -> Result<Self, Failure> {
+        let what = match (&self.what, stand_in) {
+            (What::Work(work), StandIn::Vm(preset)) => What::Work(work.built(preset)?),
+            (What::Lock(meeting), StandIn::Lock(lock)) => What::Lock(Meeting {
+                lock,
+                ..meeting.clone()
+            }),
+            _ => {
+                let why = "one side of the pair is a preset, the other a lock";
+                return Err(Failure::Unavailable(why.into()));
+            }
+        };
+        Ok(Runner {
+            what,
+            seeds: self.seeds.clone(),
+        })
+    }
+
+    /// Operations a second of `tasks` tasks: the median over the seeds.
+    pub fn rate(&self, tasks: usize) -> Result<f64, Failure> {
+        let rates = self.seeds.clone().map(|seed| match &self.what {
+            What::Work(work) => work.rate(tasks, seed),
+            What::Lock(meeting) => meeting.rate(tasks, seed),
+        });
+        let rates: Vec<f64> = rates.collect::<Result<_, _>>()?;
+        Ok(Spread::of(rates).map_or(0.0, |spread| spread.median))
+    }
+
+    /// Fits one time to the rate of `tasks` tasks; which, and what it is then.
+    pub fn fit(&mut self, tasks: usize, rate: f64) -> Result<String, Failure> {
+        match &mut self.what {
+            What::Work(work) => work.fit(tasks, rate),
+            What::Lock(meeting) => meeting.fit(tasks, rate, self.seeds.start),
+        }
+    }
+
+    /// What holds `tasks` tasks up, and the sentence that says so.
+    pub fn seen(&self, tasks: usize) -> Result<(Mechanism, String), Failure> {
+        match &self.what {
+            What::Work(work) => {
+                let seen = work.seen(tasks)?;
+                Ok((Mechanism::of(&seen), seen.bottleneck()))
+            }
+            What::Lock(meeting) => {
+                let said = format!("the lock \"{}\"", meeting.lock.name);
+                Ok((Mechanism::Lines, said))
+            }
+        }
+    }
+}
+
+/// CPUs that meet at a lock.
+#[derive(Clone)]
+struct Meeting {
+    lock: &'static Row,
+    machine: Profile,
+    load: Load,
+}
+
+impl Meeting {
+    fn rate(&self, cpus: usize, seed: u64) -> Result<f64, Failure> {
+        let seeds = seed..seed + 1;
+        let curve = curve(&self.machine, self.lock, &self.load, &[cpus], &seeds)?;
+        Ok(curve[0].throughput.median)
+    }
+
+    /// Fits the time between sections.
+    fn fit(&mut self, cpus: usize, rate: f64, seed: u64) -> Result<String, Failure> {
+        /// How often it is changed, and how near the rate must be.
+        const ROUNDS: usize = 4;
+        const CLOSE: f64 = 0.01;
+        let mut fitted = self.clone();
+        for _ in 0..=ROUNDS {
+            let now = fitted.rate(cpus, seed)?;
+            if (now / rate - 1.0).abs() <= CLOSE {
+                let private = fitted.load.private;
+                *self = fitted;
+                return Ok(format!("a section follows the last by {private:.0} ns"));
+            }
+            let missing = cpus as f64 * (1e9 / rate - 1e9 / now);
+            fitted.load.private = (fitted.load.private + missing).max(0.0);
+        }
+        Err(Failure::Unavailable(format!(
+            "{rate:.0} operations a second are not reached, whatever passes between sections"
+        )))
+    }
+}

@@ -1,0 +1,189 @@
+//! A workload on our VM.
+//!
+//! An iteration of some workloads is long: page_fault1 touches 32,768 pages, then unmaps them. A window that holds an
+//! iteration of each of many tasks takes minutes of this computer. So the pages are counted in a short window of the first
+//! iteration, and what such a window gets wrong is corrected: it lacks the unmap, and where pages are a file's these come
+//! into memory in the first iteration only. The correction for an operation is the difference between whole and short
+//! windows, measured with one task and with four, which shows what of it excludes other tasks ([`Ends`]).
+
+use crate::published::{self, Curve};
+use baselines::selected::Preset;
+use bench::simulated::{Attribution, Conditions, Simulated};
+use bench::{Failure, Mode, Plan};
+use machine::PAGE_SIZE;
+use sim::profile::Profile;
+use std::time::Duration;
+
+/// Simulated time in which operations are counted.
+const SPAN: Duration = Duration::from_millis(10);
+/// And pages, of which each task touches thousands meanwhile.
+const SHORT: Duration = Duration::from_millis(5);
+/// Tasks whose whole iterations show how their ends add up.
+const TOGETHER: usize = 4;
+
+/// The workload of a curve.
+#[derive(Clone)]
+pub struct Work {
+    target: Simulated,
+    plan: Plan,
+    span: Duration,
+    ends: Ends,
+}
+
+impl Work {
+    /// On a machine, with the VM built as `preset`.
+    pub fn new(
+        curve: &Curve,
+        preset: Preset,
+        machine: &Profile,
+        seed: u64,
+    ) -> Result<Self, Failure> {
+        let workload = workloads::find(&curve.workload);
+        let unknown = || Failure::Unavailable(format!("no workload is called {}", curve.workload));
+        let plan = Plan {
+            workload: workload.ok_or_else(unknown)?.into(),
+            tasks: 1,
+            mode: match curve.mode {
+                published::Mode::Processes => Mode::Processes,
+                published::Mode::Threads => Mode::Threads,
+            },
+            count: None,
+        };
+        let mut target = Simulated {
+            preset,
+            profile: machine.clone(),
+            seed,
+            conditions: Conditions::default(),
+        };
+        let known = plan.workload.known()?;
+        let span = match known.round(PAGE_SIZE) {
+            1 => SPAN,
+            _ => SHORT,
+        };
+        if span == SHORT && known.needs.files {
+            // What brings a file's pages into memory is taken out again, so it takes no bandwidth from others.
+            target.profile.memory.zero_socket_gbps = f64::INFINITY;
+        }
+        let ends = Ends::seen(&target, &plan, span)?;
+        Ok(Work {
+            target,
+            plan,
+            span,
+            ends,
+        })
+    }
+
+    /// The same with the VM built in another way, and the same fitted time.
+    pub fn built(&self, preset: Preset) -> Result<Self, Failure> {
+        let mut other = self.clone();
+        other.target.preset = preset;
+        other.ends = Ends::seen(&other.target, &other.plan, other.span)?;
+        Ok(other)
+    }
+
+    /// Operations a second of `tasks` tasks.
+    pub fn rate(&self, tasks: usize, seed: u64) -> Result<f64, Failure> {
+        let target = Simulated {
+            seed,
+            ..self.target.clone()
+        };
+        let window = target.sample(&self.of(tasks), self.span)?;
+        Ok(self.ends.with(window.rate(), tasks))
+    }
+
+    /// Fits the time of a call or a fault to the rate of `tasks` tasks; what it is then.
+    pub fn fit(&mut self, tasks: usize, rate: f64) -> Result<String, Failure> {
+        let measured = |target: &Simulated, tasks| {
+            let window = target.sample(&self.of(tasks), self.span)?;
+            Ok(self.ends.with(window.rate(), tasks))
+        };
+        let (fitted, what, time) = self.target.fitted_by(&self.of(tasks), rate, measured)?;
+        self.target = fitted;
+        Ok(format!("{} takes {time:.0} ns", what.name()))
+    }
+
+    /// Where the time of `tasks` tasks goes, between the ends of iterations.
+    pub fn seen(&self, tasks: usize) -> Result<Attribution, Failure> {
+        self.target.attribute(&self.of(tasks), self.span)
+    }
+
+    fn of(&self, tasks: usize) -> Plan {
+        Plan { tasks, ..self.plan }
+    }
+}
+
+/// The seconds that an operation takes beside those of a short window. Of the first iteration's own work, they are less
+/// than nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ends {
+    /// Those in which no other task gets on.
+    exclusive: f64,
+    /// Those that tasks spend side by side.
+    parallel: f64,
+}
+
+impl Ends {
+    /// Of the plan's workload; nothing if its iterations have one operation.
+    fn seen(target: &Simulated, plan: &Plan, span: Duration) -> Result<Self, Failure> {
+        if plan.workload.known()?.round(PAGE_SIZE) == 1 {
+            return Ok(Ends::default());
+        }
+        let end = |tasks| -> Result<f64, Failure> {
+            let plan = Plan { tasks, ..*plan };
+            let mut target = target.clone();
+            let part = target.sample(&plan, span)?.rate();
+            target.conditions.whole = true;
+            Ok(1.0 / target.sample(&plan, span)?.rate() - 1.0 / part)
+        };
+        let tasks = TOGETHER.min(target.profile.cpus());
+        let alone = end(1)?;
+        match tasks {
+            1 => Ok(Ends::of(alone, 2, 0.0)),
+            tasks => Ok(Ends::of(alone, tasks, end(tasks)?)),
+        }
+    }
+
+    /// From those of one task, and of `tasks` together.
+    fn of(alone: f64, tasks: usize, together: f64) -> Self {
+        let tasks = tasks as f64;
+        let exclusive = ((tasks * together - alone) / (tasks - 1.0)).max(0.0);
+        Ends {
+            exclusive,
+            parallel: alone - exclusive,
+        }
+    }
+
+    /// The rate of tasks that do `rate` operations a second in a short window.
+    fn with(self, rate: f64, tasks: usize) -> f64 {
+        let seconds = 1.0 / rate + self.exclusive + self.parallel / tasks as f64;
+        1.0 / seconds.max(LEAST)
+    }
+}
+
+/// Seconds that an operation takes at least.
+const LEAST: f64 = 1e-12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_iterations_overlap_or_add_up() {
+        // A second an operation alone; of four at once side by side, or one after the other.
+        let (own, waiting) = (Ends::of(1.0, 4, 0.25), Ends::of(1.0, 4, 1.0));
+        let ends = |exclusive, parallel| Ends {
+            exclusive,
+            parallel,
+        };
+        assert_eq!((own, waiting), (ends(0.0, 1.0), ends(1.0, 0.0)));
+        // Eight operations a second in a short window: an eighth of a second each, and an end's share.
+        assert_eq!(own.with(8.0, 8), 4.0);
+        assert_eq!(waiting.with(8.0, 8), 1.0 / 1.125);
+        assert_eq!(Ends::default().with(8.0, 8), 8.0);
+        // The first iteration takes two seconds an operation more, and each end excludes others for one.
+        let both = Ends::of(-1.0, 4, 0.5);
+        assert_eq!(both, ends(1.0, -2.0));
+        assert_eq!(both.with(1.0, 4), 1.0 / 1.5);
+        assert_eq!(Ends::of(1.0, 4, 0.2), own, "noise");
+    }
+}

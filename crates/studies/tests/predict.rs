@@ -1,0 +1,150 @@
+//! What stands in for published kernels and machines: the file can be read, nothing malformed can, no line is idle.
+
+use studies::predict::{Effort, Mapping, Setup, StandIn, is_held_back};
+use studies::published::{Mode, all};
+
+/// A file that is as it should be.
+const GOOD: &str = r#"
+stand_ins = [
+  { kernels = ["Linux 4"], runs = ["mmap1 threads"], preset = "linux-3.0-fixes" },
+  { kernels = ["Linux 4"], runs = ["lock2 threads"], lock = "qspinlock" },
+  { kernels = ["Linux"], because = "no preset is of its time" },
+]
+
+[machines]
+"Intel" = "freebsd-96"
+"Intel Xeon E7" = "xeon-4s"
+
+[shapes]
+16 = "2x4x2"
+"#;
+
+#[test]
+fn the_first_line_that_fits_stands_in() {
+    let mapping = Mapping::read("good", GOOD).unwrap();
+    let stand_in = |kernel, workload, mode| mapping.stand_in(kernel, workload, mode);
+    let name = |found: Result<StandIn, String>| found.map(StandIn::name);
+    let (threads, processes) = (Mode::Threads, Mode::Processes);
+    assert_eq!(
+        name(stand_in("Linux 4.15", "mmap1", threads)),
+        Ok("linux-3.0-fixes")
+    );
+    assert_eq!(
+        name(stand_in("Linux 4.15", "lock2", threads)),
+        Ok("qspinlock")
+    );
+    let why = |kernel, workload, mode| name(stand_in(kernel, workload, mode)).unwrap_err();
+    assert_eq!(
+        why("Linux 4.15", "mmap1", processes),
+        "no preset is of its time"
+    );
+    assert_eq!(
+        why("Linux 6.4", "malloc1", threads),
+        "malloc1 is no workload here"
+    );
+    assert!(why("Plan 9", "mmap1", threads).contains("Plan 9"));
+}
+
+#[test]
+fn a_machine_has_the_costs_of_the_nearest_and_its_own_shape() {
+    let mapping = Mapping::read("good", GOOD).unwrap();
+    let curves = all().unwrap_or_else(|error| panic!("{error}"));
+    let machine = |id: &str| {
+        let curve = curves.iter().find(|curve| curve.id == id).expect("a curve");
+        curve.machine.clone()
+    };
+    let x5 = mapping
+        .machine(&machine("kogan-cna/lock2-threads"))
+        .unwrap();
+    let four = sim::profile::Profile::named("xeon-4s").unwrap();
+    assert_eq!(
+        (x5.name.as_str(), x5.core.pause),
+        ("4x18x2", four.core.pause)
+    );
+    let mut unknown = machine("macy-munmap/mmap1-processes");
+    let why = mapping.machine(&unknown).unwrap_err();
+    assert_eq!(why, "no machine has the costs of not named");
+    unknown.cpu = "Intel of some kind".into();
+    let why = mapping.machine(&unknown).unwrap_err();
+    assert_eq!(why, "the shape of its 96 CPUs is not known");
+    unknown.cpus = 16;
+    assert_eq!(mapping.machine(&unknown).unwrap().topology.shape(), "2x4x2");
+}
+
+#[test]
+fn malformed_files_are_refused() {
+    let planted = [
+        ("[machines]", "[machine]", "unknown field `machine`"),
+        (
+            "kernels = [\"Linux 4\"], runs",
+            "runs",
+            "missing field `kernels`",
+        ),
+        ("kernels = [\"Linux\"]", "kernels = []", "no kernels"),
+        ("kernels = [\"Linux\"]", "kernels = [\"\"]", "no kernels"),
+        ("mmap1 threads", "mmap1 fibres", "mmap1 fibres is no run"),
+        ("linux-3.0-fixes", "linux-9", "no preset is called linux-9"),
+        (
+            "qspinlock",
+            "parking_lot",
+            "no simulated lock is called parking_lot",
+        ),
+        (
+            "lock = \"qspinlock\"",
+            "because = \" \"",
+            "one of preset, lock and because",
+        ),
+        (
+            ", because = \"no preset is of its time\"",
+            "",
+            "one of preset, lock and because",
+        ),
+        (
+            "lock =",
+            "preset = \"scalevm\", lock =",
+            "one of preset, lock and because",
+        ),
+        ("\"freebsd-96\"", "\"freebsd-97\"", "machine \"Intel\": "),
+        ("2x4x2", "2x4x4", "shape 2x4x4 is not one of 16 CPUs"),
+        ("2x4x2", "2x8", "shape 2x8 is not one of 16 CPUs"),
+        ("16 = ", "x = ", "is not one of x CPUs"),
+        ("preset = ", "preset : ", "line 3: "),
+    ];
+    for (from, to, expected) in planted {
+        assert!(GOOD.contains(from), "`{from}` is not in the file");
+        let error = Mapping::read("bad.toml", &GOOD.replacen(from, to, 1)).map(drop);
+        let error = error.expect_err(expected).to_string();
+        assert!(
+            error.starts_with("bad.toml: ") && !error.contains('\n'),
+            "{error}"
+        );
+        assert!(error.contains(expected), "{error}: not `{expected}`");
+    }
+}
+
+#[test]
+fn every_line_is_for_a_curve() {
+    let mapping = Mapping::built_in().unwrap_or_else(|error| panic!("{error}"));
+    let curves = all().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(mapping.unused(&curves), [""; 0]);
+    let setups = curves
+        .iter()
+        .filter_map(|curve| Setup::of(curve, &mapping).ok());
+    let setups: Vec<Setup> = setups.collect();
+    assert!(setups.len() >= 30, "{} curves", setups.len());
+    let effort = Effort {
+        counts: 4,
+        seeds: 1..2,
+    };
+    assert!(setups.iter().all(|setup| setup.steps(&effort) > 0));
+    let held_back = setups
+        .iter()
+        .filter(|setup| is_held_back(setup.curve.file()));
+    assert!((1..setups.len()).contains(&held_back.count()));
+    let idle = GOOD.replace(
+        "\"Linux 4\"], runs = [\"lock2",
+        "\"Linux 99\"], runs = [\"lock2",
+    );
+    let idle = Mapping::read("idle", &idle).unwrap();
+    assert_eq!(idle.unused(&curves), ["Linux 99"]);
+}
