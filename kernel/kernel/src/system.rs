@@ -1,7 +1,7 @@
 //! The system's single objects: the VM, the scheduler, the root of the file system.
 
 use crate::fs::{Inode, Terminal};
-use crate::process::{Affinity, Disturbed, Table, relieve};
+use crate::process::{Affinity, Disturbed, Table, Timers, relieve};
 use crate::segments::Segments;
 use crate::swap;
 use alloc::boxed::Box;
@@ -46,6 +46,8 @@ pub struct System {
     pub segments: Lock<Segments>,
     /// The processes.
     pub processes: Table,
+    /// What is to happen at some time.
+    pub timers: Timers,
     /// Held by a thread that starts, stops or reads the profile.
     pub profile: Lock<()>,
     /// Whether missing calls are named on the console.
@@ -79,6 +81,7 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         renames: Lock::new(()),
         segments: Lock::new(Segments::new()),
         processes: Table::new(),
+        timers: Timers::new(),
         profile: Lock::new(()),
         vm,
         kernel,

@@ -15,6 +15,7 @@ mod shortage;
 mod signals;
 mod table;
 mod thread;
+mod timers;
 mod usage;
 
 pub use affinity::Affinity;
@@ -28,6 +29,7 @@ pub use shortage::relieve;
 pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
 pub use table::Table;
 pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_current};
+pub use timers::{Timers, begin as begin_timers};
 pub use usage::Used;
 
 use crate::fs::{Descriptors, Inode, Path};
